@@ -8,7 +8,7 @@ mod common;
 use common::prompts::{long, mebibyte, small};
 use divan::Bencher;
 use divan::counter::BytesCount;
-use prompt_expander::prompt::{Call, Diagnostic, Format, Name, Prompt};
+use prompt_expander::prompt::{Call, Diagnostic, Name, Prompt};
 
 fn main() {
     divan::main();
@@ -50,5 +50,5 @@ fn expand(bencher: Bencher<'_, '_>, case: &Case) {
 }
 
 fn parsed(case: &Case) -> Result<Prompt, Diagnostic> {
-    Format::Markdown.parse(Name::new("research").expect("a name"), case.file.as_bytes())
+    Prompt::parse(Name::new("research").expect("a name"), case.file.as_bytes())
 }

@@ -13,7 +13,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use prompt_expander::jsonrpc::{Message, Outgoing};
 use prompt_expander::library::{Caller, Library};
-use prompt_expander::prompt::System;
+use prompt_expander::prompt::Format;
 use prompt_expander::server::{Reply, Server, Session};
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn main() {
     divan::main();
 }
 
-fn server(prompts: &Prompts, system: System) -> Server {
+fn server(prompts: &Prompts, system: &'static Format) -> Server {
     Server::new(Arc::new(Library::default().with_named(Some(system), prompts.path().to_owned())))
 }
 
@@ -34,22 +34,22 @@ fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
     let Reply::Response(response) = server.handle(&mut Session::new(Caller::local()), message) else {
         panic!("no response")
     };
-    serde_json::to_writer(&mut *output, &response.to_json().expect("JSON")).expect("room");
+    response.write(output).expect("room");
     output.len()
 }
 
 #[divan::bench(args = COUNTS)]
 fn first(bencher: Bencher<'_, '_>, count: usize) {
-    first_of(bencher, count, &Prompts::generate(count), System::PromptExpander);
+    first_of(bencher, count, &Prompts::generate(count), Format::OWN);
 }
 
 /// The same texts as skills: a folder for each, which is read to find its file.
 #[divan::bench(args = [1_000])]
 fn first_of_skills(bencher: Bencher<'_, '_>, count: usize) {
-    first_of(bencher, count, &Prompts::skills(count), System::Skills);
+    first_of(bencher, count, &Prompts::skills(count), Format::of_folder(".claude/skills".as_ref()));
 }
 
-fn first_of(bencher: Bencher<'_, '_>, count: usize, prompts: &Prompts, system: System) {
+fn first_of(bencher: Bencher<'_, '_>, count: usize, prompts: &Prompts, system: &'static Format) {
     let line = list();
     let bencher = bencher.counter(ItemsCount::new(count));
     bencher.with_inputs(|| (server(prompts, system), Vec::new())).bench_local_values(|(server, mut output)| {
@@ -61,7 +61,7 @@ fn first_of(bencher: Bencher<'_, '_>, count: usize, prompts: &Prompts, system: S
 #[divan::bench(args = COUNTS)]
 fn again(bencher: Bencher<'_, '_>, count: usize) {
     let (prompts, line) = (Prompts::generate(count), list());
-    let (server, mut output) = (server(&prompts, System::PromptExpander), Vec::new());
+    let (server, mut output) = (server(&prompts, Format::OWN), Vec::new());
     answer(&server, &line, &mut output);
     bencher.counter(ItemsCount::new(count)).bench_local(|| answer(&server, &line, &mut output));
 }

@@ -8,13 +8,13 @@ mod call;
 mod check;
 mod clipboard;
 mod completions;
+mod config;
 mod copy;
 mod diff;
 mod doctor;
 mod edit;
 mod expand;
 mod explain;
-mod export;
 mod history;
 mod hook;
 mod import;
@@ -26,7 +26,6 @@ mod mv;
 mod new;
 mod output;
 mod path;
-mod prompts;
 mod record;
 mod restore;
 mod rm;
@@ -38,14 +37,16 @@ mod test;
 mod text_editor;
 #[cfg(feature = "http")]
 mod token;
+mod trust;
 mod version;
 
 use crate::prompt::{COLONS, Name};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use output::NAME;
 use serve::{Serve, ServeCommand};
-use source::{Common, Folders, Hidden, PromptSource};
+use source::{Common, ConfigOptions, Folders, Hidden, PromptSource};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -82,8 +83,8 @@ struct Cli {
     #[arg(long, short = 'V')]
     version: bool,
     /// Print the version as one JSON object: `version`, `commit` and `date`
-    #[arg(long, requires = "version")]
-    json: bool,
+    #[arg(long = "json", id = "version_json", requires = "version")]
+    version_json: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -107,6 +108,8 @@ struct WithFolders<C: Args> {
     command: C,
     #[command(flatten)]
     folders: Folders,
+    #[command(flatten)]
+    config: ConfigOptions,
 }
 
 /// The end of the help of a command that has the options for all commands.
@@ -230,12 +233,12 @@ enum Command {
     /// status is 1. The original files stay as they are.
     #[command(after_help = with_common(import::EXAMPLES))]
     Import(WithCommon<import::Import>),
-    /// Export prompts for Claude Code, Gemini CLI or hexai
+    /// Trust the prompts of a repository, so that every agent gets them
     ///
-    /// Writes each prompt as a file that the other program reads, and says what it cannot do there. What the format cannot say is
-    /// kept in keys that the program ignores, so that importing the file gives the same prompt. No file is ever overwritten.
-    #[command(after_help = with_common(export::EXAMPLES))]
-    Export(WithCommon<export::Export>),
+    /// Shows the prompts in the folder `.prompts` of the repository, and which of yours they override, and asks. From then on they are
+    /// served without an option. A later pull may bring others, which are served, too.
+    #[command(after_help = with_common(trust::EXAMPLES))]
+    Trust(WithCommon<trust::Trust>),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
@@ -296,35 +299,67 @@ pub fn command() -> clap::Command {
 /// a test failed, and for `doctor`, something is broken. 2: the arguments are invalid.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if let Some(answered) = completions::answer(&arguments) {
+    if let Some(answered) = completions::answer(&arguments, command) {
         return answered;
     }
-    // How to print is needed even if the arguments are invalid.
-    let has = |option| arguments.iter().take_while(|word| *word != "--").any(|word| word == option);
-    let is_json = has("--json");
-    if has("--no-pager") {
-        output::turn_pager_off();
+    if arguments.get(1).is_some_and(|first| first == "-h") {
+        return finish(output::print(short_help().as_bytes()).map(|()| ExitCode::SUCCESS));
     }
-    let cli = match parse(&arguments) {
-        Ok(cli) => cli,
+    let (cli, line) = match parse(&arguments) {
+        Ok(parsed) => parsed,
         Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
             return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
         }
-        Err(error) if error.exit_code() != 0 && is_json => {
-            output::collect_messages();
-            output::error(&without_usage(&error));
-            output::print_messages();
-            return ExitCode::from(error.exit_code() as u8);
-        }
         Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
+            let status = ExitCode::from(error.exit_code() as u8);
+            if error.exit_code() != 0 && is_given(&parse_leniently(arguments), "json") {
+                output::collect_messages();
+                output::error(&output::without_usage(&error));
+                output::print_messages();
+            } else {
+                let _ = error.print();
+            }
+            return status;
         }
     };
-    if is_json {
+    if is_given(&line, "no_pager") {
+        output::turn_pager_off();
+    }
+    if is_given(&line, "json") {
         output::collect_messages();
     }
     finish(cli.run(&arguments[0]))
+}
+
+/// Whether a flag is given, before the command or after it.
+fn is_given(line: &ArgMatches, flag: &str) -> bool {
+    let is_set = |line: &ArgMatches| matches!(line.try_get_one::<bool>(flag), Ok(Some(true)));
+    is_set(line) || line.subcommand().is_some_and(|(_, command)| is_set(command))
+}
+
+/// The commands by what they are for.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Use prompts", &["list", "expand", "explain", "copy", "show"]),
+    ("Write prompts", &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import"]),
+    ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
+    ("Server", &["serve", "token", "completions", "man"]),
+];
+
+/// What `-h` prints.
+fn short_help() -> String {
+    let program = command();
+    let mut text = "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\n\
+                    Usage: prompt-expander COMMAND, or prompt-expander :NAME INPUT\n"
+        .to_owned();
+    for (title, names) in GROUPS {
+        text += &format!("\n{title}:\n");
+        for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let about = output::fit(&about, 64);
+            text += &format!("  {NAME}{:<11}{NAME:#}  {about}\n", command.get_name());
+        }
+    }
+    text + "\n`prompt-expander COMMAND --help` explains a command, and --help all options.\n"
 }
 
 impl Cli {
@@ -332,30 +367,39 @@ impl Cli {
     fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
         let before = self.common;
         match self.command {
-            None if self.version => version::print(self.json),
-            None => self.serve.run(before.source.library()),
-            Some(Command::Install(install)) => install.command.run(&before.source.folders.and(install.folders)),
+            None if self.version => version::print(self.version_json),
+            None => {
+                let (source, settings) = loaded(before.source);
+                self.serve.run(source.library(), settings)
+            }
+            Some(Command::Install(install)) => {
+                let WithFolders { command, folders, config } = install;
+                command.run(&before.source.folders.and(folders), &before.source.config.and(config))
+            }
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
-            Some(Command::List(list)) => list.command.run(&before.and(list.common)),
-            Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.common)),
-            Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.common)),
-            Some(Command::Copy(copy)) => copy.command.run(&before.and(copy.common)),
-            Some(Command::New(new)) => new.command.run(&before.and(new.common)),
-            Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.common)),
-            Some(Command::Path(path)) => path.command.run(&before.and(path.common)),
-            Some(Command::Show(show)) => show.command.run(&before.and(show.common)),
-            Some(Command::Rm(rm)) => rm.command.run(&before.and(rm.common)),
-            Some(Command::Mv(mv)) => mv.command.run(&before.and(mv.common)),
-            Some(Command::History(history)) => history.command.run(&before.and(history.common)),
-            Some(Command::Diff(diff)) => diff.command.run(&before.and(diff.common)),
-            Some(Command::Restore(restore)) => restore.command.run(&before.and(restore.common)),
-            Some(Command::Import(import)) => import.command.run(&before.and(import.common)),
-            Some(Command::Export(export)) => export.command.run(&before.and(export.common)),
-            Some(Command::Check(check)) => check.command.run(&before.and(check.common)),
-            Some(Command::Test(test)) => test.command.run(&before.and(test.common)),
-            Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
-            Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),
-            Some(Command::Serve(serve)) => serve.command.run(before.and(serve.common).library()),
+            Some(Command::List(list)) => list.command.run(&quietly(before, list.common)?),
+            Some(Command::Expand(expand)) => expand.command.run(&quietly(before, expand.common)?),
+            Some(Command::Explain(explain)) => explain.command.run(&quietly(before, explain.common)?),
+            Some(Command::Copy(copy)) => copy.command.run(&quietly(before, copy.common)?),
+            Some(Command::New(new)) => new.command.run(&source(before, new.common)?),
+            Some(Command::Edit(edit)) => edit.command.run(&source(before, edit.common)?),
+            Some(Command::Path(path)) => path.command.run(&source(before, path.common)?),
+            Some(Command::Show(show)) => show.command.run(&source(before, show.common)?),
+            Some(Command::Rm(rm)) => rm.command.run(&source(before, rm.common)?),
+            Some(Command::Mv(mv)) => mv.command.run(&source(before, mv.common)?),
+            Some(Command::History(history)) => history.command.run(&source(before, history.common)?),
+            Some(Command::Diff(diff)) => diff.command.run(&source(before, diff.common)?),
+            Some(Command::Restore(restore)) => restore.command.run(&source(before, restore.common)?),
+            Some(Command::Import(import)) => import.command.run(&source(before, import.common)?),
+            Some(Command::Check(check)) => check.command.run(&quietly(before, check.common)?),
+            Some(Command::Test(test)) => test.command.run(&quietly(before, test.common)?),
+            Some(Command::Trust(trust)) => trust.command.run(quietly(before, trust.common)?),
+            Some(Command::Doctor(doctor)) => doctor.command.run(&loaded(before.and(doctor.common)).0),
+            Some(Command::Hook(hook)) => hook.command.run(&loaded(before.and(hook.common)).0),
+            Some(Command::Serve(serve)) => {
+                let (source, settings) = loaded(before.and(serve.common));
+                serve.command.run(source.library(), settings)
+            }
             #[cfg(feature = "http")]
             Some(Command::Token(token)) => token.run(),
             Some(Command::Completions(completions)) => completions.run(program),
@@ -364,15 +408,29 @@ impl Cli {
     }
 }
 
-/// An error in the arguments in one line.
-fn without_usage(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let parts = text.trim_start_matches("error: ").split("\n\n");
-    let said = parts.take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more information"));
-    output::one_line(&said.collect::<Vec<_>>().join("; "))
+/// The options with what the settings file adds to them, and what it says of the server.
+fn loaded(mut source: PromptSource) -> (PromptSource, Serve) {
+    let settings = config::load(&mut source);
+    (source, settings)
 }
 
-fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+/// The same for a command, which refuses to guess which prompts are meant if that file is unusable.
+fn source(before: Common, after: Hidden<Common>) -> anyhow::Result<PromptSource> {
+    let source = quietly(before, after)?;
+    source.settings.problems.iter().for_each(|problem| output::warning(&problem.to_string()));
+    Ok(source)
+}
+
+/// The same for a command that shows what else is wrong with the file by itself.
+fn quietly(before: Common, after: Hidden<Common>) -> anyhow::Result<PromptSource> {
+    let (source, _) = loaded(before.and(after));
+    match source.settings.problems.first().filter(|_| source.settings.is_unusable) {
+        Some(problem) => Err(anyhow::anyhow!("{problem}")),
+        None => Ok(source),
+    }
+}
+
+fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
     let mut program = command();
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match matches_of_expand(&mut program, arguments, &error) {
@@ -382,8 +440,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         matches => matches?,
     };
     refuse_misplaced_option(&mut program, &matches)?;
-    check_use_of_server(&mut program, &matches)?;
-    Cli::from_arg_matches(&matches)
+    Ok((Cli::from_arg_matches(&matches)?, matches))
 }
 
 /// Reads `prompt-expander :research …` as a call of `expand`; `None` if the error is another one.
@@ -424,63 +481,19 @@ fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) ->
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
     let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
     let name = command.get_name();
-    // `install` has a --project that means something else: they differ in their help.
-    let is_own = |option: &Arg| {
-        command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))
-    };
     // `serve` has the options of the server itself: those before it would have no effect.
     let of_server = Serve::augment_args(clap::Command::new(""));
-    let is_of_server =
+    let is_repeated =
         |option: &Arg| name == "serve" && of_server.get_arguments().any(|own| own.get_id() == option.get_id());
-    let misplaced =
-        program.get_arguments().filter(is_given).find(|option| !is_own(option) || is_of_server(option)).cloned();
-    let Some(misplaced) = misplaced else { return Ok(()) };
-    let Some(option) = misplaced.get_long() else { return Ok(()) };
-    let message = if is_of_server(&misplaced) {
-        format!("put --{option} after `serve`")
-    } else if matches!(name, "install" | "uninstall") && option == "project" {
-        format!(
-            "put --project after `{name}` to register for the project, or after `--`, as in `install codex -- --project`, \
-             for a server with the project's prompts"
-        )
-    } else {
-        format!("`{name}` has no option --{option}; leave out the option or the command")
+    let is_own = |option: &Arg| command.get_arguments().any(|own| own.get_id() == option.get_id());
+    let is_misplaced = |option: &&Arg| !is_own(option) || is_repeated(option);
+    let misplaced = program.get_arguments().filter(is_given).filter(is_misplaced).find_map(Arg::get_long);
+    let Some(option) = misplaced.map(str::to_owned) else { return Ok(()) };
+    let message = match command.get_arguments().any(|own| own.get_long() == Some(option.as_str())) {
+        true => format!("put --{option} after `{name}`"),
+        false => format!("`{name}` has no option --{option}; leave out the option or the command"),
     };
     Err(program.error(ErrorKind::ArgumentConflict, message))
-}
-
-/// Whether `--http` of a command is the URL of a server that it uses.
-fn uses_server(command: &str) -> bool {
-    matches!(command, "expand" | "explain" | "hook" | "list" | "show")
-}
-
-/// Refuses a URL that cannot be a server's, and options that select prompts on this machine, in a command that uses those of a server.
-fn check_use_of_server(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
-    let Some((_, of_command)) = matches.subcommand().filter(|(name, _)| uses_server(name)) else { return Ok(()) };
-    let is_given = |matches: &ArgMatches, option: &str| {
-        let source = matches.try_contains_id(option).is_ok().then(|| matches.value_source(option));
-        source.flatten() == Some(ValueSource::CommandLine)
-    };
-    if !is_given(of_command, "http") {
-        return Ok(());
-    }
-    // clap's own error for an invalid value repeats it, and it may have a password in it.
-    #[cfg(feature = "http")]
-    if let Some(Err(why)) = of_command.get_one::<String>("http").map(|url| crate::remote::Remote::new(url, None)) {
-        return Err(program.error(ErrorKind::ValueValidation, format!("the URL of --http cannot be used: {why}")));
-    }
-    let selecting = PromptSource::augment_args(clap::Command::new(""));
-    let mut selecting =
-        selecting.get_arguments().filter_map(|option| Some((option.get_id().as_str(), option.get_long()?)));
-    match selecting.find(|(id, _)| is_given(matches, id) || is_given(of_command, id)) {
-        Some((_, option)) => {
-            let message = format!(
-                "--http uses the prompts of a server, and --{option} selects prompts on this machine; leave out one of them"
-            );
-            Err(program.error(ErrorKind::ArgumentConflict, message))
-        }
-        None => Ok(()),
-    }
 }
 
 /// What can be understood of an incomplete or invalid command line.

@@ -2,27 +2,24 @@
 //! asks it for its prompts, and ends it.
 //!
 //! Nothing is written, not even by the server that is started ([`EXAMINED_VARIABLE`]). What a project registers may be
-//! untrusted, so it is started only if it is this program with options that name prompts; the same goes for what a relative
-//! path finds in the working directory. Of the hooks, only a command that `install` could have written is run, and without a
-//! shell.
+//! untrusted, so it is started only if it is this program and nothing else; the same goes for what a relative path finds in the
+//! working directory. Of the hooks, only a command that `install` could have written is run, and without a shell.
 
-mod conversation;
+mod client;
 mod hook;
-mod process;
 mod server;
+mod tried;
 
-pub use crate::agents::{Finding, Severity};
+pub use tried::EXAMINED_VARIABLE;
 
-use crate::agents::{AGENTS, Agent, AgentFiles, ConfigError, Scope, System, is_same_file};
-use crate::library::{Library, ReachedService, Report, system_of};
-use crate::prompt;
+use crate::agents::{AGENTS, Agent, AgentFiles, Finding, System};
+use crate::library::{Layer, Library, Report, View};
+use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{all_of, alternatives, count};
-use std::path::{Path, PathBuf};
+use server::Servers;
+use std::path::PathBuf;
 use std::time::Duration;
-
-/// The environment variable that is set for the servers started here. With it, this program still reports a file of `--tap` or
-/// `--log-file` that cannot be written, but neither creates it nor appends anything to it.
-pub const EXAMINED_VARIABLE: &str = "PROMPT_EXPANDER_EXAMINED";
+use tried::{Tried, unreadable};
 
 /// What is examined.
 #[derive(Debug)]
@@ -44,167 +41,107 @@ pub struct Examination {
 pub struct Diagnosis {
     /// The findings about agents; those about one agent are sorted by severity.
     pub findings: Vec<Finding>,
-    /// The problems of the library, if it has any. The message begins with `prompts: `.
+    /// The problems of the library, if it has any.
     pub library: Option<Finding>,
     /// Whether this program is registered with one of the agents that were examined.
     pub is_registered: bool,
 }
 
-/// A folder of prompts that a server or a hook reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct PromptsFolder {
-    /// The one that is named before it, as in `claude:DIR`.
-    format: Option<prompt::System>,
-    path: PathBuf,
-}
-
-impl PromptsFolder {
-    /// Whether another one has the same prompts.
-    fn is_same(&self, other: &PromptsFolder) -> bool {
-        let format = |folder: &PromptsFolder| folder.format.unwrap_or_else(|| system_of(&folder.path));
-        is_same_file(&self.path, &other.path) && format(self) == format(other)
-    }
-
-    /// The value of `--prompts`.
-    fn option(&self) -> String {
-        let path = self.path.display();
-        self.format.map_or_else(|| path.to_string(), |format| format!("{}:{path}", format.name()))
-    }
-}
-
-/// The option that adds the prompts of the agents.
-const FROM_AGENTS: &str = "--from-agents";
-
 impl Examination {
     /// Examines this agent, or all that are on the machine or have this program registered; then the library.
     pub fn diagnosis(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
-        let report = library.view().check();
-        let agents = AGENTS.into_iter().filter(|agent| only.is_none_or(|only| only == *agent));
-        let mut files: Vec<AgentFiles> = agents.map(|agent| agent.read_files(&self.system)).collect();
-        if only.is_none() {
-            files.retain(|files| files.agent.is_found(&self.system) || self.is_registered(files));
-        }
-        let servers: Vec<_> = files.iter().map(|files| (files, self.servers(files, library, &report))).collect();
-        let is_registered = servers.iter().any(|(_, (_, registered))| !registered.is_empty());
-        let is_missing = |(found, registered): &(Vec<Finding>, Vec<_>)| found.is_empty() && registered.is_empty();
-        let missing: Vec<_> =
-            servers.iter().filter(|(_, servers)| is_missing(servers)).map(|(files, _)| files.agent).collect();
-        let not_registered = self.not_registered(&missing);
+        let view = library.view();
+        let report = view.check(None);
+        let tried = Tried {
+            system: &self.system,
+            program: &self.program,
+            timeout: self.timeout,
+            check: &self.check,
+            prompt: view
+                .list()
+                .found
+                .iter()
+                .find(|found| found.layer == Layer::BUILTIN)
+                .map(|found| found.name.to_string()),
+            is_library_fine: report.problems.is_empty(),
+        };
         let mut findings = Vec::new();
         if self.system.home.is_none() {
             let message = "the environment names no home directory, so most files of the agents cannot be found";
-            findings.push(Finding::new(None, Severity::Broken, message).fix("set HOME"));
+            findings.push(general(Kind::Missing, message, "set HOME"));
         }
-        for (files, (mut found, registered)) in servers {
-            found.extend(not_registered.clone().filter(|finding| finding.agent == Some(files.agent)));
-            found.extend(self.hooks(files, &registered, library));
-            found.sort_by_key(|finding| finding.severity);
+        let (mut missing, mut is_registered, mut is_any_found) = (Vec::new(), false, false);
+        for agent in AGENTS.into_iter().filter(|agent| only.is_none_or(|only| only == *agent)) {
+            let files = agent.read_files(&self.system);
+            let Servers { findings: mut found, is_registered: has_server, is_this } =
+                server::examine(&tried, agent, &files);
+            let is_found = agent.is_found(&self.system);
+            if only.is_none() && !is_found && !is_this && agent.hooks(&files).is_empty() {
+                continue; // an agent that is not used
+            }
+            is_any_found = true;
+            is_registered |= has_server;
+            if !has_server && found.is_empty() {
+                missing.push(agent);
+            }
+            found.extend(unreadable_settings(agent, &files, &found));
+            found.extend(hook::findings(&tried, agent, &files));
+            found.sort_by_key(|finding| finding.diagnostic.severity());
             findings.extend(found);
         }
-        findings.extend(not_registered.filter(|finding| finding.agent.is_none()));
-        if files.is_empty() {
-            let names = AGENTS.map(|agent| agent.name);
-            let message = format!("no agent was found on this machine; looked for {}", alternatives(&names));
-            let fix = "install one of them, and run `prompt-expander install`; or register the command `prompt-expander` \
-                       as a stdio server with another agent";
-            findings.push(Finding::new(None, Severity::Broken, message).fix(fix));
+        if !missing.is_empty() {
+            let names: Vec<&str> = missing.iter().map(|agent| agent.name).collect();
+            let message = format!("this program is not registered with {} yet", all_of(&names));
+            let finding = general(Kind::Warning, message, format!("run `prompt-expander install {}`", names.join(" ")));
+            findings.push(Finding { agent: only.map(|agent| agent.name), ..finding });
+        } else if !is_any_found {
+            let message = format!(
+                "no agent was found on this machine; looked for {}",
+                alternatives(&AGENTS.map(|agent| agent.name))
+            );
+            let fix = "install one of them, and run `prompt-expander install`";
+            findings.push(general(Kind::Missing, message, fix));
         }
+        findings.extend(view.untrusted_hint().map(|hint| general(Kind::Warning, hint, "")));
         if self.online {
-            findings.extend(self.services(library));
+            findings.extend(services(&view));
         }
         Diagnosis { findings, library: self.library(&report), is_registered }
     }
 
-    /// Whether the services that render prompts can be called.
-    fn services(&self, library: &Library) -> Vec<Finding> {
-        let services = library.view().reach_services();
-        if services.is_empty() {
-            let message = "no service was called, because none renders any of the prompts";
-            return vec![Finding::new(None, Severity::Warning, message).fix("name its document with `--openapi FILE`")];
-        }
-        let finding = |ReachedService { document, url, status }: ReachedService| match status {
-            Ok(status) => Finding::new(None, Severity::Fine, format!("the service {url} answers (status {status})")),
-            Err(why) => {
-                let (why, fix) = why.rsplit_once("; ").unwrap_or((&why, "correct the address"));
-                let message = match url.as_str() {
-                    _ if why.starts_with("the service ") => why.to_owned(),
-                    "" => format!("a service cannot be called: {why}"),
-                    _ => format!("the service {url} cannot be called: {why}"),
-                };
-                Finding::new(None, Severity::Broken, message).fix(fix).at(&document, None)
-            }
-        };
-        services.into_iter().map(finding).collect()
-    }
-
-    /// Whether this program is registered with an agent, as a server or as a hook.
-    fn is_registered(&self, files: &AgentFiles) -> bool {
-        let (servers, _) = files.registrations([Scope::Local, Scope::Project, Scope::User]);
-        servers.iter().any(|server| self.is_prompt_expander(files.agent, server))
-            || files.settings().flatten().any(|file| !files.hooks_in(file).is_empty())
-    }
-
-    /// A finding about these agents, which have no registration: an agent that is not used needs none.
-    fn not_registered(&self, agents: &[&'static Agent]) -> Option<Finding> {
-        let warning = |agent, message, fix: &str| Finding::new(agent, Severity::Warning, message).fix(fix);
-        let register = |agent: &Agent| {
-            let hook = if agent.hook.is_some() { " --hook" } else { "" };
-            format!("run `prompt-expander install {}{hook}`", agent.name)
-        };
-        match agents {
-            [] => None,
-            [agent] if agent.is_found(&self.system) => {
-                let message = format!("this program is not registered with {} yet", agent.title);
-                Some(warning(Some(*agent), message, &register(agent)))
-            }
-            [agent] => {
-                let title = agent.title;
-                let message =
-                    format!("{title} is not found on this machine, and this program is not registered with it");
-                Some(warning(Some(*agent), message, &register(agent)))
-            }
-            several => {
-                let names: Vec<&str> = several.iter().map(|agent| agent.name).collect();
-                let message = format!("this program is not registered with {} yet", all_of(&names));
-                Some(warning(None, message, "run `prompt-expander install --all --hook`"))
-            }
-        }
-    }
-
-    /// The folder that `--prompts` names for a program that works in another.
-    fn prompts_folder(&self, written: &str, working: &Path) -> PromptsFolder {
-        let (format, written) = prompt::System::of_option(written);
-        let path = match (Path::new(written).strip_prefix("~"), &self.system.home) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => working.join(written),
-        };
-        PromptsFolder { format, path }
-    }
-
     /// The number of problems and warnings of the prompt files.
     fn library(&self, report: &Report) -> Option<Finding> {
-        let of =
-            |severity| report.problems.iter().filter(move |problem| problem.diagnostic.severity == severity).count();
-        let (errors, warnings) = (of(prompt::Severity::Error), of(prompt::Severity::Warning));
-        let severity = match (errors, warnings) {
+        let of = |severity| report.problems.iter().filter(move |problem| problem.severity() == severity).count();
+        let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+        let kind = match (errors, warnings) {
             (0, 0) => return None,
-            (0, _) => Severity::Warning,
-            _ => Severity::Broken,
+            (0, _) => Kind::Warning,
+            _ => Kind::Invalid,
         };
         let counts = [(errors, "error"), (warnings, "warning")].into_iter().filter(|(number, _)| *number > 0);
         let counts: Vec<String> = counts.map(|(number, what)| count(number, what)).collect();
-        let message = format!("prompts: {}", counts.join(", "));
-        Some(Finding::new(None, severity, message).fix(format!("run `{}`", self.check)))
+        Some(general(kind, format!("prompts: {}", counts.join(", ")), format!("run `{}`", self.check)))
     }
 }
 
-fn unreadable(agent: &'static Agent, error: &ConfigError) -> Finding {
-    let fix = format!("correct it; until then {} may ignore the whole file", agent.title);
-    Finding::new(Some(agent), Severity::Broken, &error.message).fix(fix).at(&error.path, error.position)
+/// Whether the services that render prompts can be called.
+fn services(view: &View) -> Vec<Finding> {
+    if !view.calls_services() {
+        let message = "no service was called, because none renders any of the prompts";
+        return vec![general(Kind::Warning, message, "name its document with `--openapi FILE`")];
+    }
+    let is_of_service = |health: &Diagnostic| health.severity() == Severity::Hint || health.kind == Kind::Service;
+    let health = view.health(true).into_iter().filter(is_of_service);
+    health.map(|diagnostic| Finding { agent: None, diagnostic }).collect()
 }
 
-/// A time for people: `0.8 ms`, `12 ms`.
-fn milliseconds(time: Duration) -> String {
-    let milliseconds = time.as_secs_f64() * 1000.0;
-    if milliseconds < 9.95 { format!("{milliseconds:.1} ms") } else { format!("{milliseconds:.0} ms") }
+/// A finding about no agent.
+fn general(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { agent: None, diagnostic: Diagnostic::new(kind, message, fix) }
+}
+
+/// The files of hooks that cannot be read, and that are not among the findings.
+fn unreadable_settings(agent: &'static Agent, files: &AgentFiles, found: &[Finding]) -> Vec<Finding> {
+    let findings = files.errors().map(|error| unreadable(agent, error));
+    findings.filter(|finding| !found.contains(finding)).collect()
 }

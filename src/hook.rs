@@ -14,8 +14,8 @@ mod invocations;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::agents::{Agent, Delivery};
-use crate::library::{Layer, Library, Names, Problem, View};
-use crate::prompt::{Call, Messages, Prompt, fold};
+use crate::library::{Found, Library, View, joined};
+use crate::prompt::{Call, Messages, fold};
 use crate::wording::quoted;
 use invocations::Invocation;
 use serde::Deserialize;
@@ -24,7 +24,6 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The longest path that is used, in bytes; no system has longer ones. Each folder on the path costs a system call.
 const MAX_FOLDER: usize = 32 * 1024;
@@ -64,53 +63,33 @@ impl<'e> Event<'e> {
 
     /// The one line of JSON that adds the expansions to the message. `None`: it has no commands.
     pub fn answer(&self, library: &Library) -> Option<String> {
-        self.with_context(&context(&library.view(), self.agent, &self.prompt)?)
-    }
-
-    /// The one line of JSON that adds this to the message.
-    pub fn with_context(&self, context: &str) -> Option<String> {
+        let context = context(&library.view(), self.agent, &self.prompt)?;
         let output = json!({ "additionalContext": context, "hookEventName": self.agent.hook.as_ref()?.event });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
-    }
-
-    /// The end of the message, from the first line on that may be a command; `None` if there is no such line. The context of it
-    /// is that of the whole message.
-    pub fn commands(&self) -> Option<&str> {
-        invocations::end_with_commands(&self.prompt)
     }
 }
 
 /// What a hook adds to a message: the context for its commands. `None`: it has none.
 pub fn context(view: &View, agent: &Agent, message: &str) -> Option<String> {
     let names = LazyCell::new(|| {
-        let Names { own, builtin, .. } = view.names();
-        own.into_iter().chain(builtin).map(|name| (fold(&name), name)).collect::<Vec<_>>()
+        view.list().found.into_iter().map(|found| (fold(&found.name), found)).collect::<Vec<(String, Found)>>()
     });
     let invocations = invocations::of(message, |name| {
-        let prompt = view.find_exactly(name).or_else(|| {
+        view.find_exactly(name).or_else(|| {
             let folded = Some(name).filter(|name| !name.is_ascii()).map(fold)?;
             let mut matching = names.iter().filter(|(known, _)| *known == folded);
-            let (_, known) = matching.next().filter(|_| matching.next().is_none())?;
-            view.get(known)
-        })?;
-        let layer = prompt.as_ref().ok().and_then(|prompt| Some(view.locate(&prompt.name)?.0));
-        let is_of_project = layer == Some(Layer::Project);
-        Some(Found { prompt, is_of_project })
+            let (_, found) = matching.next().filter(|_| matching.next().is_none())?;
+            Some(found.clone())
+        })
     });
-    within_limit(view, agent, &invocations)
-}
-
-/// The prompt of a name.
-struct Found {
-    prompt: Result<Arc<Prompt>, Problem>,
-    is_of_project: bool,
+    within_limit(agent, &invocations)
 }
 
 /// Between the parts of a context.
 const SEPARATOR: &str = "\n\n";
 
 /// The context for the commands of a message, if there are any, within the limit of the agent.
-fn within_limit(view: &View, agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
+fn within_limit(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
     let (expanded, further) = invocations.split_at(invocations.len().min(MAX_COMMANDS));
     let mut parts: Vec<String> = expanded.iter().map(call_instead).collect();
     if !further.is_empty() {
@@ -123,7 +102,7 @@ fn within_limit(view: &View, agent: &Agent, invocations: &[Invocation<'_, Found>
     let limit = agent.limit(Delivery::Hook)?;
     let mut room = limit.max.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
-        let full = context_for(view, agent, invocation);
+        let full = context_for(agent, invocation);
         let more = limit.unit.count(&full).saturating_sub(limit.unit.count(part));
         if more <= room {
             room -= more;
@@ -134,9 +113,10 @@ fn within_limit(view: &View, agent: &Agent, invocations: &[Invocation<'_, Found>
 }
 
 /// The context for a command: its expansion, or why it cannot be expanded.
-fn context_for(view: &View, agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
+fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
     let typed = typed(invocation.name, invocation.input);
-    let prompt = match &invocation.found.prompt {
+    let found = &invocation.found;
+    let prompt = match found.prompt() {
         Ok(prompt) => prompt,
         Err(problem) => {
             return format!(
@@ -148,8 +128,18 @@ fn context_for(view: &View, agent: &Agent, invocation: &Invocation<'_, Found>) -
     if prompt.is_remote() {
         return call_instead(invocation);
     }
-    match view.expand(prompt, Call::Text(invocation.input)).map(Messages::into_text) {
-        Ok(expansion) => framed(agent, &typed, &expansion, invocation.found.is_of_project),
+    match found.expand(&prompt, Call::Text(invocation.input), &joined).map(Messages::into_text) {
+        Ok(expansion) => {
+            let warnings = prompt.bind(Call::Text(invocation.input)).warnings;
+            let warned = warnings.iter().map(|warning| {
+                format!(
+                    "
+
+Tell the user first: {warning}"
+                )
+            });
+            framed(agent, &typed, &expansion, found.layer.is_project()) + &warned.collect::<String>()
+        }
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
              this; expand_prompt would say the same."
@@ -175,7 +165,7 @@ fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> S
 
 /// The replacement for an expansion that does not fit, and for one that only a service has.
 fn call_instead(invocation: &Invocation<'_, Found>) -> String {
-    let is_remote = invocation.found.prompt.as_ref().is_ok_and(|prompt| prompt.is_remote());
+    let is_remote = invocation.found.prompt().is_ok_and(|prompt| prompt.is_remote());
     let (why, without_tool) = match is_remote {
         true => ("which a service renders when it is asked for", "only the MCP server can ask for the prompt"),
         false => ("whose text is longer than this agent accepts from a hook", "the prompt is too long for the hook"),

@@ -8,11 +8,11 @@ use crate::wording::quoted;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::cell::Cell;
-use std::fmt::{self, Debug, Display};
-use std::io::{self, BufWriter, Write};
+use std::fmt::{self, Display};
+use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -283,107 +283,89 @@ impl Display for Mismatch {
     }
 }
 
-/// The version of JSON-RPC in every message.
-#[derive(Debug, Clone, Copy, Serialize)]
-enum Version {
-    #[serde(rename = "2.0")]
-    V2,
-}
-
-#[derive(Debug, Serialize)]
-struct Success<R> {
-    jsonrpc: Version,
-    id: Id,
-    result: R,
-}
-
-#[derive(Debug, Serialize)]
-struct ErrorResponse {
-    jsonrpc: Version,
-    /// `null` if the request's id could not be read.
-    id: Option<Id>,
-    error: Error,
-}
-
-#[derive(Debug, Serialize)]
-struct NotificationMessage<P> {
-    jsonrpc: Version,
-    method: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<P>,
-}
-
-/// Where messages are written. One type, so that the many small pieces of a message are written without dynamic dispatch.
-pub type Output = BufWriter<Box<dyn Write + Send>>;
-
 /// A message to the client.
 pub trait Outgoing {
     /// Writes it as compact JSON, which has no line break.
     ///
     /// # Errors
     /// Those of `output`.
-    fn write(&self, output: &mut Output) -> io::Result<()>;
+    fn write(&self, output: &mut dyn Write) -> io::Result<()>;
 
     /// It as JSON.
-    ///
-    /// # Errors
-    /// Those of the `Serialize` of its result or params.
-    fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
-}
-
-/// A message whose type is known only where it is made. It is serialized directly into the output, so that a large result is
-/// never held as text as well.
-trait Body: Debug + Send + Sync {
-    fn write(&self, output: &mut Output) -> serde_json::Result<()>;
-    fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
-}
-
-impl<T: Serialize + Debug + Send + Sync> Body for T {
-    fn write(&self, output: &mut Output) -> serde_json::Result<()> {
-        serde_json::to_writer(output, self)
-    }
-    fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
-        to_raw_value(self)
+    fn to_json(&self) -> String {
+        let mut json = Vec::new();
+        // Neither a vector nor JSON that was serialized before can fail.
+        _ = self.write(&mut json);
+        String::from_utf8(json).unwrap_or_default()
     }
 }
 
 /// The response to a request, or to a batch.
 #[derive(Debug)]
 pub struct Response {
-    body: Box<dyn Body>,
-    /// The code of its error.
-    error: Option<i64>,
+    /// `None` if the request's id could not be read.
+    id: Option<Id>,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Result(Box<RawValue>),
+    Error(Error),
+    /// The responses to a batch, in order.
+    Batch(Vec<Response>),
 }
 
 impl Response {
     /// A response with a result.
-    pub fn result(id: Id, result: impl Serialize + Debug + Send + Sync + 'static) -> Response {
-        Response { body: Box::new(Success { jsonrpc: Version::V2, id, result }), error: None }
+    pub fn result(id: Id, result: Box<RawValue>) -> Response {
+        Response { id: Some(id), body: Body::Result(result) }
     }
 
     /// A response with an error. The id is that of the request, if it could be read.
     pub fn error(id: Option<Id>, error: Error) -> Response {
-        Response { error: Some(error.code), body: Box::new(ErrorResponse { jsonrpc: Version::V2, id, error }) }
+        Response { id, body: Body::Error(error) }
     }
 
     /// The responses to a batch, in order.
-    pub fn batch(responses: Vec<Box<RawValue>>) -> Response {
-        Response { body: Box::new(responses), error: None }
-    }
-
-    /// What the JSON of a response with this id begins with. The rest is the same for any id.
-    pub fn beginning(id: &Id) -> String {
-        let id = match id {
-            Id::Unsigned(id) => Value::from(*id),
-            Id::Negative(id) => Value::from(*id),
-            Id::String(id) => Value::from(id.as_str()),
-        };
-        format!(r#"{{"jsonrpc":"2.0","id":{id}"#)
+    pub fn batch(responses: Vec<Response>) -> Response {
+        Response { id: None, body: Body::Batch(responses) }
     }
 
     /// The code of its error, if it is one.
     pub fn error_code(&self) -> Option<i64> {
-        self.error
+        if let Body::Error(error) = &self.body { Some(error.code) } else { None }
+    }
+
+    /// The length of its result, in bytes.
+    pub(crate) fn length(&self) -> usize {
+        if let Body::Result(result) = &self.body { result.get().len() } else { 0 }
+    }
+}
+
+impl Outgoing for Response {
+    fn write(&self, output: &mut dyn Write) -> io::Result<()> {
+        if let Body::Batch(responses) = &self.body {
+            for (index, response) in responses.iter().enumerate() {
+                output.write_all(if index == 0 { b"[" } else { b"," })?;
+                response.write(output)?;
+            }
+            return output.write_all(b"]");
+        }
+        output.write_all(br#"{"jsonrpc":"2.0","id":"#)?;
+        serde_json::to_writer(&mut *output, &self.id)?;
+        match &self.body {
+            Body::Result(result) => {
+                output.write_all(br#","result":"#)?;
+                output.write_all(result.get().as_bytes())?;
+            }
+            Body::Error(error) => {
+                output.write_all(br#","error":"#)?;
+                serde_json::to_writer(&mut *output, error)?;
+            }
+            Body::Batch(_) => {}
+        }
+        output.write_all(b"}")
     }
 }
 
@@ -392,33 +374,21 @@ impl Response {
 pub struct Notification {
     /// What has happened.
     pub method: &'static str,
-    message: Arc<dyn Body>,
+    json: Arc<str>,
 }
 
 impl Notification {
     /// A notification; `params` are left out if there are none.
-    pub fn new(method: &'static str, params: Option<impl Serialize + Debug + Send + Sync + 'static>) -> Notification {
-        Notification { method, message: Arc::new(NotificationMessage { jsonrpc: Version::V2, method, params }) }
-    }
-}
-
-impl Outgoing for Response {
-    fn write(&self, output: &mut Output) -> io::Result<()> {
-        Ok(self.body.write(output)?)
-    }
-
-    fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
-        self.body.to_json()
+    pub fn new(method: &'static str, params: Option<impl Serialize>) -> Notification {
+        let params = params.and_then(|params| serde_json::to_string(&params).ok());
+        let params = params.map(|params| format!(r#","params":{params}"#)).unwrap_or_default();
+        Notification { method, json: format!(r#"{{"jsonrpc":"2.0","method":"{method}"{params}}}"#).into() }
     }
 }
 
 impl Outgoing for Notification {
-    fn write(&self, output: &mut Output) -> io::Result<()> {
-        Ok(self.message.write(output)?)
-    }
-
-    fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
-        self.message.to_json()
+    fn write(&self, output: &mut dyn Write) -> io::Result<()> {
+        output.write_all(self.json.as_bytes())
     }
 }
 
@@ -454,6 +424,7 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::value::to_raw_value;
     use std::collections::BTreeMap;
 
     /// The line is refused with this answer.
@@ -461,30 +432,13 @@ mod tests {
     fn refused(line: impl AsRef<[u8]>, code: i64, id: Value) {
         let line = line.as_ref();
         let shown = String::from_utf8_lossy(line);
-        let answer = Message::parse(line).expect_err(&shown).to_json().unwrap();
-        let answer: Value = serde_json::from_str(answer.get()).unwrap();
+        let answer = Message::parse(line).expect_err(&shown).to_json();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{shown}");
     }
 
     fn parse(line: &str) -> Message {
         Message::parse(line.as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn responses_with_the_same_result_differ_only_in_the_beginning() {
-        let ids = [Id::Unsigned(7), Id::Negative(-7), Id::String("\"a\n\u{e9}".to_owned())];
-        for id in ids {
-            let error = || Error::invalid_params("x");
-            for (response, rest) in [
-                (Response::result(id.clone(), "x"), r#","result":"x"}"#),
-                (
-                    Response::error(Some(id.clone()), error()),
-                    r#","error":{"code":-32602,"message":"invalid params: x"}}"#,
-                ),
-            ] {
-                assert_eq!(response.to_json().unwrap().get(), Response::beginning(&id) + rest);
-            }
-        }
     }
 
     #[test]
@@ -562,8 +516,8 @@ mod tests {
             let Message::Request(request) = parse(&line) else {
                 panic!("{id}");
             };
-            let line = Response::result(request.id, ()).to_json().unwrap();
-            assert_eq!(line.get(), format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}"));
+            let line = Response::result(request.id, to_raw_value(&()).unwrap()).to_json();
+            assert_eq!(line, format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}"));
         }
     }
 
@@ -596,9 +550,9 @@ mod tests {
 
     #[test]
     fn a_response_is_one_line_and_leaves_out_what_it_does_not_have() {
-        let line = Response::error(None, Error::invalid_request("a\nb\u{2028}")).to_json().unwrap();
+        let line = Response::error(None, Error::invalid_request("a\nb\u{2028}")).to_json();
         assert_eq!(
-            line.get(),
+            line,
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"invalid request: a\\nb\u{2028}\"}}"
         );
     }

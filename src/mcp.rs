@@ -6,7 +6,7 @@
 
 use crate::jsonrpc::{Id, count, object, object_or_none};
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -18,6 +18,7 @@ use std::num::NonZeroUsize;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InitializeParams<'l> {
     pub(crate) protocol_version: &'l str,
+    pub(crate) client_info: Option<Value>,
 }
 
 /// Result of `initialize` (all legacy versions).
@@ -145,16 +146,10 @@ pub(crate) struct Implementation {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Icon {
-    /// An `https:` or `data:` URI.
+    /// A `data:` URI.
     pub(crate) src: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) mime_type: Option<String>,
-    /// `48x48`, or `any`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) sizes: Vec<String>,
-    /// `light` or `dark`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) theme: Option<String>,
+    pub(crate) mime_type: &'static str,
+    pub(crate) sizes: [&'static str; 1],
 }
 
 /// Params of the methods that list something.
@@ -163,9 +158,10 @@ pub(crate) struct PaginatedParams<'l> {
     pub(crate) cursor: Option<&'l str>,
 }
 
-/// Params of `prompts/list`, except `cursor`. They are not in the schema, but in the document of another server.
+/// Params of `prompts/list`. All but `cursor` are not in the schema, but in the document of another server.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ListPromptsParams<'l> {
+    pub(crate) cursor: Option<&'l str>,
     #[serde(borrow, default, deserialize_with = "object_or_none")]
     pub(crate) filter: Option<PromptFilter<'l>>,
     /// The maximum number of prompts in the page.
@@ -174,7 +170,7 @@ pub(crate) struct ListPromptsParams<'l> {
 }
 
 /// Which prompts to list: those that match all members.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Hash, Deserialize)]
 pub(crate) struct PromptFilter<'l> {
     pub(crate) category: Option<&'l str>,
     /// The prompt has each of them.
@@ -268,9 +264,6 @@ pub(crate) struct Prompt {
     pub(crate) description: String,
     /// In the order in which a client asks for them.
     pub(crate) arguments: Vec<PromptArgument>,
-    /// (2025-11-25)
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) icons: Vec<Icon>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub(crate) meta: Option<PromptMeta>,
 }
@@ -364,98 +357,6 @@ pub(crate) enum PromptContent {
 pub(crate) enum Role {
     User,
     Assistant,
-}
-
-/// Params of `prompts/create`, besides [`PromptParts`] and [`ChangeParams`]. The methods that edit prompts are not in the schema; they
-/// come from another server.
-#[derive(Debug, Deserialize)]
-pub(crate) struct NewPromptParams<'l> {
-    pub(crate) name: &'l str,
-    pub(crate) title: &'l str,
-    #[serde(borrow)]
-    pub(crate) messages: Vec<EditedMessage<'l>>,
-}
-
-/// The same of `prompts/update`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct UpdatePromptParams<'l> {
-    pub(crate) name: &'l str,
-    #[serde(borrow)]
-    pub(crate) messages: Option<Vec<EditedMessage<'l>>>,
-}
-
-/// The same of `prompts/delete`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct PromptNameParams<'l> {
-    pub(crate) name: &'l str,
-}
-
-/// What is read of a request that changes a prompt, whether it is a method or a call of a tool.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ChangeParams<'l> {
-    /// The revision that the prompt must still have.
-    pub(crate) expected: Option<&'l str>,
-    /// Why, for the history.
-    pub(crate) note: Option<String>,
-    /// The change is made once, however often a request with this id is sent.
-    pub(crate) operation_id: Option<String>,
-}
-
-/// The keys of a prompt's frontmatter in such a request. What is missing stays as it is, and what is `null` is removed.
-#[derive(Debug, Deserialize)]
-pub(crate) struct PromptParts {
-    #[serde(default, deserialize_with = "given")]
-    pub(crate) title: Option<Option<String>>,
-    #[serde(default, deserialize_with = "given")]
-    pub(crate) description: Option<Option<String>>,
-    #[serde(default, deserialize_with = "given")]
-    pub(crate) arguments: Option<Option<Vec<DeclaredArgument>>>,
-    #[serde(default, deserialize_with = "given")]
-    pub(crate) tags: Option<Option<Vec<String>>>,
-}
-
-/// An argument, as the frontmatter of a prompt has it.
-#[derive(Debug, Deserialize)]
-pub(crate) struct DeclaredArgument {
-    pub(crate) name: String,
-    pub(crate) title: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) required: Option<bool>,
-    pub(crate) default: Option<String>,
-    pub(crate) choices: Option<Vec<String>>,
-    pub(crate) strict: Option<bool>,
-}
-
-/// A message, whose text is a template.
-#[derive(Debug, Deserialize)]
-pub(crate) struct EditedMessage<'l> {
-    pub(crate) role: &'l str,
-    #[serde(borrow, deserialize_with = "object")]
-    pub(crate) content: EditedContent<'l>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct EditedContent<'l> {
-    #[serde(rename = "type")]
-    pub(crate) kind: &'l str,
-    pub(crate) text: Option<&'l str>,
-}
-
-/// For `deserialize_with`, with a default: `null` is a value of its own.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
-/// Result of `prompts/create`, `prompts/update` and `prompts/delete`.
-#[derive(Debug, Serialize)]
-pub(crate) struct EditPromptResult {
-    pub(crate) success: bool,
-    /// `Created prompt: NAME`
-    pub(crate) message: String,
-    /// That of the new text, or of the deleted one.
-    pub(crate) revision: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) warnings: Vec<String>,
 }
 
 /// Result of `resources/list`.

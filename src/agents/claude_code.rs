@@ -1,13 +1,16 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
-use super::edit::{Entry, Syntax};
-use super::{
-    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, MenuMessages, Opening, PartLimit,
-    Position, Prompts, RegisteredServer, Scope, Unit, Variables, WindowsShell,
-};
+use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Opening, Prompts};
+use super::config_file::ConfigFile;
+use super::edit::{Entry, JsonSyntax, Syntax};
+use super::environment::Scope;
+use super::finding::{Finding, RegisteredServer};
+use super::hook_line::WindowsShell;
+use super::limit::{Limit, PartLimit, Unit};
+use super::registration::Config;
+use super::variables::Variables;
 use crate::wording::named;
 use serde_json::json;
-use std::path::Path;
 use std::time::Duration;
 
 pub(super) static CLAUDE_CODE: Agent = Agent {
@@ -22,7 +25,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         ..Prompts::NONE
     },
     config: Config {
-        syntax: Syntax::Json { comments: false, trailing_commas: false },
+        syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
         // Next to ~/.claude, but in the folder that the variable names.
         folder: Some(|system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.home.clone())),
         user: &[".claude.json"],
@@ -50,7 +53,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         project: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
         is_project_first: true,
-        syntax: Syntax::Json { comments: true, trailing_commas: true },
+        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
         timeout_unit: Duration::from_secs(1),
         windows_shell: WindowsShell::Bash,
         blocks_on_failure: false,
@@ -80,7 +83,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         ending: Ending::Interrupt,
     },
     checks: Checks { not_started, approval, ..Checks::NONE },
-    next_step: |installed, is_project| match (installed.has_hook, is_project) {
+    next_step: |installed| match (installed.has_hook, installed.is_project) {
         (true, _) => "start `claude`, and type `:research solid-state batteries`".to_owned(),
         (false, true) => {
             "start `claude` here, allow the server of the project, and type `:research solid-state batteries`"
@@ -96,18 +99,18 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
 
 fn not_started(server: &RegisteredServer) -> Option<Finding> {
     let name = server.name();
-    if server.is_in(server.setting(&project_pointer(server, "disabledMcpServers"))) {
-        let message = format!("{name} is disabled in this project");
-        return Some(server.broken(message).fix("enable it with `/mcp` in Claude Code"));
+    if server.is_in(server.files.setting(&project_pointer(server, "disabledMcpServers"))) {
+        return Some(
+            server.broken(format!("{name} is disabled in this project"), "enable it with `/mcp` in Claude Code"),
+        );
     }
     let denied = settings(server).find(|file| {
         let denied = file.value["deniedMcpServers"].as_array();
         denied.is_some_and(|denied| denied.iter().any(|item| item["serverName"] == *server.server.name))
     });
     if let Some(file) = denied {
-        let finding =
-            server.broken(format!("{name} is in the list `deniedMcpServers`")).fix("remove it from that list");
-        return Some(finding.at(&file.path, file.position(&["deniedMcpServers"])));
+        let finding = server.broken(format!("{name} is in the list `deniedMcpServers`"), "remove it from that list");
+        return Some(finding.at(file, &["deniedMcpServers"]));
     }
     if server.server.scope == Scope::Project { not_accepted(server) } else { None }
 }
@@ -117,16 +120,16 @@ fn not_accepted(server: &RegisteredServer) -> Option<Finding> {
     let name = server.name();
     let is_listed = |key: &str| {
         let of_settings = settings(server).filter_map(|file| file.value.get(key));
-        let of_project = server.setting(&project_pointer(server, key));
+        let of_project = server.files.setting(&project_pointer(server, key));
         of_settings.chain(of_project).any(|list| server.is_in(Some(list)))
     };
     let are_all_accepted = || settings(server).any(|file| file.value["enableAllProjectMcpServers"] == true);
     if is_listed("disabledMcpjsonServers") {
         let fix = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
-        Some(server.broken(format!("{name} of this project was refused")).fix(fix))
+        Some(server.broken(format!("{name} of this project was refused"), fix))
     } else if !are_all_accepted() && !is_listed("enabledMcpjsonServers") {
         let message = format!("{name} comes with the project and has not been accepted yet");
-        Some(server.warning(message).fix("start `claude` here once, and accept it"))
+        Some(server.warning(message, "start `claude` here once, and accept it"))
     } else {
         None
     }
@@ -134,35 +137,29 @@ fn not_accepted(server: &RegisteredServer) -> Option<Finding> {
 
 fn approval(server: &RegisteredServer) -> Option<Finding> {
     let tool = format!("mcp__{}__expand_prompt", server.server.name);
-    if let Some((rule, path, position)) = rule(server, "deny", &tool) {
+    if let Some((rule, file)) = rule(server, "deny", &tool) {
         let message = format!("{} in `permissions.deny` forbids every call", named(rule));
-        return Some(server.broken(message).fix("remove it from that list").at(path, position));
+        return Some(server.broken(message, "remove it from that list").at(file, &["permissions", "deny"]));
     }
-    if let Some((rule, path, position)) = rule(server, "ask", &tool) {
+    if let Some((rule, file)) = rule(server, "ask", &tool) {
         let message = format!("because of {} in `permissions.ask`, Claude Code asks before each call", named(rule));
-        let fix = "move it to `permissions.allow`; the tools only read";
-        return Some(server.warning(message).fix(fix).at(path, position));
+        let finding = server.warning(message, "move it to `permissions.allow`; the tools only read");
+        return Some(finding.at(file, &["permissions", "ask"]));
     }
     // With a hook, the model seldom has to call the tool.
-    if rule(server, "allow", &tool).is_some()
-        || [Scope::Project, Scope::User].map(|scope| server.files.has_hook(scope)).contains(&true)
-    {
-        return None;
-    }
-    let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
-    let fix = format!("add {} to `permissions.allow`", named(&tool));
-    let file = CLAUDE_CODE.settings_folder(server.system).map(|folder| folder.join("settings.json"));
-    Some(Finding { file, position: None, ..server.warning(message).fix(fix) })
+    (!server.has_hook && rule(server, "allow", &tool).is_none()).then(|| {
+        let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
+        server.warning(message, format!("add {} to `permissions.allow` in its settings.json", named(&tool)))
+    })
 }
 
-/// The first rule of this kind that applies to the tool, with its file and position.
-fn rule<'s>(server: &'s RegisteredServer, kind: &str, tool: &str) -> Option<(&'s str, &'s Path, Option<Position>)> {
+/// The first rule of this kind that applies to the tool, with its file.
+fn rule<'s>(server: &'s RegisteredServer, kind: &str, tool: &str) -> Option<(&'s str, &'s ConfigFile)> {
     let name = &server.server.name;
     let applicable = [tool, &format!("mcp__{name}"), &format!("mcp__{name}__*"), "mcp__*"];
     settings(server).find_map(|file| {
         let rules = file.value.get("permissions")?.get(kind)?.as_array()?;
-        let rule = rules.iter().filter_map(|rule| rule.as_str()).find(|rule| applicable.contains(rule))?;
-        Some((rule, file.path.as_path(), file.position(&["permissions", kind])))
+        Some((rules.iter().filter_map(|rule| rule.as_str()).find(|rule| applicable.contains(rule))?, file))
     })
 }
 

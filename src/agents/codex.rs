@@ -1,11 +1,12 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
-use super::edit::{Entry, Syntax};
-use super::http_server::{Http, TokenPlace};
-use super::{
-    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, MenuMessages, Opening,
-    PartLimit, Prompts, RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
-};
+use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Opening, Prompts};
+use super::edit::{Entry, JsonSyntax, Syntax};
+use super::environment::{Environment, Scope, System};
+use super::finding::{Finding, RegisteredHook, RegisteredServer};
+use super::hook_line::WindowsShell;
+use super::limit::{Delivery, Limit, PartLimit, Unit};
+use super::registration::{Config, Registration};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -41,7 +42,6 @@ pub(super) static CODEX: Agent = Agent {
             ],
             initial: Vec::new(),
         },
-        http: Http { entry: |url| vec![("url", json!(url))], token: TokenPlace::Key("bearer_token_env_var") },
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",
@@ -49,7 +49,7 @@ pub(super) static CODEX: Agent = Agent {
         project: &[".codex/hooks.json"],
         is_in_config: true,
         is_project_first: false,
-        syntax: Syntax::Json { comments: false, trailing_commas: false },
+        syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
         timeout_unit: Duration::from_secs(1),
         windows_shell: WindowsShell::Cmd,
         blocks_on_failure: false,
@@ -85,19 +85,9 @@ pub(super) static CODEX: Agent = Agent {
         opening: Opening::Initialize("2025-06-18"),
         ending: Ending::Terminate,
     },
-    checks: Checks {
-        not_started,
-        approval,
-        tool_filters: Some(("enabled_tools", "disabled_tools")),
-        slow_start,
-        configured_limit,
-        shorten: |length| {
-            let tokens = (length * 5 / 9 / 1000 + 1) * 1000;
-            format!("shorten it, or set `tool_output_token_limit = {tokens}` in config.toml")
-        },
-    },
-    next_step: |installed, is_project| {
-        let start = match (installed.has_hook, is_project) {
+    checks: Checks { not_started, approval, tool_filters: Some(("enabled_tools", "disabled_tools")), slow_start },
+    next_step: |installed| {
+        let start = match (installed.has_hook, installed.is_project) {
             (true, _) if installed.is_hook_untrusted => {
                 "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; then"
             }
@@ -134,14 +124,14 @@ fn environment(system: &System, server: &Registration) -> Environment {
 }
 
 fn not_started(server: &RegisteredServer) -> Option<Finding> {
-    let projects = server.setting("/projects").and_then(Value::as_object);
+    let projects = server.files.setting("/projects").and_then(Value::as_object);
     let is_trusted = server.system.project.ancestors().any(|folder| {
         let project = projects.and_then(|projects| projects.get(folder.to_string_lossy().as_ref()));
         project.is_some_and(|project| project["trust_level"] == "trusted")
     });
     (server.server.scope == Scope::Project && !is_trusted).then(|| {
         let message = "Codex does not trust this project yet, and reads nothing in its .codex";
-        server.warning(message).fix("start `codex` here once, and trust the project")
+        server.warning(message, "start `codex` here once, and trust the project")
     })
 }
 
@@ -154,50 +144,29 @@ fn approval(server: &RegisteredServer) -> Option<Finding> {
     };
     mode.is_some_and(|mode| mode == "prompt").then(|| {
         let message = format!("`{key}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
-        server.warning(message).fix(format!("set `{key}` to \"auto\"; the tools only read"))
+        server.warning(message, format!("set `{key}` to \"auto\"; the tools only read"))
     })
 }
 
 fn slow_start(server: &RegisteredServer, took: Duration) -> Option<Finding> {
-    let number = |key: &str| server.server.entry.get(key).and_then(Value::as_f64);
-    let limit =
-        number("startup_timeout_sec").or(number("startup_timeout_ms").map(|milliseconds| milliseconds / 1000.0));
-    let (name, seconds) = (server.name(), took.as_secs_f64());
-    if let Some(limit) = limit.filter(|limit| *limit < seconds) {
-        let message = format!("{name} took {seconds:.3} s for its first answer; its limit is {limit} s");
-        Some(server.broken(message).fix("raise `startup_timeout_sec`"))
-    } else if took > FIRST_TURN_TIMEOUT {
+    (took > FIRST_TURN_TIMEOUT).then(|| {
+        let (name, seconds) = (server.name(), took.as_secs_f64());
         let message = format!("{name} took {seconds:.1} s for its first answer; Codex continues without it after 1 s");
-        Some(server.warning(message).fix("set `required` to true, so that Codex waits for it"))
-    } else {
-        None
-    }
-}
-
-/// The limits are set in tokens: 10,000 are 48,000 characters of a result, and 18,000 where a model prints a result that has
-/// the prompt twice.
-fn configured_limit(server: &RegisteredServer, delivery: Delivery) -> Option<usize> {
-    let tokens = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
-    let of_all = || server.setting("/tool_output_token_limit").and_then(tokens);
-    let of_tool = || tokens(&server.server.entry.get("tools")?["expand_prompt"]["output_token_limit"]);
-    match delivery {
-        Delivery::Tool => of_tool().or_else(of_all).map(|tokens| tokens.saturating_mul(24) / 5),
-        Delivery::CodeMode => of_all().map(|tokens| (tokens.saturating_mul(9) / 5).saturating_sub(1)),
-        Delivery::Hook => None,
-    }
+        server.warning(message, "set `required` to true, so that Codex waits for it")
+    })
 }
 
 /// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is
 /// undocumented, so only the existence of a record is checked; `install` removes the record of a hook that it changes.
 fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
-    match hook.files.trust_record(&hook.hook.path, hook.hook.place) {
-        Some((_, _, record)) if record["enabled"] == false => {
-            Some(hook.broken("the hook is disabled in Codex").fix("enable it with `/hooks` in Codex"))
+    match hook.trust {
+        Some(record) if record["enabled"] == false => {
+            Some(hook.broken("the hook is disabled in Codex", "enable it with `/hooks` in Codex"))
         }
         Some(_) => None,
         None => {
             let message = "Codex silently skips the hook until you trust it, and has no record that you do";
-            Some(hook.warning(message).fix("start `codex` once, and choose \"Trust all and continue\""))
+            Some(hook.warning(message, "start `codex` once, and choose \"Trust all and continue\""))
         }
     }
 }

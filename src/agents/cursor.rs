@@ -1,8 +1,7 @@
 //! Anysphere's Cursor, by its documentation.
 
-use super::http_server::{Http, TokenPlace};
-use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
-use serde_json::json;
+use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
+use super::registration::Config;
 
 pub(super) static CURSOR: Agent = Agent {
     name: "cursor",
@@ -11,13 +10,7 @@ pub(super) static CURSOR: Agent = Agent {
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
     prompts: Prompts { user: &[("cursor", "commands")], project: &[("cursor", ".cursor/commands")], ..Prompts::NONE },
-    config: Config {
-        user: &["mcp.json"],
-        new_user: "mcp.json",
-        project: &[".cursor/mcp.json"],
-        http: Http { entry: |url| vec![("url", json!(url))], token: TokenPlace::Header("${env:", "}") },
-        ..Config::JSON
-    },
+    config: Config { user: &["mcp.json"], new_user: "mcp.json", project: &[".cursor/mcp.json"], ..Config::JSON },
     hook: None,
     limits: &[],
     part: None,
@@ -25,7 +18,7 @@ pub(super) static CURSOR: Agent = Agent {
     menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
-    next_step: |_, _| {
+    next_step: |_| {
         "switch `prompts` on in the MCP settings of Cursor, and type `:research solid-state batteries` in its chat"
             .to_owned()
     },

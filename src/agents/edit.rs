@@ -4,173 +4,56 @@
 //! of the two they read.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+mod entry;
 mod json;
 mod toml;
 
-pub(super) use json::{remove_hook, set_hook};
+pub(super) use entry::Entry;
+pub(super) use json::{JsonSyntax, remove_hook, set_hook};
 
-use serde_json::{Map, Value};
-use std::collections::BTreeMap;
-use std::fmt;
-use std::ops::Range;
-
-/// A position in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// From 1.
-    pub line: usize,
-    /// From 1, in characters.
-    pub column: usize,
-}
+use crate::prompt::{Diagnostic, Position};
+use serde_json::Value;
 
 /// How a config is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Syntax {
-    Json {
-        /// Whether the agent allows `//` and `/* */`.
-        comments: bool,
-        /// Whether it allows a comma after the last entry.
-        trailing_commas: bool,
-    },
+    Json(JsonSyntax),
     Toml,
-}
-
-/// An error in a text.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct SyntaxError {
-    pub(super) position: Position,
-    pub(super) message: String,
-}
-
-/// What an entry contains.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
-    /// These keys must have these values; `None`: the key must be absent.
-    pub(super) required: Vec<(&'static str, Option<Value>)>,
-    /// These are set in a new entry, and left alone in one that exists.
-    pub(super) initial: Vec<(&'static str, Value)>,
-}
-
-impl Entry {
-    /// Whether it sets this key, or gives it this value in a new entry.
-    pub(super) fn sets(&self, key: &str, value: &Value) -> bool {
-        let is_required = self.required.iter().any(|(required, _)| *required == key);
-        is_required || self.initial.iter().any(|initial| *initial == (key, value.clone()))
-    }
-
-    /// All that a new entry contains.
-    fn all(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        let required = self.required.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?)));
-        required.chain(self.initial.iter().map(|(key, value)| (*key, value)))
-    }
-}
-
-impl Position {
-    /// The position of a byte in a text.
-    pub(super) fn of(byte: usize, text: &str) -> Position {
-        Position { line: 1, column: 1 }.after(text.get(..byte).unwrap_or(text))
-    }
-
-    /// The position after this one when a text follows it.
-    fn after(self, text: &str) -> Position {
-        match text.rfind('\n') {
-            None => Position { column: self.column + text.chars().count(), ..self },
-            Some(newline) => Position {
-                line: self.line + text.matches('\n').count(),
-                column: text[newline + 1..].chars().count() + 1,
-            },
-        }
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
 }
 
 impl Syntax {
     /// The value of a text. An empty text is an empty object. Of duplicate keys the last counts, as for the agents.
-    pub(super) fn parse(self, text: &str) -> Result<Value, SyntaxError> {
+    pub(super) fn parse(self, text: &str) -> Result<Value, Diagnostic> {
         match self {
-            Syntax::Json { .. } => Ok(json::parse(self, text)?.map_or_else(|| Value::Object(Map::new()), Value::from)),
+            Syntax::Json(syntax) => json::parse(syntax, text),
             Syntax::Toml => toml::parse(text),
         }
     }
 
     /// The position of the last of these keys, in a text that can be parsed.
     pub(super) fn position(self, text: &str, keys: &[String]) -> Option<Position> {
-        Some(Position::of(self.locate(text, keys)?.0, text))
-    }
-
-    /// The position of each key of the object at the end of these keys, in a text that can be parsed.
-    pub(super) fn positions(self, text: &str, keys: &[String]) -> BTreeMap<String, Position> {
-        let mut starts = self.locate(text, keys).unwrap_or_default().1;
-        starts.sort();
-        // One pass over the text, which may be long and have many keys.
-        let (mut position, mut at) = (Position { line: 1, column: 1 }, 0);
-        let mut positions = BTreeMap::new();
-        for (start, key) in starts {
-            position = position.after(&text[at..start]);
-            at = start;
-            positions.insert(key, position);
-        }
-        positions
-    }
-
-    /// The byte at which the last of these keys begins, and the keys below it with the bytes at which they begin.
-    fn locate(self, text: &str, keys: &[String]) -> Option<(usize, Vec<(usize, String)>)> {
         match self {
-            Syntax::Json { .. } => json::locate(self, text, keys),
-            Syntax::Toml => toml::locate(text, keys),
+            Syntax::Json(syntax) => json::position(syntax, text, keys),
+            Syntax::Toml => toml::position(text, keys),
         }
     }
 
     /// The text with the entry at the end of these keys. In an entry that exists, keys that `entry` does not mention stay as
     /// they are, unless it is `replaced`.
-    pub(super) fn set(self, text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, SyntaxError> {
+    pub(super) fn set(self, text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, Diagnostic> {
         match self {
+            Syntax::Json(syntax) => json::set(syntax, text, keys, entry, replaced),
             Syntax::Toml => toml::set(text, keys, entry, replaced),
-            Syntax::Json { .. } => json::set(self, text, keys, entry, replaced),
         }
     }
 
     /// The text without the value at the end of these keys, and without the parent objects that are empty then.
-    pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, SyntaxError> {
+    pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
+            Syntax::Json(syntax) => json::remove(syntax, text, keys),
             Syntax::Toml => toml::remove(text, keys),
-            Syntax::Json { .. } => json::remove(self, text, keys),
         }
     }
-
-    /// What a map of keys is called in this syntax.
-    pub(super) fn object(self) -> &'static str {
-        if self == Syntax::Toml { "a table" } else { "an object" }
-    }
-
-    /// An error at the end of these keys.
-    fn error(self, text: &str, keys: &[String], message: String) -> SyntaxError {
-        SyntaxError { position: self.position(text, keys).unwrap_or(Position { line: 1, column: 1 }), message }
-    }
-
-    /// The error that the value at the end of these keys should have keys itself.
-    fn not_an_object(self, text: &str, keys: &[String]) -> SyntaxError {
-        self.error(text, keys, format!("`{}` must be {}, but is not", keys.join("."), self.object()))
-    }
-}
-
-/// Which elements of a list are replaced, and by which, to make it equal to another. Those before and after them are the same.
-fn difference<'n>(old: &[Value], new: &'n [Value]) -> (Range<usize>, &'n [Value]) {
-    let same = |pair: &(&Value, &Value)| pair.0 == pair.1;
-    let before = old.iter().zip(new).take_while(same).count();
-    let after = old[before..].iter().rev().zip(new[before..].iter().rev()).take_while(same).count();
-    (before..old.len() - after, &new[before..new.len() - after])
-}
-
-/// A message that continues a sentence.
-fn lowercase_first(message: &str) -> String {
-    let mut letters = message.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -178,8 +61,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const STRICT: Syntax = Syntax::Json { comments: false, trailing_commas: false };
-    pub(super) const LENIENT: Syntax = Syntax::Json { comments: true, trailing_commas: true };
+    const STRICT: Syntax = Syntax::Json(JsonSyntax { comments: false, trailing_commas: false });
+    pub(super) const LENIENT: Syntax = Syntax::Json(JsonSyntax { comments: true, trailing_commas: true });
 
     #[test]
     fn a_text_is_the_value_that_the_agent_sees() {
@@ -213,7 +96,11 @@ mod tests {
             (Syntax::Toml, "a = 1\na = 2\n", "2:1", "duplicate key"),
         ] {
             let error = syntax.parse(text).unwrap_err();
-            assert_eq!((error.position.to_string().as_str(), error.message.as_str()), (position, message), "{text}");
+            assert_eq!(
+                (error.position.unwrap().to_string().as_str(), error.message.as_str()),
+                (position, message),
+                "{text}"
+            );
         }
     }
 
@@ -229,8 +116,6 @@ mod tests {
         ] {
             let found = syntax.position(text, &keys).map(|position| position.to_string());
             assert_eq!(found.as_deref(), position, "{text}");
-            let all = syntax.positions(text, &keys[..1]);
-            assert_eq!(all.get("b").map(ToString::to_string).as_deref(), position, "{text}");
         }
     }
 
@@ -257,43 +142,6 @@ mod tests {
         assert_eq!(changed, with);
         assert_eq!(syntax.set(&changed, &keys, &entry, false).unwrap(), with, "twice");
         assert_eq!(syntax.remove(&changed, &keys).unwrap(), after);
-    }
-
-    /// The comments of a list of arguments, and the lines of those that are not changed, stay.
-    #[test]
-    fn a_list_that_changes_keeps_its_layout_and_comments() {
-        let list = |open: &str, mark: &str, end: &str| {
-            format!(
-                "{open}[ {mark} first\n    \"--prompts\", \"/a\", {mark} the team's\n    \"--tap\", \"t\"{end} {mark} to debug\n  ]"
-            )
-        };
-        let toml = |end| list("[s.prompts]\ncommand = '/p'\nargs = ", "#", end) + " # last\n";
-        let json = |end| list("{\"s\": {\"prompts\": {\"command\": \"/p\", \"args\": ", "//", end) + "}}}\n";
-        for (syntax, text) in
-            [(Syntax::Toml, toml(",")), (Syntax::Toml, toml("")), (LENIENT, json(",")), (LENIENT, json(""))]
-        {
-            for args in [
-                &["--prompts", "/a", "--tap", "t"][..],
-                &["--prompts", "/b", "--tap", "t"],
-                &["--prompts", "/b", "--prompts", "/c", "--tap", "t"],
-                &["--prompts", "/a", "--tap", "t", "--no-builtin"],
-                &["--prompts", "/a"],
-                &["--tap", "t"],
-                &["x"],
-            ] {
-                let mut entry = entry(args);
-                entry.initial.clear();
-                let changed = syntax.set(&text, &keys("s.prompts"), &entry, false).unwrap();
-                assert_eq!(syntax.parse(&changed).unwrap()["s"]["prompts"]["args"], json!(args), "{changed}");
-                // In JSON, a comment after an element is removed with it.
-                let is_shorter = syntax != Syntax::Toml && args.len() < 4;
-                for comment in ["first", "the team's", "to debug"].into_iter().filter(|_| !is_shorter) {
-                    assert_eq!(changed.matches(comment).count(), 1, "{args:?}: {changed}");
-                }
-                let kept = text.lines().filter(|line| changed.contains(line)).count();
-                assert!(args.len() < 4 || kept + 2 >= text.lines().count(), "{args:?}: {changed}");
-            }
-        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The environment of a program, and the programs that are found with it.
+//! The environment of a program, the programs that are found with it, and the user's folders.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -60,10 +60,8 @@ impl Environment {
         let is_program = |path: &PathBuf| why_not_a_program(path).is_none();
         if has_separator(command) {
             let path = folder.join(command);
-            return with_extensions(path.clone()).find(is_program).ok_or_else(|| match command.starts_with("~/") {
-                true => "cannot be started: without a shell, `~` has no meaning".to_owned(),
-                false => why_not_a_program(&path).unwrap_or_default().to_owned(),
-            });
+            let why = || why_not_a_program(&path).unwrap_or_default().to_owned();
+            return with_extensions(path.clone()).find(is_program).ok_or_else(why);
         }
         let Some(listed) = self.get("PATH") else { return Err("is not found: there is no PATH".to_owned()) };
         let folders = std::env::split_paths(listed).filter(|listed| !listed.as_os_str().is_empty());
@@ -92,6 +90,53 @@ impl Environment {
         }
         extensions
     }
+}
+
+/// For whom an agent reads a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// For the user, in every project
+    #[default]
+    User,
+    /// For everybody in one project; the file is in the project
+    Project,
+    /// For the user in one project (Claude Code only); it is in the user's file
+    Local,
+}
+
+/// The user's folders, environment and project.
+#[derive(Debug, Clone, Default)]
+pub struct System {
+    /// The home directory, if it is known.
+    pub home: Option<PathBuf>,
+    /// The configuration directory of the system: `~/.config`, `~/Library/Application Support` or `%APPDATA%`.
+    pub config: Option<PathBuf>,
+    /// The environment in which an agent would be started.
+    pub environment: Environment,
+    /// The project: the working directory.
+    pub project: PathBuf,
+}
+
+impl System {
+    /// The folder that a variable names, if it is not empty.
+    pub(super) fn folder(&self, variable: &str) -> Option<PathBuf> {
+        self.environment.get(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    pub(super) fn below_home(&self, name: &str) -> Option<PathBuf> {
+        self.home.as_ref().map(|home| home.join(name))
+    }
+
+    /// `~/.config`, on every system, or where XDG_CONFIG_HOME says that it is.
+    pub(super) fn dot_config(&self) -> Option<PathBuf> {
+        let xdg = self.folder("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute());
+        xdg.or_else(|| self.below_home(".config"))
+    }
+}
+
+/// Whether two paths name the same file, directly or through symlinks.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 fn is_name(known: &OsStr, name: &str) -> bool {

@@ -1,102 +1,53 @@
-//! Findings about the files of an agent, and the input of its checks.
+//! What `doctor` reports about the files of an agent, and the input of its checks.
 
-use super::{Agent, AgentFiles, ConfigFile, HookLine, Position, Registration, Scope, System};
+use super::config_file::ConfigFile;
+use super::environment::System;
+use super::files::AgentFiles;
+use super::hook_line::HookLine;
+use super::registration::Registration;
+use crate::prompt::{Diagnostic, Kind};
 use crate::wording::named;
 use serde_json::Value;
-use std::fmt;
-use std::path::{Path, PathBuf};
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Something does not work.
-    Broken,
-    /// It works, but perhaps not always, or not as one would expect.
-    Warning,
-    /// It works.
-    Fine,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Broken => "broken",
-            Severity::Warning => "warning",
-            Severity::Fine => "fine",
-        })
-    }
-}
-
-/// A problem or a result, and what to do about it.
+/// A problem or a result: a hint says what works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The agent that it is about. `None`: all of them.
-    pub agent: Option<&'static Agent>,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What it is, in lower case.
-    pub message: String,
-    /// What to do; `None` where there is nothing to do.
-    pub fix: Option<String>,
-    /// The file where it was found, or that is to be changed.
-    pub file: Option<PathBuf>,
-    /// The position in that file.
-    pub position: Option<Position>,
-}
-
-impl Finding {
-    /// A finding without a fix or a file.
-    pub fn new(agent: Option<&'static Agent>, severity: Severity, message: impl Into<String>) -> Finding {
-        Finding { agent, severity, message: message.into(), fix: None, file: None, position: None }
-    }
-
-    /// The same with what to do.
-    pub fn fix(self, fix: impl Into<String>) -> Finding {
-        Finding { fix: Some(fix.into()), ..self }
-    }
-
-    /// The same with a file, and a position in it.
-    pub fn at(self, file: &Path, position: Option<Position>) -> Finding {
-        Finding { file: Some(file.to_owned()), position, ..self }
-    }
+    /// The name of the agent that it is about. `None`: all of them.
+    pub agent: Option<&'static str>,
+    /// What it is, where, and what to do.
+    pub diagnostic: Diagnostic,
 }
 
 /// A registered server, with the files of its agent.
 #[derive(Debug, Clone, Copy)]
 pub struct RegisteredServer<'a> {
+    /// The name of the agent.
+    pub agent: &'static str,
     /// Where the agent is examined.
     pub system: &'a System,
     /// All files of the agent.
-    pub files: &'a AgentFiles<'a>,
+    pub files: &'a AgentFiles,
+    /// Whether the hook is registered with the agent, too.
+    pub has_hook: bool,
     /// The server.
     pub server: &'a Registration,
 }
 
 impl RegisteredServer<'_> {
-    /// The agent.
-    pub fn agent(&self) -> &'static Agent {
-        self.files.agent
-    }
-
     /// The name of the server, as it is shown.
     pub fn name(&self) -> String {
         named(&self.server.name)
     }
 
     /// A finding at the position of the registration.
-    pub fn broken(&self, message: impl Into<String>) -> Finding {
-        Finding::new(Some(self.agent()), Severity::Broken, message).at(&self.server.path, self.server.position)
+    pub fn broken(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        let diagnostic = Diagnostic::new(Kind::Invalid, message, fix).at(self.server.position);
+        Finding { agent: Some(self.agent), diagnostic: diagnostic.in_file(&*self.server.path) }
     }
 
     /// The same for what works, but perhaps not always.
-    pub fn warning(&self, message: impl Into<String>) -> Finding {
-        Finding { severity: Severity::Warning, ..self.broken(message) }
-    }
-
-    /// A value of the configs, from the first that has one there.
-    pub(super) fn setting(&self, pointer: &str) -> Option<&Value> {
-        let scopes = [Scope::Local, Scope::Project, Scope::User].into_iter();
-        scopes.flat_map(|scope| self.files.configs(scope).flatten()).find_map(|file| file.value.pointer(pointer))
+    pub fn warning(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        warning(self.broken(message, fix))
     }
 
     /// Whether a list has the name of the server.
@@ -109,40 +60,47 @@ impl RegisteredServer<'_> {
 /// A registered hook, with the files of its agent.
 #[derive(Debug, Clone, Copy)]
 pub struct RegisteredHook<'a> {
+    /// The name of the agent, and what it calls itself.
+    pub agent: [&'static str; 2],
     /// All files of the agent.
-    pub files: &'a AgentFiles<'a>,
+    pub files: &'a AgentFiles,
     /// The hook.
     pub hook: &'a HookLine,
+    /// The agent's record that the user trusts it.
+    pub trust: Option<&'a Value>,
 }
 
 impl RegisteredHook<'_> {
-    /// The agent.
-    pub fn agent(&self) -> &'static Agent {
-        self.files.agent
-    }
-
     /// A finding at the position of the hook.
-    pub fn broken(&self, message: impl Into<String>) -> Finding {
-        Finding::new(Some(self.agent()), Severity::Broken, message).at(&self.hook.path, self.hook.position)
+    pub fn broken(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        let diagnostic = Diagnostic::new(Kind::Invalid, message, fix).at(self.hook.position);
+        Finding { agent: Some(self.agent[0]), diagnostic: diagnostic.in_file(&*self.hook.path) }
     }
 
     /// The same for what works, but perhaps not always.
-    pub fn warning(&self, message: impl Into<String>) -> Finding {
-        Finding { severity: Severity::Warning, ..self.broken(message) }
-    }
-
-    /// The files with settings, the one that takes precedence first.
-    pub(super) fn settings(&self) -> impl Iterator<Item = &ConfigFile> {
-        self.files.settings().filter_map(Result::ok)
+    pub fn warning(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        warning(self.broken(message, fix))
     }
 
     /// A finding if the setting with this dotted key has this value, which disables all hooks.
     pub(super) fn all_disabled_by(&self, key: &str, value: bool) -> Option<Finding> {
         let pointer = format!("/{}", key.replace('.', "/"));
-        let file = self.settings().find(|file| file.value.pointer(&pointer) == Some(&Value::Bool(value)))?;
-        let keys: Vec<&str> = key.split('.').collect();
-        let message = format!("{} runs no hooks: `{key}` is {value}", self.agent().title);
-        let finding = self.broken(message).fix(format!("set `{key}` to {}", !value));
-        Some(finding.at(&file.path, file.position(&keys)))
+        let mut settings = self.files.settings().flatten();
+        let file = settings.find(|file| file.value.pointer(&pointer) == Some(&Value::Bool(value)))?;
+        let message = format!("{} runs no hooks: `{key}` is {value}", self.agent[1]);
+        let finding = self.broken(message, format!("set `{key}` to {}", !value));
+        Some(finding.at(file, &key.split('.').collect::<Vec<_>>()))
     }
+}
+
+impl Finding {
+    /// The same at the end of these keys in another file.
+    pub(super) fn at(self, file: &ConfigFile, keys: &[&str]) -> Finding {
+        let diagnostic = Diagnostic { file: Some(file.path.as_path().into()), ..self.diagnostic };
+        Finding { diagnostic: diagnostic.at(file.position(keys)), ..self }
+    }
+}
+
+fn warning(finding: Finding) -> Finding {
+    Finding { diagnostic: Diagnostic { kind: Kind::Warning, ..finding.diagnostic }, ..finding }
 }

@@ -1,11 +1,14 @@
 //! Google's Gemini CLI, as version 0.61 was measured.
 
-use super::edit::{Entry, Syntax};
-use super::http_server::{Http, TokenPlace};
-use super::{
-    Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, MenuMessages, Opening,
-    PartLimit, Prompts, RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
-};
+use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Opening, Prompts};
+use super::config_file::ConfigFile;
+use super::edit::{Entry, JsonSyntax, Syntax};
+use super::environment::Scope;
+use super::finding::{Finding, RegisteredHook, RegisteredServer};
+use super::hook_line::WindowsShell;
+use super::limit::{Limit, PartLimit, Unit};
+use super::registration::Config;
+use super::variables::Variables;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +25,7 @@ pub(super) static GEMINI: Agent = Agent {
     settings_folder: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
     prompts: Prompts { user: &[("gemini", "commands")], project: &[("gemini", ".gemini/commands")], ..Prompts::NONE },
     config: Config {
-        syntax: Syntax::Json { comments: true, trailing_commas: false },
+        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: false }),
         user: &["settings.json"],
         new_user: "settings.json",
         project: &[".gemini/settings.json"],
@@ -33,10 +36,6 @@ pub(super) static GEMINI: Agent = Agent {
             required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
             initial: vec![("trust", json!(true))],
         },
-        http: Http {
-            entry: |url| vec![("url", json!(url)), ("type", json!("http"))],
-            token: TokenPlace::Header("$", ""),
-        },
         ..Config::JSON
     },
     hook: Some(Hook {
@@ -45,7 +44,7 @@ pub(super) static GEMINI: Agent = Agent {
         project: &[".gemini/settings.json"],
         is_in_config: false,
         is_project_first: false,
-        syntax: Syntax::Json { comments: true, trailing_commas: true },
+        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
         timeout_unit: Duration::from_millis(1),
         windows_shell: WindowsShell::PowerShell,
         // Any status but 0 and 1 does; that of a missing program is 127.
@@ -76,18 +75,8 @@ pub(super) static GEMINI: Agent = Agent {
         opening: Opening::Initialize("2025-06-18"),
         ending: Ending::Terminate,
     },
-    checks: Checks {
-        not_started,
-        approval,
-        tool_filters: Some(("includeTools", "excludeTools")),
-        configured_limit: |server, delivery| {
-            let set = server.setting("/tools/truncateToolOutputThreshold").filter(|_| delivery == Delivery::Tool)?;
-            usize::try_from(set.as_u64()?).ok()
-        },
-        shorten: |length| format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}"),
-        ..Checks::NONE
-    },
-    next_step: |installed, _| {
+    checks: Checks { not_started, approval, tool_filters: Some(("includeTools", "excludeTools")), ..Checks::NONE },
+    next_step: |installed| {
         let typed = if installed.has_hook { ":research" } else { "/research" };
         format!(
             "start `gemini`, trust the folder when it asks, or with `/permissions trust`, and type `{typed} solid-state \
@@ -100,16 +89,15 @@ fn not_started(server: &RegisteredServer) -> Option<Finding> {
     let (name, shown) = (&server.server.name, server.name());
     let enablement = content(beside_settings(server, "mcp-server-enablement.json"));
     if enablement.pointer(&format!("/{name}/enabled")) == Some(&json!(false)) {
-        return Some(server.broken(format!("{shown} is disabled")).fix(format!("run `gemini mcp enable {name}`")));
+        return Some(server.broken(format!("{shown} is disabled"), format!("run `gemini mcp enable {name}`")));
     }
-    if server.is_in(server.setting("/mcp/excluded")) {
-        return Some(server.broken(format!("{shown} is in the list `mcp.excluded`")).fix("remove it from that list"));
+    if server.is_in(server.files.setting("/mcp/excluded")) {
+        return Some(server.broken(format!("{shown} is in the list `mcp.excluded`"), "remove it from that list"));
     }
-    let allowed = server.setting("/mcp/allowed");
+    let allowed = server.files.setting("/mcp/allowed");
     let is_restricted = allowed.and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     if is_restricted && !server.is_in(allowed) {
-        let message = format!("{shown} is not in the list `mcp.allowed`");
-        return Some(server.broken(message).fix("add it to that list"));
+        return Some(server.broken(format!("{shown} is not in the list `mcp.allowed`"), "add it to that list"));
     }
     not_trusted(server)
 }
@@ -121,11 +109,11 @@ fn not_trusted(server: &RegisteredServer) -> Option<Finding> {
     for (name, value) in [("GEMINI_RESTRICTED_MODE", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "false")] {
         if variable(name).as_deref() == Some(value) {
             let message = format!("Gemini CLI trusts no folder, and starts no server, because {name} is {value}");
-            return Some(server.broken(message).fix(format!("unset {name}")));
+            return Some(server.broken(message, format!("unset {name}")));
         }
     }
     if variable("GEMINI_CLI_TRUST_WORKSPACE").as_deref() == Some("true")
-        || server.setting("/security/folderTrust/enabled") == Some(&json!(false))
+        || server.files.setting("/security/folderTrust/enabled") == Some(&json!(false))
     {
         return None;
     }
@@ -136,13 +124,13 @@ fn not_trusted(server: &RegisteredServer) -> Option<Finding> {
     match rule_for(&server.system.project, &content(path)) {
         Some("DO_NOT_TRUST") => {
             let message = "Gemini CLI does not trust this folder, and starts no server in it";
-            Some(server.broken(message).fix("run `/permissions trust` in `gemini` here"))
+            Some(server.broken(message, "run `/permissions trust` in `gemini` here"))
         }
         Some("TRUST_FOLDER" | "TRUST_PARENT") => None,
         _ => {
             let message = "Gemini CLI does not trust this folder yet, and starts no server in it";
             let fix = "start `gemini` here, and trust the folder when it asks, or with `/permissions trust`";
-            Some(server.warning(message).fix(fix))
+            Some(server.warning(message, fix))
         }
     }
 }
@@ -164,26 +152,26 @@ fn beside_settings(server: &RegisteredServer, name: &str) -> Option<PathBuf> {
 
 /// What a file contains; null if it does not exist.
 fn content(path: Option<PathBuf>) -> Value {
-    let read = path.and_then(|path| ConfigFile::read(path, GEMINI.config.syntax, Scope::User).ok().flatten());
+    let read = path.and_then(|path| ConfigFile::read(&path, GEMINI.config.syntax, Scope::User).ok().flatten());
     read.map_or(Value::Null, |file| file.value)
 }
 
 fn approval(server: &RegisteredServer) -> Option<Finding> {
-    let allowed = server.setting("/mcp/allowed").and_then(Value::as_array);
+    let allowed = server.files.setting("/mcp/allowed").and_then(Value::as_array);
     let is_allowed = allowed.is_some_and(|list| list.iter().any(|item| item == &server.server.name || item == "*"));
     let is_trusted = server.server.entry.get("trust") == Some(&json!(true));
     (!is_trusted && !is_allowed).then(|| {
         let message = "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model";
-        server.warning(message).fix("set `trust` to true; the tools only read")
+        server.warning(message, "set `trust` to true; the tools only read")
     })
 }
 
 fn disabled_hook(hook: &RegisteredHook) -> Option<Finding> {
     let name = hook.hook.entry["name"].as_str().unwrap_or(&hook.hook.line);
-    let file = hook.settings().find(|file| {
+    let file = hook.files.settings().flatten().find(|file| {
         let disabled = file.value.pointer("/hooksConfig/disabled").and_then(Value::as_array);
         disabled.is_some_and(|disabled| disabled.iter().any(|item| item == name))
     })?;
-    let finding = hook.broken("the hook is in the list `hooksConfig.disabled`").fix("remove it from that list");
-    Some(finding.at(&file.path, file.position(&["hooksConfig", "disabled"])))
+    let finding = hook.broken("the hook is in the list `hooksConfig.disabled`", "remove it from that list");
+    Some(finding.at(file, &["hooksConfig", "disabled"]))
 }

@@ -1,15 +1,25 @@
 //! The commands that an agent runs when a prompt is submitted: how `install` writes one, and which of them run
 //! prompt-expander.
 
-use super::{Agent, Arguments, ConfigFile, Hook, Position, Scope, WindowsShell};
+use super::config_file::ConfigFile;
+use super::environment::Scope;
+use crate::prompt::Position;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Follows the command where a failure would block every prompt: a missing program is one.
+/// Follows the command: a program that is gone must not block a message, or show an error at each one.
 const NEVER_FAILS: &str = "; exit 0";
 
 /// The number of a hook's group in the event, and its own in the group, from 0.
 pub type HookPlace = (usize, usize);
+
+/// The shell that runs the command of a hook on Windows. Elsewhere it is a POSIX shell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WindowsShell {
+    Bash,
+    Cmd,
+    PowerShell,
+}
 
 /// A command that an agent runs when a prompt is submitted.
 #[derive(Debug, Clone)]
@@ -31,43 +41,30 @@ pub struct HookLine {
 }
 
 impl HookLine {
-    /// The commands of an event in a file.
-    pub(super) fn all_in(file: &ConfigFile, event: &str, position: Option<Position>) -> impl Iterator<Item = HookLine> {
-        handlers(&file.value, event).filter_map(move |(place, entry)| {
+    /// The commands of an event in a file that run prompt-expander as a hook, no matter what else they do.
+    pub(super) fn all_in(file: &ConfigFile, event: &str) -> Vec<HookLine> {
+        let position = file.position(&["hooks", event]);
+        let hook = |(place, entry): (HookPlace, &Value)| {
             let line = entry["command"].as_str()?.to_owned();
             let (scope, path, words) = (file.scope, file.path.clone(), words(&line));
             Some(HookLine { scope, path, position, line, words, place, entry: entry.clone() })
-        })
-    }
-
-    /// Whether it runs prompt-expander as a hook, no matter what else it does and which agent it names.
-    pub fn is_prompt_expander(&self) -> bool {
-        self.program().is_some()
+        };
+        handlers(&file.value, event).filter_map(hook).filter(|hook| program_in(&hook.words).is_some()).collect()
     }
 
     /// The word that is the program, and the words after it.
-    pub fn program(&self) -> Option<(&str, &[String])> {
-        let at = program_in(&self.words)?;
-        Some((&self.words[at], &self.words[at + 1..]))
+    pub fn program(&self) -> (&str, &[String]) {
+        let at = program_in(&self.words).unwrap_or_default();
+        (&self.words[at], &self.words[at + 1..])
     }
 
-    /// The agent that the line names; `None` if it names none.
-    pub fn agent_name(&self) -> Option<&str> {
-        let (_, arguments) = self.program()?;
-        let at = arguments.iter().position(|word| word == "hook")?;
-        arguments.get(at + 1).map(String::as_str)
-    }
-
-    /// Its options that name prompts.
-    pub(super) fn options(&self) -> Vec<String> {
-        self.program().map(|(_, arguments)| Arguments::of(arguments).of_hook).unwrap_or_default()
-    }
-
-    /// The server that it asks over HTTP, as it is written.
-    pub fn url(&self) -> Option<&str> {
-        let (_, arguments) = self.program()?;
-        let at = arguments.iter().position(|word| word == "--http")?;
-        arguments.get(at + 1).map(String::as_str)
+    /// The agent that the line names, and the words that are neither that nor the command `hook`.
+    pub fn agent_and_options(&self) -> (&str, Vec<String>) {
+        let mut words = self.program().1.to_vec();
+        let at = words.iter().position(|word| word == "hook").unwrap_or(words.len());
+        words.drain(at..(at + 2).min(words.len()));
+        let agent = self.program().1.get(at + 1).map_or("", |word| word.trim_end_matches(';'));
+        (agent, words)
     }
 
     /// Whether its failure cannot block a prompt.
@@ -90,18 +87,22 @@ pub(super) fn handlers<'v>(value: &'v Value, event: &str) -> impl Iterator<Item 
     })
 }
 
-/// Whether a line is a command that `install` could have written: this program, `hook`, and options that name prompts. Any other
-/// word may do something else, such as an operator of the shell, so such a line is left alone. So is one with a variable, whose
-/// value only the shell knows, unless it is quoted as `install` does.
+/// Whether a line runs this program as a hook and nothing else: no character of it means something to a shell, unless it is quoted
+/// as `install` does.
 pub(super) fn is_plain(line: &str) -> bool {
     let words = words(line);
-    let quoted = || shlex::try_join(words.iter().map(String::as_str));
-    let is_literal = !line.contains(['$', '`']) || quoted().is_ok_and(|quoted| quoted == without_suffix(line));
-    is_hook_command(&words) && is_literal
+    let is_safe = |letter: char| letter.is_alphanumeric() || " /\\._-:,+@=~".contains(letter);
+    let is_literal = words.iter().all(|word| word.chars().all(is_safe))
+        || shlex::try_join(words.iter().map(String::as_str)).is_ok_and(|quoted| quoted == without_suffix(line));
+    program_in(&words) == Some(0) && is_hook(&words[1..]) && is_literal
 }
 
-fn is_hook_command(words: &[String]) -> bool {
-    program_in(words) == Some(0) && Arguments::of(&words[1..]).is_hook()
+/// Whether nothing but options, each with a value or none, is before the command `hook`.
+fn is_hook(arguments: &[String]) -> bool {
+    let at = arguments.iter().position(|word| word == "hook").unwrap_or_default();
+    arguments[..at].iter().enumerate().all(|(at, word)| {
+        word.starts_with("--") || at.checked_sub(1).is_some_and(|before| arguments[before].starts_with("--"))
+    })
 }
 
 fn without_suffix(line: &str) -> &str {
@@ -126,47 +127,36 @@ fn program_in(words: &[String]) -> Option<usize> {
 /// kind of system, where the file may come from.
 fn words(line: &str) -> Vec<String> {
     let line = without_suffix(line);
-    let split = |line: &str| {
-        let words = shlex::split(line)?;
-        Some(words.into_iter().map(|word| word.trim_end_matches(';').to_owned()).collect::<Vec<_>>())
-    };
-    let posix = || split(line);
-    // A backslash is a separator there, and PowerShell runs what is in quotes after `&`.
-    let windows = || split(&line.strip_prefix("& ").unwrap_or(line).replace('\\', "/"));
-    let readings = if cfg!(windows) { [windows(), posix()] } else { [posix(), windows()] };
-    let find = |is_right: fn(&[String]) -> bool| readings.iter().flatten().find(|words| is_right(words));
-    let words = find(is_hook_command).or_else(|| find(|words| program_in(words).is_some())).or(readings[0].as_ref());
-    words.cloned().unwrap_or_default()
+    // A backslash is a separator on Windows, and PowerShell runs what is in quotes after `&`.
+    let windows = line.strip_prefix("& ").unwrap_or(line).replace('\\', "/");
+    let readings = [line, windows.as_str()].map(|line| if line.contains('\n') { None } else { shlex::split(line) });
+    let [first, second] = if cfg!(windows) { [&readings[1], &readings[0]] } else { [&readings[0], &readings[1]] };
+    let begins = |words: &&Vec<String>| program_in(words) == Some(0);
+    let both = || [first, second].into_iter().flatten();
+    both().find(begins).or_else(|| both().find(|words| program_in(words).is_some())).cloned().unwrap_or_default()
 }
 
-impl Agent {
-    /// The line of a hook with this program and these arguments after `hook AGENT`. An error if one has a NUL character.
-    pub(super) fn hook_line(
-        &self,
-        hook: &Hook,
-        program: &str,
-        arguments: &[String],
-    ) -> Result<String, shlex::QuoteError> {
-        let words = [program, "hook", self.name].into_iter().chain(arguments.iter().map(String::as_str));
-        let line = match hook.windows_shell {
-            _ if !cfg!(windows) => shlex::try_join(words)?,
-            WindowsShell::Bash => {
-                let slashes = |word: &str| if word.contains(':') { word.replace('\\', "/") } else { word.to_owned() };
-                let words: Vec<String> = words.map(slashes).collect();
-                shlex::try_join(words.iter().map(String::as_str))?
-            }
-            WindowsShell::Cmd => {
-                let is_special = |word: &str| word.contains([' ', '&', '(', ')']);
-                let quoted = |word: &str| if is_special(word) { format!("\"{word}\"") } else { word.to_owned() };
-                words.map(quoted).collect::<Vec<_>>().join(" ")
-            }
-            WindowsShell::PowerShell => {
-                let quoted = |word: &str| format!("'{}'", word.replace('\'', "''"));
-                format!("& {}", words.map(quoted).collect::<Vec<_>>().join(" "))
-            }
-        };
-        Ok(if hook.blocks_on_failure { format!("{line}{NEVER_FAILS}") } else { line })
-    }
+/// The line of a hook with these words.
+///
+/// # Errors
+/// One has a NUL character.
+pub(super) fn hook_line(words: &[&str], shell: WindowsShell) -> Result<String, shlex::QuoteError> {
+    let line = match shell {
+        WindowsShell::Bash if cfg!(windows) => shlex::try_join(
+            words.iter().map(|word| word.replace('\\', "/")).collect::<Vec<_>>().iter().map(String::as_str),
+        )?,
+        WindowsShell::Cmd if cfg!(windows) => {
+            let is_special = |word: &str| word.contains([' ', '&', '(', ')']);
+            let quoted = |word: &&str| if is_special(word) { format!("\"{word}\"") } else { (*word).to_owned() };
+            return Ok(words.iter().map(quoted).collect::<Vec<_>>().join(" ")); // it has no `exit 0`
+        }
+        WindowsShell::PowerShell if cfg!(windows) => {
+            let quoted = |word: &&str| format!("'{}'", word.replace('\'', "''"));
+            format!("& {}", words.iter().map(quoted).collect::<Vec<_>>().join(" "))
+        }
+        _ => shlex::try_join(words.iter().copied())?,
+    };
+    Ok(format!("{line}{NEVER_FAILS}"))
 }
 
 #[cfg(test)]
@@ -180,36 +170,26 @@ mod tests {
             ("/usr/bin/prompt-expander hook codex --prompts /p", true, true),
             ("'/a b/prompt-expander' --no-builtin hook codex; exit 0", true, true),
             ("'/a $b `c` (d); e/prompt-expander' hook codex --project", true, true),
-            ("prompt-expander hook codex; exit 0", true, true),
             ("C:\\Users\\me\\prompt-expander.exe hook codex", true, true),
             ("& 'C:\\a b\\prompt-expander.exe' 'hook' 'codex'; exit 0", true, true),
             ("\"C:\\a b\\Prompt-Expander.EXE\" hook codex", true, true),
-            ("prompt-expander hook gemini", true, true),
             ("prompt-expander hook", true, true),
-            ("prompt-expander hook codex --http http://127.0.0.1:3333/mcp", true, true),
-            ("prompt-expander hook codex --http 'http://[::1]:3333/mcp' --token-env TEAM_TOKEN; exit 0", true, true),
-            ("prompt-expander hook codex --http", true, false),
-            ("prompt-expander hook codex --http http://127.0.0.1:3333/mcp>log", true, false),
-            ("prompt-expander hook codex --http http://h/;log;/mcp", true, false),
-            ("prompt-expander hook codex --http http://h/mcp --token-env 'A;log'", true, false),
             ("env A=1 /x/prompt-expander hook codex", true, false),
-            ("A=1 prompt-expander hook codex", true, false),
             ("log prompt-expander hook codex", true, false),
             ("prompt-expander hook codex | tee log", true, false),
             ("prompt-expander hook codex; log", true, false),
+            ("prompt-expander hook codex; ./log", true, false),
             ("prompt-expander hook codex > log", true, false),
-            ("prompt-expander hook codex\nlog", true, false),
-            ("prompt-expander hook codex --log-file log", true, false),
+            ("prompt-expander hook codex & log", true, false),
             ("prompt-expander hook $(log)", true, false),
             ("prompt-expander hook `log`", true, false),
-            ("prompt-expander hook codex;log", true, false),
-            ("prompt-expander hook codex --prompts $HOME/p", true, false),
             ("prompt-expander hook codex --prompts \"$HOME/p\"", true, false),
             ("prompt-expander hook codex --prompts '$HOME/p'", true, true),
+            ("prompt-expander new x --dir . --prompts hook codex", true, false),
             ("prompt-expander list", false, false),
             ("/opt/not-prompt-expander hook codex", false, false),
-            ("prompt-expander.sh hook codex", false, false),
             ("prompt-expander 'hook codex", false, false),
+            ("prompt-expander hook codex\nlog", false, false),
             ("", false, false),
         ] {
             assert_eq!((program_in(&words(line)).is_some(), is_plain(line)), (runs_prompt_expander, plain), "{line}");

@@ -4,18 +4,17 @@
 //! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
 //! add`), a new entry is the one that it writes.
 
-use super::edit::{self, Entry, Syntax, SyntaxError};
-use super::hook_line::{handlers, is_plain, is_prompt_expander};
-use super::http_server::is_endpoint;
-use super::registration::{merged, not_given};
-use super::{
-    AGENTS, Agent, AgentFiles, Arguments, ConfigError, ConfigFile, Hook, HookLine, HttpServer, PROMPTS_VARIABLE,
-    Position, Registration, SERVER, Scope, System, is_same_file,
-};
+use super::agent::{Agent, Hook};
+use super::config_file::{Backup, ConfigFile};
+use super::edit::{self, Entry, Syntax};
+use super::environment::{Scope, System, is_same_file};
+use super::files::AgentFiles;
+use super::hook_line::{HookLine, handlers, hook_line, is_plain, is_prompt_expander};
+use super::registration::{Registration, SERVER, without_config};
+use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{named, printable};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,14 +31,10 @@ pub struct Installation {
     pub scope: Scope,
     /// The absolute path of the program.
     pub program: String,
-    /// The options of the server. A hook gets those of them that name prompts.
-    pub options: Vec<String>,
-    /// The server over HTTP that is registered instead of the program, which then has no options. A hook asks it, too.
-    pub http: Option<HttpServer>,
-    /// Whether a hook is registered if there is none yet.
+    /// The only arguments that are registered: `--config` with the settings file, if it is not the usual one.
+    pub arguments: Vec<String>,
+    /// Whether the hook is registered, too.
     pub hook: bool,
-    /// Whether to remove what is registered and not among `options`.
-    pub reset: bool,
     /// Whether another server of the same name is replaced.
     pub replace: bool,
     /// Whether a new entry tells the agent to call the tools without asking, if the agent has a setting for that.
@@ -64,183 +59,74 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// What to know before confirming, in lower case.
     pub notes: Vec<String>,
-    /// The arguments of the server after an installation.
-    pub arguments: Vec<String>,
-    /// The server over HTTP after an installation, if that is what is registered.
-    pub http: Option<HttpServer>,
+    /// The options in the present registrations, which belong into the settings file: those of the hook, then those of the server.
+    pub options: Vec<Vec<String>>,
     /// Whether the user has a hook after an installation.
     pub has_hook: bool,
     /// Whether the agent does not run that hook until the user trusts it.
     pub is_hook_untrusted: bool,
 }
 
-/// Why there is no plan.
-#[derive(Debug)]
-pub enum PlanError {
-    /// A file cannot be read or changed.
-    Config(ConfigError),
-    /// Another server has the name.
-    Taken(Box<Registration>),
-    /// The present entry has errors, so that its options are unknown.
-    Invalid(Box<Registration>),
-    /// The project's file of this agent is the user's.
-    NotAProject(&'static Agent, PathBuf),
-    /// The home directory is unknown, and so is the config of this agent.
-    NoConfig(&'static Agent),
-    /// The agent replaces no variables where it reads the token for a server over HTTP.
-    NoTokenVariable(&'static Agent),
-    /// The home directory is unknown, and so is the file of the hooks of this agent.
-    NoHooks(&'static Agent),
-    /// An argument of a hook has a NUL character.
-    Nul,
-}
-
-impl From<ConfigError> for PlanError {
-    fn from(error: ConfigError) -> PlanError {
-        PlanError::Config(error)
-    }
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanError::Config(error) => {
-                write!(f, "{error}; the file was not changed; correct it, then run the command again")
-            }
-            PlanError::Taken(server) => write!(
-                f,
-                "{}: another server has the name `{SERVER}`; {}. Rename it, or use --replace to replace it with \
-                 prompt-expander",
-                location(&server.path, server.position),
-                what_it_runs(server)
-            ),
-            PlanError::Invalid(server) => write!(
-                f,
-                "{}: the entry `{SERVER}` cannot be kept: {}; correct it, or replace it with --reset",
-                location(&server.path, server.position),
-                server.errors.join("; ")
-            ),
-            PlanError::NotAProject(agent, file) => write!(
-                f,
-                "the working directory is not a project for {}: `{}` is its config for all projects; leave out \
-                 --project, or change to the folder of a project",
-                agent.title,
-                shown(file)
-            ),
-            PlanError::NoConfig(agent) => write!(
-                f,
-                "the config of {} cannot be found; set HOME to your home directory, or use --project",
-                agent.title
-            ),
-            PlanError::NoTokenVariable(agent) => write!(
-                f,
-                "{} replaces no variables in its config, so the token would have to be in the file; leave out \
-                 --token-env, and then add `\"headers\": {{\"Authorization\": \"Bearer …\"}}` to the entry yourself",
-                agent.title
-            ),
-            PlanError::NoHooks(agent) => write!(f, "the hooks of {} cannot be found; set HOME", agent.title),
-            PlanError::Nul => f.write_str("a path with a NUL character cannot be part of a shell command"),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
-
 impl Installation {
     /// Plans the installation. Reads the agent's files.
-    pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
+    ///
+    /// # Errors
+    /// A file cannot be read or changed, or something else has the name of the server.
+    pub fn plan(&self, system: &System) -> Result<Plan, Diagnostic> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
-        let mut kept = Vec::new();
-        let (arguments, http) = self.add_server(&mut planner, &mut kept)?;
-        let has_hook = self.add_hook(&mut planner, &arguments, http.as_ref(), &mut kept)?;
+        self.add_server(&mut planner)?;
+        let has_hook = self.hook && self.add_hook(&mut planner)?;
         let installed = planner.installed()?;
-        if !kept.is_empty() {
-            planner.notes.push(format!("keeps {}; to start without, add --reset", kept.join(", ")));
-        }
-        let is_hook_changed = planner.remove_stale_trust()?;
-        let is_hook_untrusted = has_hook && (is_hook_changed || planner.has_untrusted_hook());
-        Ok(Plan { arguments, http, has_hook, is_hook_untrusted, ..planner.finish(&installed) })
+        let is_changed = planner.remove_stale_trust()?;
+        let hooks = self.agent.hooks(&planner.files);
+        let keeps_records = self.agent.hook.as_ref().is_some_and(|hook| hook.trust_record.is_some());
+        let is_untrusted = |hook: &HookLine| self.agent.trust_record(&planner.files, &hook.path, hook.place).is_none();
+        let is_hook_untrusted = is_changed || (keeps_records && hooks.iter().any(is_untrusted));
+        Ok(Plan { has_hook: has_hook || !hooks.is_empty(), is_hook_untrusted, ..planner.finish(&installed) })
     }
 
-    /// Returns the arguments of the server, and the server over HTTP. Adds to `kept` what is in the present entry, was not
-    /// given, and stays.
-    fn add_server(
-        &self,
-        planner: &mut Planner,
-        kept: &mut Vec<String>,
-    ) -> Result<(Vec<String>, Option<HttpServer>), PlanError> {
-        if self.http.as_ref().is_some_and(|http| http.token_variable.is_some()) && !self.agent.reads_token_variable() {
-            return Err(PlanError::NoTokenVariable(self.agent));
-        }
-        let (mut present, mut is_taken) = (None, false);
+    fn add_server(&self, planner: &mut Planner) -> Result<(), Diagnostic> {
+        let (mut present, mut is_replaced) = (None, false);
         for server in planner.registrations()? {
-            match (server.name == SERVER, self.replaces(&server)) {
-                (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
-                (true, false) => is_taken = true,
-                (true, true) if self.reset => {}
-                (true, true) if !server.errors.is_empty() => return Err(PlanError::Invalid(Box::new(server))),
+            match (server.name == SERVER, server.is_prompt_expander() && server.error.is_none()) {
                 (true, true) => present = Some(server),
+                (true, false) if self.replace => is_replaced = true,
+                (true, false) => {
+                    let message = format!("another server has the name `{SERVER}`; {}", what_it_runs(&server));
+                    let fix = "rename it, or use --replace to replace it with prompt-expander";
+                    return Err(Diagnostic::new(Kind::Clash, message, fix).at(server.position).in_file(&*server.path));
+                }
                 (false, true) => planner.warnings.push(format!(
                     "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
                     location(&server.path, server.position),
-                    server.name
+                    printable(&server.name)
                 )),
                 _ => {}
             }
         }
-        let variables = self.agent.launch.variables.as_ref();
-        let url = self.http.as_ref().map(|http| &http.url);
-        let program = Some(&self.program).filter(|_| url.is_none());
-        for word in url.into_iter().chain(program).chain(&self.options) {
+        let agent = self.agent;
+        let variables = agent.launch.variables.as_ref();
+        for word in [&self.program].into_iter().chain(&self.arguments) {
             if let Some(mark) = variables.and_then(|variables| variables.mark_in(word)) {
                 planner.warnings.push(format!(
-                    "{} takes `{mark}` in {} for the beginning of a variable, and may not find the {}",
-                    self.agent.title,
-                    named(word),
-                    if url.is_some() { "server; give it another URL" } else { "path; rename it" }
+                    "{} takes `{mark}` in {} for the beginning of a variable, and may not find the path; rename it",
+                    agent.title,
+                    named(word)
                 ));
             }
         }
-        // Those of a program are not for a server over HTTP.
-        let known = present.as_ref().filter(|_| self.http.is_none()).map_or(&[][..], |server| &server.args);
-        let arguments = merged(known, &self.options);
-        let mut http = self.http.clone();
-        let config = &self.agent.config;
-        let mut entry = match &mut http {
-            None => (config.entry)(&self.program, &arguments),
-            Some(http) => {
-                let entry = present.as_ref().map(|server| server.entry.clone()).unwrap_or_default();
-                let entry = config.http.entry(config, http, &entry);
-                let token = present.as_ref().and_then(Registration::http_server).and_then(|known| known.token_variable);
-                http.token_variable = http.token_variable.take().or(token);
-                entry
-            }
-        };
-        if let (Some(http), Some(server)) = (&http, present.as_ref().filter(|server| server.command.is_some())) {
-            planner.notes.push(format!(
-                "replaces the registration that starts {}; the server at {} has its own prompts",
-                named(&server.line()),
-                http.url
-            ));
-        }
-        if let Some(key) = self.agent.config.trust {
+        let mut entry = (agent.config.entry)(&self.program, &self.arguments);
+        if let Some(key) = agent.config.trust {
             // Nobody should lose a text because an agent did not ask.
-            let edits = self.http.is_none() && arguments.iter().any(|argument| argument == "--edit");
+            let edits = present.as_ref().is_some_and(|server| server.args.iter().any(|word| word == "--edit"));
             if !self.trust || edits {
                 entry.initial.retain(|(initial, _)| *initial != key);
                 entry.required.push((key, None));
-                let was_there = |server: &Registration| server.entry.iter().any(|(known, _)| known == key);
-                if self.trust && present.as_ref().is_none_or(was_there) {
-                    planner.notes.push(format!(
-                        "without `\"{key}\": true`, because of --edit: {} asks you before it calls a tool of this server",
-                        self.agent.title
-                    ));
-                }
             } else if present.is_none() {
                 planner.notes.push(format!(
                     "because of `\"{key}\": true`, {} calls the tools of this server without asking you; --no-trust leaves \
                      it out",
-                    self.agent.title
+                    agent.title
                 ));
             }
         }
@@ -250,88 +136,47 @@ impl Installation {
                 let warning = format!("{at}: `{SERVER}` is disabled, and stays disabled until you enable it");
                 planner.warnings.push(warning);
             }
-            kept.extend(not_given(known, &self.options).map(shown_option));
-            kept.extend(server.entry.iter().filter(|(key, value)| !entry.sets(key, value)).map(|(key, _)| key.clone()));
+            planner.options.push(server.options());
         }
-        let is_replaced = is_taken || self.reset;
-        let part = Part::Server { keys: planner.server_keys(), entry, is_replaced };
-        planner.config()?.edit(|text, syntax| part.add_to(text, syntax))?;
-        Ok((arguments, http))
+        let part = Part::Server { keys: planner.entry_keys(), entry, is_replaced };
+        planner.config()?.edit(|text, syntax| part.add_to(text, syntax))
     }
 
-    /// Whether the present registration is replaced without --replace. A URL does not say whose server it is, so another one
-    /// is not.
-    fn replaces(&self, present: &Registration) -> bool {
-        let url = self.http.as_ref().map(|http| &http.url);
-        present.starts_prompt_expander()
-            || (url.is_some() && present.http_server().map(|known| known.url).as_ref() == url)
-    }
-
-    /// Returns whether the user has a hook afterwards. A new one gets the options of the server that name prompts. Adds to `kept`
-    /// what was not given and stays in the present hook or comes from the server.
-    fn add_hook(
-        &self,
-        planner: &mut Planner,
-        of_server: &[String],
-        http: Option<&HttpServer>,
-        kept: &mut Vec<String>,
-    ) -> Result<bool, PlanError> {
+    /// Returns whether a hook is registered.
+    fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
+        let Some(hook) = self.agent.hook.as_ref() else { return Ok(false) };
         let (plain, others) = planner.hooks();
-        let is_registered = !plain.is_empty() || !others.is_empty();
-        let Some(hook) = self.agent.hook.as_ref().filter(|_| self.hook || is_registered) else {
-            return Ok([Scope::User, Scope::Project].into_iter().any(|scope| planner.files.has_hook(scope)));
-        };
         let what_next = match plain.is_empty() {
             false => "each message is expanded twice until you remove it",
-            true => {
-                "no other hook is written; remove this one first, or make sure that it has the same prompts as the server"
-            }
+            true => "no other hook is written; remove this one first",
         };
         planner.warnings.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
         planner.notes.extend(plain.iter().skip(1).map(|hook| {
             let at = location(&hook.path, hook.position);
             format!("{at}: removes the hook {}, because two hooks would expand each message twice", named(&hook.line))
         }));
-        if others.is_empty() || !plain.is_empty() {
-            let given = http.map_or_else(|| Arguments::of(&self.options).of_hook, HttpServer::hook_options);
-            let known = match plain.first() {
-                Some(_) if self.reset => Vec::new(),
-                _ if http.is_some() => Vec::new(), // the server has its own prompts
-                Some(hook) => hook.options(),
-                None => self.options_for_hook(planner, of_server)?,
-            };
-            let line = self.agent.hook_line(hook, &self.program, &merged(&known, &given));
-            let part = Part::hook(hook, line.map_err(|_| PlanError::Nul)?);
-            planner.hook_file()?.edit(|text, syntax| part.add_to(text, syntax))?;
-            let new = not_given(&known, &given).map(shown_option).filter(|option| !kept.contains(option));
-            kept.extend(new.collect::<Vec<_>>());
+        if !others.is_empty() && plain.is_empty() {
+            return Ok(true);
         }
+        let options = plain.iter().map(|hook| without_config(&hook.agent_and_options().1));
+        planner.options.splice(0..0, options.collect::<Vec<_>>());
+        let arguments = self.arguments.iter().map(String::as_str);
+        let words: Vec<&str> = [&self.program, "hook", self.agent.name].into_iter().chain(arguments).collect();
+        let line = hook_line(&words, hook.windows_shell).map_err(|_| {
+            Diagnostic::new(Kind::Invalid, "a path with a NUL character cannot be part of a shell command", "rename it")
+        })?;
+        let part = Part::hook(hook, line);
+        planner.hook_file()?.edit(|text, syntax| part.add_to(text, syntax))?;
         Ok(true)
-    }
-
-    /// The options of the server that name prompts, with the folders that its environment names instead, which the agent passes
-    /// only to the server.
-    fn options_for_hook(&self, planner: &Planner, of_server: &[String]) -> Result<Vec<String>, ConfigError> {
-        let Arguments { folders, mut of_hook, .. } = Arguments::of(of_server);
-        let is_kept = |server: &Registration| server.name == SERVER && server.is_prompt_expander() && !self.reset;
-        let server = planner.registrations()?.into_iter().find(is_kept);
-        let listed = server.and_then(|server| server.env.get(PROMPTS_VARIABLE).cloned()).filter(|_| folders.is_empty());
-        let variables = &self.agent.launch.variables;
-        let listed = listed.map(|listed| match variables {
-            Some(variables) => variables.replace(&listed, planner.files.system),
-            None => listed,
-        });
-        let listed = listed.as_ref().into_iter().flat_map(std::env::split_paths);
-        for folder in listed.filter(|folder| !folder.as_os_str().is_empty()) {
-            of_hook.extend(["--prompts".to_owned(), folder.to_string_lossy().into_owned()]);
-        }
-        Ok(of_hook)
     }
 }
 
 impl Removal {
     /// Plans the removal. Reads the agent's files.
-    pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
+    ///
+    /// # Errors
+    /// A file cannot be read or changed.
+    pub fn plan(&self, system: &System) -> Result<Plan, Diagnostic> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         for server in planner.registrations()? {
             if server.name == SERVER && !server.is_prompt_expander() {
@@ -339,11 +184,6 @@ impl Removal {
                     "{}: `{SERVER}` is another server, which is left alone; {}",
                     location(&server.path, server.position),
                     what_it_runs(&server)
-                ));
-            } else if server.name == SERVER && server.is_http_server() {
-                planner.notes.push(format!(
-                    "`{SERVER}` is the server at {}; whether that is prompt-expander is not checked here",
-                    printable(&server.line())
                 ));
             }
         }
@@ -385,17 +225,22 @@ impl Part {
         Part::Hook { event: hook.event, line, timeout: timeout.round() as u32 }
     }
 
-    fn add_to(&self, text: &str, syntax: Syntax) -> Result<String, SyntaxError> {
-        match self {
-            Part::Server { keys, entry, is_replaced } => syntax.set(text, keys, entry, *is_replaced),
-            Part::Hook { event, line, timeout } => edit::set_hook(syntax, text, event, line, *timeout, &is_plain),
+    fn add_to(&self, text: &str, syntax: Syntax) -> Result<String, Diagnostic> {
+        match (self, syntax) {
+            (Part::Server { keys, entry, is_replaced }, _) => syntax.set(text, keys, entry, *is_replaced),
+            (Part::Hook { event, line, timeout }, Syntax::Json(syntax)) => {
+                let handler = json!({"type": "command", "command": line, "timeout": timeout});
+                edit::set_hook(syntax, text, event, &handler, &is_plain)
+            }
+            (Part::Hook { .. }, Syntax::Toml) => Ok(text.to_owned()), // `install` writes none there
         }
     }
 
-    fn remove_from(&self, text: &str, syntax: Syntax) -> Result<String, SyntaxError> {
-        match self {
-            Part::Server { keys, .. } => syntax.remove(text, keys),
-            Part::Hook { event, .. } => edit::remove_hook(syntax, text, event, &is_plain),
+    fn remove_from(&self, text: &str, syntax: Syntax) -> Result<String, Diagnostic> {
+        match (self, syntax) {
+            (Part::Server { keys, .. }, _) => syntax.remove(text, keys),
+            (Part::Hook { event, .. }, Syntax::Json(syntax)) => edit::remove_hook(syntax, text, event, &is_plain),
+            (Part::Hook { .. }, Syntax::Toml) => Ok(text.to_owned()),
         }
     }
 
@@ -405,8 +250,7 @@ impl Part {
             Part::Server { keys, .. } => {
                 let entry = keys.iter().fold(value, |value, key| &value[key]);
                 let command = entry["command"].as_str().or_else(|| entry["command"][0].as_str());
-                let url = entry["httpUrl"].as_str().or_else(|| entry["url"].as_str());
-                command.map_or_else(|| url.is_some_and(is_endpoint), is_prompt_expander)
+                command.is_some_and(is_prompt_expander)
             }
             Part::Hook { event, .. } => {
                 handlers(value, event).filter_map(|(_, handler)| handler["command"].as_str()).any(is_plain)
@@ -419,166 +263,123 @@ fn parts_in<'p>(file: &ConfigFile, installed: &'p [(PathBuf, Part)]) -> Vec<&'p 
     installed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect()
 }
 
-/// The text of a file with these parts added; `None` if they cannot be added.
-fn with_parts(file: &ConfigFile, text: &str, parts: &[&Part]) -> Option<String> {
+/// Whether adding these parts to a text is all that happened to the file since.
+fn is_made_of(file: &ConfigFile, text: &str, parts: &[&Part]) -> bool {
     let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
-    parts.iter().try_fold(text.to_owned(), add).ok()
+    parts.iter().try_fold(text.to_owned(), add).ok() == file.original
 }
 
 /// Restores the backup of a file from which these parts are removed, to the last byte, if adding them is all that happened to
 /// the file since; or removes it, if there was no file before.
 fn restore(file: &mut ConfigFile, parts: &[&Part]) {
-    if parts.is_empty() {
-        return;
-    }
-    let is_before = |text: &str| with_parts(file, text, parts) == file.original;
-    let has_parts = |text: &str| {
+    let is_first_state = |text: &String| {
         let value = file.parse(text);
-        parts.iter().any(|part| part.is_in(&value))
+        !parts.iter().any(|part| part.is_in(&value))
     };
-    let [first, last] = file.backup_paths().map(|path| {
-        let text = file.backup(&path).filter(|text| is_before(text));
-        (text, path)
-    });
-    let original = |text: &Option<String>| text.clone().filter(|text| !has_parts(text));
-    let (restored, obsolete) = match (original(&first.0), original(&last.0)) {
-        (Some(text), _) => {
-            // The last backup may be an earlier first state, which only the user may remove.
-            let is_obsolete = file.backup(&last.1).is_none_or(|last| last == text || has_parts(&last));
-            let last = Some(last.1).filter(|_| is_obsolete);
-            (Some(text), [first.1].into_iter().chain(last).collect())
+    match file.backup_text().filter(is_first_state) {
+        _ if parts.is_empty() => {}
+        Some(text) if Some(&text) == file.edited.as_ref() || is_made_of(file, &text, parts) => {
+            (file.edited, file.backup) = (Some(text), Backup::Remove);
         }
-        (None, None) if !file.is_made_by_install => return,
-        // The first backup may be older than the file that is restored or removed.
-        (None, restored) => {
-            let backups = [first, last].into_iter();
-            (restored, backups.filter_map(|(text, path)| text.map(|_| path)).collect())
-        }
-    };
-    file.edited = restored;
-    file.obsolete_backups = obsolete;
+        None if is_made_of(file, file.template, parts) => (file.edited, file.backup) = (None, Backup::None),
+        _ => {}
+    }
 }
 
 /// The files of an agent, and those of them that are edited.
 struct Planner<'s> {
+    agent: &'static Agent,
     scope: Scope,
-    files: AgentFiles<'s>,
+    system: &'s System,
+    files: AgentFiles,
     /// The config that is edited.
     config: PathBuf,
     edited: Vec<ConfigFile>,
     warnings: Vec<String>,
     notes: Vec<String>,
+    options: Vec<Vec<String>>,
 }
 
 impl<'s> Planner<'s> {
     /// Reads the agent's files. An error if the scope makes no sense.
-    fn new(agent: &'static Agent, scope: Scope, system: &'s System) -> Result<Planner<'s>, PlanError> {
+    fn new(agent: &'static Agent, scope: Scope, system: &'s System) -> Result<Planner<'s>, Diagnostic> {
         let files = agent.read_files(system);
-        let config = config_to_edit(&files, scope).ok_or(PlanError::NoConfig(agent))?;
+        let config = config_to_edit(agent, &files, scope, system).ok_or_else(|| no_home(agent))?;
         let of_user = agent.config_paths(Scope::User, system);
         if scope == Scope::Project && of_user.iter().any(|of_user| is_same_file(of_user, &config)) {
-            return Err(PlanError::NotAProject(agent, config));
+            return Err(not_a_project(agent, &config));
         }
-        let mut planner = Planner { scope, files, config, edited: Vec::new(), warnings: Vec::new(), notes: Vec::new() };
-        planner.warnings = planner.warnings_of_shared_config();
-        Ok(planner)
+        let (edited, warnings, notes, options) = Default::default();
+        Ok(Planner { agent, scope, system, files, config, edited, warnings, notes, options })
     }
 
-    /// A warning for each other agent that reads the same config.
-    fn warnings_of_shared_config(&self) -> Vec<String> {
-        let (agent, system) = (self.files.agent, self.files.system);
-        let is_read_by = |other: &&Agent| {
-            let scopes = [Scope::User, Scope::Project].into_iter();
-            let mut paths = scopes.flat_map(|scope| other.config_paths(scope, system));
-            **other != *agent && paths.any(|path| is_same_file(&path, &self.config))
-        };
-        let warning = |other: &Agent| {
-            let is_same_entry = other.server_keys(self.scope, system) == agent.server_keys(self.scope, system);
-            let what = if is_same_entry { ", and both use the same entry" } else { "" };
-            format!("{}: this file is the config of {} too{what}", shown(&self.config), other.title)
-        };
-        AGENTS.into_iter().filter(is_read_by).map(warning).collect()
-    }
-
-    fn registrations(&self) -> Result<Vec<Registration>, ConfigError> {
+    fn registrations(&self) -> Result<Vec<Registration>, Diagnostic> {
         let Some(file) = self.files.at(&self.config) else { return Ok(Vec::new()) };
-        self.files.agent.registrations(file.map_err(Clone::clone)?, self.scope, self.files.system)
+        self.agent.config.registrations(file.map_err(Clone::clone)?, self.scope, self.system)
     }
 
     /// The keys of the entry in the config.
-    fn server_keys(&self) -> Vec<String> {
-        let agent = self.files.agent;
-        let mut keys = agent.server_keys(self.scope, self.files.system);
+    fn entry_keys(&self) -> Vec<String> {
         let value = self.files.at(&self.config).and_then(Result::ok).map_or(&Value::Null, |file| &file.value);
-        let servers = keys.iter().fold(value, |value, key| &value[key]);
-        keys.extend(agent.nested_servers(servers).map(|(key, _)| key.to_owned()));
-        keys.push(SERVER.to_owned());
-        keys
+        self.agent.config.entry_keys(value, self.scope, self.system)
     }
 
     /// The hooks that `install` may rewrite, and the others that run prompt-expander: they do more than that, or are in
     /// another file. Warns of what could not be read.
     fn hooks(&mut self) -> (Vec<HookLine>, Vec<HookLine>) {
-        let (hooks, errors) = self.files.hooks(self.scope);
-        let warnings = errors.iter().map(|error| format!("{error}; whether a hook is registered there is unknown"));
-        self.warnings.extend(warnings);
-        hooks.into_iter().partition(|hook| self.files.agent.is_by_install(hook, self.files.system))
+        let errors = self.files.errors().filter(|error| error.file.as_deref() != Some(&*self.config));
+        self.warnings.extend(errors.map(|error| format!("{error}; whether a hook is registered there is unknown")));
+        let hooks = self.agent.hooks(&self.files).into_iter().filter(|hook| hook.scope == self.scope);
+        hooks.partition(|hook| self.agent.is_by_install(hook, self.system))
     }
 
     /// What `install` has added, and to which files: the server named `prompts` if it is prompt-expander, and the hook.
-    fn installed(&self) -> Result<Vec<(PathBuf, Part)>, ConfigError> {
-        let agent = self.files.agent;
-        let mut installed = Vec::new();
-        let server =
-            self.registrations()?.into_iter().find(|server| server.name == SERVER && server.is_prompt_expander());
-        if let Some(server) = &server {
-            let config = &agent.config;
-            let mut entry = match (&server.command, server.http_server()) {
-                (None, Some(http)) => config.http.entry(config, &http, &Map::new()),
-                (command, _) => (config.entry)(command.as_deref().unwrap_or_default(), &server.args),
-            };
+    fn installed(&self) -> Result<Vec<(PathBuf, Part)>, Diagnostic> {
+        let (agent, mut installed) = (self.agent, Vec::new());
+        let mut servers = self.registrations()?.into_iter();
+        if let Some(server) = servers.find(|server| server.name == SERVER && server.is_prompt_expander()) {
+            let mut entry = (agent.config.entry)(server.command.as_deref().unwrap_or_default(), &server.args);
             entry.initial.retain(|(key, _)| server.entry.contains_key(*key)); // `install --no-trust` leaves one out
-            installed.push((self.config.clone(), Part::Server { keys: self.server_keys(), entry, is_replaced: true }));
+            installed.push((self.config.clone(), Part::Server { keys: self.entry_keys(), entry, is_replaced: true }));
         }
-        let mut hooks = self.files.hooks(self.scope).0.into_iter();
-        let hook = hooks.find(|hook| agent.is_by_install(hook, self.files.system));
-        installed.extend(agent.hook.as_ref().zip(hook).map(|(hook, line)| (line.path, Part::hook(hook, line.line))));
+        let mut hooks = agent.hooks(&self.files).into_iter().filter(|hook| hook.scope == self.scope);
+        let hook = hooks.find(|hook| agent.is_by_install(hook, self.system));
+        let hook = agent.hook.as_ref().zip(hook).map(|(hook, line)| (line.path, Part::hook(hook, line.line)));
+        installed.extend(hook);
         Ok(installed)
     }
 
-    fn config(&mut self) -> Result<&mut ConfigFile, ConfigError> {
-        let (path, config) = (self.config.clone(), &self.files.agent.config);
+    fn config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
+        let (path, config) = (self.config.clone(), &self.agent.config);
         let is_private = config.is_private && self.scope == Scope::User;
-        self.file(ConfigFile {
-            template: config.template,
-            is_private,
-            ..ConfigFile::absent(path, config.syntax, self.scope)
-        })
+        let absent = ConfigFile::absent(path, config.syntax, self.scope);
+        self.file(ConfigFile { template: config.template, is_private, ..absent })
     }
 
-    fn hook_file(&mut self) -> Result<&mut ConfigFile, PlanError> {
-        let agent = self.files.agent;
-        let path = |scope| agent.hook_path(scope, self.files.system);
-        let (Some(hook), Some(file)) = (&agent.hook, path(self.scope)) else { return Err(PlanError::NoHooks(agent)) };
+    fn hook_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
+        let agent = self.agent;
+        let path = |scope| agent.hook_path(scope, self.system);
+        let (Some(hook), Some(file)) = (&agent.hook, path(self.scope)) else { return Err(no_home(agent)) };
         if self.scope == Scope::Project && path(Scope::User).is_some_and(|of_user| is_same_file(&of_user, &file)) {
-            return Err(PlanError::NotAProject(agent, file));
+            return Err(not_a_project(agent, &file));
         }
-        Ok(self.file(ConfigFile::absent(file, hook.syntax, self.scope))?)
+        let template = if file == self.config { agent.config.template } else { "{}" };
+        self.file(ConfigFile { template, ..ConfigFile::absent(file, hook.syntax, self.scope) })
     }
 
     /// Removes each record that the user trusts a hook where the edit has put another one, or none: the agent asks again. Returns
     /// whether a hook is changed of which the agent keeps such a record.
-    fn remove_stale_trust(&mut self) -> Result<bool, ConfigError> {
-        let agent = self.files.agent;
+    fn remove_stale_trust(&mut self) -> Result<bool, Diagnostic> {
+        let agent = self.agent;
         let Some(hook) = agent.hook.as_ref().filter(|hook| hook.trust_record.is_some()) else { return Ok(false) };
-        let path = agent.hook_path(self.scope, self.files.system);
+        let path = agent.hook_path(self.scope, self.system);
         let Some(file) = self.edited.iter().find(|file| Some(&file.path) == path.as_ref()) else { return Ok(false) };
         let edited = file.parse(file.edited.as_deref().unwrap_or_default());
         let hooks = |value| handlers(value, hook.event).collect::<BTreeMap<_, _>>();
         let (before, after) = (hooks(&file.value), hooks(&edited));
         let places = before.keys().chain(after.keys()).filter(|place| before.get(place) != after.get(place));
         let changed: BTreeSet<_> = places.copied().collect();
-        let records = changed.iter().filter_map(|place| self.files.trust_record(&file.path, *place));
+        let records = changed.iter().filter_map(|place| agent.trust_record(&self.files, &file.path, *place));
         let records: Vec<_> = records.map(|(config, keys, _)| (config.clone(), keys)).collect();
         for (config, keys) in records {
             self.file(config)?.edit(|text, syntax| syntax.remove(text, &keys))?;
@@ -586,15 +387,8 @@ impl<'s> Planner<'s> {
         Ok(!changed.is_empty())
     }
 
-    /// Whether a registered hook has no record that the user trusts it, although the agent keeps one.
-    fn has_untrusted_hook(&self) -> bool {
-        let keeps_records = self.files.agent.hook.as_ref().is_some_and(|hook| hook.trust_record.is_some());
-        let mut hooks = [Scope::User, Scope::Project].into_iter().flat_map(|scope| self.files.hooks(scope).0);
-        keeps_records && hooks.any(|hook| self.files.trust_record(&hook.path, hook.place).is_none())
-    }
-
     /// The file that is edited, as it was read; or a new one.
-    fn file(&mut self, new: ConfigFile) -> Result<&mut ConfigFile, ConfigError> {
+    fn file(&mut self, new: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
         let at = match self.edited.iter().position(|file| file.path == new.path) {
             Some(at) => at,
             None => {
@@ -614,26 +408,29 @@ impl<'s> Planner<'s> {
         let mut files: Vec<_> = self.edited.into_iter().filter(ConfigFile::is_edited).collect();
         for file in &mut files {
             let parts = parts_in(file, installed);
-            file.is_installed = !parts.is_empty();
-            file.is_made_by_install = file.is_installed
-                && with_parts(file, file.template, &parts).is_some_and(|made| file.original == Some(made));
+            file.backup = match parts.is_empty() {
+                true => Backup::Replace,
+                false if file.backup_text().is_none() && is_made_of(file, file.template, &parts) => Backup::None,
+                false => Backup::Keep,
+            };
         }
-        Plan { files, warnings: self.warnings, notes: self.notes, ..Plan::default() }
+        let Planner { warnings, notes, options, .. } = self;
+        Plan { files, warnings, notes, options, ..Plan::default() }
     }
 }
 
 /// The config of a scope that is edited: the one that has the server, else the first that exists, else the one that the agent
 /// would make.
-fn config_to_edit(files: &AgentFiles, scope: Scope) -> Option<PathBuf> {
-    let paths = files.agent.config_paths(scope, files.system);
+fn config_to_edit(agent: &Agent, files: &AgentFiles, scope: Scope, system: &System) -> Option<PathBuf> {
+    let paths = agent.config_paths(scope, system);
     let existing: Vec<&PathBuf> = paths.iter().filter(|path| fs::symlink_metadata(path).is_ok()).collect();
     let has_server = |path: &&&PathBuf| {
         let file = files.at(path).and_then(Result::ok);
-        let servers = file.and_then(|file| files.agent.registrations(file, scope, files.system).ok());
+        let servers = file.and_then(|file| agent.config.registrations(file, scope, system).ok());
         servers.is_some_and(|servers| servers.iter().any(|server| server.name == SERVER))
     };
     let found = existing.iter().find(has_server).or(existing.first()).map(|path| (*path).clone());
-    found.or_else(|| files.agent.new_config_path(scope, files.system))
+    found.or_else(|| agent.new_config_path(scope, system))
 }
 
 /// What is registered with an agent.
@@ -648,51 +445,46 @@ pub struct Status {
     /// The files that register the hook, and where.
     pub hooks: Vec<(PathBuf, Option<Position>)>,
     /// Why a file could not be read.
-    pub errors: Vec<ConfigError>,
+    pub errors: Vec<Diagnostic>,
 }
 
-impl Agent {
-    /// What is registered with it. Reads its files.
-    pub fn status(&'static self, system: &System) -> Status {
-        let files = self.read_files(system);
-        let (mut registrations, mut errors) = files.registrations([Scope::User, Scope::Local, Scope::Project]);
+impl Status {
+    /// What is registered with an agent. Reads its files.
+    pub fn of(agent: &'static Agent, system: &System) -> Status {
+        let files = agent.read_files(system);
+        let (mut registrations, mut errors) = agent.registrations(&files, system);
         registrations.retain(|server| server.name == SERVER || server.is_prompt_expander());
-        let mut hooks = Vec::new();
-        for scope in [Scope::User, Scope::Project] {
-            let (found, unreadable) = files.hooks(scope);
-            hooks.extend(found.into_iter().map(|hook| (hook.path, hook.position)));
-            let new: Vec<_> = unreadable.into_iter().filter(|error| !errors.contains(error)).cloned().collect();
-            errors.extend(new);
-        }
+        registrations.sort_by_key(|server| server.scope);
+        let new: Vec<Diagnostic> = files.errors().filter(|error| !errors.contains(error)).cloned().collect();
+        errors.extend(new);
+        let mut hooks: Vec<_> = agent.hooks(&files).into_iter().map(|hook| (hook.path, hook.position)).collect();
         hooks.dedup();
-        Status { agent: self, is_found: self.is_found(system), registrations, hooks, errors }
+        Status { agent, is_found: agent.is_found(system), registrations, hooks, errors }
     }
+}
 
-    /// Whether `install` would rewrite a hook: it is plain, and in the file where `install` would put it.
-    pub fn is_by_install(&self, hook: &HookLine, system: &System) -> bool {
-        hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
-    }
+fn no_home(agent: &Agent) -> Diagnostic {
+    let message = format!("the config of {} cannot be found", agent.title);
+    Diagnostic::new(Kind::Missing, message, "set HOME to your home directory, or use --project")
+}
+
+fn not_a_project(agent: &Agent, file: &Path) -> Diagnostic {
+    let message = format!(
+        "the working directory is not a project for {}: {} is its config for all projects",
+        agent.title,
+        named(&file.display().to_string())
+    );
+    Diagnostic::new(Kind::Invalid, message, "leave out --project, or change to the folder of a project")
 }
 
 fn location(path: &Path, position: Option<Position>) -> String {
     let position = position.map(|position| format!(":{position}")).unwrap_or_default();
-    format!("{}{position}", shown(path))
-}
-
-/// A path as it is printed, whatever is in it.
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
-}
-
-/// An option with its value, as one would type it.
-fn shown_option(option: &[String]) -> String {
-    let words = || option.iter().map(String::as_str);
-    printable(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
+    format!("{}{position}", printable(&path.display().to_string()))
 }
 
 fn what_it_runs(server: &Registration) -> String {
     let verb = if server.command.is_some() { "runs" } else { "is at" };
-    server.errors.first().cloned().unwrap_or_else(|| format!("it {verb} {}", named(&server.line())))
+    server.error.clone().unwrap_or_else(|| format!("it {verb} {}", named(&server.line())))
 }
 
 fn not_by_install(hook: &HookLine) -> String {
@@ -701,4 +493,294 @@ fn not_by_install(hook: &HookLine) -> String {
         location(&hook.path, hook.position),
         named(&hook.line)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{AGENTS, Agent as Named};
+    use super::*;
+
+    /// A user with these files, in a project.
+    struct User {
+        folder: tempfile::TempDir,
+        system: System,
+    }
+
+    impl User {
+        fn with(files: &[(&str, &str)]) -> User {
+            let folder = tempfile::tempdir().unwrap();
+            let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+            fs::create_dir_all(&project).unwrap();
+            let config = Some(home.join(".config"));
+            let system = System { home: Some(home), config, project, ..System::default() };
+            let user = User { folder, system };
+            for (file, text) in files {
+                let path = user.path(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            user
+        }
+
+        fn path(&self, file: &str) -> PathBuf {
+            self.folder.path().join("home").join(file)
+        }
+
+        fn read(&self, file: &str) -> String {
+            fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+        }
+
+        fn install(&self, change: impl FnOnce(&mut Installation), agent: &str) -> Result<Plan, Diagnostic> {
+            let mut installation = Installation {
+                agent: Named::named(agent).unwrap(),
+                scope: Scope::User,
+                program: "/opt/my tools/prompt-expander".to_owned(),
+                arguments: Vec::new(),
+                hook: true,
+                replace: false,
+                trust: true,
+            };
+            change(&mut installation);
+            let plan = installation.plan(&self.system)?;
+            plan.files.iter().for_each(|file| _ = file.write().unwrap());
+            Ok(plan)
+        }
+
+        fn uninstall(&self, agent: &str) -> Plan {
+            let removal = Removal { agent: Named::named(agent).unwrap(), scope: Scope::User };
+            let plan = removal.plan(&self.system).unwrap();
+            plan.files.iter().for_each(|file| _ = file.write().unwrap());
+            plan
+        }
+
+        /// All files below the home directory.
+        fn files(&self) -> Vec<String> {
+            let (mut files, mut folders) = (Vec::new(), vec![self.folder.path().join("home")]);
+            while let Some(folder) = folders.pop() {
+                for path in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+                    match path.is_dir() {
+                        true => folders.push(path),
+                        false => files.push(path.strip_prefix(self.path("")).unwrap().display().to_string()),
+                    }
+                }
+            }
+            files.sort();
+            files
+        }
+    }
+
+    const CODEX: &str = ".codex/config.toml";
+    const GEMINI: &str = ".gemini/settings.json";
+
+    /// `tests/install` has what the agents' own commands wrote, byte for byte (Codex 0.169.0, Claude Code 2.1.330, Gemini CLI
+    /// 0.61.0, opencode 1.18.33).
+    #[test]
+    fn a_new_entry_is_the_one_that_the_agents_own_command_writes() {
+        for (agent, file, golden) in [
+            ("codex", CODEX, "codex.toml"),
+            ("claude-code", ".claude.json", "claude-code.json"),
+            ("gemini", GEMINI, "gemini.json"),
+            ("opencode", ".config/opencode/opencode.jsonc", "opencode.jsonc"),
+        ] {
+            let user = User::with(&[]);
+            let change = |installation: &mut Installation| {
+                installation.arguments = vec!["--prompts".to_owned(), "/a b/c\"d".to_owned()];
+                installation.hook = false;
+            };
+            user.install(change, agent).unwrap();
+            let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install").join(golden);
+            assert_eq!(user.read(file), fs::read_to_string(golden).unwrap(), "{agent}");
+        }
+    }
+
+    /// A config with another server, comments where the agent allows them, and an odd layout.
+    fn odd(agent: &Named) -> (PathBuf, String) {
+        let user = User::with(&[]);
+        let path = agent.new_config_path(Scope::User, &user.system).unwrap();
+        let text = match agent.config.syntax {
+            Syntax::Toml => {
+                "# mine\nmodel = \"gpt\"   # the good one\n\n[mcp_servers.other]\ncommand = 'x' # c\n\n[tui]\na = 1\n"
+                    .to_owned()
+            }
+            Syntax::Json(syntax) => {
+                let comment = if syntax.comments { " // mine" } else { "" };
+                let servers = agent.config.servers;
+                format!(
+                    "{{{comment}\n    \"z\": 1,\n\n    \"{servers}\": {{\n        \"other\": {{\"command\": [\"x\"]}}\n    }},\n    \"a\": [1,2]\n}}\n"
+                )
+            }
+        };
+        (path.strip_prefix(user.path("")).unwrap().to_owned(), text)
+    }
+
+    #[test]
+    fn the_rest_of_a_config_stays_and_uninstall_restores_it_byte_for_byte() {
+        for agent in AGENTS {
+            let (path, text) = odd(agent);
+            let path = path.to_str().unwrap();
+            for bom in ["", "\u{feff}"] {
+                let text = format!("{bom}{text}");
+                let user = User::with(&[(path, &text)]);
+                user.install(|_| {}, agent.name).unwrap();
+                let installed = user.read(path);
+                let is_kept = |line: &str| installed.contains(line.trim_end_matches(','));
+                assert!(installed.starts_with(bom) && text.lines().all(is_kept), "{installed}");
+                assert!(user.install(|_| {}, agent.name).unwrap().files.is_empty(), "{}: twice", agent.name);
+                user.uninstall(agent.name);
+                assert_eq!(user.read(path), text, "{}", agent.name);
+                assert_eq!(user.files(), [path], "{}", agent.name);
+            }
+        }
+    }
+
+    /// Defect: it left both backups.
+    #[test]
+    fn uninstall_after_two_installations_of_different_kinds_leaves_nothing_behind() {
+        for before in [None, Some("{\n  \"ui\": {} // mine\n}\n")] {
+            let files: Vec<_> = before.iter().map(|text| (GEMINI, *text)).collect();
+            let user = User::with(&files);
+            user.install(|installation| installation.hook = false, "gemini").unwrap();
+            user.install(|installation| installation.program = "/new/prompt-expander".to_owned(), "gemini").unwrap();
+            user.uninstall("gemini");
+            assert_eq!(user.files(), before.iter().map(|_| GEMINI).collect::<Vec<_>>());
+            before.iter().for_each(|before| assert_eq!(user.read(GEMINI), *before));
+        }
+    }
+
+    #[test]
+    fn uninstall_removes_only_its_own_from_a_config_that_was_changed_since_and_keeps_the_backup() {
+        let user = User::with(&[(CODEX, "a = 1\n")]);
+        user.install(|_| {}, "codex").unwrap();
+        fs::write(user.path(CODEX), user.read(CODEX).replace("a = 1", "a = 2")).unwrap();
+        user.uninstall("codex");
+        assert_eq!(user.read(CODEX), "a = 2\n");
+        assert_eq!(user.files(), [CODEX, &format!("{CODEX}.before-prompt-expander")]);
+    }
+
+    #[test]
+    fn options_leave_the_registration_and_other_keys_of_it_stay() {
+        let hooks =
+            r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"command": "prompt-expander hook codex --project"}]}]}}"#;
+        let text = "[mcp_servers.prompts]\ncommand = \"/old/prompt-expander\"\nargs = [\"--config\", \"/c\", \"--tap\", \"t\"]\nenv = { A = \"a\" }\n";
+        let user = User::with(&[(CODEX, text), (".codex/hooks.json", hooks)]);
+        let plan = user.install(|_| {}, "codex").unwrap();
+        assert_eq!(plan.options, [vec!["--project"], vec!["--tap", "t"]]);
+        let want = "[mcp_servers.prompts]\ncommand = \"/opt/my tools/prompt-expander\"\nenv = { A = \"a\" }\n";
+        assert_eq!(user.read(CODEX), want);
+        let line = "'/opt/my tools/prompt-expander' hook codex; exit 0";
+        assert_eq!(user.read(".codex/hooks.json"), hooks.replace("prompt-expander hook codex --project", line));
+    }
+
+    #[test]
+    fn another_server_of_the_name_is_replaced_only_on_request() {
+        for (agent, file, text, why) in [
+            ("codex", CODEX, "[mcp_servers.prompts]\ncommand = \"npx\"\n", "it runs `npx`"),
+            ("codex", CODEX, "[mcp_servers]\nprompts = 1\n", "it must be a table"),
+            ("gemini", GEMINI, r#"{"mcpServers": {"prompts": {"url": "http://h/mcp"}}}"#, "it is at `http://h/mcp`"),
+            (
+                "gemini",
+                GEMINI,
+                r#"{"mcpServers": {"prompts": {"command": "prompt-expander", "args": 1}}}"#,
+                "`args` must be a list of strings",
+            ),
+        ] {
+            let user = User::with(&[(file, text)]);
+            let error = user.install(|_| {}, agent).unwrap_err();
+            assert_eq!(error.kind, Kind::Clash);
+            assert!(error.message.ends_with(why) && error.position.is_some(), "{error}");
+            assert_eq!(user.read(file), text);
+            let plan = user.install(|installation| installation.replace = true, agent).unwrap();
+            assert!(!plan.files.is_empty() && !user.read(file).contains("npx"), "{}", user.read(file));
+        }
+        let user = User::with(&[(CODEX, "[mcp_servers.prompts]\ncommand = \"npx\"\n")]);
+        assert_eq!(user.uninstall("codex").warnings.len(), 1);
+    }
+
+    #[test]
+    fn a_hook_is_added_to_others_and_one_that_does_more_gets_no_second() {
+        let group = |line: &str| format!(r#"{{"hooks": [{{"type": "command", "command": "{line}"}}]}}"#);
+        let hooks = |groups: &[&str]| {
+            let groups: Vec<String> = groups.iter().map(|line| group(line)).collect();
+            format!(r#"{{"hooks": {{"UserPromptSubmit": [{}]}}}}"#, groups.join(", "))
+        };
+        let ours = "'/opt/my tools/prompt-expander' hook codex; exit 0";
+        for (before, count, warns) in [
+            (hooks(&["log"]), 1, false),
+            (hooks(&["prompt-expander hook codex", "log", "/b/prompt-expander hook gemini"]), 1, false),
+            (hooks(&["A=1 prompt-expander hook codex"]), 0, true),
+            (hooks(&["prompt-expander hook codex", "prompt-expander hook codex | tee log"]), 1, true),
+        ] {
+            let user = User::with(&[(".codex/hooks.json", &before)]);
+            let plan = user.install(|_| {}, "codex").unwrap();
+            assert!(plan.has_hook && plan.warnings.is_empty() != warns, "{:?}", plan.warnings);
+            let text = user.read(".codex/hooks.json");
+            assert_eq!(text.matches(ours).count(), count, "{text}");
+            assert_eq!(text.contains("log"), before.contains("log"), "{text}");
+        }
+        let user = User::with(&[]);
+        assert!(!user.install(|installation| installation.hook = false, "codex").unwrap().has_hook);
+        assert_eq!(user.files(), [CODEX]);
+    }
+
+    #[test]
+    fn the_record_that_codex_trusts_a_hook_is_removed_with_each_change_of_the_hook() {
+        let user = User::with(&[]);
+        assert!(user.install(|_| {}, "codex").unwrap().is_hook_untrusted);
+        let place = format!("{}:user_prompt_submit:0:0", user.path(".codex/hooks.json").display());
+        let trusted = user.read(CODEX) + &format!("\n[hooks.state.\"{place}\"]\ntrusted_hash = \"x\"\n");
+        fs::write(user.path(CODEX), &trusted).unwrap();
+        let plan = user.install(|_| {}, "codex").unwrap();
+        assert!(plan.files.is_empty() && !plan.is_hook_untrusted);
+        let plan =
+            user.install(|installation| installation.program = "/new/prompt-expander".to_owned(), "codex").unwrap();
+        assert!(plan.is_hook_untrusted && !user.read(CODEX).contains("trusted_hash"));
+        fs::write(user.path(CODEX), &trusted).unwrap();
+        user.uninstall("codex");
+        assert!(!user.path(".codex/hooks.json").exists() && !user.read(CODEX).contains("trusted_hash"));
+    }
+
+    #[test]
+    fn a_broken_file_is_named_with_its_position_and_nothing_is_planned() {
+        for (agent, file, text, want) in [
+            ("codex", CODEX, "a = [\n", "1:6: unclosed array, expected `]`"),
+            ("codex", CODEX, "mcp_servers = 1\n", "1:1: `mcp_servers` must be a table, but is not"),
+            ("codex", ".codex/hooks.json", "[]", "1:1: it must be an object, but is not"),
+            (
+                "codex",
+                ".codex/hooks.json",
+                "{\"hooks\": {\"UserPromptSubmit\": 1}}",
+                "1:12: `hooks.UserPromptSubmit` must be a list",
+            ),
+            ("claude-code", ".claude.json", "{ // c\n}", "1:3: comments are not allowed"),
+            ("gemini", GEMINI, "{\"mcpServers\": {}, \"mcpServers\": {}}", "1:20: `mcpServers` appears twice"),
+        ] {
+            let user = User::with(&[(file, text)]);
+            let error = user.install(|_| {}, agent).unwrap_err().to_string();
+            let place = format!("{}:{want}", user.path(file).display());
+            assert!(error.starts_with(&place), "{error}");
+            assert_eq!(user.files(), [file], "{agent}");
+        }
+    }
+
+    #[test]
+    fn a_scope_that_makes_no_sense_is_refused() {
+        let mut user = User::with(&[]);
+        let project = |installation: &mut Installation| installation.scope = Scope::Project;
+        user.system.project = user.path("");
+        fs::create_dir_all(user.path(".gemini")).unwrap();
+        assert!(user.install(project, "gemini").unwrap_err().message.contains("is its config for all projects"));
+        user.system.home = None;
+        assert_eq!(user.install(|_| {}, "codex").unwrap_err().kind, Kind::Missing);
+    }
+
+    #[test]
+    fn gemini_trusts_the_server_unless_it_may_edit_or_that_is_not_wanted() {
+        let edits = r#"{"mcpServers": {"prompts": {"command": "prompt-expander", "args": ["--edit"], "trust": true}}}"#;
+        for (before, trust, is_trusted) in [(None, true, true), (None, false, false), (Some(edits), true, false)] {
+            let user = User::with(&before.iter().map(|text| (GEMINI, *text)).collect::<Vec<_>>());
+            let plan = user.install(|installation| installation.trust = trust, "gemini").unwrap();
+            assert_eq!(user.read(GEMINI).contains("\"trust\": true"), is_trusted);
+            assert_eq!(plan.notes.iter().any(|note| note.contains("--no-trust")), is_trusted, "{:?}", plan.notes);
+        }
+    }
 }

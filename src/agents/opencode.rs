@@ -1,8 +1,10 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
+use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
 use super::edit::Entry;
-use super::http_server::{Http, TokenPlace};
-use super::{Agent, Checks, Config, Launch, Limit, MenuMessages, PartLimit, Prompts, Unit, Variables};
+use super::limit::{Limit, PartLimit, Unit};
+use super::registration::Config;
+use super::variables::Variables;
 use serde_json::json;
 
 pub(super) static OPENCODE: Agent = Agent {
@@ -33,10 +35,6 @@ pub(super) static OPENCODE: Agent = Agent {
                 initial: Vec::new(),
             }
         },
-        http: Http {
-            entry: |url| vec![("type", json!("remote")), ("url", json!(url))],
-            token: TokenPlace::Header("{env:", "}"),
-        },
         ..Config::JSON
     },
     hook: None,
@@ -50,5 +48,5 @@ pub(super) static OPENCODE: Agent = Agent {
         ..Launch::BY_SDK
     },
     checks: Checks::NONE,
-    next_step: |_, _| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
+    next_step: |_| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
 };

@@ -1,7 +1,7 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
-use super::http_server::{Http, TokenPlace};
-use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
+use super::registration::Config;
 
 pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
@@ -15,7 +15,6 @@ pub(super) static VSCODE: Agent = Agent {
         new_user: "mcp.json",
         project: &[".vscode/mcp.json"],
         servers: "servers",
-        http: Http { token: TokenPlace::Header("${env:", "}"), ..Config::JSON.http },
         ..Config::JSON
     },
     hook: None,
@@ -25,7 +24,7 @@ pub(super) static VSCODE: Agent = Agent {
     menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
-    next_step: |_, _| {
+    next_step: |_| {
         "open the chat of VS Code in agent mode, start the server when it asks, and type `:research solid-state batteries`"
             .to_owned()
     },

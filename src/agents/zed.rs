@@ -1,8 +1,8 @@
 //! Zed Industries' Zed, by its documentation and source.
 
+use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
 use super::edit::Entry;
-use super::http_server::{Http, TokenPlace};
-use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
+use super::registration::Config;
 use serde_json::json;
 
 pub(super) static ZED: Agent = Agent {
@@ -25,8 +25,6 @@ pub(super) static ZED: Agent = Agent {
             required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
             initial: vec![("env", json!({}))],
         },
-        // It sends headers as they are written.
-        http: Http { entry: |url| vec![("url", json!(url))], token: TokenPlace::TextOnly },
         ..Config::JSON
     },
     hook: None,
@@ -37,7 +35,7 @@ pub(super) static ZED: Agent = Agent {
     menu: MenuMessages::OneText,
     launch: Launch { client: Some("Zed"), is_from_desktop: true, ..Launch::BY_SDK },
     checks: Checks::NONE,
-    next_step: |_, is_project| match is_project {
+    next_step: |installed| match installed.is_project {
         true => "trust the project in Zed, and type `:research solid-state batteries` in the Agent Panel".to_owned(),
         false => "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),
     },

@@ -29,15 +29,15 @@ fn system_of_user() -> System {
 }
 
 /// The user's folders with prompt files of the agents, which may be missing.
-pub(super) fn prompt_folders() -> Vec<(prompt::System, PathBuf)> {
+pub(super) fn prompt_folders() -> Vec<(&'static prompt::Format, PathBuf)> {
     let folders = Agent::prompt_folders(&system_of_user()).into_iter();
-    folders.filter_map(|(format, path)| Some((prompt::System::named(format)?, path))).collect()
+    folders.filter_map(|(format, path)| Some((prompt::Format::named(format)?, path))).collect()
 }
 
 /// Those in a project, relative to its folder.
-pub(super) fn project_prompt_folders() -> Vec<(prompt::System, &'static str)> {
+pub(super) fn project_prompt_folders() -> Vec<(&'static prompt::Format, &'static str)> {
     let folders = Agent::project_prompt_folders().into_iter();
-    folders.filter_map(|(format, name)| Some((prompt::System::named(format)?, name))).collect()
+    folders.filter_map(|(format, name)| Some((prompt::Format::named(format)?, name))).collect()
 }
 
 #[cfg(test)]
@@ -49,6 +49,6 @@ mod tests {
         let user = Agent::prompt_folders(&System { home: Some("/h".into()), ..System::default() });
         let project = Agent::project_prompt_folders();
         let formats = user.iter().map(|(format, _)| format).chain(project.iter().map(|(format, _)| format));
-        formats.for_each(|format| assert!(prompt::System::named(format).is_some(), "{format}"));
+        formats.for_each(|format| assert!(prompt::Format::named(format).is_some(), "{format}"));
     }
 }

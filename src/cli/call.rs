@@ -1,13 +1,13 @@
 //! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
 
-use super::source::{absolute, without_parents};
+use super::source::{Common, absolute, without_parents};
 use super::{completions, output, stdin};
-use crate::library::{Library, View, is_prompt_file};
-use crate::prompt::MAX_EXPANSION;
-use crate::report::{self, Failure, Found};
-use crate::wording::named;
-use anyhow::bail;
-use clap::Args;
+use crate::api;
+use crate::library::{Found, Library, View, is_prompt_file};
+use crate::prompt::{Diagnostic, Kind, MAX_EXPANSION};
+use crate::wording::{named, quoted};
+use anyhow::{anyhow, bail};
+use clap::{Args, Command};
 use clap_complete::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -15,23 +15,19 @@ use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct Call {
-    /// The prompt's name, with or without a colon: `research`, `:git/commit`. Or the path of any prompt file, which begins with
-    /// `./`, `../`, `/` or `~/`: `./draft.md`
-    #[arg(add = ArgValueCompleter::new(completions::names), required_unless_present = "literal")]
-    name: Option<String>,
-    /// The input for the prompt. Several words fill one argument each if the prompt has arguments; otherwise, they are joined
-    /// by spaces. A single word is read like text typed in a chat. Text from standard input (a pipe or a file) follows the
-    /// words, after an empty line, in the last argument that takes text; to insert it elsewhere, write `-` there
-    #[arg(value_name = "INPUT")]
-    input: Vec<String>,
-    /// More words of the input, taken literally: they may begin with `-`, and `-` alone is an ordinary word
-    #[arg(last = true, value_name = "WORD")]
-    literal: Vec<String>,
-    /// The value of one of the prompt's arguments; can be repeated. Without --arg, `NAME=VALUE` pairs in INPUT set
-    /// arguments by name, and the remaining text fills the required arguments in order
-    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value,
-          add = ArgValueCompleter::new(completions::values))]
+    /// The value of one of the prompt's arguments; can be repeated. It comes before the name
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
+    /// The prompt's name, with or without a colon, or the path of any prompt file, which begins with `./`, `../`, `/` or `~/`; and
+    /// the input for it
+    ///
+    /// All that follows the name is text, also what looks like an option. Several words fill one argument each if the prompt has
+    /// arguments; otherwise, they are joined by spaces. A single word is read like text typed in a chat. Without --arg,
+    /// `NAME=VALUE` words set arguments by name. Text from standard input (a pipe or a file) follows the words, after an empty line,
+    /// in the last argument that takes text; to insert it elsewhere, write `-` there.
+    #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true,
+          add = ArgValueCompleter::new(completions::words))]
+    words: Vec<String>,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
@@ -40,9 +36,24 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl Call {
-    /// The name, which may also follow `--`.
     fn name(&self) -> &str {
-        self.name.as_ref().or(self.literal.first()).map_or("", String::as_str)
+        self.words.first().map_or("", String::as_str)
+    }
+
+    /// Warns of words after the name that would be options before it.
+    fn warn_of_options(&self) {
+        let options = Common::augment_args(Call::augment_args(Command::new("")));
+        let is_option =
+            |name: &str| name == "json" || options.get_arguments().any(|option| option.get_long() == Some(name));
+        for word in self.words.iter().skip(1) {
+            let name = word.strip_prefix("--").map(|name| name.split('=').next().unwrap_or_default());
+            if name.is_some_and(is_option) {
+                output::warning(&format!(
+                    "{} is part of the input; an option comes before the name of the prompt",
+                    quoted(word)
+                ));
+            }
+        }
     }
 
     /// The file, if the name is a path.
@@ -55,68 +66,47 @@ impl Call {
     /// Finds the prompt, and reads standard input, unless it is a terminal.
     ///
     /// # Errors
-    /// There is no prompt of this name, or its file is broken; [`Found::check`]; standard input is not text.
+    /// There is no prompt of this name, or its file is broken; [`api::Call::check`]; standard input is not text.
     pub(super) fn prepare(self, library: &Library) -> anyhow::Result<Prepared> {
+        self.warn_of_options();
         let view = library.view();
         let found = match self.file() {
-            Some(file) => Found::in_file(&view, &file),
-            None => Found::named(&view, self.name()).map_err(|failure| with_path(failure, self.name())),
+            Some(file) => view.at(&file),
+            None => view.find(self.name()).map_err(|why| with_path(why, self.name())),
         };
-        let found = found.map_err(output::failure)?;
+        if found.is_err() {
+            output::note_if_any(view.untrusted_hint());
+        }
+        let found = found.map_err(output::failure(&view))?;
+        let prompt = found.prompt().map_err(output::failure(&view))?;
+        if self.file().is_none() {
+            view.health(false).iter().for_each(|problem| output::warning(&problem.to_string()));
+        }
         let mut call = self.without_stdin()?;
-        found.check(&call).map_err(output::failure)?;
+        call.check(&prompt).map_err(|why| anyhow!("{why}"))?;
         call.piped = piped()?;
         Ok(Prepared { view, found, call })
-    }
-
-    /// The same for a server, which finds the prompt.
-    ///
-    /// # Errors
-    /// The call names a file; standard input is not text.
-    #[cfg(feature = "http")]
-    pub(super) fn for_server(self) -> anyhow::Result<report::Call> {
-        if self.file().is_some() {
-            bail!(
-                "{} is a file on this machine, and a server uses its own; leave out --http, or name a prompt of the server",
-                named(self.name())
-            );
-        }
-        let call = self.without_stdin()?;
-        Ok(report::Call { piped: piped()?, ..call })
     }
 
     /// The values and the words of the call.
     ///
     /// # Errors
-    /// A value is given twice; `-` is given twice, or stands for a terminal.
-    fn without_stdin(self) -> anyhow::Result<report::Call> {
+    /// A value is given twice.
+    fn without_stdin(self) -> anyhow::Result<api::Call> {
         let mut arguments = BTreeMap::new();
         for (name, value) in self.arguments {
             if arguments.insert(name.clone(), value).is_some() {
                 bail!("--arg {name}=… is given twice");
             }
         }
-        let mut words = self.input;
-        let dash = words.iter().position(|word| word == "-");
-        if let Some(dash) = dash {
-            words.remove(dash);
-            if words.iter().any(|word| word == "-") {
-                bail!(
-                    "`-` can be given only once, because it stands for the text on standard input; for a `-` that is text, put \
-                     `--` before it"
-                );
-            }
-            if io::stdin().is_terminal() {
-                bail!(
-                    "`-` stands for text from a pipe, but standard input is a terminal; use a pipe, or, for a `-` that is text, \
-                     put `--` before it"
-                );
-            }
+        let mut words = self.words.into_iter();
+        let command = words.next().unwrap_or_default();
+        let mut input: Vec<String> = words.collect();
+        let at = input.iter().position(|word| word == "-").filter(|_| !io::stdin().is_terminal());
+        if let Some(at) = at {
+            input.remove(at);
         }
-        let mut literal = self.literal.into_iter();
-        let command = self.name.or_else(|| literal.next()).unwrap_or_default();
-        words.extend(literal);
-        Ok(report::Call { command, input: words, arguments, piped: String::new(), at: dash })
+        Ok(api::Call { command, input, arguments, piped: String::new(), at })
     }
 }
 
@@ -124,7 +114,7 @@ impl Call {
 pub(super) struct Prepared {
     pub(super) view: View,
     pub(super) found: Found,
-    pub(super) call: report::Call,
+    pub(super) call: api::Call,
 }
 
 /// The text on standard input, unless it is a terminal.
@@ -141,13 +131,11 @@ fn is_path(path: &Path) -> bool {
 }
 
 /// Says of the name of a file in the working directory how to name that.
-fn with_path(failure: Failure, typed: &str) -> Failure {
+fn with_path(why: Diagnostic, typed: &str) -> Diagnostic {
     let path = Path::new(typed);
-    if !failure.is_not_found || !is_prompt_file(&absolute(path)) || !path.is_file() {
-        return failure;
+    if !is_prompt_file(&absolute(path)) || !path.is_file() {
+        return why;
     }
-    Failure {
-        hint: format!("; for the file in the working directory, write {}", named(&format!("./{typed}"))),
-        ..failure
-    }
+    let fix = format!("for the file in the working directory, write {}", named(&format!("./{typed}")));
+    Diagnostic { kind: Kind::Missing, fix, ..why }
 }

@@ -3,9 +3,9 @@
 use super::output::{self, FAINT};
 use super::source::{PromptSource, absolute, folder, without_parents};
 use super::test;
-use crate::library::{Library, Location, Report, Unread, View, is_jsonl, is_test_file};
-use crate::prompt::{Name, Severity};
-use crate::report;
+use crate::api;
+use crate::library::{Library, Report, View, is_test_file};
+use crate::prompt::{Format, Name, Severity};
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
 use serde::Serialize;
@@ -26,8 +26,8 @@ pub(super) struct Check {
     /// Fail if there are warnings, too: for CI
     #[arg(long)]
     strict: bool,
-    /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file, line, column, message and
-    /// repair; and `unread` (what is not read) with kind, count, first file or folder, and message
+    /// Print one JSON object: `files`, the number of files checked; `problems` with severity (`error`,
+    /// `warning`, or `hint` for what is not read), file, line, column, message and repair
     #[arg(long)]
     json: bool,
 }
@@ -35,29 +35,13 @@ pub(super) struct Check {
 #[derive(Serialize)]
 struct Json {
     files: usize,
-    problems: Vec<report::Problem>,
-    unread: Vec<JsonUnread>,
-}
-
-#[derive(Serialize)]
-struct JsonUnread {
-    kind: String,
-    count: usize,
-    first: String,
-    message: String,
-}
-
-impl From<Unread> for JsonUnread {
-    fn from(Unread { kind, count, first, message }: Unread) -> Self {
-        JsonUnread { kind, count, first: first.display().to_string(), message }
-    }
+    problems: Vec<api::Problem>,
 }
 
 /// All that is checked.
 #[derive(Default)]
 struct Checked {
     report: Report,
-    unread: Vec<Unread>,
     /// The folders that were looked in.
     folders: Vec<PathBuf>,
 }
@@ -65,16 +49,15 @@ struct Checked {
 impl Checked {
     /// Checks the folders of a library or, of all of them, only what is below one folder.
     fn add_folders(&mut self, view: &View, below: Option<&Path>) {
-        let Report { files, problems } = view.check_below(below);
+        let Report { files, problems } = view.check(below);
         self.report.files += files;
         self.report.problems.extend(problems);
-        let test_files = view.test_files().into_iter();
+        let test_files = view.list().tests.into_iter();
         for tests in test_files.filter(|tests| below.is_none_or(|below| tests.path.starts_with(below))) {
             self.report.files += 1;
             self.report.problems.extend(test::problem(&tests));
         }
-        self.unread.extend(view.unread());
-        self.folders.extend(below.map_or_else(|| view.folders(), |below| vec![below]).into_iter().map(Path::to_owned));
+        self.folders.extend(below.map_or_else(|| view.paths(), |below| vec![below]).into_iter().map(Path::to_owned));
     }
 
     fn add_file(&mut self, view: &View, written: &Path) {
@@ -82,30 +65,25 @@ impl Checked {
         self.report.files += 1;
         if let (true, true, Some(folder)) = (is_test_file(&path), path.is_file(), path.parent()) {
             let view = Library::named([folder.to_owned()]).view();
-            self.report.problems.extend(view.test_file_at(&path).and_then(|tests| test::problem(&tests)));
+            let tests = view.list().tests.into_iter().filter(|tests| tests.path == path);
+            self.report.problems.extend(tests.filter_map(|tests| test::problem(&tests)));
             return;
         }
         let mut problems = view.check_file(&path);
         if let (Some(problem), false) = (problems.first_mut(), path.is_file())
             && let Some((name, file)) = prompt_named(view, written)
         {
-            problem.diagnostic.fix = format!("to check the prompt {}, pass its file, {file}", named(&name));
+            problem.fix = format!("to check the prompt {}, pass its file, {file}", named(&name));
         }
         self.report.problems.extend(problems);
-    }
-
-    fn count(&self, severity: Severity) -> usize {
-        self.report.problems.iter().filter(|problem| problem.diagnostic.severity == severity).count()
     }
 }
 
 /// The prompt that was named instead of a file, and its file.
 fn prompt_named(view: &View, written: &Path) -> Option<(Name, String)> {
     let name = Name::new(written.to_str()?).ok()?;
-    match view.locate(&name)? {
-        (_, Location::File(file)) => Some((name, printable(&file.display().to_string()))),
-        _ => None,
-    }
+    let file = view.get(&name)?.place().file?;
+    Some((name, printable(&file.display().to_string())))
 }
 
 impl Check {
@@ -119,62 +97,55 @@ impl Check {
                 let (system, folder) = folder(path);
                 let folder = without_parents(folder);
                 // A subfolder is read as part of the folder of its program.
-                let other = if system.is_none() && folder.is_dir() { view.other_program_of(&folder) } else { None };
+                let other = if system.is_none() && folder.is_dir() { other_program_of(&folder) } else { None };
                 if let Some((system, root)) = other {
                     checked.add_folders(&Library::default().with_named(Some(system), root).view(), Some(&folder));
-                } else if folder.is_dir() || system.is_some() || is_jsonl(&folder) {
+                } else if folder.is_dir() || system.is_some() {
                     checked.add_folders(&Library::default().with_named(system, folder).view(), None);
                 } else {
                     checked.add_file(&view, path);
                 }
             }
         }
-        let (errors, warnings) = (checked.count(Severity::Error), checked.count(Severity::Warning));
+        let (errors, warnings) = (checked.report.count(Severity::Error), checked.report.count(Severity::Warning));
         if self.json {
-            let Checked { report: Report { files, problems }, unread, .. } = checked;
+            let Checked { report: Report { files, problems }, .. } = checked;
             let problems = problems.into_iter().map(Into::into).collect();
-            output::print_json(&Json { files, problems, unread: unread.into_iter().map(Into::into).collect() })?;
+            output::print_json(&Json { files, problems })?;
         } else {
-            let option_of_new = match checked.folders.first() {
-                Some(first) if !(self.paths.is_empty() && source.folders.prompts.is_empty()) => {
-                    format!(" --dir {}", quoted(first))
-                }
-                _ if source.project => " --project".to_owned(),
-                _ => String::new(),
-            };
-            output::print_paged(text(&checked, &option_of_new).as_bytes())?;
+            output::print_paged(text(&checked).as_bytes())?;
         }
         let has_failed = errors > 0 || (self.strict && warnings > 0);
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
-/// What is printed. With `option_of_new`, `new` writes to the first folder that was checked.
-fn text(checked: &Checked, option_of_new: &str) -> String {
-    let Checked { report: Report { files, problems }, unread, folders } = checked;
-    let mut text: String = problems.iter().map(output::problem_in_two_lines).collect();
-    let mut note = |message: &str| text += &format!("{FAINT}note:{FAINT:#} {message}\n");
-    unread.iter().for_each(|unread| note(&unread.message));
-    let mut place = String::new();
-    if *files == 0 && folders.is_empty() {
-        note(
-            "the folder of your own prompts is unknown, because your home directory is; choose a folder with --prompts DIR",
-        );
-    } else if *files == 0 {
-        note(&format!("to create a prompt file, run `prompt-expander new NAME{option_of_new}`"));
-        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        place = format!(" in {}", all_of(&folders));
-    }
-    let counts = [(checked.count(Severity::Error), "error"), (checked.count(Severity::Warning), "warning")];
-    let counts = counts.map(|(number, what)| count(number, what)).join(", ");
-    text += &format!("{} checked{place}: {counts}\n", count(*files, "file"));
-    wrapped(&output::abbreviated(&text))
+/// The folder of another program that a folder is, or is in, and its format.
+fn other_program_of(folder: &Path) -> Option<(&'static Format, PathBuf)> {
+    let mut formats = folder.ancestors().map(|folder| (Format::of_folder(folder), folder.to_owned()));
+    formats.find(|(format, _)| *format != Format::OWN)
 }
 
-/// A path as an argument of a command.
-fn quoted(path: &Path) -> String {
-    let path = printable(&path.display().to_string());
-    shlex::try_quote(&path).map_or_else(|_| path.clone(), Into::into)
+/// What is printed.
+fn text(checked: &Checked) -> String {
+    let Checked { report, folders } = checked;
+    let mut text = String::new();
+    for problem in &report.problems {
+        text += &match problem.severity() {
+            Severity::Hint => format!("{FAINT}note:{FAINT:#} {problem}\n"),
+            _ => output::problem_in_two_lines(problem),
+        };
+    }
+    let mut place = String::new();
+    if report.files == 0 {
+        text += &format!("{FAINT}note:{FAINT:#} to create a prompt file, run `prompt-expander new NAME`\n");
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        place = if folders.is_empty() { place } else { format!(" in {}", all_of(&folders)) };
+    }
+    let counts = [(Severity::Error, "error"), (Severity::Warning, "warning")];
+    let counts = counts.map(|(severity, what)| count(report.count(severity), what)).join(", ");
+    text += &format!("{} checked{place}: {counts}\n", count(report.files, "file"));
+    wrapped(&output::abbreviated(&text))
 }
 
 /// The same text with its lines broken at spaces, if it is for a terminal.

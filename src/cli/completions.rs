@@ -4,19 +4,19 @@
 //! completion engine answers.
 
 use super::source::PromptSource;
-use super::{Cli, output, parse_leniently};
+use super::{config, output};
 use crate::agents::Agent;
-use crate::library::{Caller, Layer, Library, Lookup, Version};
+use crate::library::{Caller, Layer, Library, Version};
 use crate::prompt::{Argument, COLONS, spelled_as_typed};
-use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use clap_complete::aot::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+use clap_complete::env::{CompleteEnv, Shells};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// The script sets it to the name of the shell; the words of the line follow `--`.
 const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
@@ -24,8 +24,8 @@ const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 /// Characters that a shell interprets. A name that contains one is not offered, because unquoted it would mean something else.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
-const SHELLS: Shells<'static> =
-    Shells(&[&BASH_WITH_COLONS, &Elvish, &Fish, &POWERSHELL_WITHOUT_SPECIAL, &ZSH_WITH_ARGUMENTS]);
+/// What the line that is completed is a line of; set when a script asks.
+static PROGRAM: OnceLock<fn() -> Command> = OnceLock::new();
 
 pub(super) const EXAMPLES: &str = "\
 Add the line for your shell to its startup file:
@@ -34,7 +34,9 @@ Add the line for your shell to its startup file:
   ~/.config/fish/config.fish  prompt-expander completions fish | source
   ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
   $PROFILE of PowerShell      prompt-expander completions powershell |
-                                Out-String | Invoke-Expression";
+                                Out-String | Invoke-Expression
+
+bash ends a word at a colon: complete names there without one.";
 
 #[derive(Debug, Args)]
 pub(super) struct Completions {
@@ -50,8 +52,12 @@ impl Completions {
         let is_path = Path::new(program).components().count() > 1;
         let completer = if is_path { std::path::absolute(program)? } else { program.into() };
         let mut script = Vec::new();
-        if let Some(shell) = SHELLS.completer(&self.shell.to_string()) {
+        if let Some(shell) = Shells::builtins().completer(&self.shell.to_string()) {
             shell.write_registration(VARIABLE, name, name, &completer.to_string_lossy(), &mut script)?;
+        }
+        if self.shell == Shell::Bash {
+            // bash completes paths by itself, and quotes them.
+            script.extend(b"complete -o bashdefault -o default -F _clap_complete_prompt_expander prompt-expander\n");
         }
         output::print_verbatim(&script)?;
         Ok(ExitCode::SUCCESS)
@@ -59,26 +65,40 @@ impl Completions {
 }
 
 /// Answers a completion script; `None` if the program was not run by one.
-pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
+pub(super) fn answer(arguments: &[OsString], program: fn() -> Command) -> Option<ExitCode> {
     if arguments.get(1).is_none_or(|first| first != "--") || std::env::var_os(VARIABLE).is_none() {
         return None;
     }
+    PROGRAM.get_or_init(|| program);
     let folder = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(command_with_prompts).var(VARIABLE).shells(SHELLS);
-    match asked.try_complete(arguments, folder.as_deref()) {
+    // The first word may also be the name of a prompt with a colon, as in `prompt-expander :research`.
+    let names_after_colon = |written: &OsStr| match written.to_str() {
+        Some(text) if text.starts_with(COLONS) => names(written),
+        _ => Vec::new(),
+    };
+    // bash and PowerShell insert what is offered as it is, and a folder may have any name: they complete paths themselves, and quote them.
+    let quotes = !std::env::var(VARIABLE).is_ok_and(|shell| ["bash", "powershell"].contains(&shell.as_str()));
+    let hint = move |arg: Arg| if quotes { arg } else { arg.value_hint(ValueHint::Other) };
+    let with_prompts = || {
+        let mut program = program().arg(Arg::new("prompt").add(ArgValueCompleter::new(names_after_colon)));
+        program.build();
+        program.mut_args(hint).mut_subcommands(|command| command.mut_args(hint))
+    };
+    match CompleteEnv::with_factory(with_prompts).var(VARIABLE).try_complete(arguments, folder.as_deref()) {
         Ok(is_asked) => is_asked.then_some(ExitCode::SUCCESS),
         Err(_) => Some(ExitCode::FAILURE), // a message would end up in the line that is being typed
     }
 }
 
-/// The command line as it is completed: the first word may also be the name of a prompt with a colon, as in
-/// `prompt-expander :research`.
-fn command_with_prompts() -> clap::Command {
-    let names_after_colon = |written: &OsStr| match written.to_str() {
-        Some(text) if text.starts_with(COLONS) => names(written),
-        _ => Vec::new(),
-    };
-    Cli::command().arg(Arg::new("prompt").add(ArgValueCompleter::new(names_after_colon)))
+/// The name of a prompt, and after it the arguments of that prompt.
+pub(super) fn words(written: &OsStr) -> Vec<CompletionCandidate> {
+    let line = line();
+    let words = line.subcommand().and_then(|(_, command)| command.try_get_many::<String>("words").ok().flatten());
+    let words: Vec<&String> = words.into_iter().flatten().collect();
+    match words.as_slice() {
+        [name, _, ..] => values(&line, name, written),
+        _ => names(written),
+    }
 }
 
 /// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, a
@@ -89,31 +109,30 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The same without the built-in prompts, which cannot be changed.
 pub(super) fn own_names(written: &OsStr) -> Vec<CompletionCandidate> {
-    names_of(written, |layer| layer != Layer::Builtin)
+    names_of(written, |layer| layer != Layer::BUILTIN)
 }
 
 fn names_of(written: &OsStr, is_offered: impl Fn(Layer) -> bool) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
-    let library = library_of_line(std::env::args_os().skip(2));
+    let library = library_of(&line());
     let rest = written.strip_prefix(COLONS).unwrap_or(written);
     let colon = &written[..written.len() - rest.len()];
     let mut candidates = Vec::new();
-    for entry in library.view().list().entries.into_iter().filter(|entry| is_offered(entry.layer())) {
-        let Some(name) = spelled_as_typed(entry.name(), rest).filter(|name| is_plain(name)) else { continue };
-        let description = entry.summary().ok().and_then(|prompt| prompt.description.clone());
+    for found in library.view().list().found.into_iter().filter(|found| is_offered(found.layer)) {
+        let Some(name) = spelled_as_typed(&found.name, rest).filter(|name| is_plain(name)) else { continue };
+        let description = found.info().summary.ok().and_then(|prompt| prompt.description.clone());
         let description = description.map(|description| output::one_line(&description).into());
         candidates.push(CompletionCandidate::new(format!("{colon}{name}")).help(description));
     }
     candidates
 }
 
-/// What may follow `--arg`: the arguments of the prompt in the line, and after `NAME=` the choices of that argument.
-pub(super) fn values(written: &OsStr) -> Vec<CompletionCandidate> {
+/// The arguments of a prompt, and after `NAME=` the choices of that argument.
+fn values(line: &ArgMatches, name: &str, written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
-    let line = matches_of_line(std::env::args_os().skip(2));
-    let name = line.subcommand().and_then(|(_, matches)| matches.try_get_one::<String>("name").ok().flatten());
-    let library = library_of(&line);
-    let Some(Lookup::Found(prompt)) = name.map(|name| library.view().find(name)) else { return Vec::new() };
+    let Some(prompt) = library_of(line).view().find(name).ok().and_then(|found| found.prompt().ok()) else {
+        return Vec::new();
+    };
     let mut candidates = Vec::new();
     for Argument { name, description, choices, .. } in &prompt.arguments {
         if written.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')) {
@@ -129,7 +148,7 @@ pub(super) fn values(written: &OsStr) -> Vec<CompletionCandidate> {
 /// The revisions of the prompt in the line that begin with this text, and when they were written.
 pub(super) fn revisions(written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
-    let line = matches_of_line(std::env::args_os().skip(2));
+    let line = line();
     let name = line.subcommand().and_then(|(_, matches)| matches.try_get_one::<String>("name").ok().flatten());
     let library = library_of(&line);
     let editor = library.editor(&Caller::local()).ok();
@@ -145,9 +164,9 @@ pub(super) fn revisions(written: &OsStr) -> Vec<CompletionCandidate> {
 /// The tags that begin with this text.
 pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
-    let library = library_of_line(std::env::args_os().skip(2));
+    let library = library_of(&line());
     let view = library.view();
-    let prompts = view.list().entries.into_iter().filter_map(|entry| entry.summary().ok());
+    let prompts = view.list().found.into_iter().filter_map(|found| found.info().summary.ok());
     let tags: BTreeSet<String> = prompts.flat_map(|prompt| prompt.tags.clone()).collect();
     tags.into_iter().filter(|tag| tag.starts_with(written) && is_plain(tag)).map(CompletionCandidate::new).collect()
 }
@@ -164,143 +183,22 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains(is_special)
 }
 
-/// The library that the options of an incomplete line select. The first word is the name of the program.
-fn library_of_line(words: impl Iterator<Item = OsString>) -> Library {
-    library_of(&matches_of_line(words))
-}
-
+/// The library that the options of a line select.
 fn library_of(line: &ArgMatches) -> Library {
     let before = PromptSource::from_arg_matches(line).unwrap_or_default();
     let after = line.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
-    before.and(after.unwrap_or_default()).library()
+    let mut source = before.and(after.unwrap_or_default());
+    config::load(&mut source);
+    source.library()
 }
 
-/// What can be understood of an incomplete line.
-fn matches_of_line(words: impl Iterator<Item = OsString>) -> ArgMatches {
+/// What can be understood of the incomplete line that is completed.
+fn line() -> ArgMatches {
     // Most shells pass words as they were typed, including quotes.
-    let unquoted = words.map(|word| match word.to_str().and_then(shlex::split).as_deref() {
+    let unquoted = std::env::args_os().skip(2).map(|word| match word.to_str().and_then(shlex::split).as_deref() {
         Some([word]) => word.into(),
         _ => word,
     });
-    parse_leniently(unquoted)
+    let program = PROGRAM.get().map_or_else(|| Command::new(""), |program| program());
+    program.ignore_errors(true).try_get_matches_from(unquoted).unwrap_or_default()
 }
-
-/// The completion of a shell by clap, with changes.
-struct Adapted {
-    shell: &'static dyn EnvCompleter,
-    /// Makes the script from that of clap, with the names of the program and of the command that completes.
-    script: fn(script: String, program: &str, completer: &str) -> io::Result<String>,
-    /// Whether a candidate is offered.
-    is_offered: fn(&str) -> bool,
-}
-
-impl EnvCompleter for Adapted {
-    fn name(&self) -> &'static str {
-        self.shell.name()
-    }
-
-    fn is(&self, name: &str) -> bool {
-        self.shell.is(name)
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        name: &str,
-        program: &str,
-        completer: &str,
-        script: &mut dyn Write,
-    ) -> io::Result<()> {
-        let mut text = Vec::new();
-        self.shell.write_registration(variable, name, program, completer, &mut text)?;
-        let text = (self.script)(String::from_utf8_lossy(&text).into_owned(), program, completer)?;
-        script.write_all(text.as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        words: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> io::Result<()> {
-        let mut offered = Vec::new();
-        self.shell.write_complete(command, words, folder, &mut offered)?;
-        let offered = String::from_utf8_lossy(&offered);
-        let is_offered = |line: &&str| (self.is_offered)(line.split('\t').next().unwrap_or_default());
-        offered.split_inclusive('\n').filter(is_offered).try_for_each(|line| answer.write_all(line.as_bytes()))
-    }
-}
-
-/// bash splits words at `:` and `=`: `git:com` arrives as three words. So it has a script of its own.
-const BASH_WITH_COLONS: Adapted = Adapted {
-    shell: &Bash,
-    script: |_, program, completer| {
-        let quoted = shlex::try_quote(completer).map_err(io::Error::other)?;
-        Ok(BASH.replace("VAR", VARIABLE).replace("BIN", program).replace("COMPLETER", &quoted))
-    },
-    is_offered: |_| true,
-};
-
-const BASH: &str = r#"_prompt_expander() {
-    # The words up to the cursor; parts without a space between them are joined again.
-    local rest=${COMP_LINE:0:COMP_POINT} word next i
-    local -a words=()
-    for ((i = 0; i <= COMP_CWORD; i++)); do
-        word=${COMP_WORDS[i]}
-        next=${rest#"${rest%%[![:space:]]*}"}
-        ((i < COMP_CWORD)) || word=$next
-        if ((${#words[@]} > 0)) && [[ $next == "$rest" ]]; then
-            words[${#words[@]} - 1]+=$word
-        else
-            words+=("$word")
-        fi
-        rest=${next#"$word"}
-    done
-    local last=${words[${#words[@]} - 1]}
-    # Only the part after the last split is replaced. What the shell would interpret is quoted, since a folder may have any
-    # name.
-    local written=${last%"${last##*[:=]}"}
-    [[ $COMP_WORDBREAKS == *:* ]] || written=
-    COMPREPLY=()
-    while IFS= read -r word; do
-        [[ -n $word ]] || continue
-        word=${word#"$written"}
-        [[ -z $word ]] || printf -v word %q "$word"
-        COMPREPLY+=("$word")
-    done < <(_CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) VAR=bash \
-        command COMPLETER -- "${words[@]}" 2>/dev/null && echo)
-    if ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} == *[/=] ]]; then
-        compopt -o nospace 2>/dev/null
-    fi
-}
-complete -o bashdefault -F _prompt_expander BIN
-"#;
-
-/// zsh, with no space after `NAME=`, where the value follows.
-const ZSH_WITH_ARGUMENTS: Adapted = Adapted {
-    shell: &Zsh,
-    script: |script, _, _| {
-        let others = "local -a suffix=()\n        [[ \"${other[1]%%:*}\" == *= ]] && suffix=(-S '')\n        \
-                      [[ -n $other ]] && _describe -V 'values' other \"${suffix[@]}\"\n";
-        Ok(script.replace(ZSH_OTHERS, others))
-    },
-    is_offered: |_| true,
-};
-
-/// The line of clap's script that offers all but folders.
-const ZSH_OTHERS: &str = "[[ -n $other ]] && _describe -V 'values' other\n";
-
-/// PowerShell inserts candidates without quoting them, names of folders included. Those that it would interpret are left out; it then
-/// completes paths itself, and quotes them.
-const POWERSHELL_WITHOUT_SPECIAL: Adapted = Adapted {
-    shell: &Powershell,
-    script: |script, _, _| Ok(script),
-    is_offered: |candidate| {
-        let is_special = |character: char| character.is_whitespace() || POWERSHELL_SPECIAL.contains(character);
-        !candidate.trim_end_matches(['\r', '\n']).contains(is_special)
-    },
-};
-
-/// Quotes, including typographic ones, variables, and what ends a word or a command.
-const POWERSHELL_SPECIAL: &str = "'\"`$&|;<>(){}@,#\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";

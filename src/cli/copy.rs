@@ -2,7 +2,6 @@
 
 use super::call::Call;
 use super::expand::expansion;
-use super::prompts::Prompts;
 use super::source::PromptSource;
 use super::{clipboard, output};
 use crate::wording::count;
@@ -26,7 +25,7 @@ pub(super) struct Copy {
 
 impl Copy {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let text = expansion(self.call, &Prompts::Local(source.library_with_warnings()))?;
+        let text = expansion(self.call, &source.library_with_warnings())?;
         clipboard::copy(&text)?;
         let characters = text.chars().count();
         if self.json {

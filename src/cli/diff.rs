@@ -4,7 +4,8 @@ use super::completions;
 use super::history::{editor, version};
 use super::output::{self, ADDED, FAINT, REMOVED};
 use super::source::PromptSource;
-use crate::library::{EditError, Revision, difference};
+use crate::library::difference;
+use crate::prompt::Revision;
 use crate::wording::{named, printable};
 use anstyle::Style;
 use anyhow::anyhow;
@@ -34,7 +35,7 @@ pub(super) struct Diff {
 impl Diff {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let editor = editor(&library)?;
+        let editor = editor(&library, source.project)?;
         let refused = |why| anyhow!("{why}");
         let versions = editor.history(&self.name).map_err(refused)?;
         let name = editor.name(&self.name).map_err(refused)?;
@@ -45,10 +46,7 @@ impl Diff {
                 let from = version(&versions, typed)?.revision;
                 (from, text(from)?)
             }
-            None => match editor.before(&name).map_err(refused)? {
-                Some(before) => before,
-                None => return Err(refused(EditError::NoVersion(name, None))),
-            },
+            None => editor.before(&name).map_err(refused)?,
         };
         let new = current.map(text).transpose()?;
         let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());

@@ -3,8 +3,9 @@
 use super::agent::{agent_parser, system};
 use super::output::{self, ERROR, NAME, WARNING};
 use super::source::PromptSource;
-use crate::agents::Agent;
-use crate::doctor::{Diagnosis, Examination, Finding, Severity};
+use crate::agents::{Agent, Finding};
+use crate::doctor::{Diagnosis, Examination};
+use crate::prompt::{Diagnostic, Severity};
 use crate::wording::{count, printable};
 use anyhow::Context;
 use clap::Args;
@@ -51,7 +52,7 @@ struct Json {
 struct JsonFinding {
     #[serde(rename = "client", skip_serializing_if = "Option::is_none")]
     agent: Option<&'static str>,
-    severity: String,
+    severity: &'static str,
     message: String,
     #[serde(rename = "remedy", skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
@@ -64,16 +65,25 @@ struct JsonFinding {
 }
 
 impl From<Finding> for JsonFinding {
-    fn from(Finding { agent, severity, message, fix, file, position }: Finding) -> Self {
+    fn from(Finding { agent, diagnostic }: Finding) -> Self {
         JsonFinding {
-            agent: agent.map(|agent| agent.name),
-            severity: severity.to_string(),
-            message,
-            fix,
-            file: file.map(|file| file.display().to_string()),
-            line: position.map(|position| position.line),
-            column: position.map(|position| position.column),
+            agent,
+            severity: level(&diagnostic),
+            file: diagnostic.file.as_ref().map(|file| file.display().to_string()),
+            line: diagnostic.position.map(|position| position.line),
+            column: diagnostic.position.map(|position| position.column),
+            message: diagnostic.message,
+            fix: Some(diagnostic.fix).filter(|fix| !fix.is_empty()),
         }
+    }
+}
+
+/// How the severity of a finding is called.
+fn level(diagnostic: &Diagnostic) -> &'static str {
+    match diagnostic.severity() {
+        Severity::Error => "broken",
+        Severity::Warning => "warning",
+        Severity::Hint => "fine",
     }
 }
 
@@ -86,22 +96,26 @@ impl Doctor {
             check: format!("prompt-expander check{}", options(source)?),
             online: self.online,
         };
-        let Diagnosis { findings, library, is_registered } = examination.diagnosis(self.agent, &source.library());
-        let is_broken = findings.iter().chain(&library).any(|finding| finding.severity == Severity::Broken);
+        let Diagnosis { mut findings, library, is_registered } = examination.diagnosis(self.agent, &source.library());
+        let settings = source.settings.problems.iter().cloned();
+        findings.extend(settings.map(|diagnostic| Finding { agent: None, diagnostic }));
+        let is_broken = |finding: &Finding| finding.diagnostic.severity() == Severity::Error;
+        let is_broken = findings.iter().chain(&library).any(is_broken);
         if self.json {
             output::print_json(&Json { findings: findings.into_iter().chain(library).map(Into::into).collect() })?;
         } else {
             let columns = output::terminal_width();
-            let mut lines = if self.verbose { findings.iter().map(Line::of).collect() } else { summary(&findings) };
-            lines.extend(library.as_ref().map(Line::of_library));
+            let mut lines: Vec<Line> =
+                if self.verbose { findings.iter().map(Line::of).collect() } else { summary(&findings) };
+            lines.extend(library.as_ref().map(Line::of));
             let mut text = Vec::new();
             for Line { label, severity, level, message } in lines {
-                let line = output::abbreviated(&format!("{label}{level} {message}"));
+                let line = output::abbreviated(&format!("{label}{level}: {message}"));
                 let line = columns.map_or(line.clone(), |columns| output::wrapped(&line, 0, columns));
                 let style = match severity {
-                    Severity::Broken => ERROR,
+                    Severity::Error => ERROR,
                     Severity::Warning => WARNING,
-                    Severity::Fine => NAME,
+                    Severity::Hint => NAME,
                 };
                 writeln!(text, "{}", line.replacen(&level, &format!("{style}{level}{style:#}"), 1))?;
             }
@@ -124,57 +138,44 @@ struct Line {
     /// The agent and a colon, if the line is about an agent.
     label: String,
     severity: Severity,
-    /// How the severity is shown: `2 warnings:`.
+    /// How the severity is shown: `2 warnings`.
     level: String,
     message: String,
 }
 
 impl Line {
     fn of(finding: &Finding) -> Line {
-        let label = finding.agent.map(|agent| format!("{}: ", agent.name)).unwrap_or_default();
-        let place = match (&finding.file, finding.position) {
-            (None, _) => String::new(),
-            (Some(file), None) => format!("{}: ", file.display()),
-            (Some(file), Some(position)) => format!("{}:{position}: ", file.display()),
-        };
-        let fix = finding.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
-        let (severity, message) = (finding.severity, printable(&format!("{place}{}{fix}", finding.message)));
-        Line { label, severity, level: format!("{severity}:"), message }
-    }
-
-    /// `prompts: 1 error; run …`
-    fn of_library(finding: &Finding) -> Line {
-        let message = finding.fix.clone().unwrap_or_default();
-        Line { label: String::new(), severity: finding.severity, level: format!("{};", finding.message), message }
+        let label = finding.agent.map(|agent| format!("{agent}: ")).unwrap_or_default();
+        let Diagnostic { message, .. } = &finding.diagnostic;
+        let shown = Diagnostic { message: printable(message), ..finding.diagnostic.clone() };
+        let severity = finding.diagnostic.severity();
+        Line { label, severity, level: level(&shown).to_owned(), message: shown.to_string() }
     }
 
     /// One line for all findings about an agent, sorted by severity: if all is fine, all of them; otherwise the worst, and how
     /// many more there are.
-    fn of_agent(agent: &Agent, first: &Finding, findings: &[Finding]) -> Line {
-        let number = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        let (broken, warnings) = (number(Severity::Broken), number(Severity::Warning));
-        let mut line = Line::of(first);
+    fn of_agent(agent: &str, findings: &[Finding]) -> Option<Line> {
+        let number = |severity| findings.iter().filter(|finding| finding.diagnostic.severity() == severity).count();
+        let (broken, warnings) = (number(Severity::Error), number(Severity::Warning));
+        let mut line = Line::of(findings.first()?);
         match broken + warnings {
             0 => line.message = findings.iter().map(|finding| Line::of(finding).message).collect::<Vec<_>>().join("; "),
             1 => {}
-            all => {
-                let more = format!("; `prompt-expander doctor {} -v` shows {} more", agent.name, all - 1);
-                line.message += &more;
-            }
+            all => line.message += &format!("; `prompt-expander doctor {agent} -v` shows {} more", all - 1),
         }
         if line.severity == Severity::Warning {
-            line.level = format!("{}:", count(warnings, "warning"));
+            line.level = count(warnings, "warning");
         }
-        line
+        Some(line)
     }
 }
 
 /// One line for each agent, and one for each finding that is about none.
 fn summary(findings: &[Finding]) -> Vec<Line> {
     let groups = findings.chunk_by(|a, b| a.agent.is_some() && a.agent == b.agent);
-    let line = |group: &[Finding]| {
-        let first = group.first()?;
-        Some(first.agent.map_or_else(|| Line::of(first), |agent| Line::of_agent(agent, first, group)))
+    let line = |group: &[Finding]| match group.first()?.agent {
+        None => group.first().map(Line::of),
+        Some(agent) => Line::of_agent(agent, group),
     };
     groups.filter_map(line).collect()
 }

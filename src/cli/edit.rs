@@ -1,17 +1,17 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
 use super::output::{self, full_path};
-use super::path::{self, Found};
 use super::source::PromptSource;
-use super::{completions, text_editor};
-use crate::library::{FileState, Layer, Library, Location, Problem, create, delete_if};
-use crate::prompt::{Name, Severity};
-use crate::report;
+use super::text_editor::{self, Ended};
+use super::{completions, path};
+use crate::library::{FileState, Found, Layer, Library, create, delete_if};
+use crate::prompt::{Format, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -29,103 +29,66 @@ pub(super) struct Edit {
 impl Edit {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library();
-        let view = library.view();
-        let Found { name, layer, location } = path::find(&view, &self.name, "edit")?;
-        match location {
-            Location::File(file) if !source.project || layer == Layer::Project => {
-                // A broken file needs an editor most.
-                if !view.is_editable(&file) {
-                    bail!(deleted_or_broken(view.raw(&name), &name));
-                }
-                edit_file(&library, &file)
+        let found = path::find(&library.view(), &self.name, "edit")?;
+        let place = found.place();
+        let is_here = !source.project || found.layer == Layer::PROJECT;
+        match &place.file {
+            Some(file) if is_here && place.is_editable && file.is_file() => edit_file(&library, file, &found),
+            Some(file) if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here => {
+                found.text().map_err(|why| anyhow!("{why}"))?;
+                let (name, file) = (named(&found.name), full_path(file));
+                bail!("{name} is in {file}, and cannot be edited or copied from here; change that file yourself")
             }
-            Location::Document(document) => bail!(
-                "{} is an operation of {}, and a service renders it; to change what is sent, edit that document",
-                named(&name),
-                full_path(&document)
-            ),
-            original => {
-                let system = view.system(&name).filter(|system| report::format(*system).is_some());
-                if let (Some(system), Location::File(file)) = (system, &original) {
-                    bail!(
-                        "{} is a prompt for {}, and cannot be copied; leave out --project to open {}",
-                        named(&name),
-                        system.title(),
-                        full_path(file)
-                    );
-                }
-                let text = view.raw(&name);
-                let Some(Ok(text)) = text else { bail!(deleted_or_broken(text, &name)) };
-                edit_copy(&library, source.project, &name, &original, &text)
-            }
+            _ => edit_copy(&library, source, &found),
         }
     }
 }
 
-/// Why the text of a prompt cannot be used.
-fn deleted_or_broken(text: Option<Result<String, Problem>>, name: &Name) -> anyhow::Error {
-    match text {
-        Some(Err(problem)) => anyhow!("{problem}"),
-        _ => anyhow!("{} was deleted just now; run the command again", named(name)),
+/// Opens the file of a prompt. The old text stays in the history, as after `rm`.
+fn edit_file(library: &Library, file: &Path, found: &Found) -> anyhow::Result<ExitCode> {
+    let own = library.own_file(found.layer == Layer::PROJECT, &found.name).filter(|own| own.path == file);
+    if let Some(Err(why)) = own.as_ref().map(|own| own.keep()) {
+        output::warning(&format!("the old text is not kept in the history: {why}"));
+    }
+    until_checked(library, file)
+}
+
+/// Opens a file, as [`checked`] goes on.
+fn until_checked(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
+    checked(library, file, text_editor::open(file)?)
+}
+
+/// Checks a file after an editor has ended, and opens it again while it is broken and the user wants to; returns the exit status of
+/// `check`.
+pub(super) fn checked(library: &Library, file: &Path, mut ended: Ended) -> anyhow::Result<ExitCode> {
+    loop {
+        let checked = check(library, file, false);
+        ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", full_path(file)))?;
+        let is_asked = checked != ExitCode::SUCCESS && io::stdin().is_terminal();
+        if !is_asked || !output::confirm("It is broken. Edit it again?", "edit it again")? {
+            return Ok(checked);
+        }
+        ended = text_editor::open(file)?;
     }
 }
 
-fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
-    let ended = text_editor::open(file)?;
-    let checked = check(library, file, false);
-    ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", full_path(file)))?;
-    Ok(checked)
-}
-
-/// Opens a copy of a prompt in the user's folder, or in the project's. The copy is deleted if it was not changed; otherwise
-/// it would override later versions of the original.
-fn edit_copy(
-    library: &Library,
-    project: bool,
-    name: &Name,
-    original: &Location,
-    text: &str,
-) -> anyhow::Result<ExitCode> {
-    let original = match original {
-        Location::Builtin => format!("the built-in {}", named(name)),
-        Location::File(file) | Location::Document(file) => full_path(file),
-    };
-    let file = create(&directory(library, project, "--prompts")?, name, text)?;
-    let ended = text_editor::open(&file).and_then(|ended| ended.check().map_err(|why| anyhow!(why)));
+/// Opens a copy of a prompt in the user's folder, or in the project's. The copy is deleted if it was not changed; otherwise it would
+/// override later versions of the original.
+fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow::Result<ExitCode> {
+    let original = found.place().file.map(|file| full_path(&file));
+    let original = original.unwrap_or_else(|| format!("the {} {}", found.layer.name, named(&found.name)));
+    let text = found.text().map_err(|why| anyhow!("{why}"))?;
+    let file = create(&source.folder_of_new(library)?, &found.name, &text).map_err(|why| anyhow!("{why}"))?;
+    let checked = until_checked(library, &file);
     let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
-    if is_unchanged {
-        ended?;
+    if is_unchanged || FileState::of(&file) == FileState::Deleted {
         output::note(&format!("nothing was changed, and {original} stays in use; {}", text_editor::WAIT));
-        return Ok(ExitCode::SUCCESS);
+        return checked.map(|_| ExitCode::SUCCESS);
     }
-    if FileState::of(&file) == FileState::Deleted {
-        ended?;
-        output::note(&format!("the copy was deleted, and {original} stays in use"));
-        return Ok(ExitCode::SUCCESS);
-    }
-    let file_shown = full_path(&file);
-    output::note(&format!("{file_shown} overrides {original}; delete the file to restore that prompt"));
-    let checked = check(library, &file, false);
-    ended?;
-    Ok(checked)
-}
-
-/// The folder for new files: the user's first, or with `project` the project's. It may be missing. `option` chooses another
-/// folder; the error names it.
-pub(super) fn directory(library: &Library, project: bool, option: &str) -> anyhow::Result<PathBuf> {
-    if project && std::env::current_dir().is_err() {
-        bail!("the working directory no longer exists, so there is no project; change to another directory");
-    }
-    let directory = library.folder_for_new_prompts().with_context(|| match library.view().folders().is_empty() {
-        true => format!(
-            "the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR"
-        ),
-        false => format!(
-            "the folders that were named are for other programs, and nothing is written to them; choose another with {option} DIR"
-        ),
-    })?;
-    directory.map_err(|why| anyhow!(why))
+    let file = full_path(&file);
+    output::note(&format!("{file} overrides {original}; delete the file to restore that prompt"));
+    checked
 }
 
 /// Prints what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
@@ -135,12 +98,12 @@ pub(super) fn check(library: &Library, file: &Path, is_json: bool) -> ExitCode {
         FileState::Folder => output::warning(&format!("{} is a folder now", full_path(file))),
         FileState::Exists => {}
     }
-    let problems = library.view().problems_of(file);
+    let problems = library.view().check(Some(file)).problems;
     if is_json {
         problems.iter().for_each(|problem| output::warning(&problem.to_string()));
     } else {
         output::report(&problems);
     }
-    let has_errors = problems.iter().any(|problem| problem.diagnostic.severity == Severity::Error);
+    let has_errors = problems.iter().any(|problem| problem.severity() == Severity::Error);
     if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -1,10 +1,10 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
-use super::call::Call;
+use super::call::{Call, Prepared};
 use super::output;
-use super::prompts::{OnServer, Prompts};
 use super::source::PromptSource;
-use crate::report::Expansion;
+use crate::api::{self, Expansion};
+use crate::library::Library;
 use clap::Args;
 use serde_json::json;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander expand research solar cells
-  prompt-expander expand compare --arg options='Rust or Go'
+  prompt-expander expand --arg options='Rust or Go' compare
   git diff | prompt-expander expand review
   git diff | prompt-expander expand review focus on locks
   ls | prompt-expander expand compare - criteria='ease of use'
@@ -25,13 +25,11 @@ pub(super) struct Expand {
     /// Print one JSON object: `prompt`
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    server: OnServer,
 }
 
 impl Expand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let mut text = expansion(self.call, &self.server.prompts(source)?)?;
+        let mut text = expansion(self.call, &source.library_with_warnings())?;
         if self.json {
             output::print_json(&json!({ "prompt": text }))?;
             return Ok(ExitCode::SUCCESS);
@@ -45,8 +43,9 @@ impl Expand {
 }
 
 /// The expansion. Warnings are printed.
-pub(super) fn expansion(call: Call, prompts: &Prompts) -> anyhow::Result<String> {
-    let Expansion { prompt, warnings } = prompts.expand(call)?;
+pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<String> {
+    let Prepared { view, found, call } = call.prepare(library)?;
+    let Expansion { prompt, warnings } = api::expand(&found, &call).map_err(output::failure(&view))?;
     for warning in warnings {
         output::warning(&warning);
     }

@@ -4,17 +4,17 @@
 
 mod page;
 
-use super::call::Call;
+use super::call::{Call, Prepared};
 use super::output;
-use super::prompts::OnServer;
 use super::source::PromptSource;
+use crate::api;
 use clap::Args;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander explain research solar cells
-  prompt-expander explain compare --arg options='Rust or Go'
+  prompt-expander explain --arg options='Rust or Go' compare
   git diff | prompt-expander explain review focus on locks
   prompt-expander explain ./draft.md solar cells";
 
@@ -22,24 +22,20 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `includes`, `shadows`, `tags`, `icons`
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `includes`, `shadows`, `tags`
     /// (their addresses), `usage`, `messages` (the roles of several), `attachments`, `arguments`, `input`, `placeholders`, `left`,
     /// `request` (of a prompt that a service renders),
     /// `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    server: OnServer,
 }
 
 impl Explain {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let explanation = self.server.prompts(source)?.explain(self.call)?;
-        for warning in &explanation.skipped {
-            output::warning(warning);
-        }
+        let Prepared { view, found, call } = self.call.prepare(&source.library_with_warnings())?;
+        let explanation = api::explain(&view, &found, &call).map_err(output::failure(&view))?;
         if self.json {
-            output::print_json(&explanation.for_scripts())?;
+            output::print_json(&explanation)?;
         } else {
             output::print_paged(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
         }

@@ -3,7 +3,8 @@
 use super::completions;
 use super::output::{self, FAINT, NAME};
 use super::source::PromptSource;
-use crate::library::{Caller, Editor, Library, Operation, Revision, Version};
+use crate::library::{Caller, Editor, Library, Operation, Version};
+use crate::prompt::Revision;
 use crate::wording::{alternatives, printable, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -35,7 +36,7 @@ pub(super) struct History {
 impl History {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let editor = editor(&library)?;
+        let editor = editor(&library, source.project)?;
         let refused = |why| anyhow!("{why}");
         let versions = editor.history(&self.name).map_err(refused)?;
         let name = editor.name(&self.name).map_err(refused)?;
@@ -50,12 +51,13 @@ impl History {
     }
 }
 
-/// What changes the prompts of the user of this machine. Versions that a server keeps for longer are not removed.
+/// What changes the prompts of the user of this machine, or of the project. Versions that a server keeps for longer are not removed.
 ///
 /// # Errors
 /// There is no folder of their own.
-pub(super) fn editor(library: &Library) -> anyhow::Result<Editor<'_>> {
-    library.editor(&Caller::local()).map_err(|why| anyhow!("{why}"))
+pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<'_>> {
+    let editor = if project { library.project_editor() } else { library.editor(&Caller::local()) };
+    editor.map_err(|why| anyhow!("{why}"))
 }
 
 /// The version that was named by its revision, or by the beginning of it.

@@ -4,7 +4,6 @@
 //! here, not even by a panic: if there is nothing to add, nothing is printed. Errors are shown only at a terminal, which means
 //! that a person runs it.
 
-use super::prompts::OnServer;
 use super::source::PromptSource;
 use super::{completions, output};
 use crate::agents::Agent;
@@ -17,8 +16,6 @@ use clap_complete::ArgValueCandidates;
 use std::io::{self, IsTerminal, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
-#[cfg(feature = "http")]
-use std::time::Duration;
 
 pub(super) const EXAMPLES: &str = "\
 Example:
@@ -30,8 +27,6 @@ pub(super) struct Hook {
     /// The agent: `codex`, `claude-code` or `gemini`
     #[arg(add = ArgValueCandidates::new(completions::agents_with_hook))]
     pub(super) agent: String,
-    #[command(flatten)]
-    server: OnServer,
 }
 
 impl Hook {
@@ -45,27 +40,10 @@ impl Hook {
         let _ = panic::catch_unwind(AssertUnwindSafe(|| {
             let event = read()?;
             let event = Event::parse(agent?, &event)?;
-            let answer = self.answer(&event, source)?;
+            let answer = event.answer(&source.library_at(event.folder()))?;
             output::print_verbatim(answer.as_bytes()).ok()
         }));
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// How long a server may take in all: the user waits for it.
-#[cfg(feature = "http")]
-const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-
-impl Hook {
-    fn answer(&self, event: &Event<'_>, source: &PromptSource) -> Option<String> {
-        #[cfg(feature = "http")]
-        if let Some(remote) = self.server.remote().ok()? {
-            // Most messages have no commands, and nothing is sent of them.
-            let commands = event.commands()?;
-            let context = remote.within(ANSWER_WITHIN).hook(&self.agent, commands).ok()??;
-            return event.with_context(&context);
-        }
-        event.answer(&source.library_at(event.folder()))
     }
 }
 

@@ -2,13 +2,15 @@
 
 use super::new::{warn_of_the_same_name, warn_of_unserved};
 use super::output::{self, FAINT, NAME, full_path};
-use super::source::{PromptSource, absolute, folder};
-use super::{check, edit};
-use crate::library::{Library, Location, Problem, View, create, is_jsonl, plan};
-use crate::prompt::{Conversion, Diagnostic, Format, Name, Position, Severity, System, import};
-use crate::report;
-use crate::wording::{alternatives, count, named};
-use anyhow::{anyhow, bail};
+use super::source::{PromptSource, absolute};
+use super::{check, stdin};
+use crate::api;
+use crate::library::{Library, create, plan, read_whole};
+use crate::prompt::{
+    Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity, hexai_prompts, import,
+};
+use crate::wording::{count, named};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,28 +19,25 @@ use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander import ~/.claude/commands             copy your commands of
-                                                        Claude Code
+  prompt-expander import ~/.claude                      copy your commands and
+                                                        skills of Claude Code
   prompt-expander import --dry-run ~/.gemini/commands   only say what would be
                                                         imported
   prompt-expander import fabric:team/patterns           a folder whose path does
                                                         not say its format
-  prompt-expander import --project .github/prompts      copy into the project's
-                                                        folder
+  prompt-expander import - < user.jsonl                 prompts of hexai
 
-The folders of the agents:
-  Claude Code   ~/.claude/commands, ~/.claude/skills
-  Codex         ~/.codex/prompts, ~/.codex/skills, ~/.agents/skills
-  Gemini CLI    ~/.gemini/commands
-  opencode      ~/.config/opencode/command
-  VS Code       .github/prompts
-  Cursor        ~/.cursor/commands";
+Formats: claude, skills, codex, gemini, opencode, vscode, cursor, fabric, llm,
+continue, hexai.";
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// The folder or file to import, with a format before it if its path does not say which: `fabric:DIR`
+    /// The folder or file to import, with a format before it if its path does not say which: `fabric:DIR`; `-` reads standard input
     #[arg(value_name = "[FORMAT:]SOURCE", value_hint = clap::ValueHint::AnyPath)]
     source: PathBuf,
+    /// The name of the prompt on standard input
+    #[arg(long)]
+    name: Option<String>,
     /// Import into this folder, instead of the first --prompts folder or, without one, your own folder; cannot be combined
     /// with --project
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -46,32 +45,19 @@ pub(super) struct Import {
     /// Write nothing, and say what would be imported
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON object: `imported` and `unchanged` (name, path and original), `problems` as for `check`, `unread_keys` (key,
-    /// count, first file and line), and `written`, which is false with --dry-run
+    /// Print one JSON object: `imported` and `unchanged` (name, path and original), `problems` as for `check`, and `written`, which is
+    /// false with --dry-run
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Serialize)]
 struct Done {
-    #[serde(serialize_with = "as_text")]
-    name: Name,
+    name: String,
     path: PathBuf,
     original: PathBuf,
     #[serde(skip)]
     description: String,
-}
-
-fn as_text<S: serde::Serializer>(name: &Name, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(name)
-}
-
-#[derive(Debug, Serialize)]
-struct UnreadKey {
-    key: String,
-    count: usize,
-    first: String,
-    line: usize,
 }
 
 /// What happened to each prompt.
@@ -80,19 +66,19 @@ struct Report {
     imported: Vec<Done>,
     unchanged: Vec<Done>,
     /// Why prompts were not imported, and what is different in those that were.
-    problems: Vec<Problem>,
-    /// By key.
-    unread_keys: BTreeMap<String, UnreadKey>,
+    problems: Vec<Diagnostic>,
 }
 
 #[derive(Serialize)]
 struct Json {
     imported: Vec<Done>,
     unchanged: Vec<Done>,
-    problems: Vec<report::Problem>,
-    unread_keys: Vec<UnreadKey>,
+    problems: Vec<api::Problem>,
     written: bool,
 }
+
+/// Prompts that were read, each with its file, and its text if that is Markdown of this program.
+type Read = Vec<(Prompt, PathBuf, Option<String>)>;
 
 impl Import {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
@@ -100,43 +86,33 @@ impl Import {
         let target = match &self.to {
             Some(_) if source.project => bail!("--to and --project each choose a folder; leave out one of them"),
             Some(dir) => absolute(dir),
-            None => edit::directory(&library, source.project, "--to")?,
+            None => source.folder_of_new(&library)?,
         };
-        if let Some((folder, system)) = target.ancestors().map(|at| (at, System::of_folder(at))).find(is_foreign) {
-            bail!(
-                "{} has prompts for {}, and nothing is written to it; choose another folder with --to",
-                full_path(folder),
-                system.title()
-            );
+        let of_folder = |folder| (folder, Format::of_folder(folder));
+        if let Some((folder, format)) = target.ancestors().map(of_folder).find(|(_, format)| !format.is_own()) {
+            let (folder, title) = (full_path(folder), format.title);
+            bail!("{folder} has prompts for {title}, and nothing is written to it; choose another folder with --to");
         }
-        let from = Source::find(&self.source)?;
-        from.check_target(&target)?;
         let mut report = Report::default();
-        let view = from.library.view();
-        let listing = view.list();
-        let problems = listing.skipped.iter().chain(&listing.problems);
-        let is_wanted = |problem: &&Problem| from.file.as_ref().is_none_or(|file| problem.path == *file);
-        report.problems.extend(problems.filter(is_wanted).cloned());
-        let targets = Library::named([target.clone()]).view();
-        for entry in &listing.entries {
-            let is_wanted = |file: &Path| entry.location() == Some(Location::File(file.to_owned()));
-            if from.file.as_deref().is_none_or(is_wanted) {
-                self.import_one(&view, entry.name(), source.project, &target, &targets, &mut report);
+        let (format, path) = named_format(&self.source);
+        let read = match path.as_os_str() == "-" {
+            true => self.standard_input(format, &mut report)?,
+            false => find(format, &absolute(path), &target, &mut report)?,
+        };
+        for (prompt, original, own) in read {
+            if source.project && prompt.is_jinja() {
+                let message = "`engine: jinja` is not used in the prompts of a project";
+                let fix = "leave out --project, to import into a folder of your own";
+                report.problems.push(Diagnostic::error(None, message, fix).in_file(&*original));
+                continue;
             }
+            self.import_one(&prompt, original, own, &target, &mut report);
         }
-        if report.is_empty() {
-            bail!("{}", from.nothing(&view));
-        }
-        let has_failed = report.errors() > 0;
+        let has_failed = report.count(Severity::Error) > 0;
         if self.json {
-            let Report { imported, unchanged, problems, unread_keys } = report;
-            output::print_json(&Json {
-                imported,
-                unchanged,
-                problems: problems.into_iter().map(Into::into).collect(),
-                unread_keys: unread_keys.into_values().collect(),
-                written: !self.dry_run,
-            })?;
+            let Report { imported, unchanged, problems } = report;
+            let problems = problems.into_iter().map(Into::into).collect();
+            output::print_json(&Json { imported, unchanged, problems, written: !self.dry_run })?;
         } else {
             output::print_paged(report.text(self.dry_run).as_bytes())?;
             self.say_what_is_next(&library, &target, &report);
@@ -144,92 +120,75 @@ impl Import {
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    fn import_one(
-        &self,
-        view: &View,
-        name: &Name,
-        is_for_project: bool,
-        target: &Path,
-        targets: &View,
-        report: &mut Report,
-    ) {
-        let original = match view.locate(name) {
-            Some((_, Location::File(file) | Location::Document(file))) => file,
-            _ => PathBuf::from(name.as_str()),
-        };
-        let file = view.raw(name).and_then(Result::ok).unwrap_or_default();
-        let problem = |diagnostic| Problem { file: name.to_string(), path: original.clone(), diagnostic };
-        let prompt = match view.get(name) {
-            Some(Ok(prompt)) => prompt,
-            Some(Err(broken)) => return report.problems.push(broken),
-            None => {
-                let diagnostic = Diagnostic::error(None, "the prompt was deleted just now", "run the command again");
-                return report.problems.push(problem(diagnostic));
-            }
-        };
-        if is_for_project && prompt.is_jinja() {
-            let message = "`engine: jinja` is not used in the prompts of a project";
-            let fix = "leave out --project, to import into a folder of your own";
-            return report.problems.push(problem(Diagnostic::error(None, message, fix)));
+    /// The prompts on standard input: a JSON object in each line, as hexai has them, or one prompt with the name that was given.
+    fn standard_input(&self, format: Option<&'static Format>, report: &mut Report) -> anyhow::Result<Read> {
+        let text = stdin::text(MAX_FILE, "a prompt")?;
+        let is_hexai = format.map_or_else(|| text.trim_start().starts_with('{'), |format| format.name == "hexai");
+        if is_hexai {
+            return Ok(lines(&text, Path::new("-"), report));
         }
-        // Such as `x.prompt.md`, which is the prompt `x` of VS Code.
+        let name = self.name.as_deref().context("the prompt has no name; write it as in `import - --name review`")?;
+        let name = Name::new(name).map_err(|why| anyhow!("{} cannot be the name of a prompt: {why}", named(name)))?;
+        let file = format.unwrap_or(Format::OWN).file_names().next().context("this format has no files")?;
+        let prompt = file.parse(&name, text.as_bytes(), None).map_err(|error| anyhow!("{error}"))?;
+        Ok(vec![(prompt, PathBuf::from("-"), file.is_own().then_some(text))])
+    }
+
+    fn import_one(&self, prompt: &Prompt, original: PathBuf, own: Option<String>, target: &Path, report: &mut Report) {
+        let name = &prompt.name;
+        // Not `x.prompt`, for example: `x.prompt.md` is the prompt `x` of VS Code.
         let written = format!("{name}.md");
-        if System::PromptExpander.prompt_file(&written).map(|(name, file)| (name, file.format))
-            != Some((name.as_str(), Format::Markdown))
-        {
+        if Format::OWN.prompt_file(&written).is_none_or(|(read, file)| read != name.as_str() || !file.is_own()) {
             let message = format!("a file {} would not be read as the prompt {}", named(&written), named(name));
-            return report.problems.push(problem(Diagnostic::error(None, message, "rename the original")));
+            let diagnostic = Diagnostic::error(None, message, "rename the original");
+            return report.problems.push(diagnostic.in_file(&*original));
         }
-        let Conversion { text, notes, unread_keys } = match import(&prompt, &file) {
-            Ok(conversion) => conversion,
-            Err(diagnostic) => return report.problems.push(problem(diagnostic)),
+        let copied = own.filter(|_| prompt.included().is_empty());
+        let imported = match import(prompt) {
+            _ if copied.is_some() && prompt.attachments.is_empty() => {
+                Imported { text: copied.unwrap_or_default(), notes: Vec::new() }
+            }
+            Ok(imported) => Imported { text: copied.unwrap_or(imported.text), notes: imported.notes },
+            Err(diagnostic) => return report.problems.push(diagnostic.in_file(&*original)),
         };
-        let created = match targets.locate(name) {
-            Some((_, Location::File(path))) => {
-                let is_same = matches!(targets.raw(name), Some(Ok(present)) if present == text);
-                if !is_same {
-                    let message = format!("{} already exists with another text, and is not changed", shown(&path));
-                    let fix = "choose another folder with --to, or remove that file";
-                    return report.problems.push(problem(Diagnostic::error(None, message, fix)));
+        let planned = match plan(target, name) {
+            Ok(path) if self.dry_run => Ok(path),
+            Ok(_) => create(target, name, &imported.text),
+            Err(error) => Err(error),
+        };
+        let description = output::one_line(prompt.description.as_deref().unwrap_or_default());
+        let done = |path| Done { name: name.to_string(), path, original: original.clone(), description };
+        let present = || Library::named([target.to_owned()]).view().get(name)?.place().file;
+        match planned {
+            Ok(path) => report.imported.push(done(path)),
+            Err(error) => match present().filter(|_| error.kind == Kind::Exists).as_deref() {
+                Some(path) if read_whole(path).is_ok_and(|text| text == imported.text.as_bytes()) => {
+                    report.unchanged.push(done(path.to_owned()));
                 }
-                report.unchanged.push(Done::new(name, path, original.clone(), &prompt.description));
-                None
-            }
-            _ if self.dry_run => Some(plan(target, name)),
-            _ => Some(create(target, name, &text)),
-        };
-        match created {
-            Some(Ok(path)) => {
-                report.imported.push(Done::new(name, path, original.clone(), &prompt.description));
-            }
-            Some(Err(error)) => {
-                let error = error.to_string();
-                let (message, fix) = error.rsplit_once("; ").unwrap_or((&error, "choose another folder with --to"));
-                return report.problems.push(problem(Diagnostic::error(None, message, fix)));
-            }
-            None => {}
+                Some(path) => {
+                    let message = format!("{} already exists with another text, and is not changed", full_path(path));
+                    let fix = "choose another folder with --to, or remove that file";
+                    return report.problems.push(Diagnostic::error(None, message, fix).in_file(&*original));
+                }
+                None => return report.problems.push(Diagnostic { file: None, ..error }.in_file(&*original)),
+            },
         }
-        report.problems.extend(notes.into_iter().map(problem));
-        for (key, Position { line, .. }) in unread_keys {
-            let first = || UnreadKey { key: key.clone(), count: 0, first: original.display().to_string(), line };
-            report.unread_keys.entry(key.clone()).or_insert_with(first).count += 1;
-        }
+        report.problems.extend(imported.notes.into_iter().map(|note| note.in_file(&*original)));
     }
 
     fn say_what_is_next(&self, library: &Library, target: &Path, report: &Report) {
         let Some(first) = report.imported.first() else { return };
         if self.dry_run {
-            output::note("nothing was written; leave out --dry-run to import");
-            return;
+            return output::note("nothing was written; leave out --dry-run to import");
         }
         let mut is_served = false;
         for Done { name, path, .. } in &report.imported {
-            is_served |= warn_of_the_same_name(library, name, path);
+            is_served |= Name::new(name).is_ok_and(|name| warn_of_the_same_name(library, &name, path));
         }
         if is_served {
+            let name = &first.name;
             output::note(&format!(
-                "type `:{0} …` in a chat; `prompt-expander explain {0}` shows what the agent gets",
-                first.name
+                "type `:{name} …` in a chat; `prompt-expander explain {name}` shows what the agent gets"
             ));
         } else {
             warn_of_unserved(target);
@@ -237,148 +196,147 @@ impl Import {
     }
 }
 
-fn is_foreign((_, system): &(&Path, System)) -> bool {
-    *system != System::PromptExpander
+/// The format and the path in `FORMAT:SOURCE`.
+fn named_format(option: &Path) -> (Option<&'static Format>, &Path) {
+    let split = option.to_str().and_then(|option| option.split_once(':'));
+    let format = split.and_then(|(name, _)| FORMATS.iter().chain(&IMPORTED).find(|format| format.name == name));
+    (format, split.filter(|_| format.is_some()).map_or(option, |(_, path)| Path::new(path)))
 }
 
-/// What is imported.
-struct Source {
-    library: Library,
-    /// The folder, or the file with several prompts.
-    path: PathBuf,
-    system: System,
-    /// The file, if only that is imported.
-    file: Option<PathBuf>,
-}
-
-impl Source {
-    /// Finds what was named on the command line. The folder of a file is the one that the file's program reads.
-    fn find(option: &Path) -> anyhow::Result<Source> {
-        let (system, path) = folder(option);
-        let metadata = path.metadata().map_err(|error| {
-            anyhow!(
-                "{} cannot be read: {error}; name a folder or a file, as in `import ~/.claude/commands`",
-                shown(&path)
-            )
-        })?;
-        // A folder that is itself a prompt.
-        let is_pattern = |path: &Path| {
-            let parent = path.parent().map_or(System::PromptExpander, System::of_folder);
-            system == Some(System::Fabric) || (system.is_none() && parent == System::Fabric)
+/// Reads what a path names: a file, a folder of prompts, or one with such folders below it, each by its own rules.
+fn find(format: Option<&'static Format>, path: &Path, target: &Path, report: &mut Report) -> anyhow::Result<Read> {
+    let shown = named(&path.display().to_string());
+    let metadata = path.metadata().map_err(|error| {
+        anyhow!("{shown} cannot be read: {error}; name a folder or a file, as in `import ~/.claude`")
+    })?;
+    let mut roots: Vec<(&Format, PathBuf, Option<PathBuf>)> = Vec::new();
+    let of_folder = |path: &Path| {
+        let is_it = |format: &&'static Format| format.folders.iter().any(|end| path.ends_with(end));
+        FORMATS.iter().chain(&IMPORTED).find(is_it)
+    };
+    // A folder that is itself a prompt.
+    let is_pattern = format.or_else(|| path.parent().and_then(of_folder)).is_some_and(|format| format.name == "fabric");
+    let text_of = [("SKILL.md", true), ("system.md", is_pattern)];
+    let text_of = text_of.into_iter().find(|(file, counts)| *counts && path.join(file).is_file());
+    let file = text_of.map(|(file, _)| path.join(file)).or_else(|| (!metadata.is_dir()).then(|| path.to_owned()));
+    if let Some(file) = file {
+        let is_in_folder = file.ends_with("SKILL.md") || file.ends_with("system.md");
+        let near = file.ancestors().nth(if is_in_folder { 2 } else { 1 }).unwrap_or(path);
+        let known = file.ancestors().skip(1).find_map(|folder| Some((of_folder(folder)?, folder)));
+        let name = file.to_string_lossy();
+        let by_suffix =
+            |format: &&'static Format| format.files.iter().any(|(end, _)| *end != ".md" && name.ends_with(end));
+        let (format, root) = match (format, known) {
+            (Some(format), _) => (format, near),
+            (None, Some(known)) => known,
+            (None, None) => (IMPORTED.iter().find(by_suffix).unwrap_or(Format::OWN), near),
         };
-        let of_prompt = [(path.join("SKILL.md"), true), (path.join("system.md"), is_pattern(&path))];
-        let of_prompt = of_prompt.into_iter().find(|(file, counts)| *counts && file.is_file());
-        let (path, metadata) = match of_prompt {
-            Some((file, _)) => (file.clone(), file.metadata()?),
-            None => (path, metadata),
-        };
-        let (path, file) = if metadata.is_dir() || is_jsonl(&path) {
-            (path, None)
-        } else if metadata.is_file() {
-            let is_prompt = path.file_name().is_some_and(|name| name == "SKILL.md" || name == "system.md");
-            let near = path.ancestors().nth(if is_prompt { 2 } else { 1 }).unwrap_or(&path).to_owned();
-            let of_system = path.ancestors().find(|folder| System::of_folder(folder) != System::PromptExpander);
-            (of_system.filter(|_| system.is_none()).map_or(near, Path::to_owned), Some(path))
-        } else {
-            bail!("{} is neither a folder nor a file; name one", shown(&path));
-        };
-        let of_path = if is_jsonl(&path) { System::Hexai } else { System::of_folder(&path) };
-        let library = Library::default().with_named(system, path.clone());
-        Ok(Source { library, system: system.unwrap_or(of_path), path, file })
+        roots.push((format, root.to_owned(), Some(file)));
+    } else if let Some(format) = format.or_else(|| of_folder(path)) {
+        roots.push((format, path.to_owned(), None));
+    } else {
+        for format in FORMATS.iter().chain(&IMPORTED) {
+            roots.extend(format.folders.iter().flat_map(|end| below(path, end)).map(|root| (format, root, None)));
+        }
+        if roots.is_empty() {
+            roots.push((Format::OWN, path.to_owned(), None));
+        }
     }
-
-    /// Refuses to import what is already there.
-    fn check_target(&self, target: &Path) -> anyhow::Result<()> {
+    let mut read = Vec::new();
+    let before = report.problems.len();
+    for (format, root, file) in &roots {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let what = self.file.as_ref().unwrap_or(&self.path);
-        if real(what).starts_with(real(target)) && self.system == System::PromptExpander {
-            bail!("{} is already in the folder {}; choose another one with --to", shown(what), shown(target));
+        let is_over = real(target).starts_with(real(root)) && file.is_none();
+        if format.is_own() && (is_over || real(root).starts_with(real(target))) {
+            bail!("{shown} and the folder {} contain each other; choose another one with --to", full_path(target));
         }
-        if self.file.is_none() && real(target).starts_with(real(&self.path)) && self.system == System::PromptExpander {
-            bail!(
-                "{} contains the folder {}, to which it would be imported; name a folder next to that",
-                shown(what),
-                shown(target)
-            );
+        if format.name == "hexai" {
+            let files = ["default.jsonl", "user.jsonl"].map(|name| root.join(name));
+            for file in file.as_ref().map_or(&files[..], std::slice::from_ref).iter().filter(|file| file.is_file()) {
+                let text = std::fs::read_to_string(file).with_context(|| full_path(file))?;
+                read.extend(lines(&text, file, report));
+            }
+        } else {
+            read.extend(of_root(format, root, file.as_deref(), report));
         }
-        Ok(())
     }
+    if read.is_empty() && report.problems.len() == before {
+        let ends: Vec<String> = roots[0].0.files.iter().map(|(end, _)| format!("`NAME{end}`")).collect();
+        let ends = ends.join(", ");
+        bail!("there are no prompts in {shown}: no files {ends}; put the format before it, as in `claude:DIR`");
+    }
+    Ok(read)
+}
 
-    /// Why there is nothing to import.
-    fn nothing(&self, view: &View) -> String {
-        let ends: Vec<String> = match self.system {
-            System::Hexai => vec!["default.jsonl".to_owned(), "user.jsonl".to_owned()],
-            system => system.files().iter().map(|file| format!("NAME{}", file.end)).collect(),
-        };
-        let format = match self.system {
-            System::PromptExpander => "put the format before it, as in `claude:DIR`, if they are for another program",
-            _ => "name the folder that has them",
-        };
-        let hidden =
-            view.unread().into_iter().filter(|unread| unread.kind.starts_with('.') && unread.kind.contains('/'));
-        let hidden: Vec<String> = hidden.map(|unread| unread.first.display().to_string()).collect();
-        let hidden = if hidden.is_empty() { String::new() } else { format!("; or name {}", alternatives(&hidden)) };
-        match &self.file {
-            Some(file) => format!(
-                "{} is not a prompt of {}, whose files are {}; {format}",
-                shown(file),
-                self.system.title(),
-                alternatives(&ends)
-            ),
-            None => format!(
-                "there are no prompts in {}: no files {}; {format}{}",
-                shown(&self.path),
-                alternatives(&ends),
-                hidden
-            ),
+/// The folders whose path has this end, at or below `path`: of `~/.claude`, or of `~`, the folder `~/.claude/commands`.
+fn below(path: &Path, end: &str) -> Option<PathBuf> {
+    let mut rest = Path::new(end).components();
+    let mut first = PathBuf::new();
+    loop {
+        let folder = path.join(rest.as_path());
+        let fits = first.as_os_str().is_empty() || path.ends_with(&first);
+        if fits && rest.as_path().components().next().is_some() && folder.is_dir() {
+            return Some(folder);
         }
+        first.push(rest.next()?);
     }
 }
 
-impl Done {
-    fn new(name: &Name, path: PathBuf, original: PathBuf, description: &Option<String>) -> Done {
-        let description = output::one_line(description.as_deref().unwrap_or_default());
-        Done { name: name.clone(), path, original, description }
+/// The prompts of a folder, or that in one file of it.
+fn of_root(format: &'static Format, root: &Path, file: Option<&Path>, report: &mut Report) -> Read {
+    let listing = Library::default().with_named(Some(format), root.to_owned()).view().list();
+    let is_wanted = |problem: &&Diagnostic| file.is_none_or(|file| problem.file.as_deref() == Some(file));
+    let is_error = |problem: &&Diagnostic| problem.severity() == Severity::Error;
+    report.problems.extend(listing.problems.iter().filter(is_error).filter(is_wanted).cloned());
+    let mut read = Vec::new();
+    for found in listing.found.iter().filter(|found| file.is_none_or(|file| found.is_in(file))) {
+        let path = found.place().file.unwrap_or_else(|| root.to_owned());
+        let below = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+        let is_own = format.prompt_file(&below).is_some_and(|(_, file)| file.is_own());
+        match found.prompt() {
+            Ok(prompt) => read.push(((*prompt).clone(), path, found.text().ok().filter(|_| is_own))),
+            Err(broken) => report.problems.push(broken),
+        }
     }
+    read
+}
+
+/// The prompts in the lines of a file of hexai.
+fn lines(text: &str, file: &Path, report: &mut Report) -> Read {
+    let mut read = Vec::new();
+    for prompt in hexai_prompts(text) {
+        match prompt {
+            Ok(prompt) => read.push((prompt, file.to_owned(), None)),
+            Err(diagnostic) => report.problems.push(diagnostic.in_file(file)),
+        }
+    }
+    read
 }
 
 impl Report {
-    fn is_empty(&self) -> bool {
-        self.imported.is_empty() && self.unchanged.is_empty() && self.problems.is_empty()
-    }
-
-    fn errors(&self) -> usize {
-        self.problems.iter().filter(|problem| problem.diagnostic.severity == Severity::Error).count()
+    fn count(&self, severity: Severity) -> usize {
+        self.problems.iter().filter(|problem| problem.severity() == severity).count()
     }
 
     /// What is printed: the problems, the prompts, and how many there are of each.
     fn text(&self, is_dry: bool) -> String {
         let mut text = String::new();
-        let mut said: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        let of_files = |problem: &&Problem| problem.diagnostic.position.is_none();
-        for Diagnostic { message, fix, .. } in self.problems.iter().filter(of_files).map(|problem| &problem.diagnostic)
-        {
-            *said.entry((message, fix)).or_default() += 1;
-        }
+        // What is the same for many files is said once.
+        let mut same: BTreeMap<(&str, &str), (usize, &Diagnostic)> = BTreeMap::new();
         for problem in &self.problems {
-            let Diagnostic { position, message, fix, .. } = &problem.diagnostic;
-            // What is the same for many files is said once.
-            match position.map_or_else(|| said.remove(&(message.as_str(), fix.as_str())), |_| Some(1)) {
-                Some(1) => text += &output::problem_in_two_lines(problem),
-                Some(files) => {
-                    let mut problem = problem.clone();
-                    problem.diagnostic.message += &format!(" (the same in {} more files)", files - 1);
-                    text += &output::problem_in_two_lines(&problem);
+            match problem.position {
+                Some(_) => text += &output::problem_in_two_lines(problem),
+                None => {
+                    let key = (problem.message.as_str(), problem.fix.as_str());
+                    same.entry(key).or_insert((0, problem)).0 += 1;
                 }
-                None => {}
             }
         }
-        for UnreadKey { key, count, first, line } in self.unread_keys.values() {
-            let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-            text += &format!(
-                "{FAINT}note:{FAINT:#} {} has no meaning here, and is not imported: {first}:{line}{more}\n",
-                named(key)
-            );
+        for (files, problem) in same.into_values() {
+            text += &output::problem_in_two_lines(problem);
+            if files > 1 {
+                text += &format!("    {FAINT}the same in {} more files{FAINT:#}\n", files - 1);
+            }
         }
         for (done, label) in [(&self.imported, ""), (&self.unchanged, " (unchanged)")] {
             for Done { name, description, .. } in done {
@@ -394,13 +352,9 @@ impl Report {
             "{} {imported}, {} unchanged, {}, {}\n",
             count(self.imported.len(), "prompt"),
             self.unchanged.len(),
-            count(self.errors(), "error"),
-            count(self.problems.len() - self.errors(), "warning")
+            count(self.count(Severity::Error), "error"),
+            count(self.count(Severity::Warning), "warning")
         );
         check::wrapped(&output::abbreviated(&text))
     }
-}
-
-fn shown(path: &Path) -> String {
-    named(&path.display().to_string())
 }

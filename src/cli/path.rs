@@ -1,12 +1,12 @@
-//! `prompt-expander path`: where prompts are.
+//! `prompt-expander path`: where prompts are; and how commands find the prompt that was named.
 
+use super::completions;
 use super::output::{self, shown};
 use super::source::PromptSource;
-use super::{completions, edit};
-use crate::library::{Layer, Location, Lookup, Unknown, View};
-use crate::prompt::Name;
+use crate::library::{Found, View};
+use crate::prompt::Kind;
 use crate::wording::named;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -31,18 +31,14 @@ pub(super) struct PathOf {
 impl PathOf {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let path = match &self.name {
-            Some(name) => {
-                let Found { name, location, .. } = find(&source.library_with_warnings().view(), name, "path")?;
-                match location {
-                    Location::File(file) | Location::Document(file) => file,
-                    Location::Builtin => bail!(
-                        "the built-in prompt {} has no file; `prompt-expander show {name}` prints it, and \
-                         `prompt-expander edit {name}` copies it into your own folder",
-                        named(&name)
-                    ),
-                }
-            }
-            None => edit::directory(&source.library(), source.project, "--prompts")?,
+            Some(name) => find(&source.library_with_warnings().view(), name, "path")?.place().file.with_context(|| {
+                format!(
+                    "the built-in prompt {} has no file; `prompt-expander show {name}` prints it, and `prompt-expander edit \
+                     {name}` copies it into your own folder",
+                    named(name)
+                )
+            })?,
+            None => source.folder_of_new(&source.library())?,
         };
         if self.json {
             output::print_json(&json!({ "path": path.display().to_string() }))?;
@@ -66,37 +62,16 @@ pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// A prompt that was named on the command line; its file may be broken.
-pub(super) struct Found {
-    pub(super) name: Name,
-    pub(super) layer: Layer,
-    pub(super) location: Location,
-}
-
-/// Finds a prompt for a command. `command` is the name of the command, for the error.
+/// The prompt of this name, which may be broken. `command` is the name of the command, for the error.
 pub(super) fn find(view: &View, typed: &str, command: &str) -> anyhow::Result<Found> {
-    let name = match view.find(typed) {
-        Lookup::Found(prompt) => prompt.name.clone(),
-        Lookup::Broken(problem) => view.name_of(&problem.path).ok_or_else(|| anyhow!("{problem}"))?,
-        Lookup::Unknown { why, skipped } => {
-            for problem in skipped {
-                output::warning(&problem.to_string());
+    view.find(typed).map_err(|why| {
+        view.unreadable().iter().for_each(|problem| output::warning(&problem.to_string()));
+        match &why.kind {
+            Kind::NoSuchPrompt { .. } if command == "edit" => {
+                anyhow!("{why} (`prompt-expander new NAME --edit` makes a new one)")
             }
-            return Err(unknown(&why, command));
+            Kind::TextInName { name, .. } => anyhow!("{why}: `prompt-expander {command} {name}`"),
+            _ => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
         }
-    };
-    let (layer, location) =
-        view.locate(&name).with_context(|| format!("{} was deleted just now; run the command again", named(&name)))?;
-    Ok(Found { name, layer, location })
-}
-
-fn unknown(why: &Unknown, command: &str) -> anyhow::Error {
-    match why {
-        Unknown::NoSuchPrompt { command: typed, .. } if command == "edit" => match Name::for_new_file(typed) {
-            Ok(name) => anyhow!("{why} (`prompt-expander new {name}` makes a new one)"),
-            Err(_) => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
-        },
-        Unknown::WithText { name, .. } => anyhow!("{why}: `prompt-expander {command} {name}`"),
-        _ => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
-    }
+    })
 }

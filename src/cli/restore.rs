@@ -3,7 +3,7 @@
 use super::history::{editor, version};
 use super::source::PromptSource;
 use super::{completions, output, path};
-use crate::library::{About, Location};
+use crate::library::About;
 use crate::wording::named;
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -35,7 +35,7 @@ impl Restore {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         // A server may keep more versions than there are by default.
         let library = source.library_with_warnings().with_history(NonZeroUsize::MAX);
-        let editor = editor(&library)?;
+        let editor = editor(&library, source.project)?;
         let refused = |why| anyhow!("{why}");
         let name = editor.name(&self.name).map_err(refused)?;
         let versions = editor.history(&name).map_err(refused)?;
@@ -51,7 +51,7 @@ impl Restore {
         for warning in &written.warnings {
             output::warning(&warning.to_string());
         }
-        let is_used = library.view().locate(&name).is_some_and(|(_, location)| location == Location::File(file));
+        let is_used = library.view().get(&name).is_some_and(|found| found.is_in(&file));
         match current {
             Some(current) if current == written.revision => {
                 output::note(&format!("{} has this text already; nothing is changed", named(&name)));

@@ -6,6 +6,8 @@ mod http;
 use super::output;
 use super::record::{self, Log};
 use crate::library::{Library, VERSIONS};
+#[cfg(feature = "http")]
+use crate::server::Work;
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server};
 use crate::transport::{Tap, stdio};
 use anyhow::Context;
@@ -41,11 +43,11 @@ pub(super) struct ServeCommand {
 }
 
 // The options that only the server has.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Serve {
-    /// The maximum number of prompts or resources in one page of a list; some clients read only the first page
-    #[arg(long, value_name = "COUNT", default_value_t = PAGE_SIZE)]
-    page_size: NonZeroUsize,
+    /// The maximum number of prompts or resources in one page of a list; some clients read only the first page [default: 500]
+    #[arg(long, value_name = "COUNT")]
+    page_size: Option<NonZeroUsize>,
     /// The maximum number of characters in a result of expand_prompt; the model gets a longer one in parts
     ///
     /// The least is 600. Without this option, results are divided for Codex, Claude Code, Gemini CLI and opencode, just
@@ -58,9 +60,9 @@ pub(super) struct Serve {
     /// --token-file, the role of a token decides instead: `write` and `admin` may edit prompts.
     #[arg(long)]
     edit: bool,
-    /// How many earlier versions of a prompt are kept, in the folder `.history`, when an agent changes it
-    #[arg(long, value_name = "COUNT", default_value_t = VERSIONS)]
-    history: NonZeroUsize,
+    /// How many earlier versions of a prompt are kept, in the folder `.history`, when an agent changes it [default: 50]
+    #[arg(long, value_name = "COUNT")]
+    history: Option<NonZeroUsize>,
     /// What to log on standard error; the default is nothing, or `info` with --log-file or --log-format
     ///
     /// Nothing is ever logged on standard output, which carries the protocol.
@@ -125,33 +127,52 @@ impl From<Level> for LevelFilter {
 
 impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
-    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library, settings: Serve) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.address() {
-            let library = Arc::new(library.with_history(self.serve.history));
+            let serve = self.serve.or(settings);
+            let library = Arc::new(library.with_history(serve.history.unwrap_or(VERSIONS)));
             http::hold_warnings();
-            let server = self.serve.server(Arc::clone(&library), http::warn);
-            let tap = self.serve.open_tap(&library, http::warn);
+            let server = serve.server(Arc::clone(&library), http::warn).with_jobs_from(Work::Folders);
+            let tap = serve.open_tap(&library, http::warn);
             let started = || {
-                self.serve.log(&library);
+                serve.log(&library);
                 warn_of_missing_folders(&library);
             };
-            self.http.serve(&address, server, tap, started)?;
+            self.http.serve(&address, server, serve.edit, tap, started)?;
             return Ok(ExitCode::SUCCESS);
         }
-        self.serve.run(library)
+        self.serve.run(library, settings)
     }
 }
 
 fn warn_of_missing_folders(library: &Library) {
-    for problem in library.view().missing() {
+    for problem in library.view().health(false) {
         output::warning(&problem.to_string());
     }
 }
 
 impl Serve {
+    /// These options, and the keys of the settings file where an option is not given.
+    fn or(self, settings: Serve) -> Serve {
+        Serve {
+            page_size: self.page_size.or(settings.page_size),
+            result_limit: self.result_limit.or(settings.result_limit),
+            edit: self.edit || settings.edit,
+            history: self.history.or(settings.history),
+            log_level: self.log_level.or(settings.log_level),
+            log_file: self.log_file.or(settings.log_file),
+            log_format: self.log_format,
+            tap: self.tap.or(settings.tap),
+        }
+    }
+
     /// Serves until the end of input.
-    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library, settings: Serve) -> anyhow::Result<ExitCode> {
+        self.or(settings).serve(library)
+    }
+
+    fn serve(self, library: Library) -> anyhow::Result<ExitCode> {
         self.log(&library);
         warn_of_missing_folders(&library);
         if io::stdin().is_terminal() {
@@ -164,7 +185,7 @@ impl Serve {
             );
         }
         let tap = self.open_tap(&library, output::warning);
-        let server = self.server(Arc::new(library.with_history(self.history)), output::warning);
+        let server = self.server(Arc::new(library.with_history(self.history.unwrap_or(VERSIONS))), output::warning);
         // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
         #[cfg(unix)]
         let output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().context("standard output failed")?);
@@ -183,7 +204,7 @@ impl Serve {
     fn server(&self, library: Arc<Library>, warn: fn(&str)) -> Server {
         Server::new(library)
             .with_editing(self.edit)
-            .with_page_size(self.page_size)
+            .with_page_size(self.page_size.unwrap_or(PAGE_SIZE))
             .with_result_limit(self.result_limit)
             .with_notifications(warn)
     }

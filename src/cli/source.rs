@@ -1,15 +1,16 @@
 //! The options for all commands, the environment variables that select prompts, and the library that they select.
 
 #[cfg(feature = "openapi")]
-use super::install::text as path_text;
+use super::output::path_text;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
-use crate::library::Library;
 #[cfg(feature = "openapi")]
 use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
-use crate::prompt::System;
-use crate::prompt::suggestion::closest;
+use crate::library::{Library, Trust};
+use crate::prompt::similar::closest;
+use crate::prompt::{Diagnostic, FORMATS, Format};
 use crate::wording::{named, quoted};
+use anyhow::Context;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 #[cfg(feature = "openapi")]
 use clap::error::ErrorKind;
@@ -18,6 +19,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 // The options for all commands.
 #[derive(Debug, Default, Args)]
@@ -38,6 +40,10 @@ pub(super) struct Hidden<A>(pub(super) A);
 pub(super) struct PromptSource {
     #[command(flatten)]
     pub(super) folders: Folders,
+    #[command(flatten)]
+    pub(super) config: ConfigOptions,
+    #[arg(skip)]
+    pub(super) settings: Settings,
     /// Add the project's prompts, which override all others: those in the nearest folder `.prompts`, from the working
     /// directory up to the root of the repository
     ///
@@ -47,8 +53,32 @@ pub(super) struct PromptSource {
     pub(super) project: bool,
 }
 
-// Those that become part of a registration with an agent.
-#[derive(Debug, Default, Args)]
+// Which settings file is read.
+#[derive(Debug, Default, Clone, Args)]
+pub(super) struct ConfigOptions {
+    /// Read this settings file instead of `prompt-expander/config.toml` in your configuration directory
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, overrides_with = "config")]
+    pub(super) config: Option<PathBuf>,
+    /// Read no settings file
+    #[arg(long, conflicts_with = "config", overrides_with = "no_config")]
+    pub(super) no_config: bool,
+}
+
+/// What the settings file says of prompts.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    pub(super) folders: Folders,
+    #[cfg(feature = "openapi")]
+    pub(super) openapi: Vec<OpenApi>,
+    /// `None` if there is no settings file that could grant it.
+    pub(super) trust: Option<Arc<dyn Trust>>,
+    pub(super) problems: Vec<Diagnostic>,
+    /// Whether nothing is known of what the file says.
+    pub(super) is_unusable: bool,
+}
+
+// Those that have a key in the settings file.
+#[derive(Debug, Default, Clone, Args)]
 pub(super) struct Folders {
     /// A folder of prompt files; can be repeated, and earlier folders override later ones
     ///
@@ -58,8 +88,7 @@ pub(super) struct Folders {
     /// The folders of other programs are read as those programs read them, and never written to. They are known by their paths:
     /// `.claude/commands`, `.claude/skills`, `.codex/prompts`, `.gemini/commands`, `.opencode/command`, `.github/prompts`,
     /// `.cursor/commands`, `fabric/patterns`. For a folder elsewhere, put the format before it, as in `claude:DIR`: `claude`,
-    /// `skills`, `codex`, `gemini`, `opencode`, `vscode`, `cursor`, `fabric`, `llm`, `continue`, or `hexai`, also for a file
-    /// such as `user.jsonl`.
+    /// `skills`, `codex`, `gemini`, `opencode`, `vscode`, `cursor`, or `fabric`.
     #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath,
           value_parser = PathBufValueParser::new().try_map(known_format))]
     pub(super) prompts: Vec<PathBuf>,
@@ -77,7 +106,7 @@ pub(super) struct Folders {
 
 // The documents whose operations are prompts.
 #[cfg(feature = "openapi")]
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(super) struct OpenApi {
     /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
     ///
@@ -134,7 +163,19 @@ impl Common {
 impl PromptSource {
     /// Combines the options before a command with those after it.
     pub(super) fn and(self, after: PromptSource) -> PromptSource {
-        PromptSource { folders: self.folders.and(after.folders), project: self.project || after.project }
+        PromptSource {
+            folders: self.folders.and(after.folders),
+            config: self.config.and(after.config),
+            settings: self.settings,
+            project: self.project || after.project,
+        }
+    }
+
+    /// A command with these options, too.
+    pub(super) fn augment(command: Command) -> Command {
+        let known: Vec<_> = command.get_arguments().map(|option| option.get_id().clone()).collect();
+        let options = Self::augment_args(Command::new(""));
+        command.args(options.get_arguments().filter(|option| !known.contains(option.get_id())).cloned())
     }
 
     /// The library for the working directory. Prints a warning if --project was given and there is no project.
@@ -148,23 +189,98 @@ impl PromptSource {
         library
     }
 
+    /// The folder that new prompts are written to, which may be missing.
+    pub(super) fn folder_of_new(&self, library: &Library) -> anyhow::Result<PathBuf> {
+        if self.project && std::env::current_dir().is_err() {
+            anyhow::bail!("the working directory no longer exists, so there is no project; change to another one");
+        }
+        let store = library.store(self.project);
+        let store =
+            store.context("there is no folder of your own prompts to write to; choose one with --prompts DIR")?;
+        Ok(store.map_err(|why| anyhow::anyhow!("{why}"))?.folder().to_owned())
+    }
+
     /// The library for the working directory.
     pub(super) fn library(&self) -> Library {
         self.library_at(None)
     }
 
+    /// What to say of the project's prompts if they are only there because of --project.
+    pub(super) fn untrusted_hint(&self) -> Option<String> {
+        let folder = std::env::current_dir().ok()?;
+        let library =
+            Library::default().with_project(&folder, dirs::home_dir().as_deref(), self.settings.trust.clone());
+        self.settings.trust.as_ref().and_then(|_| library.view().untrusted_hint())
+    }
+
     /// The library for this folder; `None` is the working directory.
     pub(super) fn library_at(&self, folder: Option<&Path>) -> Library {
-        if !self.project {
-            return self.folders.library();
+        let Settings { trust, problems, is_unusable, .. } = &self.settings;
+        if *is_unusable {
+            return Library::default().with_builtin().with_settings_file(problems.clone(), true);
         }
-        match folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) {
-            Some(folder) => {
-                let home = dirs::home_dir();
-                self.folders.library_in(Some(&folder)).with_project(&folder, home.as_deref())
+        let trust = trust.clone().filter(|_| !self.project);
+        // The working directory may have been deleted.
+        let project = folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok());
+        let project = project.filter(|_| self.project || trust.is_some());
+        let mut library = self.library_in(project.as_deref(), trust.clone());
+        if let Some(folder) = project {
+            library = library.with_project(&folder, dirs::home_dir().as_deref(), trust);
+        }
+        if problems.is_empty() { library } else { library.with_settings_file(problems.clone(), false) }
+    }
+
+    /// The library without the prompts of the project, but with those of agents in it.
+    fn library_in(&self, project: Option<&Path>, trust: Option<Arc<dyn Trust>>) -> Library {
+        let settings = &self.settings.folders;
+        let named = self.named();
+        let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
+        let mut library = match named.is_empty() {
+            true => Library::own(own),
+            false => named
+                .iter()
+                .fold(Library::default(), |library, (system, path)| library.with_named(*system, path.clone())),
+        };
+        if self.folders.from_agents || settings.from_agents {
+            let home = dirs::home_dir();
+            let of_project = project.into_iter().flat_map(|from| {
+                agent::project_prompt_folders().into_iter().map(move |(system, name)| (from, system, name))
+            });
+            for (from, system, name) in of_project {
+                library = library.with_agent_folder_of_project(system, name, from, home.as_deref(), trust.clone());
             }
-            None => self.folders.library(), // the working directory was deleted
+            let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
+            for (system, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
+                library = library.with_agent_folder(system, path);
+            }
         }
+        #[cfg(feature = "openapi")]
+        {
+            let options = &self.folders.openapi;
+            let given = if options.openapi.is_empty() { &self.settings.openapi } else { std::slice::from_ref(options) };
+            library = given.iter().fold(library, |library, openapi| openapi.add_to(library));
+        }
+        if self.folders.no_builtin || settings.no_builtin { library } else { library.with_builtin() }
+    }
+
+    /// The folders of --prompts, else those of the environment variable, else those of the settings file; each with the system that is
+    /// named before it.
+    fn named(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
+        let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
+        let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
+        let listed: Vec<_> = listed.map(|path| (None, absolute(&path))).collect();
+        match &self.folders.prompts[..] {
+            [] if !listed.is_empty() => listed,
+            [] => self.settings.folders.prompts.iter().map(|key| folder(key)).collect(),
+            options => options.iter().map(|option| folder(option)).collect(),
+        }
+    }
+}
+
+impl ConfigOptions {
+    /// Combines the options before a command with those after it.
+    pub(super) fn and(self, after: ConfigOptions) -> ConfigOptions {
+        ConfigOptions { config: after.config.or(self.config), no_config: self.no_config || after.no_config }
     }
 }
 
@@ -187,51 +303,6 @@ impl Folders {
         #[cfg(not(feature = "openapi"))]
         let has_openapi = false;
         self.no_builtin || self.from_agents || !self.prompts.is_empty() || has_openapi
-    }
-
-    /// The library without a project: from the options, the environment, or the user's folder.
-    pub(super) fn library(&self) -> Library {
-        self.library_in(None)
-    }
-
-    /// The same, with the agents' folders of the project that a folder belongs to, if --from-agents was given.
-    fn library_in(&self, project: Option<&Path>) -> Library {
-        let named = self.named();
-        let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
-        let mut library = match named.is_empty() {
-            true => Library::own(own),
-            false => named
-                .iter()
-                .fold(Library::default(), |library, (system, path)| library.with_named(*system, path.clone())),
-        };
-        if self.from_agents {
-            let home = dirs::home_dir();
-            let of_project = project.into_iter().flat_map(|from| {
-                agent::project_prompt_folders().into_iter().map(move |(system, name)| (from, system, name))
-            });
-            for (from, system, name) in of_project {
-                library = library.with_agent_folder_of_project(system, name, from, home.as_deref());
-            }
-            let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
-            for (system, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
-                library = library.with_agent_folder(system, path);
-            }
-        }
-        #[cfg(feature = "openapi")]
-        if !self.openapi.openapi.is_empty() {
-            library = self.openapi.add_to(library);
-        }
-        if self.no_builtin { library } else { library.with_builtin() }
-    }
-
-    /// The folders of --prompts or, without any, of the environment variable; each with the system that is named before it.
-    fn named(&self) -> Vec<(Option<System>, PathBuf)> {
-        if !self.prompts.is_empty() {
-            return self.prompts.iter().map(|option| folder(option)).collect();
-        }
-        let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
-        let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
-        listed.map(|path| (None, absolute(&path))).collect()
     }
 }
 
@@ -343,8 +414,9 @@ fn header(option: &str) -> Result<SecretHeader, String> {
 fn known_format(option: PathBuf) -> Result<PathBuf, String> {
     let misspelled = || {
         let (word, folder) = option.to_str()?.split_once(':')?;
-        let names = System::ALL.map(System::name);
-        let is_folder = names.contains(&word) || word.chars().count() < 2 || absolute(&option).exists();
+        let names = FORMATS.iter().map(|format| format.name);
+        let is_folder =
+            names.clone().any(|name| name == word) || word.chars().count() < 2 || absolute(&option).exists();
         closest(word, names).filter(|_| !is_folder).map(|format| (word.to_owned(), format!("{format}:{folder}")))
     };
     match misspelled() {
@@ -357,11 +429,19 @@ fn known_format(option: PathBuf) -> Result<PathBuf, String> {
 }
 
 /// The system and the absolute path of a folder, as `--prompts` takes it.
-pub(super) fn folder(option: &Path) -> (Option<System>, PathBuf) {
-    match option.to_str().map(System::of_option) {
+pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
+    match option.to_str().map(Format::of_option) {
         Some((Some(system), path)) => (Some(system), absolute(Path::new(path))),
         _ => (None, absolute(option)),
     }
+}
+
+/// A folder or a file that was named in `folder`: its path is absolute, or begins with `~`. The format before it stays.
+pub(super) fn rebased(path: &str, folder: &Path) -> String {
+    let (system, path) = Format::of_option(path);
+    let format = system.map(|system| format!("{}:", system.name)).unwrap_or_default();
+    let path = if path.starts_with("~") { path.into() } else { folder.join(path) };
+    format!("{format}{}", path.display())
 }
 
 /// The absolute path. `~/` is the home directory even where no shell has expanded it, as in an agent's config.
@@ -379,38 +459,5 @@ pub(super) fn without_parents(path: PathBuf) -> PathBuf {
     match path.components().any(|part| part == Component::ParentDir) {
         true => fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)),
         false => path,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::agents::Arguments;
-    use clap::Command;
-
-    /// `agents` reads the options of a registration by itself, since it knows nothing of the command line.
-    #[test]
-    fn in_a_registration_exactly_these_options_are_recognized_as_naming_prompts() {
-        let selecting = PromptSource::augment_args(Command::new(""));
-        let registered = Folders::augment_args(Command::new(""));
-        for option in super::super::command().get_arguments() {
-            let has = |command: &Command| command.get_arguments().any(|known| known.get_id() == option.get_id());
-            let name = format!("--{}", option.get_long().unwrap());
-            let spellings = match option.get_action().takes_values() {
-                true => vec![vec![name.clone(), "/a".to_owned()], vec![format!("{name}=/a")]],
-                false => vec![vec![name.clone()]],
-            };
-            // With these, a server calls another one.
-            let is_remote = name.starts_with("--openapi");
-            for words in spellings {
-                let arguments = Arguments::of(&words);
-                assert_eq!(arguments.only_name_prompts(), has(&selecting) && !is_remote, "{words:?}");
-                assert_eq!(arguments.of_library == words, has(&registered), "{words:?}");
-                let is_folder = has(&registered) && option.get_action().takes_values() && !is_remote;
-                assert_eq!(arguments.folders, if is_folder { vec!["/a"] } else { vec![] }, "{words:?}");
-            }
-            let other_names = option.get_short().is_some() || option.get_all_aliases().is_some();
-            assert!(!(has(&selecting) && other_names), "{name} has another name that `Arguments` does not know");
-        }
     }
 }

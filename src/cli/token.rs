@@ -2,7 +2,7 @@
 
 use super::output;
 use crate::library::{Prefix, Role};
-use crate::transport::http::auth::{Date, Entry, parse_expiry, parse_name, parse_role};
+use crate::transport::http::tokens::{Date, Entry, parse_expiry, parse_name, parse_role};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::process::ExitCode;

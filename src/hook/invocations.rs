@@ -49,14 +49,6 @@ pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T
     invocations
 }
 
-/// The end of a text, from the first line on that looks like a command; `None` if no line of it can be one, whatever the names of the
-/// prompts are. It has the commands of the whole text.
-pub(super) fn end_with_commands(text: &str) -> Option<&str> {
-    let mut found = candidates(text).take(MAX_CANDIDATES).peekable();
-    let first = found.peek()?.line;
-    found.any(|candidate| spellings(candidate.word).next().is_some()).then(|| &text[first..])
-}
-
 /// The names that a word after a colon may be.
 fn spellings(word: &str) -> impl Iterator<Item = &str> {
     let spellings = [Some(word), Some(word.trim_end_matches(PUNCTUATION)).filter(|bare| *bare != word)];
@@ -233,20 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_of_a_message_that_has_no_line_like_a_command() {
-        for (text, sent) in [
-            ("Please explain this.", None),
-            ("secret\n:smile: secret", None),
-            ("```\n:research\n```", None),
-            ("secret\n:research a\nb", Some(":research a\nb")),
-            ("secret\n:unknown a\n:research b", Some(":unknown a\n:research b")),
-            ("\n  :research", Some("  :research")),
-        ] {
-            assert_eq!(end_with_commands(text), sent, "{text:?}");
-        }
-    }
-
-    #[test]
     fn the_lookups_and_the_commands_of_a_message_are_limited() {
         let many = ":x y\n".repeat(1_000_000);
         let known: String = (0..100).map(|number| format!(":{number}\n")).collect();
@@ -277,7 +255,6 @@ mod tests {
             ),
         ) {
             let text = pieces.concat();
-            prop_assert_eq!(found(&text), end_with_commands(&text).map(found).unwrap_or_default());
             let lines = || text.split('\n').map(|line| line.trim_start_matches(' '));
             let mut rest = text.as_str();
             for Invocation { name, input, .. } in of(&text, |_| Some(())) {

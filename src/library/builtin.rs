@@ -1,7 +1,7 @@
 //! The built-in prompts: the files of `prompts/`, compiled in.
 
-use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Source, SourceView};
-use crate::prompt::{Format, Name, Prompt};
+use super::source::{About, Found, Handle, Info, Layer, Listing, Place, Source};
+use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 macro_rules! files {
@@ -31,20 +31,40 @@ const FILES: [(&str, &str); 14] = files![
 /// The names of those that tell a model how to edit prompts.
 const FOR_EDITING: [&str; 2] = ["improve-prompt", "save-prompt"];
 
-static PROMPTS: LazyLock<Vec<BuiltinPrompt>> = LazyLock::new(|| {
-    let prompt = |(name, text)| Some(BuiltinPrompt { name: Name::new(name).ok()?, text, parsed: OnceLock::new() });
+static PROMPTS: LazyLock<Vec<Arc<BuiltinPrompt>>> = LazyLock::new(|| {
+    let prompt =
+        |(name, text)| Some(Arc::new(BuiltinPrompt { name: Name::new(name).ok()?, text, kept: OnceLock::new() }));
     FILES.into_iter().filter_map(prompt).collect()
 });
 
-/// Whether this is the name of a built-in prompt that there is only for those who may edit prompts.
-pub(super) fn is_for_editing(name: &Name) -> bool {
-    FOR_EDITING.contains(&name.as_str())
+/// A source of built-in prompts: of those for everybody, or of those for callers who may edit prompts.
+#[derive(Debug)]
+pub(super) struct Builtin(About);
+
+impl Builtin {
+    pub(super) fn new(for_editors: bool) -> Builtin {
+        Builtin(About { for_editors, ..About::new(Layer::BUILTIN, Format::OWN, None) })
+    }
+
+    fn all(&self) -> impl Iterator<Item = Found> {
+        let is_own = |prompt: &&Arc<BuiltinPrompt>| FOR_EDITING.contains(&prompt.name.as_str()) == self.0.for_editors;
+        let found = |prompt: &Arc<BuiltinPrompt>| Found::new(prompt.name.clone(), &self.0, Arc::clone(prompt) as _);
+        PROMPTS.iter().filter(is_own).map(found)
+    }
 }
 
-/// A source of built-in prompts: of those for everybody, or of those for who may edit prompts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Builtin {
-    pub(super) is_for_editing: bool,
+impl Source for Builtin {
+    fn about(&self) -> &About {
+        &self.0
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        self.all().find(|found| found.name == *name)
+    }
+
+    fn list(&self) -> Listing {
+        Listing { found: self.all().collect(), ..Listing::default() }
+    }
 }
 
 /// A file of `prompts/`.
@@ -52,75 +72,43 @@ pub(super) struct Builtin {
 struct BuiltinPrompt {
     name: Name,
     text: &'static str,
-    /// Set when it is first needed. Without it, each list would parse all of them, which takes longer than the rest of a
-    /// list of a small library.
-    parsed: OnceLock<(Arc<Prompt>, FileInfo)>,
+    /// Set when it is first needed. Without it, each list would parse all of them, which takes longer than the rest of a list of a small
+    /// library.
+    kept: OnceLock<(Result<Arc<Prompt>, Diagnostic>, Info)>,
 }
 
-impl Builtin {
-    fn find(self, name: &Name) -> Option<&'static BuiltinPrompt> {
-        PROMPTS.iter().find(|prompt| prompt.name == *name && is_for_editing(name) == self.is_for_editing)
-    }
-}
-
-impl Source for Builtin {
-    fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
-        self
-    }
-
-    fn is_for_editing(&self) -> bool {
-        self.is_for_editing
+impl BuiltinPrompt {
+    fn kept(&self) -> &(Result<Arc<Prompt>, Diagnostic>, Info) {
+        self.kept.get_or_init(|| {
+            let bytes = self.text.as_bytes();
+            let prompt = Prompt::parse(self.name.clone(), bytes).map(Arc::new);
+            let info = Info::of(bytes, None, prompt.as_deref().map_err(Clone::clone));
+            (prompt, info)
+        })
     }
 }
 
-impl SourceView for Builtin {
-    fn layer(&self) -> Layer {
-        Layer::Builtin
+impl Handle for BuiltinPrompt {
+    fn place(&self) -> Place {
+        Place { shown: Layer::BUILTIN.name.to_owned(), file: None, is_editable: false }
     }
 
-    fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
-        self.find(name).map(|prompt| prompt.parsed().map(|(prompt, _)| Arc::clone(prompt)))
+    fn info(&self) -> Info {
+        self.kept().1.clone()
     }
 
-    fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
-        self.find(name).map(|prompt| Ok(prompt.text.to_owned()))
+    fn text(&self) -> Result<String, Diagnostic> {
+        Ok(self.text.to_owned())
     }
 
-    fn locate(&self, name: &Name) -> Option<Location> {
-        self.find(name).map(|_| Location::Builtin)
-    }
-
-    fn list(&self) -> Listing<'_> {
-        let entry = |prompt: &'static BuiltinPrompt| Entry { name: &prompt.name, view: self };
-        let own = PROMPTS.iter().filter(|prompt| is_for_editing(&prompt.name) == self.is_for_editing);
-        Listing { entries: own.map(entry).collect(), ..Listing::default() }
-    }
-
-    fn info(&self, name: &Name) -> Option<FileInfo> {
-        self.find(name).map(|prompt| prompt.parsed().map_or_else(FileInfo::unreadable, |(_, info)| info.clone()))
+    fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
+        self.kept().0.clone()
     }
 }
 
 /// The text of the file of a built-in prompt.
 pub(super) fn text(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
-impl BuiltinPrompt {
-    /// A test verifies that this does not fail for any of them.
-    fn parsed(&self) -> Result<&(Arc<Prompt>, FileInfo), Problem> {
-        if let Some(parsed) = self.parsed.get() {
-            return Ok(parsed);
-        }
-        let bytes = self.text.as_bytes();
-        let prompt = Format::Markdown.parse(self.name.clone(), bytes).map_err(|diagnostic| Problem {
-            file: self.name.to_string(),
-            path: self.name.as_str().into(),
-            diagnostic,
-        })?;
-        let info = FileInfo::of(bytes, None, Ok(&prompt));
-        Ok(self.parsed.get_or_init(|| (Arc::new(prompt), info)))
-    }
 }
 
 #[cfg(test)]
@@ -138,7 +126,7 @@ mod tests {
         assert_eq!(files, PROMPTS.iter().map(|prompt| format!("{}.md", prompt.name)).collect::<Vec<_>>());
         for prompt in &*PROMPTS {
             let (name, file) = (&prompt.name, prompt.text);
-            assert_eq!(prompt.parsed().unwrap().0.warnings(), [], "{name}");
+            assert_eq!(prompt.prompt().unwrap().warnings(), [], "{name}");
             assert!(file.contains("\ndescription: ") && file.contains("\ntitle: "), "{name}");
             assert!(file.ends_with("\n{{input}}\n"), "{name}");
         }

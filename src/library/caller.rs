@@ -1,6 +1,5 @@
 //! Who uses the library: what they may do, and which prompts there are for them.
 
-use super::{Listing, Problem};
 use crate::prompt::Name;
 use std::path::Path;
 use std::sync::Arc;
@@ -106,15 +105,6 @@ impl Prefix {
     /// The folder, without the slash after it.
     pub(super) fn folder(&self) -> &str {
         self.0.trim_end_matches('/')
-    }
-
-    /// Leaves only what exists for the caller. A problem of the whole prompts folder does not.
-    pub(super) fn restrict(&self, listing: &mut Listing<'_>) {
-        let is_inside =
-            |problem: &Problem| self.contains(&problem.file) || self.0.trim_end_matches('/') == problem.file;
-        listing.entries.retain(|entry| self.contains(entry.name()));
-        listing.skipped.retain(is_inside);
-        listing.problems.retain(is_inside);
     }
 }
 

@@ -5,18 +5,15 @@
 //! copy back. The file of the same name that ends in `.json` is its [record]: who wrote it, how, and over what. A version that a
 //! person has made by hand has none; it is saved when it is replaced or removed. A record without a text is that of a delete.
 //!
-//! A version is in the history before it is in the prompt's file, with a record that ends in `.pending` until it is. So whatever is
-//! acknowledged can be restored, and after a crash the record tells what was about to be written. That of a write that never happened
-//! is removed by the next one.
+//! What a write replaces is in the history before it is replaced, so that nothing that anybody wrote is ever lost; what it has written is
+//! added after it. After a crash between the two, the text in the prompt's file is one that was made by hand.
 //!
 //! [record]: Record
 
-use super::Revision;
-use super::editor::EditError;
 use super::read::read_regular;
-use super::walk::MAX_ENTRIES;
-use super::write::sync_folder;
-use crate::prompt::{MAX_FILE, Name};
+use super::root::MAX_ENTRIES;
+use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Revision};
+use crate::wording::named;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -51,7 +48,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// How often the lock is tried meanwhile.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// The suffixes of a text, of its record, and of that while the prompt's file is being written.
+/// The suffixes of a text, of its record, and of a record of earlier versions of this program.
 const TEXT: &str = "md";
 const RECORD: &str = "json";
 const PENDING: &str = "pending";
@@ -100,17 +97,12 @@ pub struct Version {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) operation: Operation,
-    /// The revision that the file had; `None` if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) replaced: Option<String>,
     /// The path of the prompt's file below the folder, `/`-separated.
     pub(super) path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) author: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) operation_id: Option<String>,
 }
 
 /// What the history has of one moment.
@@ -122,28 +114,17 @@ pub(super) struct Entry {
     pub(super) revision: Revision,
     /// `None` if it was made by hand, or if the record is damaged.
     pub(super) record: Option<Record>,
-    /// What is wrong with the record.
-    damage: Option<String>,
-    /// Whether it has a text, or needs none.
-    pub(super) is_complete: bool,
-    /// Whether its write may not have come to its end.
-    pub(super) is_pending: bool,
 }
 
 impl Entry {
-    fn is_delete(&self) -> bool {
+    /// Whether the prompt was deleted then.
+    pub(super) fn is_delete(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.operation == Operation::Delete)
     }
 
     /// The revision that the file has after it.
     pub(super) fn after(&self) -> Option<Revision> {
         (!self.is_delete()).then_some(self.revision)
-    }
-
-    /// Whether it was recorded and, because of a crash, not carried out: the file is still what it was to replace.
-    pub(super) fn is_undone(&self, current: Option<Revision>) -> bool {
-        let replaces_current = |record: &Record| record.replaced == current.map(|revision| revision.to_string());
-        self.is_pending && self.after() != current && self.record.as_ref().is_some_and(replaces_current)
     }
 
     pub(super) fn version(&self) -> Version {
@@ -153,7 +134,7 @@ impl Entry {
             at: self.at,
             operation: record.map_or(Operation::ByHand, |record| record.operation),
             author: record.and_then(|record| record.author.clone()),
-            note: record.and_then(|record| record.note.clone()).or_else(|| self.damage.clone()),
+            note: record.and_then(|record| record.note.clone()),
             is_current: false,
         }
     }
@@ -163,7 +144,9 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct History {
     /// The folder of prompts.
-    root: PathBuf,
+    pub(super) root: PathBuf,
+    /// Whether git is told to ignore it.
+    pub(super) is_ignored: bool,
 }
 
 /// The right to write to a folder of prompts, which one process has at a time. It ends with the value.
@@ -176,16 +159,12 @@ pub(super) struct Lock<'h> {
 }
 
 impl History {
-    pub(super) fn of(root: &Path) -> History {
-        History { root: root.to_owned() }
-    }
-
     fn folder(&self) -> PathBuf {
         self.root.join(FOLDER)
     }
 
     /// The folder of one prompt, which may be missing. No symlink on the way to it is followed.
-    fn folder_of(&self, name: &Name) -> Result<PathBuf, EditError> {
+    fn folder_of(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut folder = self.folder();
         check_folder(&folder)?;
         for step in name.split('/') {
@@ -196,23 +175,37 @@ impl History {
     }
 
     /// Waits until no other process writes, and removes what one has left that was killed.
-    pub(super) fn lock(&self) -> Result<Lock<'_>, EditError> {
+    pub(super) fn lock(&self) -> Result<Lock<'_>, Diagnostic> {
         let history = self.folder();
         check_folder(&history)?;
-        create_folders(&history).map_err(|error| EditError::Io(history.clone(), error))?;
+        create_folders(&history).map_err(|error| failed(&history, &error))?;
+        if self.is_ignored {
+            // In a repository, the history is nobody else's.
+            _ = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(history.join(".gitignore"))
+                .map(|mut file| file.write_all(b"*\n"));
+        }
         let path = history.join(LOCK);
         if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
-            return Err(EditError::Obstacle(path));
+            return Err(obstacle(&path));
         }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = file.map_err(|error| EditError::Io(path.clone(), error))?;
+        let file = file.map_err(|error| failed(&path, &error))?;
         let started = Instant::now();
         loop {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => thread::sleep(RETRY),
-                Err(TryLockError::WouldBlock) => return Err(EditError::Locked(path)),
-                Err(TryLockError::Error(error)) => return Err(EditError::Io(path, error)),
+                Err(TryLockError::WouldBlock) => {
+                    let message = format!(
+                        "another process has been writing for a long time, and holds {}; nothing is written",
+                        named(&path.display().to_string())
+                    );
+                    return Err(Diagnostic::new(Kind::Busy, message, "try again"));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(&path, &error)),
             }
         }
         let mut lock = Lock { history: self, file, temporary: None };
@@ -222,57 +215,49 @@ impl History {
     }
 
     /// All versions of a prompt, the newest first.
-    pub(super) fn entries(&self, name: &Name) -> Result<Vec<Entry>, EditError> {
-        let mut entries = self.all_entries(name)?;
-        entries.retain(|entry| entry.is_complete);
+    pub(super) fn entries(&self, name: &Name) -> Result<Vec<Entry>, Diagnostic> {
+        let folder = self.folder_of(name)?;
+        // By the names of the files without their suffixes: whether there is a text, and whether there is a record.
+        let mut stems: BTreeMap<String, (bool, bool)> = BTreeMap::new();
+        for (stem, suffix) in self.files_of(name)? {
+            let (has_text, has_record) = stems.entry(stem).or_default();
+            *has_text |= suffix == TEXT;
+            *has_record |= suffix == RECORD;
+        }
+        let mut entries = Vec::new();
+        for (stem, (has_text, has_record)) in stems.into_iter().rev() {
+            let Some((at, revision)) = parse_stem(&stem) else { continue };
+            let path = folder.join(format!("{stem}.{RECORD}"));
+            let record = has_record.then(|| Ok(serde_json::from_slice(&read_regular(&path, MAX_RECORD)?)?)).transpose();
+            let record = record.unwrap_or_else(|error: io::Error| {
+                tracing::warn!(record = %path.display(), %error, "the record of a version cannot be read");
+                None
+            });
+            let entry = Entry { stem, at, revision, record };
+            entries.extend((has_text || entry.is_delete()).then_some(entry));
+        }
         Ok(entries)
     }
 
-    /// The same with those whose write has ended before it was recorded.
-    pub(super) fn all_entries(&self, name: &Name) -> Result<Vec<Entry>, EditError> {
+    /// The files of the versions of a prompt: their names without the suffix, and the suffix.
+    fn files_of(&self, name: &Name) -> Result<Vec<(String, String)>, Diagnostic> {
         let folder = self.folder_of(name)?;
         let files = match fs::read_dir(&folder) {
             Ok(files) => files,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(EditError::Io(folder, error)),
+            Err(error) => return Err(failed(&folder, &error)),
         };
-        // By the names of the files without their suffixes: whether there is a text, and the suffix of the record.
-        let mut found: BTreeMap<String, (bool, Option<&str>)> = BTreeMap::new();
-        for file in files {
-            let file = file.map_err(|error| EditError::Io(folder.clone(), error))?;
+        let mut found = Vec::new();
+        for file in files.take(MAX_ENTRIES) {
+            let file = file.map_err(|error| failed(&folder, &error))?;
             let name = file.file_name();
-            let Some((stem, suffix)) = name.to_str().and_then(|name| name.rsplit_once('.')) else { continue };
             // A prompt below this one may have the name of a version. A symlink may lead anywhere.
-            if !file.file_type().is_ok_and(|kind| kind.is_file()) {
-                continue;
-            }
-            if found.len() >= MAX_ENTRIES {
-                let error = io::Error::other(format!("it has more than {MAX_ENTRIES} versions"));
-                return Err(EditError::Io(folder, error));
-            }
-            match suffix {
-                TEXT => found.entry(stem.to_owned()).or_default().0 = true,
-                PENDING => _ = found.entry(stem.to_owned()).or_default().1.get_or_insert(PENDING),
-                RECORD => found.entry(stem.to_owned()).or_default().1 = Some(RECORD),
-                _ => {}
+            let is_file = file.file_type().is_ok_and(|kind| kind.is_file());
+            if let (Some((stem, suffix)), true) = (name.to_str().and_then(|name| name.rsplit_once('.')), is_file) {
+                found.push((stem.to_owned(), suffix.to_owned()));
             }
         }
-        let mut entries = Vec::new();
-        for (stem, (has_text, suffix)) in found.into_iter().rev() {
-            let Some((at, revision)) = parse_stem(&stem) else { continue };
-            let (record, damage) = match suffix.map(|suffix| read_record(&folder, &stem, suffix)).transpose() {
-                Ok(record) => (record, None),
-                Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed just now
-                Err(error) => {
-                    tracing::warn!(record = %folder.join(&stem).display(), %error, "the record of a version cannot be read");
-                    (None, Some(format!("its record cannot be read: {error}")))
-                }
-            };
-            let is_delete = record.as_ref().is_some_and(|record| record.operation == Operation::Delete);
-            let (is_complete, is_pending) = (has_text || is_delete, suffix == Some(PENDING));
-            entries.push(Entry { stem, at, revision, record, damage, is_complete, is_pending });
-        }
-        Ok(entries)
+        Ok(found)
     }
 
     /// What the system says of the text of a version.
@@ -281,27 +266,29 @@ impl History {
         fs::symlink_metadata(path).ok().filter(Metadata::is_file)
     }
 
-    /// The text of a version; `None` if it is not in the history, or was changed there.
-    pub(super) fn text(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, EditError> {
+    /// The text of a version; `None` if it is not in the history.
+    ///
+    /// # Errors
+    /// It cannot be read, or was changed there.
+    pub(super) fn text(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, Diagnostic> {
         let folder = self.folder_of(name)?;
+        let mut is_changed = false;
         for entry in self.entries(name)?.iter().filter(|entry| entry.after() == Some(revision)) {
             let path = folder.join(format!("{}.{TEXT}", entry.stem));
-            let text = read_regular(&path, MAX_FILE).map_err(|error| EditError::Io(path, error))?;
+            let text = read_regular(&path, MAX_FILE).map_err(|error| failed(&path, &error))?;
             if Revision::of(&text) == revision {
                 return Ok(Some(text));
             }
+            is_changed = true;
         }
-        Ok(None)
+        let message = || format!("the text of version {revision} of {} was changed in the history", named(name));
+        if is_changed { Err(Diagnostic::new(Kind::NoVersion, message(), "choose another version")) } else { Ok(None) }
     }
 }
 
 impl Lock<'_> {
-    pub(super) fn history(&self) -> &History {
-        self.history
-    }
-
-    /// Adds a version: its record, which is pending, then its text, each complete or not there at all. Both are as private as the
-    /// prompt's file, which they are `like`.
+    /// Adds a version: its text, then its record, each complete or not there at all. Both are as private as the prompt's file, which they
+    /// are `like`.
     pub(super) fn add(
         &mut self,
         name: &Name,
@@ -309,39 +296,50 @@ impl Lock<'_> {
         record: Option<&Record>,
         text: Option<&[u8]>,
         like: Option<&Metadata>,
-    ) -> Result<Entry, EditError> {
+    ) -> Result<(), Diagnostic> {
         let folder = self.history.folder_of(name)?;
-        create_folders(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
+        create_folders(&folder).map_err(|error| failed(&folder, &error))?;
         let stem = format!("{}-{revision}", at.strftime(TIME));
         let path = |suffix: &str| folder.join(format!("{stem}.{suffix}"));
-        if let Some(record) = record {
-            let json = serde_json::to_string_pretty(record).map_err(io::Error::from);
-            let json = json.map_err(|error| EditError::Io(path(PENDING), error))?;
-            self.put(&path(PENDING), format!("{json}\n").as_bytes(), like)?;
-        }
         if let Some(text) = text {
-            self.put(&path(TEXT), text, like).inspect_err(|_| _ = fs::remove_file(path(PENDING)))?;
+            self.put(&path(TEXT), text, like)?;
         }
-        sync_folder(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
-        let (record, is_pending) = (record.cloned(), record.is_some());
-        Ok(Entry { stem, at, revision, record, damage: None, is_complete: true, is_pending })
+        if let Some(record) = record {
+            let json = serde_json::to_string_pretty(record).map_err(|error| failed(&path(RECORD), &error.into()))?;
+            self.put(&path(RECORD), format!("{json}\n").as_bytes(), like)?;
+        }
+        sync_folder(&folder).map_err(|error| failed(&folder, &error))
     }
 
-    /// Records that the write of a version has come to its end.
-    pub(super) fn finish(&mut self, name: &Name, entry: &Entry) -> Result<(), EditError> {
-        let folder = self.history.folder_of(name)?;
-        let path = |suffix: &str| folder.join(format!("{}.{suffix}", entry.stem));
-        let renamed = fs::rename(path(PENDING), path(RECORD)).and_then(|()| sync_folder(&folder));
-        renamed.map_err(|error| EditError::NotStored(path(RECORD), error))
+    /// Removes a version that did not come about.
+    pub(super) fn remove(&mut self, name: &Name, at: Timestamp, revision: Revision) {
+        if let Ok(folder) = self.history.folder_of(name) {
+            _ = fs::remove_file(folder.join(format!("{}-{revision}.{TEXT}", at.strftime(TIME))));
+        }
+    }
+
+    /// Removes the versions of a prompt but so many, and what earlier versions of this program have left.
+    pub(super) fn prune(&mut self, name: &Name, kept: usize) {
+        let (Ok(folder), Ok(entries), Ok(files)) =
+            (self.history.folder_of(name), self.history.entries(name), self.history.files_of(name))
+        else {
+            return; // the next write tries again
+        };
+        let old: Vec<&str> = entries.iter().skip(kept).map(|entry| &*entry.stem).collect();
+        for (stem, suffix) in &files {
+            if suffix == PENDING || (old.contains(&&**stem) && (suffix == TEXT || suffix == RECORD)) {
+                _ = fs::remove_file(folder.join(format!("{stem}.{suffix}")));
+            }
+        }
     }
 
     /// Writes a file of the history.
-    fn put(&mut self, path: &Path, bytes: &[u8], like: Option<&Metadata>) -> Result<(), EditError> {
+    fn put(&mut self, path: &Path, bytes: &[u8], like: Option<&Metadata>) -> Result<(), Diagnostic> {
         let written = self.write_temporary_file(&self.history.folder(), bytes, like);
         let written = written.and_then(|temporary| fs::rename(temporary, path));
         written.map_err(|error| {
             self.remove_temporary_file();
-            EditError::Io(path.to_owned(), error)
+            failed(path, &error)
         })
     }
 
@@ -403,60 +401,26 @@ impl Lock<'_> {
     }
 
     /// Gives all versions of one prompt to another. Returns `false` if that has versions of its own, and leaves both as they are.
-    pub(super) fn rename(&mut self, from: &Name, to: &Name) -> Result<bool, EditError> {
+    pub(super) fn rename(&mut self, from: &Name, to: &Name) -> Result<bool, Diagnostic> {
         let (old, new) = (self.history.folder_of(from)?, self.history.folder_of(to)?);
         // Where letter case makes no difference, the two may be one.
         if fs::canonicalize(&old).ok() == fs::canonicalize(&new).ok() {
             return Ok(true);
         }
-        if !self.history.all_entries(to)?.is_empty() {
+        if !self.history.entries(to)?.is_empty() {
             return Ok(false);
         }
-        create_folders(&new).map_err(|error| EditError::Io(new.clone(), error))?;
-        for entry in self.history.all_entries(from)? {
-            // The text last: a record without a text counts for nothing.
-            for suffix in [PENDING, RECORD, TEXT] {
-                let file = format!("{}.{suffix}", entry.stem);
-                let path = old.join(&file);
-                if !fs::symlink_metadata(&path).is_ok_and(|file| file.is_file()) {
-                    continue;
-                }
-                fs::rename(&path, new.join(file)).map_err(|error| EditError::Io(path, error))?;
+        create_folders(&new).map_err(|error| failed(&new, &error))?;
+        for (stem, suffix) in self.history.files_of(from)? {
+            let file = format!("{stem}.{suffix}");
+            if parse_stem(&stem).is_some() {
+                fs::rename(old.join(&file), new.join(&file)).map_err(|error| failed(&old.join(&file), &error))?;
             }
         }
-        [&new, &old]
-            .into_iter()
-            .try_for_each(|folder| sync_folder(folder).map_err(|error| EditError::NotStored(folder.clone(), error)))?;
+        [&new, &old].into_iter().try_for_each(|folder| sync_folder(folder).map_err(|error| failed(folder, &error)))?;
         _ = fs::remove_dir(old); // unless it has the versions of prompts below this one
         Ok(true)
     }
-
-    /// Removes a version, or what there is of it.
-    pub(super) fn remove(&mut self, name: &Name, entry: &Entry) -> Result<(), EditError> {
-        let folder = self.history.folder_of(name)?;
-        // The text first: a record without a text counts for nothing.
-        for suffix in [TEXT, PENDING, RECORD] {
-            let path = folder.join(format!("{}.{suffix}", entry.stem));
-            if fs::symlink_metadata(&path).is_ok_and(|file| file.is_dir()) {
-                continue; // that of a prompt below this one
-            }
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(EditError::Io(path, error)),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads a record.
-fn read_record(folder: &Path, stem: &str, suffix: &str) -> io::Result<Record> {
-    let read = |suffix: &str| read_regular(&folder.join(format!("{stem}.{suffix}")), MAX_RECORD);
-    let record = match read(suffix) {
-        Err(error) if error.kind() == ErrorKind::NotFound && suffix == PENDING => read(RECORD), // its write has ended just now
-        record => record,
-    };
-    Ok(serde_json::from_slice(&record?)?)
 }
 
 /// The path of a folder below another one; `None` if it is elsewhere.
@@ -469,13 +433,33 @@ fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::E
     serializer.collect_str(time)
 }
 
+/// The error of the system.
+pub(super) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
+    let message = format!("{}: {error}", named(&path.display().to_string()));
+    Diagnostic::new(Kind::Unreadable, message, "fix that, and try again")
+}
+
+fn obstacle(path: &Path) -> Diagnostic {
+    let path = named(&path.display().to_string());
+    let message = format!("{path} is a symlink or a file, and the history needs a folder there; nothing is written");
+    Diagnostic::new(Kind::Unreadable, message, "move it away")
+}
+
+/// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix can.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    _ = folder;
+    Ok(())
+}
+
 /// Refuses what is no folder, or one elsewhere: writing through a symlink would change what is not part of the prompts.
-fn check_folder(path: &Path) -> Result<(), EditError> {
+fn check_folder(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(EditError::Obstacle(path.to_owned())),
+        Ok(_) => Err(obstacle(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(EditError::Io(path.to_owned(), error)),
+        Err(error) => Err(failed(path, &error)),
     }
 }
 

@@ -9,12 +9,13 @@
 //! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
 //! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
 
-use super::cache::Cache;
 use super::folder::Folder;
 use super::read::BROKEN_LINK;
-use super::{FileInfo, Layer, Listing, Location, Problem, Source, SourceView};
-use crate::prompt::{Diagnostic, Name, Prompt, System};
+use super::source::{About, Found, Layer, Listing, Source, Store};
+use super::watched::Watched;
+use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::printable;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,14 +26,21 @@ pub const FOLDER: &str = ".prompts";
 /// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
 const REPOSITORY: &str = ".git";
 
+/// Which repositories the user trusts.
+pub trait Trust: fmt::Debug + Send + Sync {
+    /// Their roots, as canonical paths. Asked for each message.
+    fn roots(&self) -> Arc<[PathBuf]>;
+}
+
 /// Where the prompts of a project may be.
 #[derive(Debug)]
 pub(super) struct Project {
+    about: About,
     from: PathBuf,
-    /// Which system its folder is of.
-    system: System,
     /// From the folder itself upwards.
     candidates: Vec<Candidate>,
+    /// `None`: the user asked for this project's prompts.
+    trust: Option<Arc<dyn Trust>>,
 }
 
 #[derive(Debug)]
@@ -46,99 +54,76 @@ struct Candidate {
     has_prompts: bool,
 }
 
-/// The view of a project without prompts; if its folder was refused, with the reason.
-#[derive(Debug)]
-struct Unavailable(Option<Problem>);
-
 impl Source for Project {
-    fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        self.prompts()?.ok()?.find(name)
+    }
+
+    fn list(&self) -> Listing {
         match self.prompts() {
-            Some(Ok(folder)) => Arc::clone(folder).view(),
-            Some(Err(problem)) => Arc::new(Unavailable(Some(problem))),
-            None => Arc::new(Unavailable(None)),
+            Some(Ok(folder)) => folder.list(),
+            Some(Err(problem)) => Listing { problems: vec![problem], ..Listing::default() },
+            None => Listing::default(),
         }
     }
 
-    fn absence(&self) -> Option<String> {
-        if self.system != System::PromptExpander || self.prompts().is_some() {
-            return None;
-        }
-        let shown = |path: &Path| printable(&path.display().to_string());
-        let from = shown(&self.from);
-        if self.candidates.is_empty() {
-            return Some(format!("no project prompts: everyone can write to {from}; change to a folder of your own"));
-        }
-        Some(match self.root() {
-            Some(root) if root.folder == self.from => {
-                format!("no project prompts: there is no folder {FOLDER} in {from}, the root of its repository")
-            }
-            Some(root) => {
-                let root = shown(&root.folder);
-                format!(
-                    "no project prompts: there is no folder {FOLDER} from {from} up to {root}, the root of its repository"
-                )
-            }
-            None => format!(
-                "no project prompts: there is no folder {FOLDER} in {from}; folders above it are not searched because \
-                 it is not in a repository"
-            ),
-        })
+    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        self.prompts()?.ok()?.at(path)
     }
 
-    /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a repository, in the folder
-    /// itself.
-    fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
-        if self.system != System::PromptExpander {
+    fn health(&self, deep: bool) -> Vec<Diagnostic> {
+        match self.prompts() {
+            Some(Ok(folder)) => folder.health(deep),
+            Some(Err(problem)) => vec![problem],
+            None => Vec::new(),
+        }
+    }
+
+    fn watch(&self, watched: &mut Watched) {
+        if !self.may_be_trusted() {
+            return;
+        }
+        // Those that would make another folder the project's.
+        for candidate in &self.candidates {
+            watched.add_path(candidate.path());
+            watched.add_path(&candidate.repository);
+        }
+        if let Some(Ok(folder)) = self.prompts() {
+            folder.watch(watched);
+        }
+    }
+
+    /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a repository, in the folder itself.
+    fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
+        if self.about.format != Format::OWN || self.trust.is_some() {
             return None;
         }
-        Some(match self.prompts() {
-            Some(found) => found.map(|folder| folder.path.clone()).map_err(|problem| problem.to_string()),
+        match self.prompts() {
+            Some(Ok(folder)) => folder.store(),
+            Some(Err(problem)) => Some(Err(problem)),
             None => match self.root().or(self.candidates.first()) {
-                Some(root) => Ok(root.prompts.path.clone()),
-                None => Err(self.absence().unwrap_or_default()),
+                Some(root) => root.prompts.store(),
+                None => Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, ""))),
             },
-        })
-    }
-
-    fn watch_paths(&self) -> Vec<&Path> {
-        self.candidates.iter().flat_map(|candidate| [&*candidate.prompts.path, &*candidate.repository]).collect()
-    }
-}
-
-impl SourceView for Unavailable {
-    fn layer(&self) -> Layer {
-        Layer::Project
-    }
-
-    fn get(&self, _: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
-        None
-    }
-
-    fn raw(&self, _: &Name) -> Option<Result<String, Problem>> {
-        None
-    }
-
-    fn locate(&self, _: &Name) -> Option<Location> {
-        None
-    }
-
-    fn list(&self) -> Listing<'_> {
-        Listing { skipped: self.missing(), ..Listing::default() }
-    }
-
-    fn info(&self, _: &Name) -> Option<FileInfo> {
-        None
-    }
-
-    fn missing(&self) -> Vec<Problem> {
-        self.0.iter().cloned().collect()
+        }
     }
 }
 
 impl Project {
-    /// The project that a folder belongs to, and the prompts of a system in its folder `name`. `home` is the user's home
-    /// directory.
-    pub(super) fn new(from: &Path, home: Option<&Path>, name: &str, system: System, cache: &Arc<Cache>) -> Project {
+    /// The project that a folder belongs to, and the prompts of a format in its folder `name`. `home` is the user's home directory.
+    /// With `trust`, they count only in a repository that is trusted.
+    pub(super) fn new(
+        from: &Path,
+        home: Option<&Path>,
+        (name, format): (&str, &'static Format),
+        trust: Option<Arc<dyn Trust>>,
+    ) -> Project {
+        let is_own = format == Format::OWN;
+        let layer = if is_own { Layer::PROJECT } else { Layer::PROJECT_AGENT };
         let from = without_symlinks(from);
         let home = home.map(without_symlinks).filter(|home| from.starts_with(home));
         let is_searched =
@@ -147,11 +132,46 @@ impl Project {
         let candidates = folders.take_while(|folder| !is_for_everybody(folder)).map(|folder| Candidate {
             folder: folder.to_owned(),
             repository: folder.join(REPOSITORY),
-            prompts: Arc::new(Folder::of_project(folder.join(name), system, cache)),
+            prompts: Arc::new(Folder::new(folder.join(name), format, layer, false)),
             // Those of another program in the home directory are the user's, not a project's.
-            has_prompts: system == System::PromptExpander || home.as_deref() != Some(folder),
+            has_prompts: is_own || home.as_deref() != Some(folder),
         });
-        Project { candidates: candidates.collect(), from, system }
+        Project { about: About::new(layer, format, None), candidates: candidates.collect(), from, trust }
+    }
+
+    /// Where its folder was looked for, if that is not another program's; for a person who asked for it.
+    pub(super) fn absence(&self) -> Option<String> {
+        if self.trust.is_some() || self.prompts().is_some() {
+            return None;
+        }
+        let shown = |path: &Path| printable(&path.display().to_string());
+        let from = shown(&self.from);
+        if self.candidates.is_empty() {
+            return Some(format!("no project prompts: everyone can write to {from}; change to a folder of your own"));
+        }
+        let up_to = match self.root() {
+            Some(root) if root.folder == self.from => format!("in {from}, the root of its repository"),
+            Some(root) => format!("from {from} up to {}, the root of its repository", shown(&root.folder)),
+            None => {
+                format!("in {from}; folders above it are not searched because it is not in a repository")
+            }
+        };
+        Some(format!("no project prompts: there is no folder {FOLDER} {up_to}"))
+    }
+
+    /// The root of its repository if it has a folder of prompts that does not count, because it is not trusted.
+    pub(super) fn untrusted(&self) -> Option<PathBuf> {
+        let (_, root) = self.nearest()?;
+        (!self.is_trusted(&root)).then_some(root)
+    }
+
+    /// Whether the folder is in a trusted repository, as far as paths say. Most are not, and nothing is searched for then.
+    fn may_be_trusted(&self) -> bool {
+        self.trust.as_ref().is_none_or(|trust| trust.roots().iter().any(|root| self.from.starts_with(root)))
+    }
+
+    fn is_trusted(&self, root: &Path) -> bool {
+        self.trust.as_ref().is_none_or(|trust| trust.roots().iter().any(|trusted| trusted == root))
     }
 
     /// The root of the repository.
@@ -159,54 +179,59 @@ impl Project {
         self.candidates.iter().find(|candidate| fs::symlink_metadata(&candidate.repository).is_ok())
     }
 
-    /// Its folder of prompts, if there is one now.
+    /// The nearest folder of prompts, and the root of the project that it is in.
+    fn nearest(&self) -> Option<(&Candidate, PathBuf)> {
+        let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
+        let nearest = self.candidates.iter().position(|it| it.has_prompts && exists(it.path()));
+        let root = self.candidates.iter().position(|it| exists(&it.repository));
+        let candidate = &self.candidates[nearest.filter(|nearest| root.is_none_or(|root| *nearest <= root))?];
+        let root = root.map(|root| self.candidates[root].folder.clone());
+        Some((candidate, root.or_else(|| (candidate.folder == self.from).then(|| self.from.clone()))?))
+    }
+
+    /// The path of its folder of prompts, if there is one now that counts.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        Some(self.prompts()?.ok()?.files.root.path.clone())
+    }
+
+    /// Its folder of prompts, if there is one now that counts.
     ///
     /// # Errors
     /// It is a symlink that points outside the repository.
-    fn prompts(&self) -> Option<Result<&Arc<Folder>, Problem>> {
-        let mut nearest = None;
-        let mut root = None;
-        for candidate in &self.candidates {
-            if nearest.is_none() && candidate.has_prompts && fs::symlink_metadata(&candidate.prompts.path).is_ok() {
-                nearest = Some((candidate, candidate.has_symlink()));
-            }
-            if let Some((own, false)) = nearest
-                && own.folder == self.from
-            {
-                return Some(Ok(&own.prompts)); // no matter what the repository is
-            }
-            if fs::symlink_metadata(&candidate.repository).is_ok() {
-                root = Some(candidate.folder.as_path());
-                break;
-            }
+    fn prompts(&self) -> Option<Result<&Arc<Folder>, Diagnostic>> {
+        if !self.may_be_trusted() {
+            return None;
         }
-        let (nearest, is_symlink) = nearest?;
-        let root = root.or((nearest.folder == self.from).then_some(&*self.from))?;
-        let escape = if is_symlink { problem_with_symlink(&nearest.prompts, root) } else { None };
-        Some(escape.map_or(Ok(&nearest.prompts), Err))
+        let (nearest, root) = self.nearest().filter(|(_, root)| self.is_trusted(root))?;
+        Some(nearest.problem_with_symlink(&root).map_or(Ok(&nearest.prompts), Err))
     }
 }
 
 impl Candidate {
-    /// Whether the folder of prompts, or one between it and this folder, is a symlink.
-    fn has_symlink(&self) -> bool {
-        let mut steps = self.prompts.path.ancestors().take_while(|step| **step != *self.folder);
-        steps.any(|step| fs::symlink_metadata(step).is_ok_and(|step| step.is_symlink()))
+    /// Its folder of prompts.
+    fn path(&self) -> &Path {
+        &self.prompts.files.root.path
     }
-}
 
-/// What is wrong with a folder of prompts that is a symlink: it is broken, or points outside its project.
-fn problem_with_symlink(folder: &Folder, root: &Path) -> Option<Problem> {
-    let (message, fix) = match (fs::canonicalize(&folder.path), fs::canonicalize(root)) {
-        (Ok(target), Ok(root)) if target.starts_with(&root) => return None,
-        (Ok(target), _) => {
-            let target = printable(&target.display().to_string());
-            let message = format!("the symlink points outside the project, to {target}, and is not followed");
-            (message, "put the prompts into the project, or name their folder with --prompts")
+    /// What is wrong with its folder of prompts if that, or one between it and this folder, is a symlink: it is broken, or points
+    /// outside its project.
+    fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
+        let path = self.path();
+        let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
+        if !steps.any(|step| fs::symlink_metadata(step).is_ok_and(|step| step.is_symlink())) {
+            return None;
         }
-        (Err(_), _) => (BROKEN_LINK.0.to_owned(), "point it at a folder of the project, or delete it"),
-    };
-    Some(folder.problem(&folder.path, Diagnostic::error(None, message, fix)))
+        let (message, fix) = match (fs::canonicalize(path), fs::canonicalize(root)) {
+            (Ok(target), Ok(root)) if target.starts_with(&root) => return None,
+            (Ok(target), _) => {
+                let target = printable(&target.display().to_string());
+                let message = format!("the symlink points outside the project, to {target}, and is not followed");
+                (message, "put the prompts into the project, or name their folder with --prompts")
+            }
+            (Err(_), _) => (BROKEN_LINK.0.to_owned(), "point it at a folder of the project, or delete it"),
+        };
+        Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(path))
+    }
 }
 
 /// The path of a folder with all symlinks resolved, as the system names the working directory.

@@ -1,7 +1,8 @@
 //! Which prompts a list shows: all, or those that match a query, best first.
 
-use super::{Entry, Listing, Problem, View};
-use crate::prompt::{COLONS, Summary, fold};
+use super::source::{Found, Info, Listing};
+use super::view::View;
+use crate::prompt::{COLONS, Diagnostic, Severity, Summary, fold};
 use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
 
@@ -13,40 +14,39 @@ const MAX_MISSPELLED: usize = 64;
 
 /// The prompts that match a query and a tag.
 #[derive(Debug)]
-pub struct Selection<'v> {
+pub struct Selection {
     /// The best first; those that match equally well by name.
-    pub found: Vec<(Entry<'v>, Arc<Summary>)>,
+    pub found: Vec<(Found, Arc<Summary>, Info)>,
     /// The files and folders that were skipped, and the broken files, of which only the names are matched.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl View {
     /// Reads all prompts, and selects those that match all words of a query and have a tag; without query and tag, all. Letter case
     /// and a leading `#` of the tag make no difference.
-    pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection<'_> {
-        let Listing { entries, skipped, problems } = self.list();
-        let mut listed: Vec<_> = entries.into_iter().map(|entry| (entry.summary(), entry)).collect();
+    pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection {
+        let Listing { found, mut problems, .. } = self.list();
+        problems.retain(|problem| problem.severity() == Severity::Error);
+        let mut listed: Vec<(Found, Info)> =
+            found.into_iter().map(|found| (found.info(), found)).map(|(info, found)| (found, info)).collect();
         if let Some(tag) = tag {
-            listed.retain(|(summary, _)| summary.as_ref().map_or(true, |summary| has_tag(summary, tag)));
+            listed.retain(|(_, info)| info.summary.as_ref().map_or(true, |summary| has_tag(summary, tag)));
         }
-        let fields = |(summary, entry): &(Result<Arc<Summary>, _>, Entry<'_>)| {
-            Fields::new(entry.name(), summary.as_deref().ok())
-        };
+        let fields = |(found, info): &(Found, Info)| Fields::new(&found.name, info.summary.as_deref().ok());
         let costs = match query {
             Some(query) => costs(query, &listed.iter().map(fields).collect::<Vec<_>>()),
             None => vec![Some(0); listed.len()],
         };
-        let mut found = Vec::new();
-        let mut problems = [skipped, problems].concat();
-        for (cost, (summary, entry)) in costs.into_iter().zip(listed) {
-            match (cost, summary) {
-                (Some(cost), Ok(summary)) => found.push((cost, (entry, summary))),
+        let mut selected = Vec::new();
+        for (cost, (found, info)) in costs.into_iter().zip(listed) {
+            match (cost, info.summary.clone()) {
+                (Some(cost), Ok(summary)) => selected.push((cost, (found, summary, info))),
                 (Some(_), Err(problem)) => problems.push(problem),
                 (None, _) => {}
             }
         }
-        found.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
-        Selection { found: found.into_iter().map(|(_, found)| found).collect(), problems }
+        selected.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
+        Selection { found: selected.into_iter().map(|(_, found)| found).collect(), problems }
     }
 }
 
@@ -190,7 +190,7 @@ fn misspelled(word: &str, text: &str) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Format, Name};
+    use crate::prompt::{Name, Prompt};
 
     /// The names that match, best first.
     fn found(query: &str) -> Vec<&'static str> {
@@ -203,7 +203,7 @@ mod tests {
             ("review", "---\ndescription: Review a change and get its defects\ntags: [quality, git]\n---\n"),
             ("要約", "---\ndescription: 長い文章を短くまとめるガイド。PDFも可。\n---\n"),
         ];
-        let parse = |name, file: &str| Format::Markdown.parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
+        let parse = |name, file: &str| Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
         let prompts = files.map(|(name, file)| Fields::new(name, Some(&parse(name, file).summary())));
         let costs = costs(query, &prompts).into_iter().zip(files.map(|(name, _)| name));
         let mut found: Vec<_> = costs.filter_map(|(cost, name)| Some((cost?, name))).collect();
@@ -236,10 +236,7 @@ mod tests {
         ];
         let fields = files.map(|(name, frontmatter)| {
             let file = format!("---\n{frontmatter}\n---\nB");
-            Fields::new(
-                name,
-                Some(&Format::Markdown.parse(Name::new(name).unwrap(), file.as_bytes()).unwrap().summary()),
-            )
+            Fields::new(name, Some(&Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap().summary()))
         });
         let mut found: Vec<_> = costs("xyz", &fields).into_iter().zip(files.map(|(name, _)| name)).collect();
         found.sort();

@@ -1,106 +1,65 @@
 //! Scans a folder for prompt files: the only file that names walkdir.
 
-use super::cache::Stamp;
-use super::folder::{Folder, PromptFile, escapes, is_hidden};
+use super::cache::Trace;
+use super::golden_files::{is_test_file, test_file};
+use super::handle::Files;
+use super::hints;
 use super::read::{BROKEN_LINK, is_broken_link};
-use super::{Layer, Problem};
-use crate::prompt::{Diagnostic, MAX_DEPTH, Name};
+use super::root::{MAX_ENTRIES, PromptFile, is_hidden};
+use super::source::Listing;
+use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
 use crate::wording::printable;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
-
-/// How many files and folders one scan looks at: 100,000 prompts, however they are divided among folders.
-pub const MAX_ENTRIES: usize = 200_000;
 
 /// How many symlinks to folders one scan follows. Symlinks between folders can make many more paths than there are files.
 pub const MAX_LINKED_FOLDERS: usize = 1_000;
 
-/// What a folder holds.
-#[derive(Debug, Default)]
-pub(super) struct Scan {
-    /// Sorted by name; of several files with one name, the first in byte order.
-    pub(super) files: Vec<PromptFile>,
-    /// Other Markdown files, which a prompt may include.
-    pub(super) includable: Vec<PathBuf>,
-    /// The parts that were skipped: unreadable or beyond a limit. Sorted by path.
-    pub(super) skipped: Vec<Problem>,
-    /// Files that should be prompts and cannot have a name, sorted by path.
-    pub(super) problems: Vec<Problem>,
-    /// What was ignored, perhaps by mistake, sorted by path.
-    pub(super) warnings: Vec<Problem>,
-    /// The folders that were searched, with the stamps that they had before.
-    pub(super) folders: Vec<(PathBuf, Stamp)>,
-    /// What each symlink, and each path that could not be read, pointed to.
-    pub(super) links: Vec<(PathBuf, Result<LinkTarget, ErrorKind>)>,
-    /// Whether the next change is sure to show in the stamps.
-    is_reliable: bool,
-}
-
-impl Scan {
-    pub(super) fn file(&self, name: &Name) -> Option<&PromptFile> {
-        self.files.binary_search_by(|file| file.name.cmp(name)).ok().map(|index| &self.files[index])
-    }
-
-    /// Whether another scan would find the same.
-    pub(super) fn is_current(&self) -> bool {
-        self.is_reliable
-            && self.folders.iter().all(|(folder, stamp)| Stamp::at(folder) == Some(*stamp))
-            && self.links.iter().all(|(link, target)| *target == LinkTarget::of(link))
-    }
-
-    fn add_folder(&mut self, folder: PathBuf) {
-        let stamp = Stamp::at(&folder);
-        self.is_reliable &= stamp.is_some_and(|stamp| stamp.is_reliable(&folder));
-        self.folders.extend(stamp.map(|stamp| (folder, stamp)));
-    }
-
-    fn add_link(&mut self, link: &Path) {
-        self.links.push((link.to_owned(), LinkTarget::of(link)));
-    }
-}
-
-/// What a symlink points to, as far as a scan depends on it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum LinkTarget {
-    /// A file. Which one, reading it shows.
-    File,
-    Folder(Stamp),
-}
-
-impl LinkTarget {
-    /// `Err` if the symlink cannot be followed.
-    fn of(link: &Path) -> Result<LinkTarget, ErrorKind> {
-        let target = fs::metadata(link).map_err(|error| error.kind())?;
-        Ok(if target.is_dir() { LinkTarget::Folder(Stamp::of(&target)) } else { LinkTarget::File })
-    }
-}
-
-impl Folder {
-    /// Scans the folder, without the cache.
-    pub(super) fn walk(&self) -> Scan {
-        if let Some(missing) = self.missing() {
-            return Scan { skipped: vec![missing], ..Scan::default() };
+/// Scans a folder of prompts: folders and symlinks are looked at, files are not.
+pub(super) fn scan(files: &Arc<Files>, is_required: bool, trace: &mut Trace) -> Listing {
+    let root = &files.root;
+    trace.look(&root.path);
+    if let Some(missing) = root.missing(is_required) {
+        if missing.kind != Kind::Missing {
+            trace.distrust();
         }
-        let scan = Scan { is_reliable: true, ..Scan::default() };
-        let mut walk = Walk { folder: self, scan, files: BTreeMap::new(), stack: Vec::new(), linked_folders: 0 };
-        walk.scan.add_folder(self.path.clone());
-        walk.refuse_prompt();
-        walk.enter(&self.path, 0);
-        walk.run()
+        return Listing { problems: vec![missing], ..Listing::default() };
     }
+    let mut walk = Walk {
+        files,
+        trace,
+        found: BTreeMap::new(),
+        tests: Vec::new(),
+        listing: Listing::default(),
+        stack: Vec::new(),
+        linked_folders: 0,
+    };
+    walk.refuse_prompt();
+    walk.enter(&root.path, 0);
+    walk.run();
+    let Walk { found, mut tests, mut listing, .. } = walk;
+    tests.sort();
+    listing.found = found.into_iter().map(|(name, file)| files.found(name, file)).collect();
+    listing.tests = tests.into_iter().map(|path| test_file(root, path, &listing.found)).collect();
+    listing.problems.sort_by(|a, b| a.file.cmp(&b.file)); // walkdir yields the order of the file system
+    listing
 }
 
 /// A walk through the prompts folder and, one on top of the other, through the folders that symlinks point to. walkdir
 /// could follow symlinks itself, but it opens what it follows to detect cycles; and opening what has just become a FIFO
 /// would block forever.
 struct Walk<'f> {
-    folder: &'f Folder,
-    scan: Scan,
-    files: BTreeMap<Name, PromptFile>,
+    files: &'f Arc<Files>,
+    trace: &'f mut Trace,
+    /// Of several files with one name, the first in byte order.
+    found: BTreeMap<Name, PromptFile>,
+    tests: Vec<PathBuf>,
+    listing: Listing,
     /// Each with the depth of its folder.
     stack: Vec<(walkdir::IntoIter, usize)>,
     /// How many symlinks to folders were found.
@@ -108,42 +67,36 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
-    fn run(mut self) -> Scan {
-        let root = &self.folder.path;
+    fn run(&mut self) {
+        let root = self.files.root.path.clone();
         for count in 0.. {
             let Some((entry, depth)) = self.next() else { break };
             if count == MAX_ENTRIES {
-                self.skip(root, &format!("more than {MAX_ENTRIES} files and folders"), "name a smaller folder");
+                self.skip(&root, &format!("more than {MAX_ENTRIES} files and folders"), "name a smaller folder");
                 break;
             }
             match entry {
-                Ok(entry) => self.add_entry(entry, depth),
-                Err(error) => {
-                    let path = error.path().unwrap_or(root);
-                    self.scan.add_link(path);
-                    self.add_error(path, error.io_error());
-                }
+                Ok(entry) => self.add_entry(&entry, depth),
+                Err(error) => self.add_error(error.path().unwrap_or(&root), error.io_error()),
             }
         }
         if self.linked_folders > MAX_LINKED_FOLDERS {
             let limit = format!("more than {MAX_LINKED_FOLDERS} symlinks to folders");
-            self.skip(root, &limit, "delete symlinks between the folders");
+            self.skip(&root, &limit, "delete symlinks between the folders");
         }
-        let mut scan = Scan { files: self.files.into_values().collect(), ..self.scan };
-        scan.includable.sort();
-        for problems in [&mut scan.skipped, &mut scan.problems, &mut scan.warnings] {
-            problems.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir yields the order of the file system
-        }
-        scan
+    }
+
+    fn report(&mut self, path: &Path, kind: Kind, message: impl Into<String>, fix: &str) {
+        self.listing.problems.push(Diagnostic::new(kind, message, fix).in_file(path));
     }
 
     /// Adds a problem if the folder that was named is a prompt itself, such as a skill, and so has no name.
     fn refuse_prompt(&mut self) {
-        for (file, _) in self.folder.files_of_prompt(&self.folder.path) {
-            if self.folder.name_of(&file).is_none() {
+        let root = &self.files.root;
+        for (file, _) in root.files_of_prompt(&root.path, self.trace) {
+            if root.name_of(&file).is_none() {
                 let message = "the folder that was named is a prompt itself, and not a folder of prompts";
-                let diagnostic = Diagnostic::error(None, message, "name the folder above it");
-                self.scan.problems.push(self.folder.problem(&file, diagnostic));
+                self.report(&file, Kind::Invalid, message, "name the folder above it");
             }
         }
     }
@@ -172,155 +125,210 @@ impl Walk<'_> {
     }
 
     fn skip(&mut self, path: &Path, limit: &str, fix: &str) {
-        let diagnostic = Diagnostic::error(None, format!("{limit}; the rest is skipped"), fix);
-        self.scan.skipped.push(self.folder.problem(path, diagnostic));
+        self.report(path, Kind::Unreadable, format!("{limit}; the rest is skipped"), fix);
     }
 
-    fn add_entry(&mut self, entry: DirEntry, depth: usize) {
-        let is_symlink = entry.path_is_symlink();
+    fn add_entry(&mut self, entry: &DirEntry, depth: usize) {
+        let path = entry.path();
         let mut is_folder = entry.file_type().is_dir();
-        if is_symlink {
-            self.scan.add_link(entry.path());
-        }
-        if is_hidden(entry.path()) {
+        if is_hidden(path) {
             if is_folder {
+                self.listing.unread.extend(hints::hidden_folders(&self.files.root, path));
                 self.skip_folder();
             }
             return;
         }
-        if is_symlink {
-            match self.follow(entry.path()) {
+        let is_link = entry.path_is_symlink();
+        if is_link {
+            match self.follow(path) {
                 Some(is_link_to_folder) => is_folder = is_link_to_folder,
                 None => return,
             }
         }
         if is_folder {
-            self.add_folder(entry, depth);
+            self.add_folder(path, is_link, depth);
         } else {
             let is_in_linked_folder = self.stack.len() > 1;
-            self.add_file(entry.path(), is_symlink || is_in_linked_folder);
+            self.add_file(path, is_link || is_in_linked_folder);
         }
     }
 
     /// Whether a symlink points to a folder; `None` if it is not followed.
     fn follow(&mut self, link: &Path) -> Option<bool> {
-        let is_folder = match fs::metadata(link) {
-            Ok(target) => target.is_dir(),
+        let root = &self.files.root;
+        root.see_through(link, self.trace);
+        match fs::metadata(link) {
+            Ok(target) if target.is_dir() => {}
+            Ok(_) => return Some(false),
             Err(error) => {
                 self.add_error(link, Some(&error));
                 return None;
             }
-        };
-        // Whether it points outside a project may change without a trace in any stamp.
-        self.scan.is_reliable &= self.folder.layer != Layer::Project;
-        if !is_folder {
-            return Some(false);
         }
-        if let Some(target) = self.folder.escape(link) {
-            self.scan.skipped.push(self.folder.problem(link, escapes(&target)));
+        if let Some(escape) = root.escape(link) {
+            self.listing.problems.push(escape.in_file(link));
             return None;
         }
-        if let Some(ancestor) = self.folder.cycle(link) {
+        if let Some(ancestor) = root.cycle(link) {
             let ancestor = printable(&ancestor.display().to_string());
             let message = format!("the symlink points back to {ancestor} (a cycle), and is not followed");
-            let diagnostic = Diagnostic::warning(None, message, "delete the symlink");
-            self.scan.warnings.push(self.folder.problem(link, diagnostic));
+            self.report(link, Kind::Warning, message, "delete the symlink");
             return None;
         }
         Some(true)
     }
 
     /// Descends into a folder, unless that is beyond a limit.
-    fn add_folder(&mut self, entry: DirEntry, depth: usize) {
-        let is_symlink = entry.path_is_symlink();
-        if !self.folder.system.is_recursive() {
-            if !is_symlink {
+    fn add_folder(&mut self, path: &Path, is_link: bool, depth: usize) {
+        let is_read = self.files.root.format.is_recursive && depth <= MAX_DEPTH;
+        self.linked_folders += usize::from(is_link && is_read);
+        if !is_read {
+            if depth > MAX_DEPTH {
+                self.skip(path, &format!("more than {MAX_DEPTH} folders inside each other"), "move its prompts up");
+            }
+            if !is_link {
                 self.skip_folder();
             }
-            return;
-        }
-        self.linked_folders += usize::from(is_symlink);
-        if depth > MAX_DEPTH {
-            let limit = format!("more than {MAX_DEPTH} folders inside each other");
-            self.skip(entry.path(), &limit, "move its prompts up");
-            if !is_symlink {
-                self.skip_folder();
-            }
-        } else if !is_symlink || self.linked_folders <= MAX_LINKED_FOLDERS {
-            let is_symlinked = is_symlink || self.stack.len() > 1;
-            self.scan.add_folder(entry.path().to_owned()); // before it is looked at
-            match self.add_prompt(entry.path(), is_symlinked) {
-                true if !is_symlink => self.skip_folder(),
-                true => {}
-                false if is_symlink => self.enter(entry.path(), depth),
-                false => {} // walkdir descends into it
+        } else if !is_link || self.linked_folders <= MAX_LINKED_FOLDERS {
+            self.trace.look(path); // before it is read
+            match self.add_prompt(path, is_link || self.stack.len() > 1) {
+                true if !is_link => self.skip_folder(),
+                false if is_link => self.enter(path, depth),
+                _ => {} // walkdir descends into it, or it is a prompt
             }
         }
     }
 
     /// Adds a file under its name, if it is a prompt file; of two files with one name, the first in byte order.
-    fn add_file(&mut self, path: &Path, is_symlinked: bool) {
-        let (name, file_name) = match self.folder.name_of(path) {
-            None => {
-                let is_markdown = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
-                self.scan.includable.extend((is_markdown && !self.folder.is_read_only()).then(|| path.to_owned()));
-                return;
-            }
+    fn add_file(&mut self, path: &Path, is_linked: bool) {
+        let (name, kind) = match self.files.root.name_of(path) {
             Some(Ok(named)) => named,
-            Some(Err(diagnostic)) => {
-                self.scan.problems.push(self.folder.problem(path, diagnostic));
-                return;
+            Some(Err(diagnostic)) => return self.listing.problems.push(diagnostic),
+            None if is_test_file(path) => {
+                return match self.files.root.escape(path).filter(|_| is_linked) {
+                    Some(escape) => self.listing.problems.push(escape.in_file(path)),
+                    None => self.tests.push(path.to_owned()),
+                };
+            }
+            None => {
+                return self
+                    .listing
+                    .unread
+                    .extend(hints::is_like_a_prompt(&self.files.root, path).then(|| path.to_owned()));
             }
         };
-        let (format, is_in_folder) = (file_name.format, file_name.is_in_folder());
-        let file = PromptFile { name: name.clone(), format, is_in_folder, path: path.into(), is_symlinked };
-        match self.files.entry(name) {
+        let file = PromptFile { path: path.into(), kind, is_linked };
+        match self.found.entry(name) {
             Entry::Vacant(vacant) => _ = vacant.insert(file),
             Entry::Occupied(mut first) => {
                 let bytes = |file: &PromptFile| file.path.as_os_str().as_encoded_bytes().to_vec();
                 let other = if bytes(&file) < bytes(first.get()) { first.insert(file) } else { file };
-                let first = printable(&first.get().path.display().to_string());
-                let message = format!("{first} has the same name, and comes first");
-                let diagnostic = Diagnostic::error(None, message, "rename one of the two");
-                self.scan.problems.push(self.folder.problem(&other.path, diagnostic));
+                let message = format!(
+                    "{} has the same name, and comes first",
+                    printable(&first.get().path.display().to_string())
+                );
+                self.report(&other.path, Kind::Clash, message, "rename one of the two");
             }
         }
     }
 
     /// Adds the files that make a folder itself a prompt, if there are any, and then nothing else in it.
-    fn add_prompt(&mut self, folder: &Path, is_symlinked: bool) -> bool {
-        let files = self.folder.files_of_prompt(folder);
-        for (file, is_symlink) in &files {
-            if *is_symlink {
-                self.scan.add_link(file);
-                self.scan.is_reliable &= self.folder.layer != Layer::Project;
-            }
-            self.add_file(file, is_symlinked || *is_symlink);
+    fn add_prompt(&mut self, folder: &Path, is_linked: bool) -> bool {
+        let files = self.files.root.files_of_prompt(folder, self.trace);
+        for (file, is_link) in &files {
+            self.add_file(file, is_linked || *is_link);
         }
         !files.is_empty()
     }
 
     /// Adds what cannot be read, or is a broken link.
     fn add_error(&mut self, path: &Path, error: Option<&io::Error>) {
-        if is_hidden(path) && path != self.folder.path {
+        if is_hidden(path) && path != self.files.root.path {
             return; // such as the lock files of Emacs, which are broken links
         }
-        let is_symlink = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
+        let is_link = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
         let is_broken = error.is_some_and(is_broken_link);
-        if is_symlink && self.folder.name_of(path).is_some() && fs::metadata(path).is_err() {
+        if is_link && self.files.root.name_of(path).is_some() && fs::metadata(path).is_err() {
             // It has a name; reading it says what is wrong.
             self.add_file(path, true);
-        } else if is_symlink && is_broken {
-            let (message, fix) = BROKEN_LINK;
-            self.scan.warnings.push(self.folder.problem(path, Diagnostic::warning(None, message, fix)));
+        } else if is_link && is_broken {
+            self.report(path, Kind::Warning, BROKEN_LINK.0, BROKEN_LINK.1);
         } else if !is_broken {
+            self.trace.distrust(); // too many open files, no memory, a failing disk: no stamp shows when that ends
             let is_denied = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
-            // Too many open files, no memory, a failing disk: temporary, and not shown by a folder's stamp.
-            self.scan.is_reliable &= is_denied;
             let reason = error.map_or_else(|| "for an unknown reason".to_owned(), ToString::to_string);
             let fix = if is_denied { "correct its permissions" } else { "try again" };
-            let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), fix);
-            self.scan.skipped.push(self.folder.problem(path, diagnostic));
+            self.report(path, Kind::Unreadable, format!("cannot be read: {reason}"), fix);
         } // else it was deleted after its folder was read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cache::SETTLING;
+    use super::super::root::Root;
+    use super::super::source::{About, Layer};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Paths of files of any format, in few folders with few names, so that many of them meet.
+    fn paths() -> impl Strategy<Value = BTreeSet<String>> {
+        let part = || prop::sample::select(vec!["a", "b", "a.prompt", "a.md"]);
+        let end = prop::sample::select(vec![
+            ".md",
+            ".MD",
+            ".mD",
+            ".prompt.md",
+            ".prompt",
+            ".toml",
+            ".instructions.md",
+            ".txt",
+            "/SKILL.md",
+            "/system.md",
+            "/SKILL",
+        ]);
+        let path = (prop::collection::vec(part(), 1..4), end).prop_map(|(parts, end)| parts.join("/") + end);
+        prop::collection::btree_set(path, 0..12)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_scan_and_the_lookup_of_a_name_find_the_same_file_in_a_folder_of_any_format(paths in paths()) {
+            let folder = tempfile::tempdir().unwrap();
+            for path in &paths {
+                let path = folder.path().join(path);
+                // A file may be where another path has a folder.
+                if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
+                    fs::write(path, "x").unwrap();
+                }
+            }
+            // Names with and without the ends of files.
+            let parts = |path: &String| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+            let stems = paths.iter().flat_map(|path| {
+                let parts = parts(path);
+                (1..=parts.len()).map(move |count| parts[..count].join("/")).collect::<Vec<_>>()
+            });
+            let names: BTreeSet<String> = stems.flat_map(|stem| {
+                let cut: Vec<String> = stem.match_indices('.').map(|(at, _)| stem[..at].to_owned()).collect();
+                cut.into_iter().chain([stem])
+            }).collect();
+            for format in &crate::prompt::FORMATS {
+                let root = Root { path: folder.path().to_owned(), format, is_confined: false };
+                let about = About::new(Layer::USER, format, None);
+                let files = Arc::new(Files::new(root.clone(), about, SETTLING));
+                let listed = scan(&files, true, &mut Trace::default()).found;
+                let mut count = 0;
+                for name in names.iter().filter_map(|name| Name::new(name).ok()) {
+                    let resolved = root.resolve(&name, &mut Trace::default());
+                    let listed = listed.iter().find(|found| found.name == name).and_then(|found| found.place().file);
+                    prop_assert_eq!(resolved.map(|file| file.path.to_path_buf()), listed.clone(), "{} {}", format.name, name);
+                    count += usize::from(listed.is_some());
+                }
+                prop_assert_eq!(count, listed.len(), "{}: {:?}", format.name, listed);
+            }
+        }
     }
 }

@@ -1,24 +1,111 @@
-//! What is wrong with a prompt file, where, and how to fix it. The name of the file is added by whoever read it.
+//! What is wrong, where, and how to fix it: the one error and warning below the protocol.
 
+use super::name::Name;
+use super::revision::Revision;
+use crate::wording::printable;
+use serde::Serialize;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
-/// How much a [`Diagnostic`] matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The file cannot be used as a prompt.
-    Error,
-    /// The prompt works, but perhaps not as its author expects.
-    Warning,
+/// What is wrong, where, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What code branches on.
+    pub kind: Kind,
+    /// The file. A parser leaves it out, and whoever read the file adds it.
+    pub file: Option<Arc<Path>>,
+    /// Where in the file; `None` if it is about the file as a whole, or about none.
+    pub position: Option<Position>,
+    /// What is wrong: one line, lowercase, without a final stop.
+    pub message: String,
+    /// What to do about it: one line, in the imperative, lowercase, without a final stop. It may be empty.
+    pub fix: String,
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        })
-    }
+/// What kind of thing is wrong. People read the message; code reads this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// No prompt has this name.
+    NoSuchPrompt {
+        /// The names that are like it.
+        closest: Vec<Name>,
+    },
+    /// Several prompts have a name that ends like this.
+    Ambiguous {
+        /// Their names.
+        matching: Vec<Name>,
+    },
+    /// What should be a name is a name with text after it.
+    TextInName {
+        /// The name.
+        name: Name,
+        /// The text.
+        text: String,
+    },
+    /// The text cannot be the name of a prompt.
+    NotACommand,
+    /// Only an editor sees this prompt.
+    EditorsOnly,
+    /// A required argument has no value.
+    MissingValue,
+    /// A value was given by a name that the prompt does not have.
+    NoSuchArgument,
+    /// A part of the text would not be in the expansion.
+    UnusedText,
+    /// A value is not among the choices of a strict argument.
+    NotAChoice,
+    /// A value is not what its argument takes.
+    BadValue,
+    /// A limit is exceeded: of length, or of the steps of a template.
+    TooLong,
+    /// A file does not exist.
+    Missing,
+    /// A file cannot be read.
+    Unreadable,
+    /// A path leads out of the folder.
+    Escapes,
+    /// Two files have the same name.
+    Clash,
+    /// The text of a file is not what it should be.
+    Invalid,
+    /// The text cannot be the name of a new prompt.
+    BadName,
+    /// There is a prompt of this name already.
+    Exists,
+    /// The prompt has changed since it was read.
+    Conflict {
+        /// Its revision now; `None` if it was deleted.
+        current: Option<Revision>,
+        /// What would change from now on.
+        diff: String,
+    },
+    /// The prompt cannot be written.
+    NotWritable,
+    /// The history has no such version.
+    NoVersion,
+    /// A service did not answer with a prompt, or was not asked.
+    Service,
+    /// There is too much to do at once; try again.
+    Busy,
+    /// A fault of this program.
+    Bug,
+    /// It works, but perhaps not as its author expects.
+    Warning,
+    /// It works, and could be better.
+    Hint,
+}
+
+/// How much a [`Diagnostic`] matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It does not work.
+    Error,
+    /// It works, but perhaps not as its author expects.
+    Warning,
+    /// It works, and could be better.
+    Hint,
 }
 
 /// A position in a text, both numbers from 1; a column counts characters.
@@ -28,6 +115,82 @@ pub struct Position {
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
+}
+
+impl Diagnostic {
+    /// One without a place.
+    pub fn new(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
+        Diagnostic { kind, file: None, position: None, message: message.into(), fix: fix.into() }
+    }
+
+    /// The text of a file is not what it should be.
+    pub fn error(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
+        Diagnostic { position, ..Diagnostic::new(Kind::Invalid, message, fix) }
+    }
+
+    /// It works, but perhaps not as its author expects.
+    pub fn warning(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
+        Diagnostic { position, ..Diagnostic::new(Kind::Warning, message, fix) }
+    }
+
+    /// The same, at this position.
+    #[must_use]
+    pub fn at(self, position: impl Into<Option<Position>>) -> Diagnostic {
+        Diagnostic { position: position.into(), ..self }
+    }
+
+    /// The same in this file, unless it is about another one already.
+    #[must_use]
+    pub fn in_file(self, file: impl Into<Arc<Path>>) -> Diagnostic {
+        Diagnostic { file: Some(self.file.unwrap_or_else(|| file.into())), ..self }
+    }
+
+    /// How much it matters.
+    pub fn severity(&self) -> Severity {
+        match self.kind {
+            Kind::Warning => Severity::Warning,
+            Kind::Hint => Severity::Hint,
+            _ => Severity::Error,
+        }
+    }
+
+    /// What is wrong and what to do, without the place: `message; fix`.
+    pub fn text(&self) -> String {
+        let Diagnostic { message, fix, .. } = self;
+        if fix.is_empty() { message.clone() } else { format!("{message}; {fix}") }
+    }
+}
+
+/// `file:line:column: message; fix`, which terminals and editors turn into a link. Control characters in the path are escaped.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.as_ref().map(|file| file.display().to_string());
+        match (file, self.position) {
+            (Some(file), Some(position)) => write!(f, "{}:{position}: ", printable(&file))?,
+            (Some(file), None) => write!(f, "{}: ", printable(&file))?,
+            (None, Some(Position { line, column })) => write!(f, "line {line}, column {column}: ")?,
+            (None, None) => {}
+        }
+        f.write_str(&self.text())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Hint => "hint",
+        })
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
 }
 
 impl Position {
@@ -80,44 +243,5 @@ impl<'t> Positions<'t> {
         }
         (self.rest, self.offset) = (rest, offset);
         self.position
-    }
-}
-
-/// What is wrong with a prompt file, where in the text, and the fix.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// Whether the file is a prompt nevertheless.
-    pub severity: Severity,
-    /// The included file that it is about; `None` if it is the prompt's own.
-    pub file: Option<PathBuf>,
-    /// Where; `None` if it is about the file as a whole.
-    pub position: Option<Position>,
-    /// What is wrong: one line, lowercase, without a final stop.
-    pub message: String,
-    /// What to do about it: one line, in the imperative, lowercase, without a final stop.
-    pub fix: String,
-}
-
-impl Diagnostic {
-    pub(crate) fn error(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Error, file: None, position, message: message.into(), fix: fix.into() }
-    }
-
-    pub(crate) fn warning(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Warning, file: None, position, message: message.into(), fix: fix.into() }
-    }
-
-    /// The whole of it: where, what is wrong, and what to do.
-    pub fn with_position(&self) -> String {
-        match self.position {
-            Some(at) => format!("line {}, column {}: {self}", at.line, at.column),
-            None => self.to_string(),
-        }
-    }
-}
-
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.message, self.fix)
     }
 }

@@ -1,146 +1,222 @@
-//! The formats of prompt files.
+//! The formats of prompt files: a row for each program whose files are read where they are. What is known of a format is in its row and in
+//! the file of its parser.
 
-pub(super) mod claude_command;
-mod codex_prompt;
-mod continue_prompt;
-pub(super) mod draft;
-mod fabric_pattern;
-mod frontmatter;
-pub(super) mod gemini_toml;
-pub(super) mod hexai_jsonl;
-mod llm_template;
+pub(super) mod claude;
+pub(super) mod codex;
+pub(super) mod fabric;
+pub(super) mod frontmatter;
+pub(super) mod gemini;
+pub(super) mod lenient;
 pub(super) mod markdown;
-pub(super) mod markdown_editor;
-pub(super) mod markdown_writer;
-mod messages;
-mod vscode_prompt;
+pub(super) mod vscode;
 pub(crate) mod yaml;
 
-use super::limits::MAX_FILE;
-use super::{Diagnostic, IncludeReader, Name, Position, Prompt, System};
-pub use hexai_jsonl::hexai_prompts;
+use super::diagnostic::Diagnostic;
+use super::include::{IncludeReader, is_partial};
+use super::model::Prompt;
+use super::name::Name;
+use super::text::text_of;
+use std::path::Path;
 
-/// How a prompt is written in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Markdown with an optional YAML frontmatter, and placeholders in braces: this program's own.
-    Markdown,
-    /// A Markdown command of Claude Code.
-    ClaudeCommand,
-    /// A `SKILL.md`.
-    Skill,
-    /// A Markdown prompt of Codex.
-    CodexPrompt,
-    /// A TOML command of Gemini CLI.
-    GeminiToml,
-    /// A Markdown command of opencode.
-    OpenCodeCommand,
-    /// A Markdown prompt file of VS Code.
-    VsCodePrompt,
-    /// A Markdown command of Cursor.
-    CursorCommand,
-    /// A `system.md` of fabric.
-    FabricPattern,
-    /// A YAML template of llm.
-    LlmTemplate,
-    /// A prompt of Continue: a body, with or without YAML before it.
-    ContinuePrompt,
-    /// A line of hexai's JSONL: a JSON object.
-    HexaiPrompt,
-    /// An operation of an OpenAPI document: a service renders the prompt.
-    OpenApiOperation,
+/// How files of a program are written, and where they are.
+#[derive(Debug)]
+pub struct Format {
+    /// The word for it, in `--prompts FORMAT:DIR` and in JSON.
+    pub name: &'static str,
+    /// What it is called in a text.
+    pub title: &'static str,
+    /// The ends of the paths of prompt files, after the prompt's name, and how such a file is read: in byte order, in which the first
+    /// file of a name wins. Where several ends fit, as `.md` and `.prompt.md` do, the longest counts.
+    pub files: &'static [(&'static str, Parse)],
+    /// The ends of the paths of folders in this format.
+    pub folders: &'static [&'static str],
+    /// Whether the files in subfolders are prompts too.
+    pub is_recursive: bool,
 }
 
-impl Format {
-    /// The program for which a file of this format is written, and which reads it by the rules of the format.
-    pub fn system(self) -> System {
-        match self {
-            Format::Markdown => System::PromptExpander,
-            Format::ClaudeCommand | Format::Skill => System::ClaudeCode,
-            Format::CodexPrompt => System::Codex,
-            Format::GeminiToml => System::Gemini,
-            Format::OpenCodeCommand => System::OpenCode,
-            Format::VsCodePrompt => System::VsCode,
-            Format::CursorCommand => System::Cursor,
-            Format::FabricPattern => System::Fabric,
-            Format::LlmTemplate => System::Llm,
-            Format::ContinuePrompt => System::Continue,
-            Format::HexaiPrompt => System::Hexai,
-            Format::OpenApiOperation => System::OpenApi,
-        }
+/// Reads the text of a file, with those that it includes. Without a reader, the lines that include a file stay as written.
+pub type Parse = fn(&Name, &str, Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic>;
+
+const fn row(
+    name: &'static str,
+    title: &'static str,
+    files: &'static [(&'static str, Parse)],
+    folders: &'static [&'static str],
+) -> Format {
+    Format { name, title, files, folders, is_recursive: true }
+}
+
+/// The formats that are read in place.
+pub static FORMATS: [Format; 9] = [
+    row(
+        "prompt-expander",
+        "prompt-expander",
+        &[
+            (".md", markdown::parse),
+            (".prompt.md", vscode::parse),
+            (".toml", gemini::parse),
+            ("/SKILL.md", claude::skill),
+            ("/system.md", fabric::parse),
+        ],
+        &[],
+    ),
+    row("claude", "Claude Code", &[(".md", claude::command), ("/SKILL.md", claude::skill)], &[".claude/commands"]),
+    row(
+        "skills",
+        "Agent Skills",
+        &[("/SKILL.md", claude::skill)],
+        &[".claude/skills", ".agents/skills", ".codex/skills"],
+    ),
+    Format { is_recursive: false, ..row("codex", "Codex", &[(".md", codex::parse)], &[".codex/prompts"]) },
+    row("gemini", "Gemini CLI", &[(".toml", gemini::parse)], &[".gemini/commands"]),
+    row(
+        "opencode",
+        "opencode",
+        &[(".md", claude::opencode)],
+        &[".opencode/command", ".opencode/commands", "opencode/command", "opencode/commands"],
+    ),
+    row("vscode", "VS Code", &[(".prompt.md", vscode::parse)], &[".github/prompts"]),
+    row("cursor", "Cursor", &[(".md", claude::cursor)], &[".cursor/commands"]),
+    row("fabric", "fabric", &[("/system.md", fabric::parse)], &["fabric/patterns", "fabric/data/patterns"]),
+];
+
+/// The format of the operations of OpenAPI documents, which are no files.
+static OPENAPI: Format = row("openapi", "OpenAPI", &[], &[]);
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Format) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Format {}
+
+/// The end of the path of a prompt file, after the prompt's name: a suffix such as `.md`, or a file in a folder of that name, such as
+/// `/SKILL.md`; and how such a file is read.
+#[derive(Debug, Clone, Copy)]
+pub struct FileName {
+    /// With its `.` or `/`.
+    pub end: &'static str,
+    parse: Parse,
+}
+
+impl FileName {
+    /// That of Markdown of this program.
+    pub const OWN: FileName = FileName { end: ".md", parse: markdown::parse };
+
+    /// The end in every spelling, in byte order: letter case makes no difference in `md`. Where file names ignore it, one
+    /// spelling finds all.
+    pub fn spellings(self) -> impl Iterator<Item = String> {
+        let start = self.end.strip_suffix("md").filter(|_| !self.is_in_folder());
+        let spelled: &[&str] =
+            if cfg!(any(windows, target_os = "macos")) { &["md"] } else { &["MD", "Md", "mD", "md"] };
+        let as_it_is = start.is_none().then(|| self.end.to_owned());
+        let of_suffix = start.into_iter().flat_map(move |start| spelled.iter().map(move |md| format!("{start}{md}")));
+        as_it_is.into_iter().chain(of_suffix)
     }
 
-    /// Reads the whole file of a prompt.
-    ///
-    /// Mistakes in the frontmatter are read leniently; [`Prompt::warnings`] has them.
-    ///
-    /// # Errors
-    /// The file is not a prompt: longer than [`MAX_FILE`], not UTF-8, or with a frontmatter that is never closed or beyond one
-    /// of the [limits](super::limits).
-    pub fn parse(self, name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
-        self.parse_with(name, bytes, None)
+    /// Whether the prompt is a folder, and this is the file in it that has its text.
+    pub fn is_in_folder(self) -> bool {
+        self.end.starts_with('/')
     }
 
-    /// The same, with the files that it includes. Without a reader, the lines that include a file stay as written.
+    /// Whether the file is Markdown of this program.
+    pub fn is_own(self) -> bool {
+        self.end == ".md" && std::ptr::fn_addr_eq(self.parse, markdown::parse as Parse)
+    }
+
+    /// Reads the whole file of a prompt. Mistakes in the frontmatter are read leniently; [`Prompt::warnings`] has them.
     ///
     /// # Errors
-    /// Those of [`Format::parse`]; a file cannot be included, or a limit is exceeded.
-    pub fn parse_with(
+    /// The file is not a prompt: longer than [`MAX_FILE`](super::limits::MAX_FILE), not UTF-8, or with a frontmatter that is never closed or beyond one
+    /// of the [limits](super::limits); a file cannot be included.
+    pub fn parse(
         self,
-        name: Name,
+        name: &Name,
         bytes: &[u8],
         includes: Option<&mut dyn IncludeReader>,
     ) -> Result<Prompt, Diagnostic> {
-        let text = text_of(bytes)?;
-        match self {
-            Format::Markdown => markdown::parse_with(name, text, includes),
-            Format::OpenCodeCommand | Format::CursorCommand => markdown::parse(self, name, text),
-            Format::ClaudeCommand | Format::Skill => claude_command::parse(self, name, text),
-            Format::CodexPrompt => codex_prompt::parse(name, text),
-            Format::GeminiToml => gemini_toml::parse(name, text),
-            Format::VsCodePrompt => vscode_prompt::parse(name, text),
-            Format::FabricPattern => fabric_pattern::parse(name, text),
-            Format::LlmTemplate => llm_template::parse(name, text),
-            Format::ContinuePrompt => continue_prompt::parse(name, text),
-            Format::HexaiPrompt => hexai_jsonl::parse(name, text),
-            Format::OpenApiOperation => {
-                let message = "an operation of an OpenAPI document is not a file of its own";
-                Err(Diagnostic::error(None, message, "name the document with `--openapi`"))
-            }
+        (self.parse)(name, text_of(bytes)?, includes)
+    }
+}
+
+impl Prompt {
+    /// Reads a file of this program's own format, without those that it includes.
+    ///
+    /// # Errors
+    /// Those of [`FileName::parse`].
+    pub fn parse(name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
+        markdown::parse(&name, text_of(bytes)?, None)
+    }
+}
+
+/// Suffixes of files for other purposes, in the folders of any format; and what such a file is.
+const NO_PROMPTS: [(&str, &str); 2] = [
+    (".instructions.md", "instructions that VS Code adds to a chat by itself"),
+    (".agent.md", "the definition of an agent"),
+];
+
+impl Format {
+    /// That of this program.
+    pub const OWN: &'static Format = &FORMATS[0];
+
+    /// That of prompts that a service renders.
+    pub const OPENAPI: &'static Format = &OPENAPI;
+
+    /// Whether its files are written by this program.
+    pub fn is_own(&self) -> bool {
+        self == Format::OWN
+    }
+
+    /// The format with this name.
+    pub fn named(name: &str) -> Option<&'static Format> {
+        FORMATS.iter().chain([&OPENAPI]).find(|format| format.name == name)
+    }
+
+    /// The format and the path in `FORMAT:DIR`, as `--prompts` takes it; `None` if the text is a path alone, such as `C:\\x`.
+    pub fn of_option(text: &str) -> (Option<&'static Format>, &str) {
+        match text.split_once(':').map(|(name, path)| (FORMATS.iter().find(|format| format.name == name), path)) {
+            Some((Some(format), path)) => (Some(format), path),
+            _ => (None, text),
         }
     }
-}
 
-/// The text of a file, without its byte order mark.
-///
-/// # Errors
-/// It is longer than [`MAX_FILE`], or not UTF-8.
-pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
-    if bytes.len() > MAX_FILE {
-        return Err(too_large(bytes.len() as u64));
+    /// The format of the prompts in a folder, by the end of its path. Nothing is read.
+    pub fn of_folder(path: &Path) -> &'static Format {
+        let is_it = |format: &&Format| format.folders.iter().any(|end| path.ends_with(end));
+        FORMATS.iter().find(is_it).unwrap_or(Format::OWN)
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+
+    /// The ends of the paths of its files.
+    pub fn file_names(&self) -> impl Iterator<Item = FileName> + use<> {
+        self.files.iter().map(|(end, parse)| FileName { end, parse: *parse })
+    }
+
+    /// The name of the prompt in a file, and how it is read. `path` is below the folder, `/`-separated. `None` if the file
+    /// is not a prompt, such as a [partial](is_partial). Letter case makes no difference in the suffix `.md`.
+    pub fn prompt_file<'p>(&self, path: &'p str) -> Option<(&'p str, FileName)> {
+        if (self.is_own() && is_partial(path)) || Format::other_purpose(path).is_some() {
+            return None;
+        }
+        let fitting = self.file_names().filter_map(|file| Some((without(path, file.end)?, file)));
+        fitting.max_by_key(|(_, file)| file.end.len())
+    }
+
+    /// The suffix of a file for another purpose, such as `.instructions.md`, and what such a file is.
+    pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
+        NO_PROMPTS.into_iter().find(|(end, _)| without(path, end).is_some())
+    }
 }
 
-/// The diagnostic for a file of `length` bytes, more than [`MAX_FILE`].
-pub fn too_large(length: u64) -> Diagnostic {
-    Diagnostic::error(
-        None,
-        format!("the file is {length} bytes long, the limit for a prompt is {MAX_FILE}"),
-        "keep the instructions here, and give the path of the material for the agent to read",
-    )
-}
-
-/// The diagnostic for a file of which only the first `valid_up_to` bytes are UTF-8.
-pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
-    let before = String::from_utf8_lossy(&bytes[..valid_up_to]);
-    let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
-    Diagnostic::error(
-        Some(Position::in_text(&before, before.len(), 1)),
-        if is_utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 from here on" },
-        "save it with the encoding UTF-8",
-    )
+/// A path without the end of a file's name. Letter case makes no difference in `md`.
+fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
+    let at = path.len().checked_sub(end.len()).filter(|at| *at > 0 && path.is_char_boundary(*at))?;
+    let (name, found) = path.split_at(at);
+    let fits = match end.strip_suffix("md").filter(|start| !start.starts_with('/')) {
+        Some(start) => found.strip_prefix(start).is_some_and(|found| found.eq_ignore_ascii_case("md")),
+        None => found == end,
+    };
+    (fits && !name.ends_with('/')).then_some(name)
 }
 
 #[cfg(test)]
@@ -148,38 +224,38 @@ mod tests;
 
 /// For the tests of the parsers.
 #[cfg(test)]
-mod testing {
-    use super::*;
+pub(super) mod testing {
+    use super::{Diagnostic, Name, Parse, Prompt};
     use crate::prompt::{Call, Messages};
 
     #[track_caller]
-    pub(super) fn parsed(format: Format, file: &str) -> Prompt {
-        format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap_or_else(|error| panic!("{file:?}: {error}"))
+    pub(crate) fn parsed(parse: Parse, file: &str) -> Prompt {
+        parse(&Name::new("p").unwrap(), file, None).unwrap_or_else(|error| panic!("{file:?}: {error}"))
     }
 
     /// What a file expands to for a text.
     #[track_caller]
-    pub(super) fn check(format: Format, file: &str, text: &str, want: &str) {
-        let expansion = parsed(format, file).expand(Call::Text(text)).map(Messages::into_text);
+    pub(crate) fn check(parse: Parse, file: &str, text: &str, want: &str) {
+        let expansion = parsed(parse, file).expand(Call::Text(text)).map(Messages::into_text);
         assert_eq!(expansion.map_err(|error| error.to_string()).as_deref(), Ok(want), "{file:?} {text:?}");
     }
 
     /// Why a file is not a prompt.
     #[track_caller]
-    pub(super) fn refused(format: Format, file: &str, want: &str) {
-        assert_eq!(shown(&format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap_err()), want, "{file:?}");
+    pub(crate) fn refused(parse: Parse, file: &str, want: &str) {
+        assert_eq!(shown(&parse(&Name::new("p").unwrap(), file, None).unwrap_err()), want, "{file:?}");
     }
 
     /// All warnings about a file.
     #[track_caller]
-    pub(super) fn warned(format: Format, file: &str, want: &[&str]) {
-        assert_eq!(parsed(format, file).warnings().iter().map(shown).collect::<Vec<_>>(), want, "{file:?}");
+    pub(crate) fn warned(parse: Parse, file: &str, want: &[&str]) {
+        assert_eq!(parsed(parse, file).warnings().iter().map(shown).collect::<Vec<_>>(), want, "{file:?}");
     }
 
-    pub(super) fn shown(diagnostic: &Diagnostic) -> String {
+    pub(crate) fn shown(diagnostic: &Diagnostic) -> String {
         match diagnostic.position {
-            Some(Position { line, column }) => format!("{line}:{column}: {diagnostic}"),
-            None => diagnostic.to_string(),
+            Some(position) => format!("{position}: {}", diagnostic.text()),
+            None => diagnostic.text(),
         }
     }
 }

@@ -15,10 +15,13 @@
 //! `---` and its kind. A line of a block that begins with `===` or `---` and then has a space or ends is written with a
 //! backslash before it. Neither line endings nor empty lines at the end of a text make a difference.
 
-use super::format::not_utf8;
+use super::binding::Call;
+use super::diagnostic::{Diagnostic, Position};
 use super::limits::{MAX_CASES, MAX_FILE, MAX_SEARCHES};
-use super::{Call, Diagnostic, ExpandError, Messages, Position, Prompt};
-use crate::wording::{alternatives, count, named, quoted, thousands};
+use super::message::Messages;
+use super::model::Prompt;
+use super::text::not_utf8;
+use crate::wording::{alternatives, named, quoted, thousands};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,7 +52,8 @@ pub struct Case {
     pub clients: Vec<(String, Position)>,
     input: Option<String>,
     values: BTreeMap<String, String>,
-    text: Option<ExpectedText>,
+    /// The text of the block, and its bytes in the file up to the last line that is not empty.
+    text: Option<(String, Range<usize>)>,
     contains: Vec<String>,
     lacks: Vec<String>,
     /// Texts that the error must contain.
@@ -58,13 +62,6 @@ pub struct Case {
     /// The byte after the lines that say how the prompt is called.
     head_end: usize,
     has_blocks: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ExpectedText {
-    text: String,
-    /// Its bytes in the file, with the line ending of the last line that is not empty.
-    range: Range<usize>,
 }
 
 /// What a case found.
@@ -98,8 +95,12 @@ impl Tests {
         }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
         let mut parser = Parser::default();
-        for line in lines(text) {
-            parser.add(&line)?;
+        let mut end = 0;
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            end += line.len();
+            let line = line.trim_end_matches('\n').trim_end_matches('\r');
+            let line = if index == 0 { line.trim_start_matches('\u{feff}') } else { line };
+            parser.add(line, Position { line: index + 1, column: 1 }, end)?;
         }
         parser.finish_case()?;
         if parser.cases.is_empty() {
@@ -111,34 +112,26 @@ impl Tests {
     /// The whole file with other texts for these cases, by their index: the text of their block `text`, or of a new one after the
     /// call of a case without blocks. All else stays as it is, byte for byte.
     pub fn with_texts(&self, texts: &BTreeMap<usize, String>) -> String {
+        let first = self.text.split_inclusive('\n').next().unwrap_or_default();
+        let newline = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
         let mut file = String::with_capacity(self.text.len());
         let mut end = 0;
         for (index, case) in self.cases.iter().enumerate() {
             let Some(text) = texts.get(&index).filter(|text| !case.has_text(text)) else { continue };
-            let at = case.text.as_ref().map_or(case.head_end..case.head_end, |text| text.range.clone());
+            let at = case.text.as_ref().map_or(case.head_end..case.head_end, |(_, range)| range.clone());
             file += &self.text[end..at.start];
             end = at.end;
-            let newline = self.newline_at(at.start);
             if !file.ends_with('\n') {
-                file += newline; // the file ends with the line before
+                file += newline;
             }
-            let header = if case.text.is_none() { ["--- text", newline].concat() } else { String::new() };
-            let lines = comparable(text);
-            let lines = lines.split_terminator('\n').map(|line| format!("{}{newline}", escaped(line)));
-            file += &lines.fold(header, |block, line| block + &line);
-            let is_unended = at.end == self.text.len() && !at.is_empty() && !self.text.ends_with('\n');
-            if is_unended && file.ends_with(newline) {
-                file.truncate(file.len() - newline.len());
+            if case.text.is_none() {
+                file.extend(["--- text", newline]);
+            }
+            for line in comparable(text).split_terminator('\n') {
+                file.extend([&*escaped(line), newline]);
             }
         }
         file + &self.text[end..]
-    }
-
-    /// The line ending before this byte, else the first of the file.
-    fn newline_at(&self, at: usize) -> &'static str {
-        let line_before = Some(&self.text[..at]).filter(|before| before.ends_with('\n'));
-        let first_line = || self.text.split_inclusive('\n').next().unwrap_or_default();
-        if line_before.unwrap_or_else(first_line).ends_with("\r\n") { "\r\n" } else { "\n" }
     }
 }
 
@@ -149,7 +142,7 @@ impl Case {
     }
 
     /// The same with an expansion that `expand` makes, which may have attachments. What is compared is its text form.
-    pub fn run_with(&self, prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, ExpandError>) -> Outcome {
+    pub fn run_with(&self, prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, Diagnostic>) -> Outcome {
         let input = self.input.as_deref().unwrap_or_default();
         let call = match self.values.is_empty() {
             true => Call::Text(input),
@@ -171,7 +164,7 @@ impl Case {
 
     /// Whether an expansion is the text that is expected.
     pub fn has_text(&self, expansion: &str) -> bool {
-        self.text.as_ref().is_some_and(|expected| comparable(&expected.text) == comparable(expansion))
+        self.text.as_ref().is_some_and(|(expected, _)| comparable(expected) == comparable(expansion))
     }
 
     fn compare(&self, expansion: &str) -> Vec<Failure> {
@@ -181,8 +174,8 @@ impl Case {
             return vec![failure("error", format!("the prompt is expanded; the text begins with {first}"))];
         }
         let mut failures = Vec::new();
-        if let Some(expected) = self.text.as_ref().filter(|_| !self.has_text(expansion)) {
-            let texts = [&expected.text, expansion].map(|text| comparable(text).into_owned());
+        if let Some((expected, _)) = self.text.as_ref().filter(|_| !self.has_text(expansion)) {
+            let texts = [expected, expansion].map(|text| comparable(text).into_owned());
             let message = "the expansion differs from the expected text".to_owned();
             failures.push(Failure { check: "text", message, texts: Some(texts) });
         }
@@ -196,13 +189,11 @@ impl Case {
             failures.push(failure("lacks", format!("{} is in line {}: {}", named(text), index + 1, quoted(line))));
         }
         if let Some(max) = self.max_characters.filter(|max| expansion.chars().nth(*max).is_some()) {
-            let characters = expansion.chars().count();
-            let message = format!(
-                "the expansion has {}, the limit is {}",
-                count_in_thousands(characters, "character"),
-                thousands(max)
-            );
-            failures.push(failure("characters", message));
+            let (characters, limit) = (thousands(expansion.chars().count()), thousands(max));
+            failures.push(failure(
+                "characters",
+                format!("the expansion has {characters} characters, the limit is {limit}"),
+            ));
         }
         failures
     }
@@ -219,31 +210,6 @@ impl Case {
         };
         missing.map(failure).collect()
     }
-}
-
-fn count_in_thousands(number: usize, thing: &str) -> String {
-    count(number, thing).replacen(&number.to_string(), &thousands(number), 1)
-}
-
-/// A line of a file.
-struct Line<'t> {
-    /// From 1.
-    number: usize,
-    /// Without its line ending.
-    text: &'t str,
-    /// The byte after it and its line ending.
-    end: usize,
-}
-
-/// The lines of a file, without a BOM.
-fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let mut end = 0;
-    text.split_inclusive('\n').enumerate().map(move |(index, line)| {
-        end += line.len();
-        let text = line.trim_end_matches('\n').trim_end_matches('\r');
-        let text = if index == 0 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
-        Line { number: index + 1, text, end }
-    })
 }
 
 /// What follows a mark at the beginning of a line, if the line is a header: the mark alone, or with a space after it.
@@ -269,215 +235,154 @@ fn unescaped(line: &str) -> &str {
 
 /// A text as it is compared: with `\n` as line ending, and no empty lines at its end.
 fn comparable(text: &str) -> Cow<'_, str> {
-    let ended = |text: &str| text.trim_end_matches(['\n', '\r']).len();
-    if !text.contains('\r') {
-        return text[..ended(text)].into();
+    match text.contains('\r') {
+        false => text.trim_end_matches('\n').into(),
+        true => {
+            let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+            lines.join("\n").trim_end_matches('\n').to_owned().into()
+        }
     }
-    let mut lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    while lines.last().is_some_and(|line| line.is_empty()) {
-        lines.pop();
-    }
-    lines.join("\n").into()
 }
 
 /// A part of a case that begins with `---`.
-struct Block {
-    kind: Kind,
-    position: Position,
-    lines: Vec<String>,
-    /// The byte after its header.
-    start: usize,
-    /// The byte after its last line that is not empty.
-    end: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Contains,
-    Lacks,
-    Error,
-    Characters(usize),
+struct Block<'t> {
+    kind: &'t str,
+    at: Position,
+    lines: Vec<&'t str>,
+    /// Its bytes in the file, up to the last line that is not empty.
+    range: Range<usize>,
 }
 
 #[derive(Default)]
-struct Parser {
+struct Parser<'t> {
     cases: Vec<Case>,
     case: Option<Case>,
-    block: Option<Block>,
+    block: Option<Block<'t>>,
     /// How many texts the cases search for.
     searches: usize,
 }
 
-impl Parser {
-    fn add(&mut self, line: &Line<'_>) -> Result<(), Diagnostic> {
-        let at = Position { line: line.number, column: 1 };
-        if let Some(title) = header(line.text, "===") {
+impl<'t> Parser<'t> {
+    /// Adds a line, which ends before the byte `end`.
+    fn add(&mut self, text: &'t str, at: Position, end: usize) -> Result<(), Diagnostic> {
+        let error = |message: &str, fix: &str| Err(Diagnostic::error(Some(at), message, fix));
+        if let Some(title) = header(text, "===") {
             self.finish_case()?;
-            if self.cases.len() == MAX_CASES {
-                let message = format!("the file has more than {} cases", thousands(MAX_CASES));
-                return Err(Diagnostic::error(Some(at), message, "delete some of them"));
-            }
             if title.is_empty() {
                 let fix = r"write what is tested after `=== `, or `\===` if the line belongs to a text";
-                return Err(Diagnostic::error(Some(at), "the case has no title", fix));
+                return error("the case has no title", fix);
             }
-            let case = Case { title: title.to_owned(), line: line.number, head_end: line.end, ..Case::default() };
-            self.case = Some(case);
+            self.case = Some(Case { title: title.to_owned(), line: at.line, head_end: end, ..Case::default() });
             return Ok(());
         }
         let Some(case) = &mut self.case else {
-            return match line.text {
-                text if text.trim().is_empty() || text.starts_with('#') => Ok(()),
-                _ => {
-                    let message = "the line is before the first case";
-                    Err(Diagnostic::error(Some(at), message, "begin a case above it, with `=== ` and a title"))
-                }
+            return match text.trim().is_empty() || text.starts_with('#') {
+                true => Ok(()),
+                false => error("the line is before the first case", "begin a case above it, with `=== ` and a title"),
             };
         };
-        if let Some(kind) = header(line.text, "---") {
+        if let Some(kind) = header(text, "---") {
             finish_block(case, self.block.take())?;
-            let kind = Kind::parse(kind, at)?;
             case.has_blocks = true;
-            self.block = Some(Block { kind, position: at, lines: Vec::new(), start: line.end, end: line.end });
-            return Ok(());
-        }
-        match &mut self.block {
-            Some(block) => {
-                block.lines.push(unescaped(line.text).to_owned());
-                block.end = if line.text.is_empty() { block.end } else { line.end };
-                Ok(())
+            self.block = Some(Block { kind, at, lines: Vec::new(), range: end..end });
+        } else if let Some(block) = &mut self.block {
+            block.lines.push(unescaped(text));
+            block.range.end = if text.is_empty() { block.range.end } else { end };
+        } else if !text.is_empty() {
+            case.head_end = end; // also after a line of spaces, which would count in a text
+            if !text.trim().is_empty() && !text.starts_with('#') {
+                return add_to_head(case, text, at);
             }
-            None => add_to_head(case, line, at),
         }
+        Ok(())
     }
 
     fn finish_case(&mut self) -> Result<(), Diagnostic> {
         let Some(mut case) = self.case.take() else { return Ok(()) };
         finish_block(&mut case, self.block.take())?;
-        let has_others = case.text.is_some()
-            || case.max_characters.is_some()
-            || !(case.contains.is_empty() && case.lacks.is_empty() && case.clients.is_empty());
-        if case.error.is_some() && has_others {
-            let at = Position { line: case.line, column: 1 };
-            let message = "the case expects an error and a text, of which there can be only one";
-            return Err(Diagnostic::error(Some(at), message, "make two cases of it"));
+        let at = Position { line: case.line, column: 1 };
+        let error = |message: String, fix| Err(Diagnostic::error(Some(at), message, fix));
+        let expects_text = case.text.is_some() || !(case.contains.is_empty() && case.lacks.is_empty());
+        if case.error.is_some() && (expects_text || case.max_characters.is_some() || !case.clients.is_empty()) {
+            return error("the case expects an error and a text".to_owned(), "make two cases of it");
         }
         self.searches += case.contains.len() + case.lacks.len();
-        if self.searches > MAX_SEARCHES {
-            let at = Position { line: case.line, column: 1 };
-            let message = format!("the file has more than {} lines in `contains` and `lacks`", thousands(MAX_SEARCHES));
-            return Err(Diagnostic::error(Some(at), message, "delete some of them, or use `--- text`"));
-        }
         self.cases.push(case);
+        for (count, max, what) in
+            [(self.cases.len(), MAX_CASES, "cases"), (self.searches, MAX_SEARCHES, "lines in `contains` and `lacks`")]
+        {
+            if count > max {
+                return error(format!("the file has more than {} {what}", thousands(max)), "delete some of them");
+            }
+        }
         Ok(())
     }
 }
 
-impl Kind {
-    /// `text` is what follows `---`.
-    fn parse(text: &str, at: Position) -> Result<Kind, Diagnostic> {
-        let invalid = |message: String| {
-            let fix = format!("write one of {}, or `\\---` if the line belongs to a text", alternatives(&BLOCKS));
-            Err(Diagnostic::error(Some(at), message, fix))
-        };
-        match text.split_once(':').map(|(kind, value)| (kind.trim_end(), value.trim())) {
-            None if text == "text" => Ok(Kind::Text),
-            None if text == "contains" => Ok(Kind::Contains),
-            None if text == "lacks" => Ok(Kind::Lacks),
-            None if text == "error" => Ok(Kind::Error),
-            None if text.is_empty() => invalid("the block has no kind".to_owned()),
-            Some(("characters", number)) => match number.replace([',', '_'], "").parse() {
-                Ok(number) => Ok(Kind::Characters(number)),
-                Err(_) => invalid(format!("{} is not a number of characters", quoted(number))),
-            },
-            _ => invalid(format!("there is no block {}", quoted(text))),
-        }
-    }
-}
-
 /// Adds a line that says how the prompt is called.
-fn add_to_head(case: &mut Case, line: &Line<'_>, at: Position) -> Result<(), Diagnostic> {
-    let text = line.text;
-    if text.is_empty() {
-        return Ok(());
-    }
-    case.head_end = line.end; // also after a line of spaces, which would count in a text
+fn add_to_head(case: &mut Case, line: &str, at: Position) -> Result<(), Diagnostic> {
     // One space after the colon is not part of the text.
     let value = |rest: &str| rest.strip_prefix(' ').unwrap_or(rest).to_owned();
-    if text.trim().is_empty() || text.starts_with('#') {
-        return Ok(());
-    }
-    if let Some(rest) = text.strip_prefix("input:") {
-        match &mut case.input {
-            Some(input) => *input += &format!("\n{}", value(rest)),
-            None => case.input = Some(value(rest)),
-        }
-        return Ok(());
-    }
-    if let Some(rest) = text.strip_prefix("client:") {
+    let argument = line.strip_prefix("arg ").map(str::trim_start);
+    let pair = argument.and_then(|it| it.split_once(": ").or_else(|| Some((it.strip_suffix(':')?, ""))));
+    if let Some(rest) = line.strip_prefix("input:") {
+        let before = case.input.take().map(|input| input + "\n").unwrap_or_default();
+        case.input = Some(before + &value(rest));
+    } else if let Some(rest) = line.strip_prefix("client:") {
         case.clients.push((rest.trim().to_owned(), at));
-        return Ok(());
-    }
-    if let Some(rest) = text.strip_prefix("arg ") {
-        let rest = rest.trim_start();
-        let pair = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, "")));
-        if let Some((name, text)) = pair.filter(|(name, _)| !name.is_empty()) {
-            let values = &mut case.values;
-            match values.get_mut(name) {
-                Some(value) => *value += &format!("\n{text}"),
-                None => _ = values.insert(name.to_owned(), text.to_owned()),
-            }
-            return Ok(());
-        }
-    }
-    let known = ["input: TEXT", "arg NAME: TEXT", "client: AGENT", "# COMMENT"];
-    let fix = format!("write one of {} here, or begin a block above it with `--- text`", alternatives(&known));
-    Err(Diagnostic::error(Some(at), format!("{} does not say how the prompt is called", quoted(text)), fix))
-}
-
-fn finish_block(case: &mut Case, block: Option<Block>) -> Result<(), Diagnostic> {
-    let Some(Block { kind, position, lines, start, end }) = block else { return Ok(()) };
-    let error = |message: &str, fix: &str| Err(Diagnostic::error(Some(position), message, fix));
-    let is_second = match kind {
-        Kind::Text => case.text.is_some(),
-        Kind::Error => case.error.is_some(),
-        Kind::Characters(_) => case.max_characters.is_some(),
-        Kind::Contains | Kind::Lacks => false,
-    };
-    if is_second {
-        return error("the case has two blocks of this kind", "delete one of them, or make two cases of it");
-    }
-    if let Kind::Text = kind {
-        case.text = Some(ExpectedText { text: lines.join("\n"), range: start..end });
-        return Ok(());
-    }
-    let lines: Vec<String> = lines.into_iter().filter(|line| !line.trim().is_empty()).collect();
-    match kind {
-        Kind::Contains | Kind::Lacks if lines.is_empty() => {
-            return error("the block is empty, and would test nothing", "write one text in each line below it");
-        }
-        Kind::Characters(_) if !lines.is_empty() => {
-            return error("the block `characters` has no lines", "delete the lines below it");
-        }
-        Kind::Contains => case.contains.extend(lines),
-        Kind::Lacks => case.lacks.extend(lines),
-        Kind::Error => case.error = Some(lines),
-        Kind::Characters(max) => case.max_characters = Some(max),
-        Kind::Text => {}
+    } else if let Some((name, text)) = pair.filter(|(name, _)| !name.is_empty()) {
+        let before = case.values.remove(name).map(|value| value + "\n").unwrap_or_default();
+        case.values.insert(name.to_owned(), before + text);
+    } else {
+        let known = ["input: TEXT", "arg NAME: TEXT", "client: AGENT", "# COMMENT"];
+        let fix = format!("write one of {} here, or begin a block above it with `--- text`", alternatives(&known));
+        let message = format!("{} does not say how the prompt is called", quoted(line));
+        return Err(Diagnostic::error(Some(at), message, fix));
     }
     Ok(())
 }
 
+fn finish_block(case: &mut Case, block: Option<Block<'_>>) -> Result<(), Diagnostic> {
+    let Some(Block { kind, at, lines, range }) = block else { return Ok(()) };
+    let error = |message: &str, fix: &str| Err(Diagnostic::error(Some(at), message, fix));
+    let texts = || lines.iter().filter(|line| !line.trim().is_empty()).map(|line| (*line).to_owned());
+    let max = kind.strip_prefix("characters").and_then(|rest| rest.trim_start().strip_prefix(':'));
+    let max = max.and_then(|max| max.trim().replace([',', '_'], "").parse().ok());
+    let is_second = match kind {
+        "text" => case.text.replace((lines.join("\n"), range)).is_some(),
+        "error" => case.error.replace(texts().collect()).is_some(),
+        "contains" | "lacks" if texts().next().is_none() => {
+            return error("the block is empty, and would test nothing", "write one text in each line below it");
+        }
+        "contains" | "lacks" => {
+            let all = if kind == "contains" { &mut case.contains } else { &mut case.lacks };
+            all.extend(texts());
+            false
+        }
+        _ if max.is_some() && texts().next().is_some() => {
+            return error("the block `characters` has no lines", "delete the lines below it");
+        }
+        _ if max.is_some() => std::mem::replace(&mut case.max_characters, max).is_some(),
+        _ => {
+            let fix = format!("write one of {}, or `\\---` if the line belongs to a text", alternatives(&BLOCKS));
+            return error(&format!("there is no block {}", quoted(kind)), &fix);
+        }
+    };
+    match is_second {
+        true => error("the case has two blocks of this kind", "delete one of them, or make two cases of it"),
+        false => Ok(()),
+    }
+}
+
 /// The diagnostic for a test file of `length` bytes, more than [`MAX_FILE`].
-pub fn tests_too_large(length: u64) -> Diagnostic {
+fn tests_too_large(length: u64) -> Diagnostic {
     let message = format!("the file is {length} bytes long, the limit for tests is {MAX_FILE}");
     Diagnostic::error(None, message, "use `--- contains` instead of long texts")
 }
 
 /// A first test file for a prompt: one case, and the expansion that it has now. It has no text yet if the prompt is still a
 /// template, or cannot be expanded in this way. For `expand`, see [`Case::run_with`].
-pub fn draft_tests(prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, ExpandError>) -> String {
+pub fn draft_tests(prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, Diagnostic>) -> String {
     let example = |choices: &[String]| choices.first().map_or("an example", String::as_str).to_owned();
     let needed: Vec<_> = prompt.arguments.iter().filter(|argument| argument.is_needed()).collect();
     let mut text = format!(

@@ -4,10 +4,8 @@
 //! Nothing is opened here: whoever reads the prompt's file reads the others too, as an [`IncludeReader`].
 
 use super::diagnostic::{Diagnostic, Position};
-use super::format::markdown::{self, Source};
-use super::format::{Format, text_of};
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
-use super::system::is_partial;
+use super::text::text_of;
 use crate::wording::quoted;
 use std::path::PathBuf;
 
@@ -64,7 +62,7 @@ impl Origins {
     /// A diagnostic about the body, with the position in the file that the line comes from.
     pub(super) fn locate(&self, diagnostic: Diagnostic) -> Diagnostic {
         let Some((file, position)) = diagnostic.position.map(|position| self.of(position)) else { return diagnostic };
-        let file = file.map(|file| file.path.clone()).or(diagnostic.file);
+        let file = file.map(|file| file.path.as_path().into()).or(diagnostic.file);
         Diagnostic { position: Some(position), file, ..diagnostic }
     }
 }
@@ -73,23 +71,41 @@ impl Origins {
 ///
 /// # Errors
 /// A file cannot be included, or a limit is exceeded.
-pub(super) fn assemble(source: &Source<'_>, reader: &mut dyn IncludeReader) -> Result<(String, Origins), Diagnostic> {
+pub(super) fn assemble(
+    whole: &Part,
+    reader: &mut dyn IncludeReader,
+    read: fn(&str) -> Result<Part, Diagnostic>,
+) -> Result<(String, Origins), Diagnostic> {
     let own = reader.own();
     let mut assembly = Assembly {
         reader,
-        is_jinja: source.frontmatter.jinja.is_some(),
+        read,
+        is_jinja: whole.is_jinja,
         body: None,
-        line: source.first_line(),
+        line: whole.first_line,
         origins: Origins::default(),
         count: 0,
         open: Vec::new(),
     };
-    assembly.add(&source.body, source.first_line(), own, None, true)?;
+    assembly.add(&whole.body, whole.first_line, own, None, true)?;
     Ok((assembly.body.unwrap_or_default(), assembly.origins))
+}
+
+/// What is included of a file.
+pub(super) struct Part {
+    pub(super) body: String,
+    /// The line of the file in which the body begins.
+    pub(super) first_line: usize,
+    /// Whether its lines include other files in turn.
+    pub(super) includes: bool,
+    /// Whether it is a template of Jinja.
+    pub(super) is_jinja: bool,
 }
 
 struct Assembly<'r> {
     reader: &'r mut dyn IncludeReader,
+    /// Reads the text of a file.
+    read: fn(&str) -> Result<Part, Diagnostic>,
     /// Whether the prompt is a template of Jinja.
     is_jinja: bool,
     /// `None` before the first line.
@@ -113,7 +129,7 @@ impl Assembly<'_> {
         index: Option<usize>,
         includes: bool,
     ) -> Result<(), Diagnostic> {
-        let file = index.map(|_| own.path.clone());
+        let file = index.map(|_| own.path.as_path().into());
         self.open.push((own, first_line));
         for (number, line) in (first_line..).zip(body.split('\n')) {
             if let Some((_, current)) = self.open.last_mut() {
@@ -153,23 +169,23 @@ impl Assembly<'_> {
             return Err(Diagnostic::error(None, message, "delete one of these includes"));
         }
         let within = |error: Diagnostic| Diagnostic {
-            file: Some(file.path.clone()),
+            file: Some(file.path.as_path().into()),
             // The whole file is wrong, and not the line that includes it.
             position: error.position.or(Some(Position::START)),
             ..error
         };
-        let source = markdown::read(Format::Markdown, text_of(&bytes).map_err(within)?).map_err(within)?;
-        if source.frontmatter.jinja.is_some() && !self.is_jinja {
+        let part = (self.read)(text_of(&bytes).map_err(within)?).map_err(within)?;
+        if part.is_jinja && !self.is_jinja {
             let message = format!("{} has `engine: jinja`, and the prompt does not", quoted(&file.name));
             return Err(Diagnostic::error(None, message, "write the same `engine` in both, or leave it out of both"));
         }
-        let includes = source.frontmatter.include || is_partial(&file.name);
+        let includes = part.includes || is_partial(&file.name);
         let known = self.origins.files.iter().position(|known| *known == file);
         let index = known.unwrap_or_else(|| {
             self.origins.files.push(file.clone());
             self.origins.files.len() - 1
         });
-        self.add(&source.body, source.first_line(), file, Some(index), includes)
+        self.add(&part.body, part.first_line, file, Some(index), includes)
     }
 
     fn add_line(&mut self, line: &str, file: Option<usize>, line_in_file: usize) -> Result<(), Diagnostic> {
@@ -239,10 +255,16 @@ fn path(tag: &str) -> Option<&str> {
     (!path.is_empty() && !path.contains(quote)).then_some(path)
 }
 
+/// Whether a file of this program's own folders is only there to be included: its name, or that of a folder that it is in, begins
+/// with `_`. `path` is below the prompts folder, `/`-separated.
+pub fn is_partial(path: &str) -> bool {
+    path.split('/').any(|segment| segment.starts_with('_'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Call, Name, Prompt};
+    use crate::prompt::{Call, FileName, Name, Prompt};
 
     /// Files by name; a path is that of a file.
     struct Files(Vec<(&'static str, String)>);
@@ -266,7 +288,7 @@ mod tests {
     fn parse(files: &[(&'static str, &str)]) -> Result<Prompt, Diagnostic> {
         let mut files = Files(files.iter().map(|&(name, text)| (name, text.to_owned())).collect());
         let own = files.0[0].1.clone();
-        Format::Markdown.parse_with(Name::new("a").unwrap(), own.as_bytes(), Some(&mut files))
+        FileName::OWN.parse(&Name::new("a").unwrap(), own.as_bytes(), Some(&mut files))
     }
 
     #[track_caller]

@@ -33,12 +33,6 @@ pub const MAX_ATTACHMENT: usize = 5 * 1024 * 1024;
 /// The size of all attachments of a prompt, in bytes: 20 MiB.
 pub const MAX_ATTACHED: usize = 20 * 1024 * 1024;
 
-/// How many icons of a prompt clients get.
-pub const MAX_ICONS: usize = 8;
-
-/// The longest icon, in bytes of its address and what is said of it: 4 KiB. Each list of prompts has all of them.
-pub const MAX_ICON: usize = 4 * 1024;
-
 /// How many cases a test file may have.
 pub const MAX_CASES: usize = 1_000;
 

@@ -1,17 +1,26 @@
 //! What works, but is probably a mistake: for `check`, never for a list or an expansion.
 
 use super::diagnostic::{Diagnostic, Position};
-use super::foreign_marks;
-use super::format::Format;
-use super::format::draft::is_template_description;
 use super::limits::LONG;
-use super::name::is_invisible;
+use super::model::{Argument, Prompt};
+use super::name::{half_width, is_invisible};
 use super::outline::Code;
-use super::suggestion::closest;
-use super::template::{MessageTemplate, SPACES, openings};
-use super::{Argument, INPUT, Prompt, half_width};
+use super::similar::closest;
+use super::template::{INPUT, MessageTemplate, SPACES, openings};
+use super::write::is_template_description;
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
+
+impl Prompt {
+    /// Everything about the file that works, but perhaps not as its author expects: what was read leniently, and what is
+    /// probably a mistake, in the order of the file.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        let mut warnings = self.lenient.clone();
+        warnings.extend(lint(self));
+        warnings.sort_by_key(|warning| warning.position);
+        warnings.into_iter().map(|warning| self.origins.locate(warning)).collect()
+    }
+}
 
 /// The most lookalikes of placeholders in one message that get a warning each.
 const MAX_WARNINGS: usize = 100;
@@ -35,7 +44,7 @@ pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
         if message.jinja().is_none() {
             lint_placeholders(prompt, message, &mut warnings);
         }
-        warnings.extend(foreign_marks::warnings(prompt, message));
+        warnings.extend(prompt.foreign_marks(message));
     }
     lint_arguments(prompt, &mut warnings);
     warnings
@@ -78,11 +87,7 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
         warnings.push(Diagnostic::warning(None, "an empty message, which is left out", "write its text, or delete it"));
     } else if body.is_empty() {
         let message = "the prompt has no body: it expands to its input only";
-        let fix = match prompt.format {
-            Format::FabricPattern | Format::LlmTemplate => "write the instructions",
-            _ => "write the instructions below the frontmatter",
-        };
-        warnings.push(Diagnostic::warning(None, message, fix));
+        warnings.push(Diagnostic::warning(None, message, "write the instructions"));
     }
     if let Some(at) = body.find('\0') {
         warnings.push(Diagnostic::warning(
@@ -176,7 +181,7 @@ enum Fix<'p> {
 /// The lookalikes of a message: a misspelled name, a brace too few, full-width braces, another program's placeholder. In the
 /// files of other programs there are none: what looks like a placeholder of this one is text there.
 pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -> Vec<Lookalike<'p>> {
-    if !matches!(prompt.format, Format::Markdown | Format::VsCodePrompt) {
+    if prompt.syntax.fallback.is_none() {
         return Vec::new();
     }
     let body = message.body();
@@ -187,7 +192,7 @@ pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -
     found.extend(full_width(body, &names, &code));
     if prompt.placeholders().next().is_none() {
         found.extend(foreign(body));
-    } else if prompt.format == Format::Markdown {
+    } else {
         found.extend(unfilled_arguments(message));
     }
     found.sort_by_key(|lookalike| lookalike.at);
@@ -300,8 +305,8 @@ fn unfilled_arguments<'p>(message: &MessageTemplate) -> Option<Lookalike<'p>> {
 }
 
 fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    // Codex has no declaration: the body is where they are. And a service gets every argument.
-    if prompt.format == Format::CodexPrompt || prompt.is_remote() {
+    // Words count from the first, so that some are skipped on purpose. And a service gets every argument.
+    if prompt.takes_words() || prompt.is_remote() {
         return;
     }
     let is_used = |name: &str| prompt.placeholders().any(|placeholder| placeholder.name == name);

@@ -1,8 +1,6 @@
 //! The name of a prompt, and what a person types for it.
 
-use super::System;
 use super::limits::{MAX_DEPTH, MAX_NAME};
-use crate::wording::{named, quoted};
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -62,56 +60,6 @@ impl Name {
         Ok(Name(text.into()))
     }
 
-    /// The name for a new prompt, from what a person typed: without spaces around it and a [colon](COLONS) before it, and with
-    /// `/` for each colon.
-    ///
-    /// # Errors
-    /// It could not be typed in a chat, or some system cannot store a file of that name. Names are refused on all systems, because
-    /// folders of prompts are shared. The reason is one line for a person.
-    pub fn for_new_file(typed: &str) -> Result<Name, String> {
-        let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
-        let bare = strip(typed);
-        if bare.is_empty() {
-            return refused("it is empty; write a word, such as `standup`");
-        }
-        if bare.contains(char::is_whitespace) {
-            let hyphenated = bare.split_whitespace().collect::<Vec<_>>().join("-");
-            return refused(&format!("a space ends a command in a chat; write {}", named(&hyphenated)));
-        }
-        if let Some(character) = bare.chars().find(|character| is_invisible(*character)) {
-            return refused(&format!("it has an invisible character, U+{:04X}", u32::from(character)));
-        }
-        let has_scheme = bare.contains("://");
-        if let Some(kind) = not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//")) {
-            return refused(&format!("after a colon it looks like {kind}"));
-        }
-        let name = bare.replace(COLONS, "/");
-        let parts: Vec<&str> = name.split('/').collect();
-        for part in &parts {
-            if let Err(why) = check_portable(part) {
-                return refused(&why);
-            }
-        }
-        if let Some((stem, _)) = System::PromptExpander.prompt_file(&name) {
-            return refused(&format!("the name has no suffix; write {}", named(stem)));
-        }
-        match System::PromptExpander.prompt_file(&format!("{name}.md")) {
-            Some((read, _)) if read == name => {}
-            Some((other, _)) => return refused(&format!("a file of this name would be the prompt {}", named(other))),
-            None => return refused("a file of this name is not read as a prompt"),
-        }
-        match Name::new(&name) {
-            Ok(name) => Ok(name),
-            Err(InvalidName::TooLong) => {
-                refused(&format!("it is {} bytes long, and the limit is {MAX_NAME}", name.len()))
-            }
-            Err(InvalidName::TooDeep) => {
-                refused(&format!("it has {} folders, and the limit is {MAX_DEPTH}", parts.len() - 1))
-            }
-            Err(InvalidName::Part) => refused(&InvalidName::Part.to_string()),
-        }
-    }
-
     /// The name as a text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -155,37 +103,6 @@ pub(crate) fn is_part(part: &str) -> bool {
     let forbidden =
         |character: char| character == '\\' || character.is_control() || (cfg!(windows) && character == ':');
     !part.is_empty() && !part.starts_with('.') && !part.contains(forbidden)
-}
-
-/// What Windows forbids in the name of a file, besides `:` and `\`.
-const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
-
-/// Names that Windows reserves for devices, with any suffix. `COM` and `LPT` with a digit are reserved too.
-const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
-
-/// Checks that one part of a name can be the name of a file on every system.
-fn check_portable(part: &str) -> Result<(), String> {
-    if part.is_empty() {
-        return Err("`/` separates a folder and a name, and one of them is empty".to_owned());
-    }
-    if part.starts_with('.') {
-        return Err(format!("a file or folder whose name begins with a dot, {}, is hidden and ignored", named(part)));
-    }
-    if part.ends_with('.') {
-        return Err("on Windows, no file or folder ends in a dot".to_owned());
-    }
-    if let Some(character) = part.chars().find(|character| FORBIDDEN.contains(character)) {
-        return Err(format!("Windows forbids `{character}` in the names of files"));
-    }
-    let stem = part.split('.').next().unwrap_or(part).to_lowercase();
-    let is_port = |port: &str| {
-        let number = stem.strip_prefix(port).map(|number| number.chars().collect::<Vec<_>>());
-        number.is_some_and(|number| matches!(number[..], ['0'..='9' | '¹' | '²' | '³']))
-    };
-    if DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
-        return Err(format!("Windows reserves {} for a device", named(&stem)));
-    }
-    Ok(())
 }
 
 /// Whether a character is invisible. The joiners U+200C and U+200D are not among them: some scripts need them.
@@ -284,30 +201,18 @@ pub(super) fn half_width(text: &str) -> String {
 pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = half_width(command.trim());
     let bare = text.trim_matches(':');
-    if !bare.chars().any(char::is_alphanumeric) {
-        return Some("an emoticon");
-    }
-    if text.contains("//") {
-        return Some("an address");
-    }
-    if text.contains('\\') {
-        return Some("a Windows path");
-    }
-    if text.contains("::") {
-        return Some("a path in code");
-    }
-    if bare.starts_with(|first: char| first.is_ascii_digit()) && !bare.chars().any(char::is_alphabetic) {
-        return Some("a time or a number");
-    }
     let is_shortcode = |letter: char| letter.is_ascii_alphanumeric() || "_+-".contains(letter);
-    if text.ends_with(':') && bare.chars().all(is_shortcode) {
-        return Some("an emoji");
-    }
-    let mut letters = bare.chars();
-    if matches!(letters.next(), Some('D' | 'P' | 'p' | 'O' | 'o')) && letters.next().is_none() {
-        return Some("an emoticon");
-    }
-    None
+    let begins_with_digit = bare.starts_with(|first: char| first.is_ascii_digit());
+    let kinds = [
+        (!bare.chars().any(char::is_alphanumeric), "an emoticon"),
+        (text.contains("//"), "an address"),
+        (text.contains('\\'), "a Windows path"),
+        (text.contains("::"), "a path in code"),
+        (begins_with_digit && !bare.chars().any(char::is_alphabetic), "a time or a number"),
+        (text.ends_with(':') && bare.chars().all(is_shortcode), "an emoji"),
+        (matches!(bare, "D" | "P" | "p" | "O" | "o"), "an emoticon"),
+    ];
+    kinds.into_iter().find_map(|(is_of_kind, what)| is_of_kind.then_some(what))
 }
 
 #[cfg(test)]
@@ -325,73 +230,6 @@ mod tests {
         assert_eq!(Name::new(&"x".repeat(MAX_NAME + 1)), Err(InvalidName::TooLong));
         assert_eq!(Name::new(&("d/".repeat(MAX_DEPTH + 1) + "x")), Err(InvalidName::TooDeep));
         assert!(Name::new(&("d/".repeat(MAX_DEPTH) + "x")).is_ok());
-    }
-
-    #[test]
-    fn a_new_name_is_what_one_types_without_the_colon() {
-        for (typed, name) in [
-            ("standup", "standup"),
-            (":standup", "standup"),
-            (" :git:commit ", "git/commit"),
-            ("git/commit", "git/commit"),
-            ("list", "list"),
-            ("5whys", "5whys"),
-            ("要約", "要約"),
-            ("v1.2", "v1.2"),
-            ("it's", "it's"),
-            ("console", "console"),
-            ("com10", "com10"),
-            ("a/b/c", "a/b/c"),
-            ("：要約", "要約"),
-            ("：仕事：要約", "仕事/要約"),
-        ] {
-            assert_eq!(Name::for_new_file(typed).as_deref(), Ok(name), "{typed:?}");
-        }
-        let deep = "d/".repeat(MAX_DEPTH) + "x";
-        assert_eq!(Name::for_new_file(&deep).as_deref(), Ok(deep.as_str()));
-    }
-
-    #[test]
-    fn a_new_name_that_cannot_be_typed_or_saved_on_every_system_is_refused_with_the_reason() {
-        for (typed, why) in [
-            ("", "empty"),
-            (" : ", "empty"),
-            ("my prompt", "write `my-prompt`"),
-            ("a\u{a0}b", "write `a-b`"),
-            ("a\u{1b}b", "U+001B"),
-            ("a\u{200b}b", "U+200B"),
-            ("10:30", "a time or a number"),
-            ("10：30", "a time or a number"),
-            ("30", "a time or a number"),
-            (":smile:", "an emoji"),
-            ("D", "an emoticon"),
-            ("...", "an emoticon"),
-            ("std::vec", "a path in code"),
-            ("C:\\x", "a Windows path"),
-            ("a\\b", "a Windows path"),
-            ("https://example.com", "an address"),
-            ("/etc/passwd", "one of them is empty"),
-            ("a//b", "one of them is empty"),
-            ("a/", "one of them is empty"),
-            ("../x", "`..`, is hidden"),
-            ("a/../x", "`..`, is hidden"),
-            ("a/./x", "`.`, is hidden"),
-            (".x", "`.x`, is hidden"),
-            ("a./x", "ends in a dot"),
-            ("a?", "forbids `?`"),
-            ("a*b", "forbids `*`"),
-            ("nul", "reserves `nul`"),
-            ("git/CON.x", "reserves `con`"),
-            ("COM¹", "reserves `com¹`"),
-            ("standup.md", "write `standup`"),
-            ("git/x.MD", "write `git/x`"),
-            ("git/.md", "is hidden"),
-        ] {
-            let refused = Name::for_new_file(typed).unwrap_err();
-            assert!(refused.contains(why), "{typed:?}: {refused}");
-        }
-        assert!(Name::for_new_file(&"x".repeat(MAX_NAME + 1)).unwrap_err().contains("the limit is 1024"));
-        assert!(Name::for_new_file(&("d/".repeat(MAX_DEPTH + 1) + "x")).unwrap_err().contains("the limit is 32"));
     }
 
     #[test]

@@ -6,14 +6,11 @@
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
 use super::diagnostic::{Position, Positions};
-use super::format::Format;
 use super::jinja::{Mistake, Template};
 use super::message::{Piece, Role};
+pub use super::placeholder::{INPUT, Placeholder};
 use std::collections::BTreeSet;
 use std::ops::Range;
-
-/// The name of the placeholder that every prompt may use.
-pub const INPUT: &str = "input";
 
 /// One message, split at its placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +21,6 @@ pub struct MessageTemplate {
     preamble: String,
     body: String,
     place: Place,
-    /// Whether the next one belongs to the same message, after an empty line.
-    is_continued: bool,
     parts: Vec<Part>,
     jinja: Option<Template>,
 }
@@ -43,11 +38,6 @@ impl Place {
     /// A body that begins in this line.
     pub(super) fn at_line(line: usize) -> Place {
         Place { start: Position { line, column: 1 }, is_verbatim: true }
-    }
-
-    /// A body that begins in this column of a line, and ends in the same line.
-    pub(super) fn in_line(line: usize, column: usize) -> Place {
-        Place { start: Position { line, column }, is_verbatim: true }
     }
 
     /// A body that was read from a value, which begins at the byte `value` of `file`.
@@ -74,52 +64,41 @@ enum Part {
     Placeholder(Placeholder),
 }
 
-/// One placeholder of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placeholder {
-    /// The name of the argument, or [`INPUT`].
-    pub name: String,
-    /// Its bytes in the body, braces included.
-    pub range: Range<usize>,
-    /// Whether it stays as written if its value is empty.
-    pub stays: bool,
-}
-
 /// How the placeholders of a format are written.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Syntax {
     /// The one to write comes last.
-    marks: &'static [Mark],
+    pub(super) marks: &'static [Mark],
     /// A mark for the input that counts only in a body in which no other one stands for it.
-    fallback: Option<Mark>,
+    pub(super) fallback: Option<Mark>,
     /// What makes a placeholder after it text.
-    escape: Escape,
+    pub(super) escape: Escape,
 }
 
 /// One way to write a placeholder: `open`, a name, `close`.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    open: &'static str,
+    pub(super) open: &'static str,
     /// If it is empty, the name ends where no letter of a name follows.
-    close: &'static str,
+    pub(super) close: &'static str,
     /// The name that stands for the input.
-    input: Option<&'static str>,
-    names: Names,
+    pub(super) input: Option<&'static str>,
+    pub(super) names: Names,
 }
 
 /// Which names stand for an argument in a [`Mark`].
-#[derive(PartialEq, Eq)]
-enum Names {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Names {
     None,
     Declared,
     /// With or without spaces around the name.
     Spaced,
-    /// It stays as written if the argument has no value.
-    Staying,
-    /// Like `Staying`; a colon and a text for people may follow the name.
+    /// A colon and a text for people may follow the name.
     WithHint,
 }
 
-#[derive(PartialEq, Eq)]
-enum Escape {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Escape {
     None,
     Backslash,
     /// As `Backslash`, and before `$1` too, which Claude Code would replace.
@@ -128,86 +107,15 @@ enum Escape {
     Dollar,
 }
 
-const fn mark(open: &'static str, close: &'static str, input: Option<&'static str>, names: Names) -> Mark {
-    Mark { open, close, input, names }
-}
-
-const TWO_BRACES: Mark = mark("{{", "}}", Some(INPUT), Names::Spaced);
-const THREE_BRACES: Mark = mark("{{{", "}}}", Some(INPUT), Names::Spaced);
-const TWO_ANGLES: Mark = mark("<<", ">>", Some(INPUT), Names::Spaced);
-const ARGUMENTS: Mark = mark("$", "", Some("ARGUMENTS"), Names::None);
+pub(super) const TWO_BRACES: Mark = Mark { open: "{{", close: "}}", input: Some(INPUT), names: Names::Spaced };
+pub(super) const THREE_BRACES: Mark = Mark { open: "{{{", close: "}}}", ..TWO_BRACES };
+pub(super) const TWO_ANGLES: Mark = Mark { open: "<<", close: ">>", ..TWO_BRACES };
+pub(super) const ARGUMENTS: Mark = Mark { open: "$", close: "", input: Some("ARGUMENTS"), names: Names::None };
 
 impl Syntax {
-    const OWN: Syntax =
+    /// That of this program.
+    pub(super) const OWN: Syntax =
         Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES], fallback: Some(ARGUMENTS), escape: Escape::Backslash };
-
-    pub(super) fn of(format: Format) -> &'static Syntax {
-        const CLAUDE: Syntax = Syntax {
-            marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, mark("$", "", Some("ARGUMENTS"), Names::Declared)],
-            fallback: None,
-            escape: Escape::BackslashAndDigit,
-        };
-        match format {
-            Format::Markdown | Format::CursorCommand | Format::OpenApiOperation => &Syntax::OWN,
-            Format::ClaudeCommand | Format::Skill => &CLAUDE,
-            Format::OpenCodeCommand => {
-                const { &Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS], fallback: None, ..Syntax::OWN } }
-            }
-            Format::CodexPrompt => {
-                const {
-                    &Syntax {
-                        marks: &[mark("$", "", Some("ARGUMENTS"), Names::Declared)],
-                        fallback: None,
-                        ..Syntax::OWN
-                    }
-                }
-            }
-            Format::VsCodePrompt => {
-                const {
-                    &Syntax {
-                        marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, mark("${input:", "}", None, Names::WithHint)],
-                        ..Syntax::OWN
-                    }
-                }
-            }
-            Format::GeminiToml => {
-                const {
-                    &Syntax {
-                        marks: &[mark("{{", "}}", Some("args"), Names::None)],
-                        fallback: None,
-                        escape: Escape::None,
-                    }
-                }
-            }
-            Format::FabricPattern => {
-                const {
-                    &Syntax {
-                        marks: &[mark("{{", "}}", Some(INPUT), Names::Staying)],
-                        fallback: None,
-                        escape: Escape::None,
-                    }
-                }
-            }
-            Format::HexaiPrompt => {
-                const { &Syntax { marks: &[mark("{{", "}}", None, Names::Staying)], fallback: None, escape: Escape::None } }
-            }
-            Format::LlmTemplate => {
-                const {
-                    &Syntax {
-                        marks: &[
-                            mark("${", "}", Some(INPUT), Names::Declared),
-                            mark("$", "", Some(INPUT), Names::Declared),
-                        ],
-                        fallback: None,
-                        escape: Escape::Dollar,
-                    }
-                }
-            }
-            Format::ContinuePrompt => {
-                const { &Syntax { marks: &[TWO_BRACES, THREE_BRACES], fallback: None, ..Syntax::OWN } }
-            }
-        }
-    }
 
     /// The placeholder of this name, as a person may write it.
     pub(super) fn write(&self, name: &str) -> String {
@@ -221,38 +129,34 @@ impl Syntax {
 impl MessageTemplate {
     /// A message of the user. `body` begins in the line `first_line` of the file; `names` are those of the declared
     /// arguments, which have no spaces, braces or angle brackets.
-    pub fn parse<'n>(
-        format: Format,
+    pub(super) fn parse<'n>(
+        syntax: &Syntax,
         body: impl Into<String>,
         first_line: usize,
         names: impl IntoIterator<Item = &'n str>,
     ) -> MessageTemplate {
         let mut template = MessageTemplate::new(Role::User, body.into(), Place::at_line(first_line));
-        MessageTemplate::find_placeholders(format, std::slice::from_mut(&mut template), names);
+        MessageTemplate::find_placeholders(syntax, std::slice::from_mut(&mut template), names);
         template
+    }
+
+    /// The same in this program's own syntax.
+    pub fn of_text<'n>(body: impl Into<String>, names: impl IntoIterator<Item = &'n str>) -> MessageTemplate {
+        MessageTemplate::parse(&Syntax::OWN, body, 1, names)
     }
 
     /// A message in which no placeholder has been found yet.
     pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
-        MessageTemplate {
-            role,
-            preamble: String::new(),
-            body,
-            place,
-            is_continued: false,
-            parts: Vec::new(),
-            jinja: None,
-        }
+        MessageTemplate { role, preamble: String::new(), body, place, parts: Vec::new(), jinja: None }
     }
 
     /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
     pub(super) fn find_placeholders<'n>(
-        format: Format,
+        syntax: &Syntax,
         messages: &mut [MessageTemplate],
         names: impl IntoIterator<Item = &'n str>,
     ) {
         let names: BTreeSet<&str> = names.into_iter().collect();
-        let syntax = Syntax::of(format);
         let mut find = |more: Option<&Mark>| {
             for message in &mut *messages {
                 message.parts = split(&message.body, &names, syntax, more);
@@ -262,16 +166,6 @@ impl MessageTemplate {
         if !find(None) && syntax.fallback.is_some() {
             find(syntax.fallback.as_ref());
         }
-    }
-
-    /// The same message, to which the next one belongs too.
-    pub(super) fn continued(self) -> MessageTemplate {
-        MessageTemplate { is_continued: true, ..self }
-    }
-
-    /// Whether the next one belongs to the same message, after an empty line.
-    pub(super) fn is_continued(&self) -> bool {
-        self.is_continued
     }
 
     /// The message with another place of its body.
@@ -324,15 +218,6 @@ impl MessageTemplate {
         std::iter::once(Segment::Text(self.preamble.as_str())).chain(parts)
     }
 
-    /// Lets no placeholder of an argument for which this is true stay as written.
-    pub(super) fn replace_always(&mut self, is_replaced: impl Fn(&str) -> bool) {
-        for part in &mut self.parts {
-            if let Part::Placeholder(placeholder) = part {
-                placeholder.stays &= !is_replaced(&placeholder.name);
-            }
-        }
-    }
-
     /// The placeholders, in the order of the text.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.parts.iter().filter_map(|part| match part {
@@ -365,10 +250,7 @@ impl MessageTemplate {
     pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> Piece<'t>) -> impl Iterator<Item = Piece<'t>> {
         self.segments().map(move |segment| match segment {
             Segment::Text(text) => Piece::Text(text),
-            Segment::Placeholder(placeholder) => match value(&placeholder.name) {
-                value if value.as_str().is_empty() && placeholder.stays => Piece::Text(self.written(placeholder)),
-                value => value,
-            },
+            Segment::Placeholder(placeholder) => value(&placeholder.name),
         })
     }
 }
@@ -475,9 +357,7 @@ impl Mark {
     fn placeholder(&self, body: &str, run: &Range<usize>, names: &BTreeSet<&str>) -> Option<Placeholder> {
         let start = match self.names {
             // The other programs look for this text anywhere: in `{{{args}}}` too.
-            Names::None | Names::Declared | Names::Staying if self.open == "{{" => {
-                run.end.checked_sub(2)?.max(run.start)
-            }
+            Names::None | Names::Declared if self.open == "{{" => run.end.checked_sub(2)?.max(run.start),
             _ if self.open.starts_with('$') || run.len() == self.open.len() => run.start,
             _ => return None,
         };
@@ -487,7 +367,6 @@ impl Mark {
         Some(Placeholder {
             name: if is_input { INPUT } else { name }.to_owned(),
             range: start..body.len() - rest.len(),
-            stays: !is_input && matches!(self.names, Names::Staying | Names::WithHint),
         })
     }
 
@@ -552,7 +431,7 @@ mod tests {
     }
 
     fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
-        let template = MessageTemplate::parse(Format::Markdown, body, 1, arguments.iter().map(|&(name, _)| name));
+        let template = MessageTemplate::of_text(body, arguments.iter().map(|&(name, _)| name));
         let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
         template.pieces(|name| Piece::Value(value(name))).map(Piece::as_str).collect()
     }

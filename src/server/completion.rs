@@ -1,9 +1,9 @@
 //! `completion/complete`: suggestions while a user types a value. They are the choices of a prompt's argument, or the names
 //! of prompts for the resource template.
 
-use super::lifecycle::Failure;
-use super::{prompts, resources};
-use crate::library::View;
+use super::context::Context;
+use super::failure::Failure;
+use super::{prompts, resources, uri};
 use crate::mcp::{CompleteParams, CompleteResult, Completion};
 use crate::prompt::{MAX_NAME, fold};
 use crate::wording::quoted;
@@ -17,8 +17,9 @@ const MAX_VALUES: usize = 100;
 ///
 /// # Errors
 /// The prompt or the template is unknown, or neither is named.
-pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<CompleteResult, Failure> {
+pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<CompleteResult, Failure> {
     let CompleteParams { reference, argument } = params;
+    let view = context.view();
     // A member that the kind of reference does not have is ignored, whatever it is.
     let required = |member: &Option<Value>, name: &str| match member {
         Some(Value::String(text)) => Ok(text.clone()),
@@ -30,18 +31,18 @@ pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<Comple
     let mut compared: fn(&str) -> String = |text| text.to_lowercase().nfc().collect();
     let candidates = match reference.kind {
         "ref/prompt" => {
-            let prompt = prompts::find(view, &required(&reference.name, "name")?)?;
+            let (_, prompt) = prompts::find(&view, &required(&reference.name, "name")?)?;
             let declared = prompt.arguments.iter().find(|declared| declared.name == argument.name);
             declared.map(|declared| declared.choices.clone()).unwrap_or_default()
         }
         "ref/resource" => match required(&reference.uri, "uri")?.as_str() {
             resources::TEMPLATE if argument.name == resources::VARIABLE && argument.value.len() <= 4 * MAX_NAME => {
                 compared = fold;
-                let entries = view.list().entries.into_iter().filter(|entry| !entry.is_template());
-                entries.map(|entry| entry.name().to_string()).collect()
+                let found = view.list().found.into_iter().filter(|found| !found.is_template());
+                found.map(|found| found.name.to_string()).collect()
             }
             resources::TEMPLATE => Vec::new(),
-            uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // a URI without variables
+            uri if !uri.contains('{') && !uri::names(uri).is_empty() => Vec::new(), // a URI without variables
             uri => {
                 let text = format!("no resource template {}; the only one is {}", quoted(uri), resources::TEMPLATE);
                 return Err(Failure::invalid_params(text));

@@ -112,7 +112,7 @@ const ARGUMENTS: &str = "ARGUMENTS";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Call, Format, Name};
+    use crate::prompt::{Call, Name};
     use proptest::prelude::*;
 
     /// What opencode makes of a text, and what it would run and attach.
@@ -176,7 +176,7 @@ mod tests {
     /// The message for a template with the arguments `a` and `b`, of which these are the values, and that of `input`.
     fn message(body: &str, values: [&str; 3], join: fn(&mut dyn Iterator<Item = Piece<'_>>) -> String) -> String {
         let file = format!("---\narguments: [a, b]\n---\n{body}");
-        let prompt = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+        let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
         let names = ["a", "b", "input"].map(str::to_owned);
         let values: BTreeMap<String, String> = names.into_iter().zip(values.map(str::to_owned)).collect();
         prompt.expand_with(Call::Named { values: &values, input: "", is_strict: false }, join).unwrap().into_text()
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn marks_of_the_prompt_are_separated_and_values_stay() {
         let of_the_file = "---\narguments: [{name: a, default: '!`id` $1 @/etc/passwd'}]\n---\nSay {{a}}";
-        let prompt = Format::Markdown.parse(Name::new("p").unwrap(), of_the_file.as_bytes()).unwrap();
+        let prompt = Prompt::parse(Name::new("p").unwrap(), of_the_file.as_bytes()).unwrap();
         let values = BTreeMap::new();
         let call = Call::Named { values: &values, input: "", is_strict: false };
         let text = prompt.expand_with(call, inert).unwrap().into_text();
@@ -221,7 +221,7 @@ mod tests {
     fn what_a_template_writes_is_its_text_unless_it_is_a_value() {
         let check = |body: &str, want: &str| {
             let file = format!("---\nengine: jinja\narguments: [a, {{name: b, default: '!`id` $9'}}]\n---\n{body}");
-            let prompt = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+            let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
             let values = [("a", "$1"), ("input", "$2")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
             let call = Call::Named { values: &values, input: "", is_strict: false };
             let text = prompt.expand_with(call, inert).unwrap().into_text();

@@ -1,56 +1,55 @@
 //! `prompts/list` and `prompts/get`: the library in a client's own menu, usually as slash commands.
 
-use super::editing::Seen;
-use super::lifecycle::{Failure, FailureKind};
-use super::opencode;
-use super::page::{Kind, Page};
-use super::resources;
-use crate::agents::{Agent, MenuMessages};
-use crate::library::{Entry, FileInfo, Lookup, Revision, View, has_tag};
+use super::context::{Answer, Context};
+use super::cursor::Page;
+use super::failure::{Failure, FailureKind};
+use super::{opencode, uri};
+use crate::agents::MenuMessages;
+use crate::library::{Found, Info, View, has_tag, joined};
 use crate::mcp;
 use crate::prompt::{
-    Attachment, Call, Content, ExpandError, INPUT, Icon, Media, Message, Metadata, Piece, Prompt, Role, Summary,
+    Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Metadata, Piece, Prompt, Revision, Role,
+    Summary,
 };
-use crate::wording::{named, shortened};
+use crate::wording::{alternatives, named, shortened};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// `prompts/list`, sorted by name. Broken files are left out; the tool `list_prompts` names them. Templates that were not changed
-/// are left out too. `version` is the protocol version, `None` if it is the newest.
-pub(super) fn list(
-    view: &View,
-    page: &Page,
-    filter: Option<&mcp::PromptFilter<'_>>,
-    version: Option<&str>,
-    seen: &mut Seen,
-) -> mcp::ListPromptsResult {
-    let has_icons = has(version, WITH_ICONS);
-    let mut entries = match filter.and_then(|filter| filter.query) {
-        None => view.list().entries,
-        query => view.select(query, None).found.into_iter().map(|(entry, _)| entry).collect(),
+/// are left out too.
+///
+/// # Errors
+/// Invalid params.
+pub(super) fn list(context: &Context, params: mcp::ListPromptsParams<'_>) -> Result<mcp::ListPromptsResult, Failure> {
+    let mcp::ListPromptsParams { cursor, filter, limit } = params;
+    let size = context.shared.page_size;
+    // Each filter has cursors of its own.
+    let page = Page::requested(("prompts", &filter), limit.map_or(size, |limit| limit.min(size)), cursor)?;
+    let view = context.view();
+    let mut entries = match filter.as_ref().and_then(|filter| filter.query) {
+        None => view.list().found,
+        query => view.select(query, None).found.into_iter().map(|(found, ..)| found).collect(),
     };
-    entries.sort_by(|a, b| a.name().cmp(b.name())); // a query gives the best match first
-    let listed = |entry: &Entry<'_>| {
-        let FileInfo { summary, revision, .. } = entry.info();
+    entries.sort_by(|a, b| a.name.cmp(&b.name)); // a query gives the best match first
+    let listed = |found: &Found| {
+        let Info { summary, revision, .. } = found.info();
         let prompt = &summary.ok().filter(|prompt| !prompt.is_template)?;
-        if !filter.is_none_or(|filter| matches(filter, prompt)) {
+        if !filter.as_ref().is_none_or(|filter| matches(filter, prompt)) {
             return None;
         }
-        seen.record(entry.name(), revision);
         Some(mcp::Prompt {
-            name: entry.name().to_string(),
+            name: found.name.to_string(),
             title: prompt.title.clone(),
-            description: listed_description(entry, prompt.description.as_deref()),
+            description: listed_description(found, prompt.description.as_deref()),
             arguments: arguments(prompt),
-            icons: if has_icons { prompt.metadata.icons.iter().map(icon).collect() } else { Vec::new() },
             meta: meta(prompt, revision),
         })
     };
-    let (prompts, next_cursor) = page.fill(&entries, |entry| entry.name(), listed);
-    mcp::ListPromptsResult { prompts, next_cursor }
+    let (prompts, next_cursor) = page.fill(&entries, |found| &found.name, listed);
+    Ok(mcp::ListPromptsResult { prompts, next_cursor })
 }
 
 /// Whether a prompt has the category and the tags of a filter. Letter case makes no difference.
@@ -60,17 +59,9 @@ fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
     filter.category.is_none_or(is_category) && filter.tags.iter().flatten().all(|tag| has_tag(prompt, tag))
 }
 
-/// Which list a `prompts/list` is about: each filter has cursors of its own.
-pub(super) fn kind(params: &mcp::ListPromptsParams<'_>) -> Kind {
-    let Some(mcp::PromptFilter { category, tags, query }) = &params.filter else { return Kind::Prompts };
-    let mut hasher = DefaultHasher::new();
-    (category, tags, query).hash(&mut hasher);
-    Kind::FilteredPrompts(hasher.finish())
-}
-
 /// What a prompt says about itself, and its revision.
 fn meta(prompt: &Summary, revision: Option<Revision>) -> Option<mcp::PromptMeta> {
-    let Metadata { author, version, category, icons: _ } = prompt.metadata.clone();
+    let Metadata { author, version, category } = prompt.metadata.clone();
     let (tags, revision) = (prompt.tags.clone(), revision.map(|revision| revision.to_string()));
     let says_nothing = tags.is_empty() && [&author, &version, &category, &revision].into_iter().all(Option::is_none);
     (!says_nothing).then_some(mcp::PromptMeta { tags, category, author, version, revision })
@@ -81,15 +72,9 @@ fn description(name: &str, description: Option<String>) -> String {
     description.unwrap_or_else(|| format!("The prompt {}", named(name)))
 }
 
-fn icon(icon: &Icon) -> mcp::Icon {
-    let Icon { src, mime_type, sizes, theme } = icon.clone();
-    mcp::Icon { src, mime_type, sizes, theme }
-}
-
-/// The first protocol versions with blocks of audio, with links to resources, and with icons.
+/// The first protocol versions with blocks of audio, and with links to resources.
 const WITH_AUDIO: &str = "2025-03-26";
 const WITH_LINKS: &str = "2025-06-18";
-const WITH_ICONS: &str = "2025-11-25";
 
 /// Whether a protocol version has what came with the version `since`; `None` is the newest.
 fn has(version: Option<&str>, since: &str) -> bool {
@@ -101,10 +86,10 @@ fn has(version: Option<&str>, since: &str) -> bool {
 pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
 
 /// The description of a prompt in a list, which [marks](crate::library::Layer::mark) a project's prompt and a remote one.
-pub(super) fn listed_description(entry: &Entry<'_>, of_prompt: Option<&str>) -> String {
+pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> String {
     let of_prompt = of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
-    let description = description(entry.name(), of_prompt);
-    format!("{}{description}", entry.layer().mark())
+    let description = description(&found.name, of_prompt);
+    format!("{}{description}", found.layer.mark)
 }
 
 /// The declared arguments, and `input` if the prompt uses it.
@@ -130,17 +115,11 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
 }
 
 /// `prompts/get`: the messages of the prompt, or, for an agent that would lose some of them or their roles, one user message whose
-/// text is the same, byte for byte, as that of `expand_prompt`. `version` is the protocol version, `None` if it is the newest. Only
-/// for an agent that would run it, the text is changed.
+/// text is the same, byte for byte, as that of `expand_prompt`. Only for an agent that would run it, the text is changed.
 ///
 /// # Errors
 /// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an attachment that cannot be used.
-pub(super) fn get(
-    view: &View,
-    agent: Option<&Agent>,
-    version: Option<&str>,
-    params: mcp::GetPromptParams<'_>,
-) -> Result<mcp::GetPromptResult, Failure> {
+pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result<Answer, Failure> {
     let name = params.name.ok_or_else(|| {
         Failure::invalid_params(match params.prompt_id {
             Some(_) => "`promptId` is not a parameter of prompts/get; use `name`",
@@ -150,23 +129,35 @@ pub(super) fn get(
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
     let values: BTreeMap<String, String> = values.collect();
-    let mut prompt = find(view, name)?;
-    if agent.is_some_and(|agent| agent.runs_prompts) {
+    let view = context.view();
+    let (found, mut prompt) = find(&view, name)?;
+    if context.agent.is_some_and(|agent| agent.runs_prompts) {
         prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
     }
+    if !prompt.is_remote() {
+        return Ok(Answer::Now(messages(context, &found, &prompt, &values)?));
+    }
+    let context = context.clone();
+    Ok(Answer::Later(Box::new(move || messages(&context, &found, &prompt, &values))))
+}
+
+/// The result with the messages of a prompt.
+fn messages(
+    context: &Context,
+    found: &Found,
+    prompt: &Prompt,
+    values: &BTreeMap<String, String>,
+) -> Result<Box<RawValue>, Failure> {
+    let agent = context.agent;
     let join = |pieces: &mut dyn Iterator<Item = Piece<'_>>| match agent {
         Some(agent) if agent.runs_prompts => opencode::inert(pieces),
-        _ => pieces.map(Piece::as_str).collect(),
+        _ => joined(pieces),
     };
-    let failed = |error: ExpandError| {
+    let call = Call::Named { values, input: "", is_strict: false };
+    let messages = found.expand(prompt, call, &join).map_err(|error| {
         let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
-        match error {
-            ExpandError::Attachment(_) | ExpandError::Service(_) => Failure::new(FailureKind::Unavailable, text),
-            _ => Failure::invalid_params(text),
-        }
-    };
-    let call = Call::Named { values: &values, input: "", is_strict: false };
-    let messages = view.expand_with(&prompt, call, &join).map_err(failed)?;
+        Failure::new(FailureKind::of_expansion(&error), text)
+    })?;
     let attached = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
     // What the agent would lose is part of the text form.
@@ -180,11 +171,12 @@ pub(super) fn get(
         attachments.retain(|attachment| matches!(attachment.content, Content::Image(_)));
     }
     let of_user = |content| mcp::PromptMessage { role: mcp::Role::User, content };
-    let blocks = attachments.into_iter().map(|it| of_user(content(&prompt, it, version, attached)));
-    Ok(mcp::GetPromptResult {
+    let blocks = attachments.into_iter().map(|it| of_user(content(prompt, it, context.version, attached)));
+    let result = mcp::GetPromptResult {
         description: description(&prompt.name, prompt.description.clone()),
         messages: texts.into_iter().map(message).chain(blocks).collect(),
-    })
+    };
+    context.era.result(&result, None)
 }
 
 fn message(Message { role, text }: Message) -> mcp::PromptMessage {
@@ -222,7 +214,7 @@ fn content(
         Content::Address => mcp::PromptContent::ResourceLink { uri: name.clone(), name },
         Content::Text(text) => mcp::PromptContent::Resource {
             resource: mcp::TextResourceContents {
-                uri: resources::uri_of_attachment(&prompt.name, &name),
+                uri: uri::uri_of_attachment(&prompt.name, &name),
                 mime_type,
                 text,
                 meta: None,
@@ -235,15 +227,22 @@ fn content(
 ///
 /// # Errors
 /// The prompt is unknown, or its file is not a valid prompt.
-pub(super) fn find(view: &View, name: &str) -> Result<Arc<Prompt>, Failure> {
-    match view.find(name) {
-        Lookup::Found(prompt) => Ok(prompt),
-        Lookup::Broken(problem) => Err(Failure::new(FailureKind::Unavailable, problem)),
-        Lookup::Unknown { why, skipped } => {
-            let unreadable: String = skipped.iter().map(|problem| format!("; cannot be read: {problem}")).collect();
-            let why = why.without_templates(view).to_string();
-            let next = if why.ends_with('?') { "" } else { "; prompts/list shows all" };
-            Err(Failure::invalid_params(format!("{why}{next}{unreadable}")))
-        }
-    }
+pub(super) fn find(view: &View, name: &str) -> Result<(Found, Arc<Prompt>), Failure> {
+    let found = view.find(name).map_err(|why| {
+        let why = without_templates(why, view).to_string();
+        let unreadable: String =
+            view.unreadable().iter().map(|problem| format!("; cannot be read: {problem}")).collect();
+        let next = if why.ends_with('?') { "" } else { "; prompts/list shows all" };
+        Failure::invalid_params(format!("{why}{next}{unreadable}"))
+    })?;
+    let prompt = found.prompt().map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
+    Ok((found, prompt))
+}
+
+/// The same error without a suggestion of a template that was not changed, for a model.
+pub(super) fn without_templates(why: Diagnostic, view: &View) -> Diagnostic {
+    let Kind::NoSuchPrompt { mut closest } = why.kind else { return why };
+    closest.retain(|name| !view.get(name).is_some_and(|found| found.is_template()));
+    let fix = if closest.is_empty() { String::new() } else { format!("did you mean {}?", alternatives(&closest)) };
+    Diagnostic { kind: Kind::NoSuchPrompt { closest }, fix, ..why }
 }

@@ -1,19 +1,16 @@
-//! Which changes a conversation is notified of.
-//!
-//! A legacy client is notified of all lists once it has sent `notifications/initialized`, and of the resources that it
-//! subscribed to. A modern one asks with `subscriptions/listen`, a request that stays open: its notifications carry the
-//! id of the request, so that several may share a pipe (2026-07-28, "Subscriptions").
+//! What a conversation hears of changes.
 
-use super::lifecycle::{Failure, FailureKind};
-use super::resources;
-use crate::jsonrpc::{Id, Notification, Object, Response, read};
-use crate::library::{Snapshot, View};
+use super::context::Shared;
+use super::failure::{Failure, FailureKind};
+use super::uri;
+use crate::jsonrpc::{Error, Id, Notification, Object, Response, read};
+use crate::library::{Change, Prefix};
 use crate::mcp::{
-    CancelledParams, ListChangedParams, ListenParams, ListenResult, ResourceParams, ResourceUpdatedParams,
-    SubscriptionMeta, SubscriptionsAcknowledgedParams,
+    ListChangedParams, ListenParams, ListenResult, ResourceUpdatedParams, SubscriptionFilter, SubscriptionMeta,
+    SubscriptionsAcknowledgedParams,
 };
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use serde_json::value::to_raw_value;
+use std::collections::BTreeSet;
 
 /// How many `subscriptions/listen` may be open at once.
 pub const MAX_LISTENS: usize = 1_000;
@@ -21,196 +18,136 @@ pub const MAX_LISTENS: usize = 1_000;
 /// How many resources may be subscribed to at once, in all.
 pub const MAX_SUBSCRIBED: usize = 10_000;
 
-/// The URIs that a client subscribed to, as it wrote them, each with a hash of the content that the client knows; `None` if
-/// there was no file.
-type Contents = BTreeMap<String, Option<u64>>;
+/// The notifications of lists.
+const LISTS: [&str; 3] =
+    ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"];
 
-/// The subscriptions of one conversation.
+/// The subscriptions of one conversation. A legacy client is notified of all lists once it has sent `notifications/initialized`, and of
+/// the resources that it subscribed to. A modern one asks with `subscriptions/listen`, a request that stays open: its notifications
+/// carry the id of the request, so that several may share a pipe (2026-07-28, "Subscriptions").
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     /// Whether a legacy client has finished its handshake.
-    is_initialized: bool,
-    resources: Contents,
-    listens: Vec<Listen>,
-}
-
-/// An open `subscriptions/listen`.
-#[derive(Debug)]
-struct Listen {
-    id: Id,
-    lists: Lists,
-    resources: Contents,
-}
-
-/// Lists of the protocol: those that a client subscribed to, or those that changed.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lists {
-    pub(super) tools: bool,
-    pub(super) prompts: bool,
-    pub(super) resources: bool,
-}
-
-impl Lists {
-    const ALL: Lists = Lists { tools: true, prompts: true, resources: true };
-
-    /// The notifications of the lists that are in both.
-    fn methods(self, other: Lists) -> impl Iterator<Item = &'static str> {
-        let methods = [
-            (self.tools && other.tools, "notifications/tools/list_changed"),
-            (self.prompts && other.prompts, "notifications/prompts/list_changed"),
-            (self.resources && other.resources, "notifications/resources/list_changed"),
-        ];
-        methods.into_iter().filter_map(|(both, method)| both.then_some(method))
-    }
+    pub(super) is_initialized: bool,
+    /// The URIs that a legacy client subscribed to, as it wrote them.
+    resources: BTreeSet<String>,
+    listens: Vec<(Id, SubscriptionFilter)>,
 }
 
 impl Subscriptions {
     /// Begins a legacy conversation, possibly for the second time.
-    pub(super) fn initialize(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.is_initialized = false;
         self.resources.clear();
     }
 
-    /// `notifications/initialized`.
-    pub(super) fn initialized(&mut self) {
-        self.is_initialized = true;
-    }
-
-    /// Whether a legacy client has finished its handshake.
-    pub(super) fn is_initialized(&self) -> bool {
-        self.is_initialized
-    }
-
-    /// `resources/subscribe`.
+    /// `resources/subscribe`. The prompt may be created later.
     ///
     /// # Errors
-    /// The `uri` names nothing; too many subscriptions.
-    pub(super) fn subscribe(&mut self, view: &View, params: ResourceParams<'_>) -> Result<(), Failure> {
-        let uri = params.uri;
-        if resources::name_of(view, uri).is_none() {
-            return Err(resources::not_found(uri));
+    /// No prompt can have this URI; too many subscriptions.
+    pub(super) fn subscribe(&mut self, uri: &str) -> Result<(), Failure> {
+        if uri::names(uri).is_empty() {
+            return Err(uri::not_found(uri));
         }
-        if !self.resources.contains_key(uri) {
+        if !self.resources.contains(uri) {
             self.check_limit(1)?;
-            self.resources.insert(uri.to_owned(), resources::content_hash(&view.list(), uri));
+            self.resources.insert(uri.to_owned());
         }
         Ok(())
     }
 
-    /// `resources/read`: the client is about to be shown a resource.
-    pub(super) fn shown(&mut self, view: &View, uri: &str) {
-        let listens = self.listens.iter_mut().map(|listen| &mut listen.resources);
-        let known = listens.chain([&mut self.resources]).filter_map(|resources| resources.get_mut(uri));
-        let mut known = known.peekable();
-        if known.peek().is_some() {
-            let content = resources::content_hash(&view.list(), uri);
-            known.for_each(|known| *known = content);
-        }
+    /// `resources/unsubscribe`, even from a resource that was never subscribed to.
+    pub(super) fn unsubscribe(&mut self, uri: &str) {
+        self.resources.remove(uri);
     }
 
     fn check_limit(&self, more: usize) -> Result<(), Failure> {
-        let subscribed = self.resources.len() + self.listens.iter().map(|listen| listen.resources.len()).sum::<usize>();
-        if subscribed + more > MAX_SUBSCRIBED {
+        let of_listens = self.listens.iter().filter_map(|(_, filter)| filter.resource_subscriptions.as_ref());
+        if self.resources.len() + of_listens.map(BTreeSet::len).sum::<usize>() + more > MAX_SUBSCRIBED {
             let message = format!("more than {MAX_SUBSCRIBED} subscriptions to resources; end some");
             return Err(Failure::new(FailureKind::InvalidRequest, message));
         }
         Ok(())
     }
 
-    /// `resources/unsubscribe`, even from a resource that was never subscribed to.
-    pub(super) fn unsubscribe(&mut self, params: ResourceParams<'_>) {
-        self.resources.remove(params.uri);
-    }
-
     /// `subscriptions/listen`: opens it, and returns its acknowledgement.
     ///
     /// # Errors
-    /// One with this id is open; too many.
-    pub(super) fn listen(&mut self, view: &View, id: &Id, params: ListenParams) -> Result<Notification, Failure> {
-        let mut honored = params.notifications;
-        let lists = Lists {
-            tools: honored.tools_list_changed,
-            prompts: honored.prompts_list_changed,
-            resources: honored.resources_list_changed,
-        };
+    /// Invalid params; one with this id is open; too many.
+    pub(super) fn listen(&mut self, shared: &Shared, id: &Id, params: &Object) -> Result<Notification, Failure> {
+        let ListenParams { notifications: mut honored } = read(params)?;
         // Only URIs that can be prompts, now or later.
         if let Some(uris) = &mut honored.resource_subscriptions {
-            uris.retain(|uri| !resources::names(uri).is_empty());
+            uris.retain(|uri| !uri::names(uri).is_empty());
         }
-        if self.listens.iter().any(|listen| listen.id == *id) {
-            let message = "a subscriptions/listen with this id is open; cancel it, or use another id";
-            return Err(Failure::new(FailureKind::InvalidRequest, message));
+        let refused = |message: &str| Err(Failure::new(FailureKind::InvalidRequest, message));
+        if self.listens.iter().any(|(listen, _)| listen == id) {
+            return refused("a subscriptions/listen with this id is open; cancel it, or use another id");
         }
         if self.listens.len() == MAX_LISTENS {
-            let message = format!("more than {MAX_LISTENS} subscriptions/listen; cancel some");
-            return Err(Failure::new(FailureKind::InvalidRequest, message));
+            return refused(&format!("more than {MAX_LISTENS} subscriptions/listen; cancel some"));
         }
-        let uris = honored.resource_subscriptions.iter().flatten();
-        self.check_limit(uris.clone().count())?;
-        let listing = OnceCell::new(); // most clients listen to lists only
-        let content = |uri: &String| resources::content_hash(listing.get_or_init(|| view.list()), uri);
-        let resources = uris.map(|uri| (uri.clone(), content(uri))).collect();
-        let listen = Listen { id: id.clone(), lists, resources };
-        let params = SubscriptionsAcknowledgedParams { notifications: honored, meta: listen.meta() };
-        self.listens.push(listen);
+        self.check_limit(honored.resource_subscriptions.as_ref().map_or(0, BTreeSet::len))?;
+        shared.watch();
+        self.listens.push((id.clone(), honored.clone()));
+        let params = SubscriptionsAcknowledgedParams { notifications: honored, meta: meta(id) };
         Ok(Notification::new("notifications/subscriptions/acknowledged", Some(params)))
     }
 
-    /// `notifications/cancelled`: ends the listen that it names, if there is one.
-    pub(super) fn cancelled(&mut self, params: &Object) {
-        let id = read(params).ok().map(|CancelledParams { request_id }| request_id);
-        self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
+    /// Ends the listen with this id; returns `false` if there is none.
+    pub(super) fn cancel(&mut self, id: &Id) -> bool {
+        let before = self.listens.len();
+        self.listens.retain(|(listen, _)| listen != id);
+        self.listens.len() < before
     }
 
-    /// The notifications of a change of these lists, and of the resources whose content is another one in the snapshot.
-    pub(super) fn notifications(&mut self, changed: Lists, snapshot: &Snapshot) -> Vec<Notification> {
-        let mut notifications = Vec::new();
-        if self.is_initialized {
-            let methods = Lists::ALL.methods(changed);
-            notifications.extend(methods.map(|method| Notification::new(method, None::<ListChangedParams>)));
-            notifications.extend(changed_contents(&mut self.resources, snapshot).map(|uri| updated(uri, None)));
+    /// The notifications of a change, for a client that sees only what has this prefix.
+    pub(super) fn notifications(&self, change: &Change, prefix: Option<&Prefix>) -> Vec<Notification> {
+        let is_seen = |name: &str| prefix.is_none_or(|prefix| prefix.contains(name));
+        if let Change::Prompts(names) = change
+            && !names.iter().any(|name| is_seen(name))
+        {
+            return Vec::new();
         }
-        for listen in &mut self.listens {
-            let meta = listen.meta();
-            let list_changed = |method| Notification::new(method, Some(ListChangedParams { meta: meta.clone() }));
-            notifications.extend(listen.lists.methods(changed).map(list_changed));
-            let uris = changed_contents(&mut listen.resources, snapshot);
-            notifications.extend(uris.map(|uri| updated(uri, Some(meta.clone()))));
+        let may_concern = |uri: &&String| match change {
+            Change::Anything => true,
+            Change::Prompts(changed) => {
+                uri::names(uri).iter().any(|name| is_seen(name) && changed.iter().any(|changed| **changed == **name))
+            }
+        };
+        let updated = |uri: &String, meta: Option<SubscriptionMeta>| {
+            Notification::new("notifications/resources/updated", Some(ResourceUpdatedParams { meta, uri: uri.clone() }))
+        };
+        let mut notifications = if self.is_initialized { all_lists_changed() } else { Vec::new() };
+        notifications.extend(
+            self.resources.iter().filter(may_concern).filter(|_| self.is_initialized).map(|uri| updated(uri, None)),
+        );
+        for (id, filter) in &self.listens {
+            let wanted = [filter.tools_list_changed, filter.prompts_list_changed, filter.resources_list_changed];
+            let lists = LISTS.iter().zip(wanted).filter(|(_, is_wanted)| *is_wanted);
+            notifications
+                .extend(lists.map(|(list, _)| Notification::new(list, Some(ListChangedParams { meta: meta(id) }))));
+            let uris = filter.resource_subscriptions.iter().flatten().filter(may_concern);
+            notifications.extend(uris.map(|uri| updated(uri, Some(meta(id)))));
         }
         notifications
     }
 }
 
-/// The notifications of all lists, for a legacy client that may have missed some.
+fn meta(id: &Id) -> SubscriptionMeta {
+    SubscriptionMeta { subscription_id: id.clone() }
+}
+
+/// The notifications for a legacy client that may have missed some.
 pub fn all_lists_changed() -> Vec<Notification> {
-    let methods = Lists::ALL.methods(Lists::ALL);
-    methods.map(|method| Notification::new(method, None::<ListChangedParams>)).collect()
+    LISTS.map(|method| Notification::new(method, None::<ListChangedParams>)).to_vec()
 }
 
-/// The response to a `subscriptions/listen` with this id that the server ends.
+/// The end of a `subscriptions/listen` by the server: the result of its request.
 pub fn end_of_listen(id: &Id) -> Response {
-    Response::result(
-        id.clone(),
-        ListenResult { result_type: "complete", meta: SubscriptionMeta { subscription_id: id.clone() } },
-    )
-}
-
-/// The URIs whose content is another one in the snapshot, which the client knows from now on.
-fn changed_contents<'c>(known: &'c mut Contents, snapshot: &Snapshot) -> impl Iterator<Item = &'c String> {
-    known.iter_mut().filter_map(|(uri, known)| {
-        let now = resources::names(uri).iter().find_map(|name| snapshot.content(name));
-        (std::mem::replace(known, now) != now).then_some(uri)
-    })
-}
-
-fn updated(uri: &str, meta: Option<SubscriptionMeta>) -> Notification {
-    let params = ResourceUpdatedParams { meta, uri: uri.to_owned() };
-    Notification::new("notifications/resources/updated", Some(params))
-}
-
-impl Listen {
-    /// The `_meta` of its notifications.
-    fn meta(&self) -> SubscriptionMeta {
-        SubscriptionMeta { subscription_id: self.id.clone() }
+    let result = to_raw_value(&ListenResult { result_type: "complete", meta: meta(id) });
+    match result {
+        Ok(result) => Response::result(id.clone(), result),
+        Err(error) => Response::error(Some(id.clone()), Error::invalid_request(error)), // it cannot fail
     }
 }

@@ -1,55 +1,54 @@
 //! What only a server without a process can show; the rest is tested over real pipes in `tests/it`.
 
 use super::*;
-use crate::library::{Caller, Lookup, Prefix, Role};
-use crate::server::tools::{Handler, READ_ONLY, ToolError};
+use crate::jsonrpc::Outgoing;
+use crate::library::{Caller, Prefix, Role};
+use crate::prompt::Name;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, mpsc};
 
-const PANICKING: &[ServerTool] = &[ServerTool {
-    name: "panic",
-    title: "Panic",
-    description: |_| String::new(),
-    input_schema: || json!({}),
-    output_schema: || json!({}),
-    annotations: READ_ONLY,
-    is_always_loaded: true,
-    work: Work::Quick,
-    shown_by_claude_code: None,
-    handler: Handler::Read(|call| match call.arguments.get("x") {
-        None => panic!("on purpose, in a test"),
-        Some(_) => Err(ToolError::Internal("reported, not thrown".to_owned())),
-    }),
-}];
-
-fn handle(server: &Server, line: &str) -> Value {
-    match server.handle(&mut Session::new(Caller::local()), Message::parse(line.as_bytes()).unwrap()) {
-        Reply::Response(response) => serde_json::from_str(response.to_json().unwrap().get()).unwrap(),
-        other => panic!("{other:?}"),
+#[test]
+fn a_panic_in_a_handler_is_an_internal_error_and_so_is_that_in_a_job() {
+    let request = || Answered { era: Era::Legacy, method: "panic".to_owned(), started: Instant::now() };
+    let panics = || -> Result<Answer, Failure> { panic!("on purpose, in a test") };
+    let Reply::Response(at_once) = request().reply(Id::Unsigned(1), panics) else { panic!("no response") };
+    let waits = || Ok(Answer::Later(Box::new(|| panic!("on purpose, in a test"))));
+    let Reply::Later(job) = request().reply(Id::Unsigned(1), waits) else { panic!("no job") };
+    for response in [at_once, job.finish()] {
+        let answer: Value = serde_json::from_str(&response.to_json()).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)));
     }
 }
 
 #[test]
-fn a_panic_in_one_request_is_an_internal_error_and_the_next_is_served() {
-    let server = Server { tools: PANICKING, ..Server::new(Arc::default()) };
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic"}}"#;
-    let answer = handle(&server, call);
-    assert_eq!(answer["id"], 1);
-    assert_eq!(answer["error"]["code"], -32603);
-    let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
-    assert_eq!(handle(&server, ping), json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
-}
-
-#[test]
-fn a_fault_of_ours_in_a_tool_is_an_internal_error() {
-    let server = Server { tools: PANICKING, ..Server::new(Arc::default()) };
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic","arguments":{"x":1}}}"#;
-    assert_eq!(
-        handle(&server, call)["error"],
-        json!({"code": -32603, "message": "internal error: reported, not thrown"})
-    );
+fn what_may_take_long_is_a_job() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("a.md", "A")]);
+    let server = |jobs_from| {
+        Server::new(Arc::new(Library::named([folder.path().to_owned()]))).with_editing(true).with_jobs_from(jobs_from)
+    };
+    let tool = |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
+    for ((method, params), work) in [
+        (("ping", json!({})), Work::Memory),
+        (("unknown", json!({})), Work::Memory),
+        (tool("expand_prompt", json!({"command": "a", "input": ""})), Work::Files),
+        (("prompts/get", json!({"name": "a"})), Work::Files),
+        (("prompts/list", json!({})), Work::Folders),
+        (tool("list_prompts", json!({})), Work::Folders),
+        (tool("create_prompt", json!({"command": "b", "file": "B"})), Work::Write),
+        (("prompts/delete", json!({"name": "b"})), Work::Write),
+    ] {
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        for jobs_from in [Work::Files, Work::Folders, Work::Write, Work::Service] {
+            let message = Message::parse(line.as_bytes()).unwrap();
+            match server(jobs_from).handle(&mut Session::new(Caller::local()), message) {
+                Reply::Response(_) => assert!(work < jobs_from, "{line} {jobs_from:?}"),
+                Reply::Later(job) => assert!(work >= jobs_from && job.work == work, "{line} {jobs_from:?}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }
 
 /// The caller of a token that is for `team-a/` only.
@@ -120,7 +119,7 @@ fn a_prompt_that_a_caller_may_not_see_changes_no_answer_to_them() {
             let Reply::Response(response) = server.handle(&mut Session::new(caller.clone()), message) else {
                 panic!("{method}")
             };
-            answers.push_str(&format!("{params} -> {}\n", response.to_json().unwrap()));
+            answers.push_str(&format!("{params} -> {}\n", response.to_json()));
         }
         answers
     };
@@ -145,94 +144,23 @@ fn a_prompt_that_a_caller_may_not_see_changes_no_answer_to_them() {
 }
 
 #[test]
-fn a_change_that_a_caller_may_not_see_notifies_them_of_nothing() {
-    struct Two(Mutex<[Session; 2]>, mpsc::Sender<[Vec<String>; 2]>);
-    impl Listener for Two {
-        fn notify(&self, change: &Change) {
-            let written = |notification: crate::jsonrpc::Notification| format!("{notification:?}");
-            let mut sessions = self.0.lock().unwrap();
-            let notifications =
-                sessions.each_mut().map(|session| session.notifications(change).into_iter().map(written).collect());
-            self.1.send(notifications).unwrap();
-        }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), &[("team-a/x.md", "X"), ("team-b/secret.md", "0")]);
-    let server = Server::new(Arc::new(Library::named([folder.path().to_owned()]))).with_notifications(|_| {});
+fn a_caller_hears_of_changes_that_they_could_see() {
     let listen = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,
-        "promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["prompt://team-b/secret"]}},{META}}}}}"#
+        "resourceSubscriptions":["prompt://team-b/secret","prompt://team-a/x"]}},{META}}}}}"#
     );
-    let mut sessions = [Session::new(of_team_a()), Session::new(Caller::local())];
-    for session in &mut sessions {
-        let reply = server.handle(session, Message::parse(listen.as_bytes()).unwrap());
-        assert!(matches!(reply, Reply::Stream(_)), "{reply:?}");
-    }
-    let (sender, changes) = mpsc::channel();
-    let listener: Arc<dyn Listener> = Arc::new(Two(Mutex::new(sessions), sender));
-    server.add_listener(&listener);
-    // What comes right after the start may announce anything.
-    write(folder.path(), &[("team-b/secret.md", "1")]);
-    changes.recv().unwrap();
-    write(folder.path(), &[("team-b/secret.md", "2"), ("team-b/new.md", "new"), ("other.md", "new")]);
-    let mut seen = Vec::new();
-    while seen.len() < 4 {
-        let [team_a, local] = changes.recv().unwrap();
-        assert_eq!(team_a, [""; 0]);
-        seen.extend(local); // both lists, the tools and the resource
-    }
-    write(folder.path(), &[("team-a/x.md", "---\ndescription: new\n---\nX")]);
-    let team_a = changes.iter().find_map(|[team_a, _]| (!team_a.is_empty()).then_some(team_a)).unwrap();
-    assert_eq!(team_a.len(), 2, "{team_a:?}");
-}
-
-#[test]
-fn the_list_of_methods_is_that_of_the_table() {
-    let table = include_str!("../server.rs").split("The table of methods.").nth(1).unwrap();
-    let arms = table.lines().filter_map(|line| line.trim_start().strip_prefix("(\"")?.split_once("\", "));
-    let arms = arms.filter(|(_, rest)| rest.contains("=>"));
-    let mut methods: Vec<&str> = arms.flat_map(|(methods, _)| methods.split("\" | \"")).collect();
-    methods.sort_unstable();
-    assert_eq!(methods, super::methods());
-}
-
-#[test]
-fn a_request_with_a_name_that_was_not_found_before_is_blocking_work_because_all_names_may_be_compared() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), &[("team-a/known.md", "Text.")]);
-    // Files that have not just changed, as those of `folder` have, are remembered.
-    let settled = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
-    let server = Server::new(Arc::new(Library::named([folder.path().to_owned(), settled])));
-    let expand = |command: &str| json!({"name": "expand_prompt", "arguments": {"command": command, "input": ""}});
-    let work = |method: &str, params: &Value, caller: &Caller| {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        server.work(caller, &Message::parse(message.as_bytes()).unwrap())
-    };
-    assert_eq!(work("tools/call", &expand("research"), &Caller::local()), Work::Blocking);
-    assert!(matches!(server.library.view().find("research"), Lookup::Found(_)));
-    let expand = |command: &str| json!({"name": "expand_prompt", "arguments": {"command": command, "input": ""}});
-    for (method, params, caller, expected) in [
-        ("tools/call", expand("research"), Caller::local(), Work::Quick),
-        ("tools/call", expand(":research"), Caller::local(), Work::Quick),
-        ("tools/call", expand("unknown"), Caller::local(), Work::Blocking),
-        ("tools/call", expand("research"), of_team_a(), Work::Blocking),
-        ("tools/call", expand("team-a/known"), of_team_a(), Work::Blocking),
-        ("tools/call", json!({"name": "expand_prompt"}), Caller::local(), Work::Quick),
-        ("tools/call", json!({"name": "list_prompts"}), Caller::local(), Work::List),
-        ("tools/call", json!({"name": "create_prompt"}), Caller::local(), Work::Edit),
-        ("prompts/delete", json!({"name": "research"}), Caller::local(), Work::Edit),
-        ("prompts/get", json!({"name": "research"}), Caller::local(), Work::Quick),
-        ("prompts/get", json!({"name": "unknown"}), Caller::local(), Work::Blocking),
-        ("prompts/list", json!({}), Caller::local(), Work::List),
-        ("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), Caller::local(), Work::Quick),
-        (
-            "subscriptions/listen",
-            json!({"notifications": {"resourceSubscriptions": []}}),
-            Caller::local(),
-            Work::Blocking,
-        ),
-        ("unknown", json!({}), Caller::local(), Work::Quick),
+    let server = Server::new(Arc::default());
+    let names = |names: &[&str]| Change::Prompts(names.iter().map(|name| Name::new(name).unwrap()).collect());
+    for (caller, change, want) in [
+        (of_team_a(), names(&["team-b/secret"]), 0),
+        (of_team_a(), names(&["team-b/secret", "team-a/x"]), 2),
+        (of_team_a(), Change::Anything, 3),
+        (Caller::local(), names(&["team-b/secret"]), 2),
+        (Caller::local(), names(&["other"]), 1),
     ] {
-        assert_eq!(work(method, &params, &caller), expected, "{method} {params}");
+        let mut session = Session::new(caller);
+        let reply = server.handle(&mut session, Message::parse(listen.as_bytes()).unwrap());
+        assert!(matches!(reply, Reply::Stream(_)), "{reply:?}");
+        assert_eq!(session.notifications(&change).len(), want, "{change:?}");
     }
 }

@@ -1,37 +1,44 @@
 //! The stdio transport: JSON-RPC messages on standard input and output, one on each line or in a frame, until the end of input.
 //!
-//! Two threads write to the output: the caller of [`serve`] writes answers, and the server's notifier writes
-//! notifications. Both lock the conversation to do so, and a message is handled while it is locked. So a
-//! notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
-//! overtakes an answer that was made before the change.
+//! The caller of [`serve`] reads and answers. What may wait runs on a thread of its own, so that a slow service holds up no other
+//! request, and the server's notifier writes notifications. All lock the conversation to write, and a message is handled while it is
+//! locked. So a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never overtakes
+//! an answer that was made before the change.
 
 mod framing;
 
 pub use framing::MAX_MESSAGE;
 
 use super::tap::Tap;
-use crate::jsonrpc::{Error, Message, Notification, Outgoing, Output, Response};
+use crate::jsonrpc::{Error, Id, Message, Outgoing, Response};
 use crate::library::Caller;
-use crate::server::{Change, Listener, Reply, Server, Session};
+use crate::server::{Change, Job, Listener, Reply, Server, Session};
 use framing::{Framing, Input, Received};
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 
 /// How much output is collected before it is written, in bytes.
 const OUTPUT_BUFFER: usize = 64 * 1024;
+
+/// How many jobs may run at once.
+const MAX_JOBS: usize = 16;
 
 /// One client: what the server knows of it, and the way to it.
 struct Conversation {
     session: Session,
     /// That of the last message from the client.
     framing: Framing,
-    output: Output,
+    output: BufWriter<Box<dyn Write + Send>>,
     tap: Option<Tap>,
-    /// Why notifications could not be written. It ends the conversation with the next line.
+    /// The requests whose jobs run, unless they were cancelled.
+    running: Vec<Id>,
+    /// Why something could not be written by another thread. It ends the conversation with the next line.
     failure: Option<io::Error>,
 }
 
-/// Serves one client until the end of input. A last line without a line ending is served too. `tap` records all messages.
+/// Serves one client until the end of input, and until its jobs have ended. A last line without a line ending is served too. `tap`
+/// records all messages.
 ///
 /// # Errors
 /// Those of input and output. A client that no longer reads is a broken pipe.
@@ -41,41 +48,42 @@ pub fn serve(
     output: impl Write + Send + 'static,
     tap: Option<Tap>,
 ) -> io::Result<()> {
-    let output: Output = BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(output));
-    let (session, framing) = (Session::new(Caller::local()), Framing::Line);
-    let conversation = Arc::new(Mutex::new(Conversation { session, framing, output, tap, failure: None }));
+    let output = BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(output) as _);
+    let session = Session::new(Caller::local());
+    let conversation =
+        Conversation { session, framing: Framing::Line, output, tap, running: Vec::new(), failure: None };
+    let conversation = Arc::new(Mutex::new(conversation));
     let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
     server.add_listener(&listener);
-    keep_freed_memory();
     let mut input = Input::new(input);
+    let mut jobs: Vec<JoinHandle<()>> = Vec::new();
     while let Some((framing, received)) = input.next()? {
         let (text, message) = match received {
             Received::Message(text) => (text, parse(text)),
             Received::TooLong => (&b"(a message that is too long)"[..], Some(Err(too_long()))),
             Received::OnlyHeaders => (&b"(headers without JSON)"[..], Some(Err(only_headers()))),
         };
-        let mut conversation = lock(&conversation);
-        conversation.record_received(framing, text);
+        let mut locked = lock(&conversation);
+        locked.record_received(framing, text);
         if let Some(message) = message {
-            conversation.framing = framing;
-            conversation.receive(server, message)?;
+            locked.framing = framing;
+            if let Some(job) = locked.receive(server, message)? {
+                jobs.retain(|job| !job.is_finished());
+                if let Some(job) = locked.start(job, &conversation, jobs.len())? {
+                    jobs.push(job);
+                }
+            }
         }
         // Answers to lines that arrived together are written together. Without a further line the buffer is empty, so that
         // the end of input does not wait for a notifier that is blocked by a client that does not read.
         if !input.has_next() {
-            conversation.output.flush()?;
+            locked.output.flush()?;
         }
     }
-    Ok(())
-}
-
-/// Lets the allocator keep a few freed megabytes for the next request.
-///
-/// glibc returns the free end of the heap to the system when it exceeds twice the largest block that was freed so far, and the
-/// system clears each page again for the next request. That is 40 % of the CPU time of inputs of 1 MiB.
-fn keep_freed_memory() {
-    const LARGEST_BLOCK: usize = 8 * 1024 * 1024;
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(LARGEST_BLOCK)));
+    for job in jobs {
+        _ = job.join(); // it catches panics itself
+    }
+    lock(&conversation).failure.take().map_or(Ok(()), Err)
 }
 
 /// A panic cannot leave a conversation half changed: [`Server::handle`] catches it.
@@ -106,16 +114,56 @@ fn only_headers() -> Response {
 }
 
 impl Conversation {
-    fn receive(&mut self, server: &Server, message: Result<Message, Response>) -> io::Result<()> {
+    /// Answers a message, or gives the job that answers it.
+    fn receive(&mut self, server: &Server, message: Result<Message, Response>) -> io::Result<Option<Job>> {
         self.failure.take().map_or(Ok(()), Err)?;
         let message = match message {
             Ok(message) => message,
-            Err(refusal) => return self.send(&refusal),
+            Err(refusal) => return self.send(&refusal).map(|()| None),
         };
         match server.handle(&mut self.session, message) {
-            Reply::None => Ok(()),
-            Reply::Response(response) => self.send(&response),
-            Reply::Stream(acknowledgement) => self.send(&acknowledgement),
+            Reply::None => {}
+            Reply::Response(response) => self.send(&response)?,
+            Reply::Stream(acknowledgement) => self.send(&acknowledgement)?,
+            Reply::Later(job) => return Ok(Some(job)),
+            Reply::Cancelled(id) => self.running.retain(|running| *running != id),
+        }
+        Ok(None)
+    }
+
+    /// Runs a job on a thread of its own, unless so many run that the client has to wait.
+    fn start(
+        &mut self,
+        job: Job,
+        conversation: &Arc<Mutex<Conversation>>,
+        running: usize,
+    ) -> io::Result<Option<JoinHandle<()>>> {
+        let id = job.id.clone();
+        let refused = |why: String| Response::error(Some(id.clone()), Error { code: -32603, message: why, data: None });
+        if running >= MAX_JOBS {
+            let why = format!("{MAX_JOBS} requests wait for services or files; send this one again later");
+            return self.send(&refused(why)).map(|()| None);
+        }
+        let conversation = Arc::clone(conversation);
+        let of_job = id.clone();
+        let run = move || {
+            let response = job.finish();
+            let mut conversation = lock(&conversation);
+            // Of a cancelled request, the answer is dropped.
+            if let Some(at) = conversation.running.iter().position(|running| *running == of_job) {
+                conversation.running.swap_remove(at);
+                let sent = conversation.send(&response).and_then(|()| conversation.output.flush());
+                conversation.failure = sent.err();
+            }
+        };
+        match thread::Builder::new().name("job".to_owned()).spawn(run) {
+            Ok(thread) => {
+                self.running.push(id);
+                Ok(Some(thread))
+            }
+            Err(error) => {
+                self.send(&refused(format!("cannot start a thread ({error}); send this again"))).map(|()| None)
+            }
         }
     }
 
@@ -125,8 +173,7 @@ impl Conversation {
             message.write(&mut self.output)?;
             return self.output.write_all(b"\n");
         }
-        let json = message.to_json()?;
-        let json = json.get();
+        let json = message.to_json();
         let sent = match self.framing {
             Framing::Line => format!("{json}\n"),
             Framing::Frame => format!("Content-Length: {}\r\n\r\n{json}", json.len()),
@@ -147,10 +194,10 @@ impl Conversation {
         }
     }
 
-    fn notify(&mut self, notifications: &[Notification]) -> io::Result<()> {
-        for notification in notifications {
+    fn notify(&mut self, change: &Change) -> io::Result<()> {
+        for notification in self.session.notifications(change) {
             tracing::info!(method = notification.method, "notified the client");
-            self.send(notification)?;
+            self.send(&notification)?;
         }
         self.output.flush()
     }
@@ -165,10 +212,9 @@ fn origin(framing: Framing) -> &'static str {
 }
 
 impl Listener for Mutex<Conversation> {
-    fn notify(&self, change: &Change) {
+    fn tell(&self, change: &Change) {
         let mut conversation = lock(self);
-        let notifications = conversation.session.notifications(change);
-        if let Err(error) = conversation.notify(&notifications) {
+        if let Err(error) = conversation.notify(change) {
             conversation.failure = Some(error);
         }
     }

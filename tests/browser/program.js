@@ -47,9 +47,11 @@ export async function serve(files, { tokens, options = [] } = {}) {
     rmSync(home, { recursive: true, force: true });
   };
   /** What `expand` prints for the same library. */
-  const expand = (...words) => {
-    const { stdout, status } = spawnSync(PROGRAM, ["expand", "--json", ...words, ...library], { env, input: "" });
-    if (status !== 0) throw new Error(`expand ${words} fails`);
+  const expand = (name, ...words) => {
+    // Options come before the name.
+    const call = words[0] === "--arg" ? [...words, name] : [name, ...words];
+    const { stdout, status } = spawnSync(PROGRAM, ["expand", "--json", ...library, ...call], { env, input: "" });
+    if (status !== 0) throw new Error(`expand ${call} fails`);
     return JSON.parse(stdout).prompt;
   };
   return { url, read, write, remove, stop, expand };

@@ -106,13 +106,10 @@ fn a_token_file_that_cannot_be_used_is_refused_with_the_line_and_what_to_do() {
     fs::write(&path, format!("# people\n{ANA} role=root\n")).unwrap();
     serve().failed(1, "error: tokens, line 2: the role must be `read`, `write` or `admin`\n");
     fs::write(&path, "# nobody\n").unwrap();
-    serve().failed(
-        1,
-        "error: tokens has no token; `prompt-expander token add NAME` prints one, with the line for this file\n",
-    );
+    serve().failed(1, "error: tokens has no token; `prompt-expander token add NAME` prints a line for it\n");
     fs::write(&path, ANA).unwrap();
     set_mode(&path, 0o644);
-    serve().failed(1, "error: others can read the tokens in tokens: run `chmod 600 tokens`\n");
+    serve().failed(1, "error: others can read or change the token file tokens: run `chmod 600 tokens`\n");
     fs::remove_file(&path).unwrap();
     crate::client::make_fifo(&path);
     serve().failed(1, "error: tokens is not a file; --token-file needs one with a token on each line\n");
@@ -273,14 +270,16 @@ fn a_change_of_a_prompt_that_a_token_may_not_see_is_no_news() {
     let mut legacy = server.stream_with(&session, &[("Authorization", &bearer(TEAM_A))]);
     // Right after the start, everything may be announced to everybody.
     server.home.save("team-a/report.md", "---\ndescription: 1\n---\nReport");
-    of_team_a.methods(3);
-    legacy.methods(2);
+    of_team_a.methods(4);
+    legacy.methods(3);
     server.home.save("team-b/secret.md", "changed");
     server.home.save("team-b/new.md", "new");
     of_ana.methods(6);
     server.home.save("team-a/report.md", "---\ndescription: 2\n---\nReport");
-    assert_eq!(of_team_a.methods(3), ["prompts/list_changed", "resources/list_changed", "resources/updated"]);
-    assert_eq!(legacy.methods(2), ["prompts/list_changed", "resources/list_changed"]);
+    let lists = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+    let told = of_team_a.methods(4);
+    assert!(lists.iter().all(|list| told.contains(&(*list).to_owned())) && told[2] == "resources/updated", "{told:?}");
+    assert_eq!(legacy.methods(3), lists);
 }
 
 #[test]
@@ -330,14 +329,17 @@ fn only_names_of_this_server_are_answered_to() {
             assert!(answer.json()["error"]["message"].as_str().unwrap().contains("--allow-host"));
         }
     }
-    let mut connection = server.connect();
-    connection.write_raw(format!(
-        "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{PING}",
-        PING.len()
-    ));
-    assert_eq!(connection.read().status, 400, "HTTP/1.1 needs a Host");
+    for path in ["/mcp", "/api/prompts", "/health", "/ready", "/metrics", "/", "/page.js", "/nowhere"] {
+        let rebound = [("Host", "evil.example.com")];
+        assert_eq!(server.send("GET", path, &rebound, "").status, 403, "{path}");
+        for hosts in ["", "Host: localhost\r\nHost: localhost\r\n"] {
+            let mut connection = server.connect();
+            connection.write_raw(format!("GET {path} HTTP/1.1\r\n{hosts}\r\n"));
+            assert_eq!(connection.read().status, 400, "{path} {hosts:?}: HTTP/1.1 has one Host");
+        }
+    }
     let ran = server.home.run(["serve", "--http", ":0", "--allow-host", "*.example.com"], "");
-    assert!(ran.status.code() == Some(2) && ran.stderr.contains("there are no wildcards"), "{}", ran.stderr);
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("it must be a name"), "{}", ran.stderr);
 }
 
 #[test]
@@ -354,23 +356,21 @@ fn only_allowed_web_pages_are_answered_to_and_can_read_the_answer() {
         let answer = server.post_with(&[("Origin", origin), ("Authorization", &bearer(ANA))], PING);
         assert_eq!(answer.status, status, "{origin}");
         let allowed = (status == 200).then_some(origin);
-        assert_eq!((answer.header("access-control-allow-origin"), answer.header("vary")), (allowed, Some("origin")));
+        assert_eq!(answer.header("access-control-allow-origin"), allowed);
+        assert!(answer.header("vary").unwrap().contains("origin"));
     }
     let without_token = server.post_with(&[("Origin", "https://app.example.com")], PING);
     assert_eq!(without_token.status, 401);
     assert_eq!(without_token.header("access-control-allow-origin"), Some("https://app.example.com"));
-    let asked = [("Origin", "https://app.example.com"), ("Access-Control-Request-Method", "POST")];
-    let answer = server.send("OPTIONS", "/mcp", &asked, "");
-    assert_eq!(
-        (answer.status, answer.header("access-control-allow-methods")),
-        (204, Some("GET, POST, DELETE, OPTIONS"))
-    );
+    let asked = [("Origin", "https://app.example.com"), ("Access-Control-Request-Method", "PUT")];
+    let answer = server.send("OPTIONS", "/api/prompts/a", &asked, "");
+    assert_eq!((answer.status, answer.header("access-control-allow-methods")), (200, Some("GET,POST,PUT,DELETE")));
     assert!(answer.header("access-control-allow-headers").unwrap().contains("mcp-session-id"));
     let asked = [("Origin", "https://evil.example.com"), ("Access-Control-Request-Method", "POST")];
     let answer = server.send("OPTIONS", "/mcp", &asked, "");
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None));
     let ran = server.home.run(["serve", "--http", ":0", "--allow-origin", "*"], "");
-    assert!(ran.status.code() == Some(2) && ran.stderr.contains("there are no wildcards"), "{}", ran.stderr);
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("it must be the scheme"), "{}", ran.stderr);
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn more_messages_than_a_limit_allows_are_refused_with_when_to_try_again() {
     let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((50..=60).contains(&seconds), "{seconds}");
     let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(message.starts_with("more messages of `prompts/list` than the limit of 1 message a minute"), "{message}");
+    assert!(message.starts_with("more messages of `prompts/list` than the limit of 1 a minute"), "{message}");
     assert_eq!(post(&server, TEAM_A, &list).status, 200, "each token has its own");
     let session = server.initialize_with("2025-03-26", &[("Authorization", &bearer(TEAM_A))]);
     let batch = format!("[{}]", [PING; 5].join(","));

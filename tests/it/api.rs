@@ -84,6 +84,10 @@ fn a_prompt_is_shown_by_its_name_in_the_path() {
     ] {
         let shown = get(&server, path).json();
         assert_eq!((&shown["name"], &shown["text"]), (&"git/commit".into(), &"Commit {{input}}".into()), "{path}");
+        assert_eq!(
+            (&shown["marks"], &shown["arguments"], &shown["takes_input"]),
+            (&json!([[7, 16]]), &json!([]), &json!(true))
+        );
     }
     assert_eq!(get(&server, "/api/prompts/broken").json()["text"], "---\n");
     assert_eq!(failed(&get(&server, "/api/prompts/none"), 404), "no prompt named `none`");
@@ -102,9 +106,7 @@ fn a_call_is_a_text_or_words_or_values_by_name() {
         (json!({"command": "two", "input": "a=1 b=x"}), "1 x"),
         (json!({"command": "two", "input": ["1", "2"]}), "1 2 "),
         (json!({"command": "two", "arguments": {"a": "1", "b": "x"}}), "1 x"),
-        (json!({"command": ":git:commit", "input": ["a", "b"], "piped": "text\n", "at": 1}), "Commit a\n\ntext\n\nb"),
-        (json!({"command": "git/commit", "piped": "text"}), "Commit text"),
-        (json!({"command": "git/commit", "input": "a", "piped": "text", "at": 99}), "Commit a\n\ntext"),
+        (json!({"command": ":git:commit", "input": ["a", "b"]}), "Commit a b"),
     ] {
         let answer = post(&server, "/api/expand", call.clone()).json();
         assert_eq!(answer, json!({ "prompt": want }), "{call}");
@@ -143,22 +145,23 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
     let server = server();
     let body = |body: &str| server.send("POST", "/api/expand", &[JSON], body);
     for (text, why) in [
-        ("", "the body is not JSON: EOF while parsing a value"),
-        ("[\"two\"]", "the body must be a JSON object"),
-        ("{\"command\": 1}", "in the body, `command` must be a string"),
-        ("{\"command\": \"two\", \"inptu\": \"x\"}", "in the body, `inptu` must be one of `command`, `input`"),
-        ("{\"command\": \"two\", \"input\": 1}", "in the body, `input` must be a string or a list of strings"),
-        ("{\"command\": \"two\", \"arguments\": {\"a\": 1}}", "in the body, `arguments.a` must be a string"),
-        (&format!("{{\"x\": [0{}]}}", ",0".repeat(100_000)), "the body is not JSON: more than 100000 values"),
+        ("", "EOF while parsing a value"),
+        ("[\"two\"]", "invalid type"),
+        ("{\"command\": 1}", "invalid type: integer `1`, expected a string"),
+        ("{\"command\": \"two\", \"inptu\": \"x\"}", "unknown field `inptu`, expected one of `command`, `input`"),
+        ("{\"command\": \"two\", \"input\": 1}", "expected a string or a list of strings"),
+        ("{\"command\": \"two\", \"arguments\": {\"a\": 1}}", "invalid type: integer `1`, expected a string"),
+        (&format!("{{\"command\": {}", "[".repeat(100_000)), "recursion limit exceeded"),
     ] {
         let why_not = failed(&body(text), 400);
-        assert!(why_not.starts_with(why), "{text:.100}: {why_not}");
+        assert!(why_not.starts_with("the body cannot be read: ") && why_not.contains(why), "{text:.100}: {why_not}");
     }
     for (path, why) in [
-        ("/api/prompts?quary=x", "unknown parameter `quary`; a list takes `query`, `tag` and `mine`"),
-        ("/api/prompts?mine=1", "`mine` must be `true` or `false`"),
+        ("/api/prompts?quary=x", "unknown field `quary`, expected one of `query`, `tag`, `mine`"),
+        ("/api/prompts?mine=1", "provided string was not `true` or `false`"),
     ] {
-        assert_eq!(failed(&get(&server, path), 400), why);
+        let why_not = failed(&get(&server, path), 400);
+        assert!(why_not.contains(why), "{why_not}");
     }
     assert_eq!(failed(&get(&server, "/api/other"), 404), "there is nothing at `/api/other`");
     let wrong_method = get(&server, "/api/expand");
@@ -193,7 +196,7 @@ fn the_checks_of_mcp_come_first() {
     assert_eq!((of_page.status, of_page.header("access-control-allow-origin")), (200, Some("http://localhost:5173")));
     let preflight = server.send("OPTIONS", "/api/expand", &[("Origin", "http://localhost:5173")], "");
     assert!(
-        preflight.status == 204 && preflight.header("access-control-allow-headers").unwrap().contains("authorization")
+        preflight.status == 200 && preflight.header("access-control-allow-headers").unwrap().contains("authorization")
     );
     drop(server);
     let server = HttpServer::start_with(
@@ -297,7 +300,8 @@ fn a_text_that_is_not_saved_is_checked_and_expanded() {
     let check = |draft: Value| ask(&server, ANA, "POST", "/api/check", draft);
     let file = "---\ninclude: true\narguments: [{name: a, required: true}]\n---\n{{> parts/_tone}}\nAbout {{a}} {{b}}.";
     let checked = check(json!({"command": "new", "file": file, "arguments": {"a": "x"}})).json();
-    assert_eq!(checked["prompt"], "Be kind.\nAbout x {{b}}.");
+    assert_eq!(checked["preview"]["text"], json!({"text": "Be kind.\nAbout x {{b}}.", "marks": [[15, 16]]}));
+    assert_eq!((&checked["arguments"][0]["name"], &checked["takes_input"]), (&json!("a"), &json!(false)));
     let problem = &checked["problems"][0];
     assert_eq!(
         (&problem["severity"], &problem["line"], &problem["column"]),
@@ -306,20 +310,54 @@ fn a_text_that_is_not_saved_is_checked_and_expanded() {
     assert!(problem["file"].as_str().unwrap().ends_with("new.md") && problem["repair"].is_string(), "{problem}");
 
     let missing = check(json!({"command": "new", "file": file})).json();
-    assert!(missing["error"].as_str().unwrap().contains("it needs a value for `a`") && missing["prompt"].is_null());
+    assert!(missing["preview"]["error"].as_str().unwrap().contains("it needs a value for `a`"), "{missing}");
+    assert!(missing["preview"]["text"].is_null(), "{missing}");
     let broken = check(json!({"command": "new", "file": "---\ntitle: never closed\n"})).json();
     assert_eq!((&broken["problems"][0]["severity"], &broken["problems"][1]), (&json!("error"), &Value::Null));
-    assert_eq!((&broken["prompt"], &broken["error"]), (&Value::Null, &Value::Null));
+    assert!(broken["preview"].is_null() && broken["arguments"].is_null(), "{broken}");
 
     let why = failed(&check(json!({"command": "a b", "file": ""})), 422);
     assert_eq!(why, "`a b` cannot be the name of a prompt: a space ends a command in a chat; write `a-b`");
     let why = failed(&check(json!({"command": "a"})), 400);
-    assert_eq!(why, "in the body, `file` is missing");
+    assert!(why.contains("missing field `file`"), "{why}");
     assert_eq!(get_with(&server, ANA, "/api/prompts/new").status, 404, "nothing is written");
+}
+
+#[test]
+fn a_text_is_compared_with_the_file_as_it_is_and_as_it_was_opened() {
+    let server = for_writers(Client::new());
+    let check = |file: &str, current: &str, base: Value| {
+        let draft = json!({"command": "new", "file": file, "current": current, "base": base});
+        ask(&server, ANA, "POST", "/api/check", draft).json()
+    };
+    let line = |kind: &str, text: &str| json!({"kind": kind, "text": text});
+    let same_line = check("a\nmine\n", "a\ntheirs\n", json!("a\n1\n"));
+    let lines =
+        |old: &str, new: &str| json!([{"lines": [line("context", "a\n"), line("delete", old), line("insert", new)]}]);
+    assert_eq!(
+        (&same_line["theirs"], &same_line["changes"]),
+        (&lines("1\n", "theirs\n"), &lines("theirs\n", "mine\n"))
+    );
+    assert_eq!(same_line["merged"], Value::Null);
+    let far = check("mine\n2\n3\n4\n5\n", "1\n2\n3\n4\ntheirs\n", json!("1\n2\n3\n4\n5\n"));
+    assert_eq!(far["merged"], "mine\n2\n3\n4\ntheirs\n");
+    let same = check("a", "a", Value::Null);
+    assert_eq!((&same["changes"], &same["theirs"]), (&json!([]), &Value::Null));
 }
 
 fn get_with(server: &HttpServer, token: &str, path: &str) -> Answer {
     ask(server, token, "GET", path, Value::Null)
+}
+
+#[test]
+fn everyone_can_ask_who_they_are_and_what_they_may_do() {
+    let server = for_writers(Client::new());
+    let me = |token: &str| get_with(&server, token, "/api/me").json();
+    let version = env!("CARGO_PKG_VERSION");
+    let want = json!({"name": "ana", "role": "write", "prefix": null, "may_edit": true, "version": version});
+    assert_eq!(me(ANA), want);
+    assert_eq!((&me(WRITER_A)["prefix"], &me(TEAM_A)["may_edit"]), (&json!("team-a/"), &json!(false)));
+    assert_eq!(get_with(&server, "wrong", "/api/me").status, 401);
 }
 
 #[test]
@@ -354,7 +392,7 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
         let checked = check(WRITER_A, including(path));
         let message = checked["problems"][0]["message"].as_str().unwrap();
         answers.push(message.replace(path, "PATH"));
-        assert!(checked["prompt"].is_null() && !checked.to_string().contains("The secret"), "{checked}");
+        assert!(checked["preview"].is_null() && !checked.to_string().contains("The secret"), "{checked}");
     }
     answers.dedup();
     assert_eq!(answers, ["`PATH` cannot be included: there is no such file in `team-a/`"]);
@@ -362,13 +400,16 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
         let checked = check(WRITER_A, attaching(path));
         let why = format!("the attachment `{path}` does not exist in `team-a/`");
         assert_eq!(checked["problems"][0]["message"], why);
-        assert!(checked["error"].as_str().unwrap().contains(&why) && checked["prompt"].is_null(), "{checked}");
+        assert!(checked["preview"]["error"].as_str().unwrap().contains(&why), "{checked}");
+        assert!(checked["preview"]["text"].is_null(), "{checked}");
     }
-    assert_eq!(check(WRITER_A, including("own"))["prompt"], "Own text.");
-    assert!(check(WRITER_A, attaching("own.txt"))["prompt"].as_str().unwrap().contains("Own file."));
+    let expansion =
+        |token: &str, file: String| check(token, file)["preview"]["text"]["text"].as_str().unwrap().to_owned();
+    assert_eq!(expansion(WRITER_A, including("own")), "Own text.");
+    assert!(expansion(WRITER_A, attaching("own.txt")).contains("Own file."));
     // For somebody who may see everything, the same texts are prompts.
-    assert_eq!(check(ANA, including("../secret"))["prompt"], "The secret.");
-    assert!(check(ANA, attaching("../notes.txt"))["prompt"].as_str().unwrap().contains("The secret."));
+    assert_eq!(expansion(ANA, including("../secret")), "The secret.");
+    assert!(expansion(ANA, attaching("../notes.txt")).contains("The secret."));
     // They may not give a prompt another name either.
     let draft = json!({"command": "team-b/new", "file": "x"});
     let why = failed(&ask(&server, WRITER_A, "POST", "/api/check", draft), 422);
@@ -413,23 +454,23 @@ fn a_prompt_is_created_updated_deleted_and_restored() {
     assert_eq!((&restored["revision"], &restored["file"]), (&json!(first), &json!("One\n")));
     let old = get_with(&server, ANA, &format!("/api/history/git/history?revision={second}")).json();
     assert_eq!((&old["revision"], &old["file"]), (&json!(second), &json!("{{two}}\n")));
+    let lines = [json!({"kind": "delete", "text": "One\n"}), json!({"kind": "insert", "text": "{{two}}\n"})];
+    assert_eq!((&old["changes"], &restored["changes"]), (&json!([{"lines": lines}]), &Value::Null));
     let unknown = get_with(&server, ANA, "/api/history/git/history?revision=00000000000000000000000000000000");
     assert!(failed(&unknown, 404).contains("has no version"));
 }
 
 #[test]
-fn a_write_of_an_existing_prompt_says_where_the_missing_revision_is() {
+fn a_write_of_an_existing_prompt_needs_the_revision_that_was_read() {
     let server = for_writers(Client::new().prompt("a.md", "One\n"));
     let read = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
     written(&ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read})), "a");
-    for (method, path, body) in [
-        ("PUT", "/api/prompts/a", json!({"file": "x"})),
-        ("DELETE", "/api/prompts/a", json!({})),
-        ("POST", "/api/restore", json!({"command": "a"})),
-    ] {
-        let why = "`expected` is missing: the `revision` in the answer of GET /api/history/NAME";
-        assert_eq!(failed(&ask(&server, ANA, method, path, body), 400), why, "{method}");
+    for (method, path, body) in
+        [("PUT", "/api/prompts/a", json!({"file": "x"})), ("DELETE", "/api/prompts/a", json!({}))]
+    {
+        assert!(failed(&ask(&server, ANA, method, path, body), 400).contains("missing field `expected`"), "{method}");
     }
+    assert_eq!(ask(&server, ANA, "POST", "/api/restore", json!({"command": "a"})).status, 409);
     assert_eq!(fs::read_to_string(server.home.root().join("prompts/a.md")).unwrap(), "Two\n");
     assert!(failed(&ask(&server, ANA, "POST", "/api/restore", json!({"command": "nope"})), 404).contains("`nope`"));
 }
@@ -457,12 +498,10 @@ fn what_has_changed_since_it_was_read_is_not_overwritten() {
 }
 
 #[test]
-fn a_note_and_an_operation_id_have_the_limits_of_the_tools() {
+fn a_note_has_the_limit_of_the_tools() {
     let server = for_writers(Client::new());
-    for (key, length) in [("note", 2_001), ("operation_id", 201)] {
-        let answer = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "A", key: "x".repeat(length)}));
-        assert!(failed(&answer, 422).starts_with(&format!("`{key}` is longer than")), "{key}");
-    }
+    let answer = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "A", "note": "x".repeat(2_001)}));
+    assert!(failed(&answer, 422).starts_with("`note` is longer than"));
 }
 
 #[test]
@@ -473,7 +512,7 @@ fn what_cannot_be_a_prompt_is_not_written() {
     assert!(failed(&create("a%20b", "x"), 422).contains("write `a-b`"));
     assert!(failed(&create("..%2Fx", "x"), 422).contains("cannot be the name of a prompt"));
     let broken = create("x", "---\ntitle: never closed\n");
-    assert!(failed(&broken, 422).starts_with("line 1, column 1: "), "{}", broken.text());
+    assert!(failed(&broken, 422).contains("x.md:1:1: "), "{}", broken.text());
     let problem = &broken.json()["error"]["problem"];
     assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
     assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit for a prompt is 4194304"));
@@ -546,19 +585,27 @@ fn a_caller_with_a_prefix_writes_only_inside_it() {
 }
 
 #[test]
-fn with_edit_and_without_tokens_everyone_on_this_machine_may_edit() {
+fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_that_the_server_made() {
     let server = HttpServer::start_with(Client::new(), &["--edit"]);
-    let created = post(&server, "/api/prompts/a", json!({"file": "A"}));
-    let revision = written(&created, "a");
-    assert_eq!(get(&server, "/api/history/a").json()["revision"], revision);
-    assert!(get(&server, "/").text().contains("href=\"/new\"") && get(&server, "/edit/a").status == 200);
-}
-
-#[test]
-fn an_operation_that_is_sent_again_is_carried_out_once() {
-    let server = for_writers(Client::new());
-    let create = json!({"file": "A", "operation_id": "1"});
-    let first = written(&ask(&server, ANA, "POST", "/api/prompts/a", create.clone()), "a");
-    assert_eq!(written(&ask(&server, ANA, "POST", "/api/prompts/a", create), "a"), first);
-    assert_eq!(get_with(&server, ANA, "/api/history/a").json()["versions"].as_array().unwrap().len(), 1);
+    let line = server.stderr_line();
+    let path = line.strip_prefix("the token for edits is in ").unwrap_or_else(|| panic!("{line}"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let token = std::fs::read_to_string(path).unwrap();
+    let bearer = format!("Bearer {}", token.split(' ').next().unwrap());
+    let write = |headers: &[(&str, &str)]| {
+        let headers = [&[JSON], headers].concat();
+        server.send("POST", "/api/prompts/a", &headers, r#"{"file": "A"}"#)
+    };
+    assert_eq!(write(&[]).status, 401);
+    assert_eq!(write(&[("Origin", "http://localhost:5173")]).status, 401, "a page of another port");
+    assert_eq!(get(&server, "/api/me").json()["may_edit"], false);
+    assert_eq!(get(&server, "/api/prompts").status, 200);
+    let tool = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_prompt","arguments":{"command":"a","file":"A"}}}"#;
+    assert!(server.post(tool).json()["error"].is_object(), "the tools of agents need it, too");
+    written(&write(&[("Authorization", &bearer)]), "a");
+    let server = HttpServer::start_with(server.stop(), &["--edit"]);
+    assert!(server.stderr_line().ends_with("edit-token"));
+    let me = server.send("GET", "/api/me", &[("Authorization", &bearer)], "");
+    assert_eq!(me.json()["may_edit"], true, "the same token after a restart");
 }

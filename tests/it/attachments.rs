@@ -58,8 +58,9 @@ fn an_attached_file_is_not_said_to_be_unread() {
         Client::new().prompt("sub/a.md", "---\nattachments: [../notes.txt, x.yaml]\n---\nA").prompt("notes.txt", "N");
     let client = client.prompt("sub/x.yaml", "x: 1").prompt("other.txt", "O");
     let checked: Value = serde_json::from_str(&client.run(["check", "--json"], "").stdout).unwrap();
-    let unread: Vec<&Value> = checked["unread"].as_array().unwrap().iter().map(|unread| &unread["first"]).collect();
-    assert_eq!(unread, [&json!(client.prompts().join("other.txt"))]);
+    let problems = checked["problems"].as_array().unwrap();
+    let hints: Vec<&Value> = problems.iter().filter(|it| it["severity"] == "hint").map(|hint| &hint["file"]).collect();
+    assert_eq!(hints, [&json!(client.prompts().join("other.txt"))]);
 }
 
 #[test]
@@ -170,7 +171,7 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
     client.write("latin1.txt", b"na\xefve");
     [
         ("missing.png", "does not exist"),
-        ("folder.txt", "is not a regular file"),
+        ("folder.txt", "cannot be attached: it is not a regular file"),
         ("link.txt", "is outside of the prompts folder, at /"),
         ("linked/secret.txt", "is outside of the prompts folder, at /"),
         ("../outside/secret.txt", "is outside of the prompts folder, at /"),
@@ -178,9 +179,9 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
         ("broken.txt", "does not exist"),
         ("loop.txt", "does not exist"),
         ("p.md/x.txt", "does not exist"),
-        ("fifo.png", "is not a regular file"),
-        ("huge.png", "is 10737418240 bytes long, the limit is 5242880"),
-        ("large.png", "is 5242881 bytes long, the limit is 5242880"),
+        ("fifo.png", "cannot be attached: it is not a regular file"),
+        ("huge.png", "cannot be attached: the file is 10737418240 bytes long, the limit is 5242880"),
+        ("large.png", "cannot be attached: the file is 5242881 bytes long, the limit is 5242880"),
         ("binary.bin", "is neither an image"),
         ("latin1.txt", "is neither an image"),
         ("http://example.com", "is not an address that begins with `https://`"),

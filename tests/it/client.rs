@@ -68,7 +68,7 @@ pub(crate) fn modern(mut params: Value) -> Value {
 
 /// The `_meta` of a prompt whose file has this text, and that says nothing else of itself.
 pub(crate) fn revision_meta(file: &str) -> Value {
-    json!({"io.github.prompt-expander/revision": prompt_expander::library::Revision::of(file.as_bytes())})
+    json!({"io.github.prompt-expander/revision": prompt_expander::prompt::Revision::of(file.as_bytes())})
 }
 
 impl Client {
@@ -342,13 +342,6 @@ impl Client {
     pub(crate) fn notification(&mut self) -> (String, Value) {
         self.must_read_notifications = true;
         method_and_params(&self.server().notifications.recv_timeout(HANG).expect("a notification"))
-    }
-
-    /// The next notification, if one has arrived.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn try_notification(&mut self) -> Option<(String, Value)> {
-        self.must_read_notifications = true;
-        self.server().notifications.try_recv().ok().as_ref().map(method_and_params)
     }
 
     /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a resource.

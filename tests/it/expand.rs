@@ -54,38 +54,32 @@ fn a_dash_is_the_place_of_the_piped_text() {
         (&["review", "before", "-", "after"], "Review this.\n\nbefore\n\nDIFF\n\nafter\n"),
         (&["compare", "-", "criteria=speed"], "[DIFF] by [speed]\n"),
         (&["optional", "-", "two"], "[DIFF][two]\n"),
-        (&["review", "-", "--", "-"], "Review this.\n\nDIFF\n\n-\n"),
-        (&["translate", "--arg", "lang=German", "one", "-", "two"], "Into German:\none\n\nDIFF\n\ntwo\n"),
+        (&["review", "-", "x", "-"], "Review this.\n\nDIFF\n\nx -\n"),
+        (&["--arg", "lang=German", "translate", "one", "-", "two"], "Into German:\none\n\nDIFF\n\ntwo\n"),
     ] {
         client.run([&["expand"], words].concat(), "DIFF\n").printed(want);
     }
     client.run(["expand", "review", "-", "focus"], "").printed("Review this.\n\nfocus\n");
-    client.run(["expand", "review", "--", "-"], "").printed("Review this.\n\n-\n");
-    client.run(["expand", "--", "review", "-", "--x"], "DIFF").printed("Review this.\n\n- --x\n\nDIFF\n");
-    client.run(["expand", "review", "-", "x", "-"], "DIFF").failed(
-        1,
-        "error: `-` can be given only once, because it stands for the text on standard input; for a `-` that is text, put `--` before it\n",
-    );
 }
 
 #[test]
 fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_one() {
     let client = client();
-    client.run(["expand", "translate", "--arg", "lang=German"], "DIFF\n").printed("Into German:\nDIFF\n");
+    client.run(["expand", "--arg", "lang=German", "translate"], "DIFF\n").printed("Into German:\nDIFF\n");
     client
-        .run(["expand", "translate", "--arg", "lang=German", "be polite"], "DIFF\n")
+        .run(["expand", "--arg", "lang=German", "translate", "be polite"], "DIFF\n")
         .printed("Into German:\nbe polite\n\nDIFF\n");
     let error = "error: the text on standard input cannot be combined with --arg for this prompt; leave out --arg, or, if the text is \
                  not meant for the prompt, add `< /dev/null`\n";
     for arguments in [
-        &["expand", "compare", "--arg", "options=x"][..],
-        &["expand", "compare", "--arg", "options=x", "--arg", "criteria=y"],
-        &["explain", "translate", "--arg", "lang=German", "--arg", "input=x"],
-        &["copy", "translate", "--arg", "lang=German", "--arg", "input=x"],
+        &["expand", "--arg", "options=x", "compare"][..],
+        &["expand", "--arg", "options=x", "--arg", "criteria=y", "compare"],
+        &["explain", "--arg", "lang=German", "--arg", "input=x", "translate"],
+        &["copy", "--arg", "lang=German", "--arg", "input=x", "translate"],
     ] {
         client.run(arguments.iter().copied(), "DIFF\n").failed(1, error);
     }
-    client.run(["expand", "compare", "--arg", "options=x"], "").printed("[x] by [cost]\n");
+    client.run(["expand", "--arg", "options=x", "compare"], "").printed("[x] by [cost]\n");
 }
 
 #[test]
@@ -117,7 +111,7 @@ fn an_empty_or_closed_standard_input_adds_nothing_and_a_file_is_read_like_a_pipe
     #[cfg(unix)]
     {
         let null = File::open("/dev/null").unwrap();
-        with_file(&client, &["expand", "compare", "--arg", "options=x"], null).printed("[x] by [cost]\n");
+        with_file(&client, &["expand", "--arg", "options=x", "compare"], null).printed("[x] by [cost]\n");
         client.after("exec 0<&-").run(["expand", "review", "focus"], "").printed("Review this.\n\nfocus\n");
     }
 }
@@ -181,19 +175,24 @@ fn a_terminal_is_never_read() {
     let Some(shown) = ran(&client, 200, "expand review focus", &[], "") else { return };
     assert!(shown.contains("Review this.\n\nfocus\n"), "{shown}");
     let shown = ran(&client, 200, "expand review focus -", &[("NO_COLOR", "1")], "").unwrap();
-    let error = "error: `-` stands for text from a pipe, but standard input is a terminal; use a pipe, or, for a `-` that is text, put `--` before it";
-    assert!(shown.contains(error), "{shown}");
-    let shown = ran(&client, 200, "expand review -- -", &[], "").unwrap();
-    assert!(shown.contains("Review this.\n\n-\n"), "{shown}");
+    assert!(shown.contains("Review this.\n\nfocus -\n"), "{shown}");
 }
 
 #[test]
 fn json_is_what_the_tool_answers() {
     let mut client = client();
-    let ran = client.run(["expand", "review", "--json", "a\nb"], "");
+    let ran = client.run(["expand", "--json", "review", "a\nb"], "");
     assert_eq!(ran.stdout, "{\"prompt\":\"Review this.\\n\\na\\nb\"}\n");
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(printed, client.expand("review", "a\nb").structured());
+}
+
+#[test]
+fn a_misspelled_name_of_an_argument_is_text_with_a_warning() {
+    let client = Client::new().prompt("p.md", "---\narguments: [branch]\n---\n[{{branch}}]");
+    let ran = client.run(["expand", "p", "brnach=x"], "");
+    assert_eq!((ran.stdout.as_str(), ran.status.code()), ("[brnach=x]\n", Some(0)));
+    assert!(ran.stderr.contains("warning: `brnach=x` stays text; did you mean `branch=`?"), "{}", ran.stderr);
 }
 
 #[test]
@@ -206,7 +205,7 @@ fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
                    [level=…]`)";
     assert_eq!((ran.stdout.as_str(), ran.stderr), ("paranoid\n", format!("warning: {warning}\n")));
     let explained: Value =
-        serde_json::from_str(&client.run(["explain", "p", "--json", "paranoid"], "").stdout).unwrap();
+        serde_json::from_str(&client.run(["explain", "--json", "p", "paranoid"], "").stdout).unwrap();
     assert_eq!(explained["warnings"], json!([warning]));
     let shown = client.run(["explain", "p", "paranoid"], "").stdout;
     assert!(shown.contains(&format!("\nWarnings\n  call  {warning}\n")), "{shown}");
@@ -239,7 +238,7 @@ fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
     let about =
         format!(":draft\n  about  Draft of {{{{topic}}}}.\n  file   {}\n  usage  :draft [topic=…]\n", path.display());
     assert!(shown.starts_with(&about), "{shown}");
-    let ran = client.run(["explain", "./draft.md", "x", "--json"], "");
+    let ran = client.run(["explain", "--json", "./draft.md", "x"], "");
     let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         (&explained["name"], &explained["source"], explained.get("layer")),
@@ -339,7 +338,7 @@ mod copy {
         let copy = format!("PATH=/bin:/usr/bin; {COPY}");
         let client = with_commands(&[("wl-copy", "echo no compositor >&2; exit 1"), ("xsel", &copy)]);
         let client = client.variable("WAYLAND_DISPLAY", "x").variable("DISPLAY", "x");
-        client.run(["copy", "body", "--json"], "").printed("{\"copied\":4}\n");
+        client.run(["copy", "--json", "body"], "").printed("{\"copied\":4}\n");
         assert_eq!(copied(&client), ("Body".to_owned(), "xsel --clipboard --input\n".to_owned()));
     }
 
@@ -379,4 +378,16 @@ mod copy {
         assert!(shown.contains("copied 4 characters\n"), "{shown:?}");
         assert!(shown.contains("the terminal was asked to copy (OSC 52)"), "{shown:?}");
     }
+}
+
+/// What follows the name is never read as an option: a person types text there.
+#[test]
+fn all_that_follows_the_name_is_text_and_what_looks_like_an_option_of_the_command_gets_a_warning() {
+    let client = Client::new().prompt("explain.md", "Explain {{input}}");
+    let ran = client.run([":explain", "git", "rebase", "-i", "HEAD~3"], "");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Explain git rebase -i HEAD~3\n", ""));
+    let ran = client.run(["expand", "explain", "git", "log", "--json", "--", "-p"], "");
+    assert_eq!(ran.stdout, "Explain git log --json -- -p\n");
+    assert_eq!(ran.stderr, "warning: `--json` is part of the input; an option comes before the name of the prompt\n");
+    assert_eq!(client.run(["expand", "--json", "explain", "x"], "").stdout, "{\"prompt\":\"Explain x\"}\n");
 }

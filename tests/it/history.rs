@@ -1,7 +1,7 @@
 //! The versions of a prompt at the command line: `history`, `diff` and `restore`; and disks that refuse a write.
 
 use crate::client::{Client, LEGACY};
-use prompt_expander::library::Revision;
+use prompt_expander::prompt::Revision;
 use serde_json::{Value, json};
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -62,7 +62,8 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
     let with_builtin = client.arguments(["--prompts", "prompts"]);
     for command in ["history", "diff"] {
         run(&with_builtin, &[command, "review"])
-            .failed(1, "error: `review` is a built-in prompt, and has no history\n");
+            .failed(1, "error: `review` is a built-in prompt, which cannot be changed, and has no history; create a prompt named `review`, which \
+                 overrides it\n");
     }
 }
 
@@ -128,6 +129,41 @@ fn restore_undoes_a_change_a_restore_and_a_removal() {
     run(&client, &["restore", "never"]).failed(1, "error: no prompt named `never`\n");
 }
 
+/// A person's own changes can be undone like those of an agent, also in a project.
+#[cfg(unix)]
+#[test]
+fn what_edit_and_rm_replace_is_kept_and_can_be_restored_also_in_a_project() {
+    for (folder, option) in [("prompts", &[][..]), (".prompts", &["--project"][..])] {
+        let client = Client::new().variable("EDITOR", "sh -c 'echo New. > \"$0\"'");
+        let file = client.root().join(folder).join("a.md");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "Old.\n").unwrap();
+        let done = |arguments: &[&str]| {
+            let ran = client.run([arguments, option].concat(), "");
+            assert!(ran.status.success(), "{folder} {arguments:?}: {}", ran.stderr);
+            fs::read_to_string(&file).unwrap_or_default()
+        };
+        assert_eq!(done(&["edit", "a"]), "New.\n");
+        assert_eq!(done(&["restore", "a"]), "Old.\n");
+        assert_eq!(done(&["rm", "a", "--yes"]), "");
+        assert_eq!(done(&["restore", "a"]), "Old.\n");
+        let ignored = fs::read_to_string(client.root().join(folder).join(".history/.gitignore")).ok();
+        assert_eq!(ignored.is_some_and(|text| text.trim() == "*"), !option.is_empty(), "{folder}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_edit_that_ends_in_a_broken_prompt_asks_whether_to_edit_again() {
+    let client = Client::new().prompt("a.md", "A").variable("NO_COLOR", "1");
+    let script = "test -e again && echo good > \"$0\" || { touch again; echo --- > \"$0\"; }";
+    let client = client.variable("EDITOR", &format!("sh -c '{}'", script.replace('\'', "")));
+    let line = "prompt-expander --prompts prompts edit a; echo status $?";
+    let Some(said) = crate::terminal::typed(&client, 200, line, "y\n") else { return };
+    assert!(said.contains("It is broken. Edit it again? [y/N]") && said.contains("status 0"), "{said}");
+    assert_eq!(fs::read_to_string(client.prompts().join("a.md")).unwrap(), "good\n");
+}
+
 #[test]
 fn lists_and_show_have_the_revision() {
     let client = Client::new().prompt("a.md", "One.\n");
@@ -179,26 +215,26 @@ fn on_a_full_or_read_only_disk_nothing_changes_and_the_message_has_the_path() {
     };
     client.initialize(LEGACY);
     let large = "x".repeat(30_000);
-    client.call("create_prompt", json!({"command": "a", "text": "A"})).structured();
+    client.call("create_prompt", json!({"command": "a", "file": "A\n"})).structured();
     let before = files(&prompts);
     // There is room for the version and not for the file, and then not even for the version.
-    for text in [large.repeat(2), large.repeat(4)] {
-        let refused = client.call("create_prompt", json!({"command": "b", "text": text})).error();
-        assert!(refused.contains("No space left on device") && refused.contains("prompts/"), "{refused}");
-        assert_eq!(files(&prompts), before, "neither a part of a file, nor a version");
-    }
-    let refused = client.call("update_prompt", json!({"command": "a", "text": large.repeat(2)})).error();
+    let refused = client.call("create_prompt", json!({"command": "b", "file": large.repeat(4)})).error();
+    assert!(refused.contains("No space left on device") && refused.contains("prompts/"), "{refused}");
+    assert_eq!(files(&prompts), before, "neither a part of a file, nor a version");
+    let refused = client
+        .call("update_prompt", json!({"command": "a", "file": large.repeat(4), "expected": revision("A\n")}))
+        .error();
     assert!(refused.contains("No space left on device"), "{refused}");
     assert_eq!((files(&prompts), fs::read(prompts.join("a.md")).unwrap()), (before, b"A\n".to_vec()));
-    client.call("create_prompt", json!({"command": "c", "text": large})).structured();
+    client.call("create_prompt", json!({"command": "c", "file": large.clone()})).structured();
 
     let remount = |option: &str| Command::new("mount").args(["-o", option]).arg(&prompts).status().unwrap().success();
     assert!(remount("remount,ro"));
     let before = files(&prompts);
     for (tool, arguments) in [
-        ("create_prompt", json!({"command": "d", "text": "D"})),
-        ("update_prompt", json!({"command": "a", "text": "B"})),
-        ("delete_prompt", json!({"command": "c"})),
+        ("create_prompt", json!({"command": "d", "file": "D"})),
+        ("update_prompt", json!({"command": "a", "file": "B", "expected": revision("A\n")})),
+        ("delete_prompt", json!({"command": "c", "expected": revision(&large)})),
     ] {
         let refused = client.call(tool, arguments).error();
         assert!(refused.contains("Read-only file system") && refused.contains("/prompts/"), "{tool}: {refused}");
@@ -216,7 +252,7 @@ fn in_a_folder_without_permission_to_write_nothing_changes() {
     let readable = |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
     readable(0o555);
     client.initialize(LEGACY);
-    let arguments = json!({"command": "a", "text": "B", "expected": revision("A\n")});
+    let arguments = json!({"command": "a", "file": "B", "expected": revision("A\n")});
     let refused = client.call("update_prompt", arguments).error();
     assert!(refused.contains("Permission denied") && refused.contains("/prompts/.history"), "{refused}");
     assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 1);

@@ -201,7 +201,15 @@ fn a_value_outside_strict_choices_says_why_there_is_no_expansion() {
          a choice for `level`, which takes `low` or `high`; write `:audit [level=…] [tone=…]`. Tell the user this; \
          expand_prompt would say the same."
     );
-    assert_eq!(context(&client, ":audit tone=loud"), Some(part(":audit tone=loud", "Audit: , loud")));
+    let allowed = context(&client, ":audit tone=loud").unwrap();
+    assert!(allowed.starts_with(&part(":audit tone=loud", "Audit: , loud")), "{allowed}");
+}
+
+#[test]
+fn a_misspelled_name_of_an_argument_is_text_of_which_the_user_is_told() {
+    let told = context(&client(), ":compare options=a critera=b").unwrap();
+    assert!(told.contains("\n\na critera=b by cost\n\n"), "{told}");
+    assert!(told.ends_with("Tell the user first: `critera=b` stays text; did you mean `criteria=`?"), "{told}");
 }
 
 #[test]
@@ -287,7 +295,7 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     }
     let missing = ["hook", "codex", "--no-builtin", "--prompts", "not there"];
     client.run(missing, &submitted).printed("");
-    assert_eq!(client.run(["expand", "hook", "--bad"], "").status.code(), Some(2), "another command, that names it");
+    assert_ne!(client.run(["expand", "hook"], "").status.code(), Some(0), "another command, that names it");
 }
 
 #[cfg(unix)]
@@ -373,151 +381,5 @@ fn the_hook_on_the_page_of_an_agent_answers_its_event() {
         let output = child.wait_with_output().unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(answer["hookSpecificOutput"]["additionalContext"], part(":hello world", "Hello world!"), "{name}");
-    }
-}
-
-#[cfg(all(unix, feature = "http"))]
-mod with_a_server {
-    use super::*;
-    use crate::http_client::{HttpServer, write_secret};
-    use crate::http_service::{Request, Service, response};
-    use std::io::{ErrorKind, Write};
-    use std::net::TcpListener;
-    use std::time::Duration;
-
-    /// Runs the hook in a directory without prompts.
-    fn ask(url: &str, name: &str, stdin: impl AsRef<[u8]>) -> Ran {
-        ask_with(&["hook", name, "--http", url], stdin)
-    }
-
-    fn ask_with(arguments: &[&str], stdin: impl AsRef<[u8]>) -> Ran {
-        let elsewhere = Client::new().after("unset PROMPT_EXPANDER_TOKEN ALL_PROXY all_proxy").arguments([]);
-        elsewhere.run(arguments.iter().copied(), stdin)
-    }
-
-    fn server() -> HttpServer {
-        HttpServer::start(client().arguments(LIBRARY))
-    }
-
-    fn url_of(listener: &TcpListener) -> String {
-        format!("http://{}", listener.local_addr().unwrap())
-    }
-
-    fn command() -> String {
-        event("UserPromptSubmit", ":research x")
-    }
-
-    #[test]
-    fn the_answer_is_that_of_its_library() {
-        let server = server();
-        let url = format!("http://{}/mcp", server.address);
-        let endless = ":research x\n".repeat(MAX_CANDIDATES + 1);
-        let nine: String = (0..=MAX_COMMANDS).map(|number| format!(":research {number}\n")).collect();
-        let long = format!(":research {}", "x".repeat(20_000));
-        for prompt in [
-            ":research solar cells",
-            "：research, x",
-            "Look.\n:compare a\nb\n:git/commit now",
-            ":broken x",
-            ":compare",
-            ":smile:",
-            ":none x",
-            "",
-            "no command",
-            "a\n```\n:research\n```\n:research b",
-            "\n  :research indented",
-            "text\n :research",
-            ":none\n:research x",
-            ":smile:\n:research <&>",
-            &endless,
-            &nine,
-            &long,
-        ] {
-            for (name, event_name) in
-                [("codex", "UserPromptSubmit"), ("claude-code", "UserPromptSubmit"), ("gemini", "BeforeAgent")]
-            {
-                let event = event(event_name, prompt);
-                let (local, remote) = (server.home.run(["hook", name], &event), ask(&url, name, &event));
-                assert_eq!(
-                    (remote.stdout.as_str(), remote.stderr.as_str()),
-                    (local.stdout.as_str(), ""),
-                    "{prompt:.100}"
-                );
-                assert_eq!(remote.status.code(), Some(0));
-            }
-        }
-    }
-
-    #[test]
-    fn a_message_without_a_line_like_a_command_is_not_sent() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        for prompt in ["my secret", "secret\n:smile:\n10:30", "```\n:research\n```", " ", "::vec"] {
-            ask(&url_of(&listener), "codex", event("UserPromptSubmit", prompt)).printed("");
-            assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{prompt}");
-        }
-    }
-
-    #[test]
-    fn of_a_message_with_a_command_only_what_follows_is_sent() {
-        let service = Service::answering("");
-        ask(&service.url(), "codex", event("UserPromptSubmit", "secret\n:research x\ny")).printed("");
-        let Request { head, body } = service.request();
-        assert!(head.starts_with("POST /api/hook HTTP/1.1\r\n") && !head.contains("secret"), "{head}");
-        let body: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(body, json!({"agent": "codex", "message": ":research x\ny"}));
-    }
-
-    #[test]
-    fn a_server_that_cannot_be_asked_adds_nothing_and_says_nothing() {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let down = url_of(&free);
-        drop(free);
-        let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
-        let other = Service::answering(response("200 OK", "text/html", "<html>"));
-        for url in
-            [&down, &url_of(&hanging), &other.url(), "http://no-such-host.invalid", "no URL", "https://127.0.0.1:1"]
-        {
-            ask(url, "codex", command()).printed("");
-        }
-        // Also with options that do not go together, or name no variable.
-        ask_with(&["hook", "codex", "--http", &down, "--project"], command()).printed("");
-        ask_with(&["hook", "codex", "--http", &down, "--token-env", "NO_SUCH_VARIABLE"], command()).printed("");
-    }
-
-    #[test]
-    fn a_refused_token_adds_nothing_and_says_nothing() {
-        let home = client().arguments(LIBRARY);
-        write_secret(home.root().join("tokens"), "the-token-of-somebody-who-may-read name=a\n");
-        let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
-        let url = format!("http://{}", server.address);
-        ask(&url, "codex", command()).printed("");
-        let with = |token: &str| {
-            let elsewhere = Client::new().variable("MINE", token).arguments([]);
-            elsewhere.run(["hook", "codex", "--http", &url, "--token-env", "MINE"], command())
-        };
-        with("another-token-of-somebody").printed("");
-        assert!(with("the-token-of-somebody-who-may-read").stdout.contains("Topic: x"));
-    }
-
-    /// Were the time limit for each read instead of for all, this answer would arrive.
-    #[test]
-    fn an_answer_that_comes_byte_by_byte_is_too_late() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = url_of(&listener);
-        std::thread::spawn(move || {
-            let mut stream = listener.accept().unwrap().0;
-            let body = format!("{{{}\"context\":\"late\"}}", " ".repeat(40));
-            let head =
-                format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-            stream.write_all(head.as_bytes()).unwrap();
-            for byte in body.bytes() {
-                std::thread::sleep(Duration::from_millis(100));
-                if stream.write_all(&[byte]).is_err() {
-                    return;
-                }
-            }
-        });
-        ask(&url, "codex", command()).printed("");
     }
 }

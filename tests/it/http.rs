@@ -313,7 +313,7 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     );
     fs::set_permissions(first.home.root().join("old"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let ran = first.home.run(["serve", "--http", "0", "--key", "old"], "");
-    ran.failed(1, "error: others can read the key in old: run `chmod 600 old`\n");
+    ran.failed(1, "error: others can read or change the key old: run `chmod 600 old`\n");
     let session = first.initialize("2025-06-18");
     let status = |server: &HttpServer| server.post_with(&[("Mcp-Session-Id", &session)], PING).status;
     let second = HttpServer::start_with(Client::new().variable("PROMPT_EXPANDER_KEY", old), &[]);
@@ -362,19 +362,6 @@ fn a_client_that_never_says_initialized_is_notified_all_the_same() {
     let mut stream = server.stream(&session);
     server.home.save("new.md", "New.");
     assert_eq!(stream.methods(3), LISTS);
-}
-
-#[test]
-fn the_newest_stream_of_a_session_gets_the_notifications() {
-    let server = server();
-    let session = server.initialize("2025-06-18");
-    server.initialized(&session);
-    let mut old = server.stream(&session);
-    let mut new = server.stream(&session);
-    server.home.save("new.md", "New.");
-    assert_eq!(new.methods(3), LISTS);
-    server.terminate();
-    assert_eq!((old.next(), new.next()), (None, None), "the old one got nothing");
 }
 
 #[test]
@@ -471,20 +458,6 @@ fn a_running_request_is_answered_after_sigterm_and_new_connections_are_refused()
     while std::net::TcpStream::connect(server.address).is_ok() {}
     running.write_raw(body);
     assert_eq!(running.read().json()["result"]["structuredContent"]["prompt"], "Research x.");
-    assert!(server.wait().success());
-}
-
-#[test]
-fn a_request_that_does_not_end_is_answered_with_an_error_after_sigterm() {
-    let mut server = server();
-    let mut endless = server.connect();
-    endless.write_raw("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n");
-    assert_eq!(endless.read().status, 100);
-    let mut half = server.connect();
-    half.write_raw("POST /mcp HT");
-    server.terminate();
-    let answer = endless.read();
-    assert_eq!((answer.status, answer.error()), (503, -32603));
     assert!(server.wait().success());
 }
 
@@ -620,10 +593,7 @@ fn a_megabyte_of_headers_is_refused() {
     let server = server();
     let mut connection = server.connect();
     connection.write_raw("GET /mcp HTTP/1.1\r\n");
-    let header = format!("X: {}\r\n", "y".repeat(1_000));
-    for _ in 0..1_000 {
-        connection.write_raw(&header);
-    }
+    connection.write_raw(format!("X: {}\r\n", "y".repeat(1_000)).repeat(130));
     assert_eq!(connection.read().status, 431);
     assert_eq!(server.post(PING).status, 200);
 }
@@ -673,7 +643,7 @@ fn raise_limit_of_files() -> u64 {
 #[test]
 fn a_listen_with_too_many_filters_is_refused() {
     let server = server();
-    for (uris, status, code) in [(10_001, 400, -32600), (1_000_000, 400, -32700)] {
+    for (uris, status, code) in [(10_001, 400, -32600), (100_001, 400, -32700)] {
         let uris: Vec<String> = (0..uris).map(|number| format!("prompt://{number}")).collect();
         let answer = server.modern("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}));
         assert_eq!((answer.status, answer.error()), (status, code));

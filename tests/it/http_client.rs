@@ -68,6 +68,12 @@ impl HttpServer {
         self.stderr.recv_timeout(HANG).expect("a line on standard error")
     }
 
+    /// The token that it has made for edits.
+    pub(crate) fn edit_token(&self) -> String {
+        let line = std::fs::read_to_string(self.home.root().join(".local/state/prompt-expander/edit-token")).unwrap();
+        line.split(' ').next().unwrap().to_owned()
+    }
+
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         let id = rustix::process::Pid::from_raw(self.id().cast_signed()).unwrap();
@@ -256,13 +262,6 @@ impl Connection {
     ) -> Answer {
         self.write(method, path, headers, body);
         self.read()
-    }
-
-    /// Reads so many bytes as they are.
-    pub(crate) fn read_raw(&mut self, count: usize) -> Vec<u8> {
-        let mut bytes = vec![0; count];
-        self.stream.read_exact(&mut bytes).unwrap();
-        bytes
     }
 
     /// Reads an answer.

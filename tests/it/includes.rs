@@ -45,7 +45,10 @@ fn partials_are_neither_listed_nor_prompts() {
                expand a prompt that includes it\n";
     assert!(ran.stderr.ends_with(why), "{}", ran.stderr);
     let ran = client.run(["new", "_x"], "X.");
-    assert_eq!(ran.stderr, "error: `_x` cannot be the name of a prompt: a file of this name is not read as a prompt\n");
+    assert_eq!(
+        ran.stderr,
+        "error: `_x` cannot be the name of a prompt: a file of this name is not read as this prompt\n"
+    );
     client.run(["check", "prompts/_style.md"], "").printed("1 file checked: 0 errors, 0 warnings\n");
     client.write("_style.md", "---\nx: y\n");
     assert_eq!(client.run(["check", "prompts/_style.md"], "").status.code(), Some(1));
@@ -210,7 +213,7 @@ fn ten_thousand_partials_are_not_prompts_and_affect_nothing() {
 #[test]
 fn explain_lists_the_included_files_and_names_them_in_positions() {
     let client = Client::new().prompt("_style.md", "Kind.\n {{inptu}}").prompt("a.md", including("_style"));
-    let ran = client.run(["explain", "a", "--json"], "");
+    let ran = client.run(["explain", "--json", "a"], "");
     let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
     let style = client.prompts().join("_style.md").display().to_string();
     assert_eq!(explained["includes"], json!([style]));

@@ -41,11 +41,7 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_that_names_the
     };
     let aliases = |count: usize| format!("---\na: &a {}\nb: [{}]\n---\nBody.", "x".repeat(1000), "*a, ".repeat(count));
     for (within, beyond, words) in [
-        (
-            "x".repeat(MAX_FILE),
-            "x".repeat(MAX_FILE + 1),
-            "the file is 4194305 bytes long, the limit for a prompt is 4194304",
-        ),
+        ("x".repeat(MAX_FILE), "x".repeat(MAX_FILE + 1), "the file is 4194305 bytes long, the limit is 4194304"),
         (
             frontmatter(MAX_FRONTMATTER),
             frontmatter(MAX_FRONTMATTER + 1),

@@ -49,8 +49,7 @@ fn problems_are_listed_and_the_key_is_left_out_if_there_are_none() {
             "prompts": [{"name": "good", "description": "Good."}],
             "problems": [{
                 "file": "git/broken.md",
-                "message": "1:1: the frontmatter that line 1 opens with `---` is never closed; add a line `---` after \
-                            line 2, or write the rule in line 1 as `***` if no frontmatter is meant"
+                "message": "1:1: the frontmatter that line 1 opens with `---` is never closed; add a line `---` after its last key, or write the rule in line 1 as `***` if no frontmatter is meant"
             }]
         })
     );

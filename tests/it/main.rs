@@ -15,16 +15,13 @@ mod cases;
 #[cfg(any(feature = "http", feature = "openapi"))]
 mod certificates;
 mod changes;
-#[cfg(all(target_os = "linux", feature = "http"))]
-mod chaos;
 mod check;
 mod client;
 mod command_line;
 mod completion;
 mod completions;
+mod config;
 mod doctor;
-#[cfg(all(unix, feature = "http"))]
-mod doctor_http;
 #[cfg(all(unix, feature = "http"))]
 mod edit;
 mod expand;
@@ -37,24 +34,17 @@ mod fresh;
 mod history;
 mod hook;
 #[cfg(all(unix, feature = "http"))]
-mod hostile_clients;
-#[cfg(all(unix, feature = "http"))]
 mod http;
 #[cfg(all(unix, feature = "http"))]
 mod http_client;
 #[cfg(any(feature = "http", feature = "openapi"))]
 mod http_service;
-#[cfg(all(target_os = "linux", feature = "http"))]
-mod http_soak;
-mod icons;
-mod import_and_export;
+mod import;
 mod includes;
 #[cfg(unix)]
 mod install;
-#[cfg(all(unix, feature = "http"))]
-mod install_http;
-mod interop;
 mod jinja;
+mod jobs;
 mod lifecycle;
 mod limits;
 mod list_prompts;
@@ -62,11 +52,13 @@ mod man;
 mod messages;
 mod native_prompts;
 mod new;
+#[cfg(any(feature = "http", feature = "openapi"))]
+#[cfg(all(target_os = "linux", feature = "http"))]
+mod nightly;
 #[cfg(all(unix, feature = "openapi", feature = "http"))]
 mod openapi;
 #[cfg(feature = "openapi")]
 mod openapi_call;
-#[cfg(any(feature = "http", feature = "openapi"))]
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
@@ -83,12 +75,8 @@ mod properties;
 #[cfg(all(unix, feature = "http"))]
 mod proxy;
 mod readme;
-#[cfg(all(unix, feature = "http"))]
-mod remote;
 mod resources;
 mod rm_and_mv;
-#[cfg(target_os = "linux")]
-mod soak;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod test;

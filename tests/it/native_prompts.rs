@@ -352,7 +352,7 @@ fn a_long_description_is_cut_in_lists_and_only_there() {
         assert_eq!(client.request(method, json!({}))["result"][key][0]["description"], cut);
     }
     assert_eq!(get(&mut client, "p", json!({}))["result"]["description"], long);
-    assert!(client.run(["explain", "p", "--json"], "").stdout.contains(&long));
+    assert!(client.run(["explain", "--json", "p"], "").stdout.contains(&long));
     assert_eq!(client.call("list_prompts", json!({"query": "word"})).structured()["prompts"][0]["name"], "p");
 }
 

@@ -7,7 +7,6 @@ use crate::openapi_call::{base, with_document};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -204,12 +203,8 @@ fn nothing_but_an_expansion_calls_the_service() {
         assert_ne!(ran.status.code(), Some(2), "{command:?} {ran:?}");
     }
     let server = HttpServer::start(served_by(&service));
-    for page in ["/", "/prompts/triage", "/prompts/triage?service=billing&symptom=x"] {
-        let answer = server.send("GET", page, &[("Accept", "text/html")], "");
-        assert_eq!(answer.status, 200, "{page}");
-        let has_request =
-            answer.text().contains("/v1/triage/billing?lang=en") && answer.text().contains("Ask the service");
-        assert_eq!(has_request, page.contains("billing"), "{page}");
+    for path in ["/api/prompts", "/api/prompts/triage"] {
+        assert_eq!(server.send("GET", path, &[], "").status, 200, "{path}");
     }
     for (path, body) in [
         ("/api/explain", json!({"command": "triage", "arguments": {"service": "billing", "symptom": "x"}})),
@@ -229,7 +224,7 @@ fn explain_shows_the_request_and_no_secret() {
         ["--openapi-base", &base, "--openapi-header", "Authorization: $DESK_TOKEN", "--openapi-header", "X-Key: @key"];
     let client = with_document(DESK, &options).variable("DESK_TOKEN", "Bearer s3cret");
     fs::write(client.root().join("key"), "s3cret-too\n").unwrap();
-    let ran = client.run(["explain", "triage", "billing", "x y", "--json"], "");
+    let ran = client.run(["explain", "--json", "triage", "billing", "x y"], "");
     let explanation: Value = serde_json::from_str(&ran.stdout).unwrap();
     let request = &explanation["request"];
     assert_eq!(request["method"], "POST");
@@ -277,7 +272,7 @@ fn a_value_of_another_type_is_an_error_and_nothing_is_sent() {
         |values: Value| client.request("prompts/get", json!({"name": "triage", "arguments": values}))["error"].clone();
     let error = get(json!({"service": "billing", "symptom": "x", "severity": "high"}));
     assert_eq!(error["code"], -32602);
-    assert!(error["message"].as_str().unwrap().contains("`severity` takes an integer"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("is not what `severity` takes; give an integer"), "{error}");
     let error = get(json!({"service": "sales", "symptom": "x"}));
     assert_eq!(error["code"], -32602);
     assert!(error["message"].as_str().unwrap().contains("takes `billing` or `search`"), "{error}");
@@ -294,12 +289,12 @@ fn a_failing_service_is_an_error_that_names_the_prompt_the_operation_and_the_sta
     let answer = client.request("prompts/get", json!({"name": "draft-changelog", "arguments": {"since": "2026"}}));
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
-    for part in ["`draft-changelog`", "the service answered 503", "GET /changelog"] {
+    for part in ["`draft-changelog`", "answered 503", "the service for GET /changelog"] {
         assert!(message.contains(part), "{message}");
     }
     let called = client.call("expand_prompt", json!({"command": "draft-changelog", "input": "2026"}));
     let error = called.error();
-    assert!(error.contains("the service answered 503") && error.ends_with("Tell the user this."), "{error}");
+    assert!(error.contains("answered 503") && error.ends_with("Tell the user this."), "{error}");
 }
 
 #[test]
@@ -363,7 +358,7 @@ fn a_change_of_the_document_is_seen_at_once_and_announced() {
     fs::remove_file(client.root().join("desk.yaml")).unwrap();
     assert_eq!(names(&mut client), [""; 0]);
     let problem = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
-    assert!(problem.contains("does not exist") || problem.contains("cannot be read"), "{problem}");
+    assert!(problem.contains("no such file") || problem.contains("cannot be read"), "{problem}");
 }
 
 #[test]
@@ -374,7 +369,7 @@ fn the_user_s_own_prompt_overrides_that_of_a_service_and_that_a_built_in_one() {
     assert!(listed.contains(r#""layer":"remote""#), "{listed}");
     client.write("research.md", "Near.");
     client.expand("research", "").text("Near.");
-    let explanation: Value = serde_json::from_str(&client.run(["explain", "research", "--json"], "").stdout).unwrap();
+    let explanation: Value = serde_json::from_str(&client.run(["explain", "--json", "research"], "").stdout).unwrap();
     assert_eq!(explanation["shadows"][0]["layer"], "remote");
     fs::remove_file(client.prompts().join("research.md")).unwrap();
     let client = client.arguments(["--openapi", "desk.yaml"]);
@@ -408,6 +403,10 @@ fn what_is_wrong_in_a_document_is_said_with_its_line_and_leaves_the_rest() {
   /eleven: {$ref: paths.yaml}
   /twelve:
     additionalOperations: {COPY: {operationId: twelve, x-mcp-prompt: {}}}
+  /thirteen?a=1:
+    get: {operationId: thirteen, x-mcp-prompt: {}}
+  /fourteen:
+    get: {operationId: fourteen, parameters: [{name: p, in: query, style: deepObject}], x-mcp-prompt: {}}
 components:
   schemas:
     a: {allOf: [{$ref: '#/components/schemas/b'}]}
@@ -418,16 +417,18 @@ components:
     assert_eq!(names(&mut client), ["same", "seven"]);
     let want = [
         "error 6 `GET /two` is no prompt: `GET /one` has the same name, and comes first",
-        "error 8 `POST /three` is no prompt: it has neither an `operationId` nor a name in its extension, so the prompt has no name",
+        "error 8 `POST /three` is no prompt: it has neither an `operationId` nor a name in its extension",
         "error 10 `GET /four/{x}` is no prompt: its path has `{x}`, which no parameter declares",
         "error 12 `GET /five` is no prompt: `$ref: other.yaml#/x` is in another document, which is not read",
         "error 14 `GET /six` is no prompt: its schemas are nested deeper than 32 levels, or contain themselves",
-        "warning 16 `GET /seven`: it has the parameter `a` twice, in different places; the second is left out",
-        "warning 16 `GET /seven`: the required header parameter `t` is not sent",
+        "warning 16 `GET /seven`: the parameter `a` is left out: its name is taken, or not that of an argument",
+        "warning 16 `GET /seven`: the parameter `t` in `header` is not sent",
         "error 19 `POST /eight` is no prompt: its body is `text/csv`, and only `application/json` can be sent",
-        "error 21 `/nine` is no prompt: the method `QUERY` is not supported",
+        "error 21 `QUERY /nine` is no prompt: its method is not supported",
         "warning 24 the operations of `/eleven` are not read: `$ref: paths.yaml` is in another document, which is not read",
-        "error null `/twelve` is no prompt: the method `COPY` is not supported",
+        "error 28 `GET /thirteen?a=1` is no prompt: its path does not begin with `/`, or has a query or a fragment",
+        "error 30 `GET /fourteen` is no prompt: its query parameter `p` has the style `deepObject`, which is not supported",
+        "error null `COPY /twelve` is no prompt: its method is not supported",
     ];
     let mut found = problems(&client);
     let is_of_a_name = |problem: &String| problem.starts_with("error 23 ");
@@ -436,59 +437,6 @@ components:
     let line = |problem: &String| problem.split(' ').nth(1).unwrap().parse().unwrap_or(usize::MAX);
     found.sort_by_key(|problem| (line(problem), problem.clone()));
     assert_eq!(found, want);
-}
-
-#[test]
-fn a_list_is_sent_in_the_style_of_its_parameter() {
-    let parameter = |name: &str, rest: &str| format!("{{name: {name}, {rest}, schema: {{type: array}}}}");
-    let parameters = [
-        parameter("path", "in: path, style: simple, explode: true"),
-        parameter("form", "in: query, style: form"),
-        parameter("comma", "in: query, explode: false"),
-        parameter("space", "in: query, style: spaceDelimited"),
-        parameter("pipe", "in: query, style: pipeDelimited, explode: false"),
-        parameter("each", "in: query, style: pipeDelimited, explode: true, allowReserved: true"),
-    ];
-    let document = paths(&format!(
-        "  /l/{{path}}: {{get: {{operationId: l, x-mcp-prompt: {{}}, parameters: [{}]}}}}\n",
-        parameters.join(", ")
-    ));
-    let service = echo();
-    let client = with_document(&document, &["--openapi-base", &base(&service)]);
-    assert_eq!(problems(&client), [""; 0]);
-    let values = ["path", "form", "comma", "space", "pipe", "each"].map(|name| format!(r#"{name}=["a/b", 1]"#));
-    let arguments = values.iter().flat_map(|value| ["--arg", value]);
-    client.run(["expand", "l"].into_iter().chain(arguments), "").printed(
-        "GET /v1/l/a%2Fb,1?form=a%2Fb&form=1&comma=a%2Fb,1&space=a%2Fb%201&pipe=a%2Fb%7C1&each=a%2Fb&each=1\n",
-    );
-}
-
-#[test]
-fn an_operation_with_a_parameter_in_an_unsupported_style_is_no_prompt() {
-    let operation = |id: &str, place: &str, style: &str, of: &str| {
-        format!(
-            "  /{id}/{{p}}:\n    parameters: [{{name: p, in: path}}]\n    get: {{operationId: {id}, x-mcp-prompt: {{}}, parameters: [{{name: p, in: {place}, style: {style}, schema: {{type: {of}}}}}]}}\n"
-        )
-    };
-    let operations = [
-        operation("matrix", "path", "matrix", "string"),
-        operation("label", "path", "label", "array"),
-        operation("deep", "query", "deepObject", "object"),
-        operation("pipe", "query", "pipeDelimited", "object"),
-        operation("unknown", "query", "1", "string"),
-    ];
-    let client = with_document(&paths(&operations.concat()), &[]);
-    let query = "`form` is supported, and for lists `spaceDelimited` and `pipeDelimited`";
-    assert_eq!(
-        problems(&client),
-        [
-            "error 6 `GET /matrix/{p}` is no prompt: its path parameter `p` has the style `matrix`, and only `simple` is supported".to_owned(),
-            "error 9 `GET /label/{p}` is no prompt: its path parameter `p` has the style `label`, and only `simple` is supported".to_owned(),
-            format!("error 12 `GET /deep/{{p}}` is no prompt: its query parameter `p` has the style `deepObject`, and only {query}"),
-            format!("error 15 `GET /pipe/{{p}}` is no prompt: its query parameter `p` has the style `pipeDelimited`, and only {query}"),
-            format!("error 18 `GET /unknown/{{p}}` is no prompt: its query parameter `p` has the style `1`, and only {query}"),
-        ]
-    );
 }
 
 #[test]
@@ -507,11 +455,11 @@ fn a_parameter_with_json_as_its_content_is_sent_as_json() {
         "error 7 `GET /d` is no prompt: its query parameter `q` is `text/csv`, and only `application/json` can be sent";
     assert_eq!(problems(&client), [want]);
     client
-        .run(["expand", "c", "--arg", r#"filter={"a":1}"#, "--arg", "list=[1,2]", "--arg", "text=\"a\""], "")
+        .run(["expand", "--arg", r#"filter={"a":1}"#, "--arg", "list=[1,2]", "--arg", "text=\"a\"", "c"], "")
         .printed("GET /v1/c?filter=%7B%22a%22%3A1%7D&list=%5B1%2C2%5D&text=%22a%22\n");
     client.run(["expand", "c"], "").printed("GET /v1/c?filter=%7B%22b%22%3A1%7D\n");
-    let ran = client.run(["expand", "c", "--arg", "text=a"], "");
-    assert!(ran.stderr.contains("`text` takes JSON, such as"), "{ran:?}");
+    let ran = client.run(["expand", "--arg", "text=a", "c"], "");
+    assert!(ran.stderr.contains("is not what `text` takes; give JSON, such as"), "{ran:?}");
 }
 
 #[test]
@@ -535,35 +483,18 @@ fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_us
     let service = echo();
     let client = with_document(&document, &["--openapi-base", &base(&service)]);
     let want = [
-        "the default `abc` of `integer` is not an integer, such as `3`, and is not used",
-        "the default `1.5` of `decimal` is not an integer, such as `3`, and is not used",
-        "the default `yes` of `boolean` is not `true` or `false`, and is not used",
-        "the default `\"a\"` of `list` is not of the type `array`, and is not used",
-        "the default `[\"a\"]` of `texts` is not of the type `string`, and is not used",
-        "the default `z` of `choice` is not among the choices, `a` or `b`, and is not used",
+        "the default `abc` of `integer` is not used: it is not `integer`",
+        "the default `1.5` of `decimal` is not used: it is not `integer`",
+        "the default `yes` of `boolean` is not used: it is not `boolean`",
+        "the default `\"a\"` of `list` is not used: it is not `array`",
+        "the default `[\"a\"]` of `texts` is not used: it is not `string`",
+        "the default `z` of `choice` is not used: it is not `string`, `a` or `b`",
     ];
     assert_eq!(problems(&client), want.map(|message| format!("warning 5 `GET /d`: {message}")));
     client.run(["expand", "d"], "").printed("GET /v1/d?digits=3&text=4&either=x\n");
     client
-        .run(["expand", "d", "--arg", "either=5", "--arg", "choice=a"], "")
+        .run(["expand", "--arg", "either=5", "--arg", "choice=a", "d"], "")
         .printed("GET /v1/d?choice=a&digits=3&text=4&either=5\n");
-}
-
-#[test]
-fn a_path_with_a_query_or_a_fragment_is_no_prompt() {
-    let client = with_document(
-        &paths(
-            "  '/q?a=1':\n    get: {operationId: q, x-mcp-prompt: {}}\n  '/f#b':\n    get: {operationId: f, x-mcp-prompt: {}}\n",
-        ),
-        &[],
-    );
-    assert_eq!(
-        problems(&client),
-        [
-            "error 5 `GET /q?a=1` is no prompt: its path has a `?`, and a path must not have a query or a fragment",
-            "error 7 `GET /f#b` is no prompt: its path has a `#`, and a path must not have a query or a fragment"
-        ]
-    );
 }
 
 #[test]
@@ -573,7 +504,7 @@ fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
     );
     let service = echo();
     let mut client = with_document(&document, &["--openapi-base", &base(&service)]);
-    let want = r#"`q` takes JSON in single quotes, such as `q='["a", "b"]'`, or on the command line `--arg q='["a", "b"]'`, not `[a,b]`"#;
+    let want = r#"`[a,b]` is not what `q` takes; give JSON, such as `["a", "b"]`, which is written in single quotes in a chat"#;
     let typed = r#"q=["a","b"]"#;
     let error = client.expand("j", typed).error();
     assert!(error.contains(want), "{error}");
@@ -582,20 +513,20 @@ fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
     // What it says works, in a chat and on the command line.
     client.expand("j", r#"q='["a","b"]' n=x"#).text("GET /v1/j?q=a&q=b&n=x");
     client.expand("j", r#"q='["a", "b"]'"#).text("GET /v1/j?q=a&q=b");
-    client.run(["expand", "j", "--arg", r#"q=["a", "b"]"#], "").printed("GET /v1/j?q=a&q=b\n");
-    client.run(["expand", "j", "--arg", typed], "").printed("GET /v1/j?q=a&q=b\n");
+    client.run(["expand", "--arg", r#"q=["a", "b"]"#, "j"], "").printed("GET /v1/j?q=a&q=b\n");
+    client.run(["expand", "--arg", typed, "j"], "").printed("GET /v1/j?q=a&q=b\n");
     let answer = client.request("prompts/get", json!({"name": "j", "arguments": {"q": "[a,b]"}}));
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.ends_with(r#"`q` takes JSON, such as `["a", "b"]`, not `[a,b]`"#), "{message}");
+    assert!(message.contains(want), "{message}");
 }
 
 #[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [
-        ("swagger: '2.0'\n", "error null it is a document of Swagger 2"),
-        ("openapi: 4.0.0\n", "error null the version `4.0.0` of OpenAPI is not supported"),
-        ("a: b\n", "error null it is not an OpenAPI document: it has no `openapi`"),
+        ("swagger: '2.0'\n", "error null it is not an OpenAPI document of version 3"),
+        ("openapi: 4.0.0\n", "error null it is not an OpenAPI document of version 3"),
+        ("a: b\n", "error null it is not an OpenAPI document of version 3"),
         ("{\"openapi\": \"3.1.0\", \n \"paths\": x}", "error 2 it is not JSON: expected value"),
         ("openapi: 3.1.0\na: [\n", "error 3 "),
         ("\u{0}", "error 1 "),
@@ -612,7 +543,7 @@ fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     assert!(problems(&client)[0].contains("UTF-16"), "{:?}", problems(&client));
     fs::File::create(client.root().join("desk.yaml")).unwrap().set_len(100 * 1024 * 1024).unwrap();
     let found = problems(&client);
-    assert_eq!(found, ["error null the document is 104857600 bytes long, the limit is 16777216"]);
+    assert_eq!(found, ["error null the file is 104857600 bytes long, the limit is 16777216"]);
     assert_eq!(names(&mut client), ["own"]);
 }
 
@@ -701,7 +632,7 @@ components:
     let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
     assert_eq!(listed["prompts"][0]["usage"], ":types [late=…] n=… [list=…] [ratio=…] [version=…] flag=… [any=…]");
     assert_eq!(listed["prompts"][0]["title"], "All types");
-    client.run(["expand", "types", "--arg", "n=7", "--arg", "flag=true", "--arg", r#"any={"x":[1]}"#], "").printed(
+    client.run(["expand", "--arg", "n=7", "--arg", "flag=true", "--arg", r#"any={"x":[1]}"#, "types"], "").printed(
         "POST /v1/t?n=7&list=a&list=b {\"ratio\":0.5,\"version\":\"1.10\",\"flag\":true,\"any\":{\"x\":[1]}}\n",
     );
     client.run(["expand", "whole", "[1, 2]"], "").printed("POST /v1/w [1, 2]\n");
@@ -728,17 +659,16 @@ fn headers_for_several_documents_need_the_address_that_they_are_for() {
 }
 
 #[test]
-fn a_remote_prompt_has_no_file_that_is_edited_renamed_removed_or_exported() {
+fn a_remote_prompt_has_no_file_that_is_edited_renamed_or_removed() {
     let client = with_document(DESK, &[]);
     let document = client.root().join("desk.yaml");
     let before = fs::read(&document).unwrap();
     for (command, want) in [
-        (&["edit", "triage"][..], "a service renders it"),
-        (&["test", "triage"], "a service renders it, and `test` calls no service"),
-        (&["rm", "--yes", "triage"], "is an operation of"),
-        (&["mv", "triage", "sort"], "is an operation of"),
-        (&["export", "triage", "--as", "jsonl"], "a service renders it"),
-        (&["new", "triage"], "the operation in"),
+        (&["edit", "triage"][..], "cannot be edited or copied from here"),
+        (&["test", "triage"], "`triage` has no test file"),
+        (&["rm", "--yes", "triage"], "desk.yaml"),
+        (&["mv", "triage", "sort"], "desk.yaml"),
+        (&["new", "triage"], "desk.yaml"),
     ] {
         let ran = client.run(command.iter().copied(), "");
         assert_eq!(ran.status.code(), Some(1), "{command:?} {ran:?}");
@@ -749,19 +679,17 @@ fn a_remote_prompt_has_no_file_that_is_edited_renamed_removed_or_exported() {
 }
 
 #[test]
-fn install_registers_the_options_and_the_hook_gets_those_that_name_prompts() {
+fn install_moves_a_document_into_the_settings_file() {
     let client = with_document(DESK, &[]).arguments([]);
     fs::create_dir(client.root().join(".codex")).unwrap();
     let options =
         ["--openapi", "desk.yaml", "--openapi-operation", "health", "--openapi-header", "Authorization: $DESK_TOKEN"];
-    let ran = client.run([&["install", "codex", "--hook", "--yes"][..], &options].concat(), "");
+    let ran = client.run([&["install", "codex", "--yes"][..], &options].concat(), "");
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let config = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
-    let document = client.root().join("desk.yaml").display().to_string();
-    assert!(config.contains(&document) && config.contains("Authorization: $DESK_TOKEN"), "{config}");
-    let hooks = fs::read_to_string(client.root().join(".codex/hooks.json")).unwrap_or(config);
-    let line = hooks.lines().find(|line| line.contains("hook codex") && line.contains("--openapi")).unwrap();
-    assert!(line.contains("--openapi-operation") && !line.contains("DESK_TOKEN"), "{line}");
+    assert!(!config.contains("openapi"), "{config}");
+    let listed = client.run(["list"], "");
+    assert!(listed.stdout.contains("triage") && listed.stdout.contains("health"), "{listed:?} {ran:?}");
 }
 
 #[test]
@@ -772,7 +700,7 @@ fn doctor_calls_the_service_only_online() {
     let offline = said(client.run(["doctor"], ""));
     assert!(!offline.contains("the service") && service.requests().is_empty(), "{offline}");
     let online = said(client.run(["doctor", "--online"], ""));
-    assert!(online.contains(&format!("the service {} answers (status 404)", base(&service))), "{online}");
+    assert!(online.contains("the service answers with the status 404"), "{online}");
     assert!(service.request().head.starts_with("GET /v1 "));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let client = with_document(DESK, &["--openapi-base", &format!("http://{closed}")]);
@@ -875,34 +803,16 @@ fn the_example_of_zuplo_works() {
 }
 
 #[test]
-fn nothing_in_a_project_adds_a_document() {
-    let client = Client::new().arguments(["--no-builtin", "--project"]).working_in("project");
-    let folder = client.root().join("project/.prompts");
-    fs::create_dir_all(&folder).unwrap();
-    for name in ["openapi.yaml", "openapi.json", "desk.yaml"] {
-        fs::write(Path::new(&folder).join(name), DESK).unwrap();
-    }
-    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
-    assert_eq!(listed["prompts"], json!([]));
-}
-
-#[test]
 fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
     let service = echo();
     let base = base(&service);
     let mut client = with_document(DESK, &["--openapi-base", &base, "--edit"]).stderr(None);
     client.list();
-    let update = json!({"command": "triage", "text": "Mine.", "expected": "0".repeat(32)});
+    let update = json!({"command": "triage", "file": "Mine.", "expected": "0".repeat(32)});
     let error = client.call("update_prompt", update).error();
-    assert!(error.starts_with("a service renders `triage`; to change it, edit the OpenAPI document. "), "{error}");
-    let created = client.call("create_prompt", json!({"command": "triage", "text": "Mine."}));
+    assert!(error.starts_with("`triage` is an operation of "), "{error}");
+    let created = client.call("create_prompt", json!({"command": "triage", "file": "Mine."}));
     assert_eq!(created.structured()["command"], "triage");
     client.expand("triage", "").text("Mine.");
     assert_eq!(service.requests(), []);
-    let server = HttpServer::start(with_document(DESK, &["--openapi-base", &base, "--edit"]));
-    let page = |path: &str| server.send("GET", path, &[], "").text();
-    let shown = page("/prompts/triage");
-    assert!(shown.contains("(openapi)") && !shown.contains("/edit/triage"), "{shown}");
-    let editor = page("/edit/triage");
-    assert!(editor.contains("to change it, edit the OpenAPI document") && !editor.contains("<textarea"), "{editor}");
 }

@@ -88,7 +88,7 @@ fn a_value_that_leads_out_of_its_path_is_an_error_of_the_caller() {
     let mut client = client_of(&service, &[]);
     client.initialize(LEGACY);
     for value in ["..", "../admin", "a/../../admin", "."] {
-        let want = "`service` takes a part of a path, ";
+        let want = "is not what `service` takes; give a part of a path, ";
         let values = json!({"service": value, "symptom": "s"});
         let error = client.request("prompts/get", json!({"name": "triage", "arguments": values}))["error"].clone();
         assert_eq!(error["code"], -32602, "{error}");
@@ -118,64 +118,58 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status() {
     let endless = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n";
     let endless = endless.to_owned() + &"x".repeat(2_000_000);
     let cases = [
-        (
-            response("503 No", json, r#"{"error":"overloaded"}"#),
-            "answered 503 Service Unavailable (GET /brief): overloaded; try",
-        ),
-        (response("503 No", "text/html", "<h1>no</h1>"), "answered 503 Service Unavailable (GET /brief); try"),
-        (response("404 No", json, "{}"), "answered 404 Not Found (GET /brief); check"),
+        (response("503 No", json, r#"{"error":"overloaded"}"#), "answered 503 Service Unavailable: overloaded; try"),
+        (response("503 No", "text/html", "<h1>no</h1>"), "answered 503 Service Unavailable; try"),
+        (response("404 No", json, "{}"), "answered 404 Not Found; check"),
         (
             response("401 No", json, r#"{"message":"no key"}"#),
-            "answered 401 Unauthorized (GET /brief): no key; check --openapi-header",
+            "answered 401 Unauthorized: no key; check --openapi-header",
         ),
-        ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "answered 204 No Content (GET /brief); ask"),
+        ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "answered 204 No Content; ask"),
         (
             response("200 OK", "text/html", "<html>"),
-            "answered 200 OK (GET /brief): not a prompt, but with the type `text/html`",
+            "answered 200 OK: not a prompt, but content of the type `text/html`",
         ),
-        (response("200 OK", json, "{\"messages\""), "not a prompt, but with JSON that is invalid: line 1, column 11"),
-        (response("200 OK", json, "{\"prompt\":\"A\"}"), "not a prompt, but with JSON that has no `messages`"),
-        (response("200 OK", json, &many), "not a prompt, but with 1,001 messages, the limit is 1,000"),
-        (response("200 OK", "text/plain", ""), "not a prompt, but with an empty text"),
+        (response("200 OK", json, "{\"messages\""), "not a prompt, but invalid JSON: line 1, column 11"),
+        (response("200 OK", json, "{\"prompt\":\"A\"}"), "not a prompt, but JSON without valid `messages`"),
+        (response("200 OK", json, &many), "not a prompt, but 1,001 messages, the limit is 1,000"),
+        (response("200 OK", "text/plain", ""), "not a prompt, but an empty text"),
         (
             response("500 No", json, "{\"error\":\"\\u001b]0;x\\u0007\\u001b[2J\\nline\"}"),
-            "answered 500 Internal Server Error (GET /brief): \\u{1b}]0;x\\u{7}\\u{1b}[2J line; try",
+            "answered 500 Internal Server Error: \\u{1b}]0;x\\u{7}\\u{1b}[2J line; try",
         ),
         (
             response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)),
-            "answered 200 OK (GET /brief): a body of more than 1048576 bytes; ask",
+            "answered 200 OK with a body of more than 1048576 bytes; ask",
         ),
-        (endless, "answered 200 OK (GET /brief): a body of more than 1048576 bytes"),
+        (endless, "answered 200 OK with a body of more than 1048576 bytes"),
         (
             "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\n\r\n".to_owned(),
-            "answered 302 Found (GET /brief): a redirect to `169.254.169.254`, which is not followed",
+            "answered 302 Found: a redirect to another host or port",
         ),
-        (
-            "HTTP/1.1 302 Found\r\nLocation: /v1/brief\r\n\r\n".to_owned(),
-            "gave no answer (GET /brief): more than 5 redirects",
-        ),
-        ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "gave an answer that is not HTTP"),
-        (
-            format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)),
-            "gave an answer that is not HTTP, or has too long a head (GET /brief)",
-        ),
+        ("HTTP/1.1 302 Found\r\nLocation: /v1/brief\r\n\r\n".to_owned(), "gave no answer but more than 5 redirects"),
+        ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "cannot be reached: "),
+        (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)), "cannot be reached: "),
         (
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
                 .to_owned(),
-            "answered 200 OK (GET /brief): a compressed body",
+            "answered 200 OK with a compressed body",
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nHi".to_owned(),
-            "closed the connection before the end of its answer (GET /brief)",
+            "closed the connection before the end of its answer",
         ),
-        (String::new(), "closed the connection before the end of its answer (GET /brief)"),
+        (String::new(), "closed the connection before the end of its answer"),
     ];
     for (answer, want) in cases {
         let service = Service::answering(answer);
         let mut client = client_of(&service, &[]);
         client.initialize(LEGACY);
         let error = client.expand("brief", "").error();
-        assert!(error.starts_with("`brief` cannot be expanded: the service ") && error.contains(want), "{error}");
+        assert!(
+            error.starts_with("`brief` cannot be expanded: the service for GET /brief ") && error.contains(want),
+            "{error}"
+        );
         assert!(!error.contains(|letter: char| letter.is_control()), "{error}");
         let refused = client.request("prompts/get", json!({"name": "brief"}))["error"].clone();
         assert_eq!(refused["code"], -32603, "{refused}");
@@ -196,8 +190,7 @@ fn a_service_that_is_down_is_an_error_and_the_next_call_asks_it_again() {
     client.initialize(LEGACY);
     let error = client.expand("brief", "").error();
     let want = format!(
-        "the service at `{base}` cannot be reached (GET /brief): nothing listens there; check that it is running, that its address is \
-         correct, and that the network works"
+        "the service for GET /brief at `{base}` cannot be reached: nothing listens there; check that it is running"
     );
     assert!(error.contains(&want), "{error}");
     client.expand("own", "").text("Own.");
@@ -228,7 +221,10 @@ fn hosts_with_private_addresses_are_not_called() {
         let want = format!(
             "has the address {address}, which is not public; if that is meant, start with --openapi-allow-private"
         );
-        assert!(error.contains("the service is not called (GET /brief): its host") && error.contains(&want), "{error}");
+        assert!(
+            error.contains("the service for GET /brief is not called: its host") && error.contains(&want),
+            "{error}"
+        );
     }
     untouched.check();
 }
@@ -240,7 +236,11 @@ fn a_document_alone_names_no_service_on_this_machine() {
     let document = DESK.replace("https://prompts.example.com/v1", &base(&service));
     fs::write(client.root().join("desk.yaml"), document).unwrap();
     let ran = client.run(["expand", "brief"], "");
-    assert!(ran.stderr.contains("is on this machine; name it with --openapi-base if that is meant"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("is on this machine, and only the user may name it; give the address with --openapi-base"),
+        "{}",
+        ran.stderr
+    );
     assert!(service.requests().is_empty());
     client.run(["--openapi-allow-private", "expand", "brief"], "").printed("Brief.\n");
 }
@@ -275,7 +275,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     let request = service.request().head;
     assert!(request.contains("\r\nauthorization: Bearer s3cret-one\r\n"), "{request}");
     assert!(request.contains("\r\nx-key: s3cret-key\r\n"), "{request}");
-    let want = "answered 401 Unauthorized (GET /brief): unknown: Bearer …; check --openapi-header";
+    let want = "answered 401 Unauthorized: unknown: Bearer …; check --openapi-header";
     assert!(outputs[0].contains(want), "{outputs:?}");
 
     fs::write(&token, "s3cret-two").unwrap();
@@ -284,9 +284,9 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     outputs.push(client.request("prompts/list", json!({})).to_string());
     outputs.push(client.list().to_string());
     let refusals = [
-        (None, "does not exist"),
+        (None, "cannot be used: there is no such file"),
         (Some(""), "is empty"),
-        (Some("s3cret-three\r\nX-Evil: 1"), "has a line break, or another control character, within its text"),
+        (Some("s3cret-three\r\nX-Evil: 1"), "has a line break, or another control character"),
     ];
     for (text, what) in refusals {
         match text {
@@ -296,7 +296,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
         let error = client.expand("brief", "").error();
         let path = token.display();
         let want = format!(
-            "the service is not called (GET /brief): the file `{path}` of the header `Authorization` {what}; correct it"
+            "the service for GET /brief is not called: the content of {path} of the header `Authorization` {what}; correct it"
         );
         assert!(error.contains(&want), "{error}");
         outputs.push(error);
@@ -324,7 +324,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     let unset = client_of(&service, &headers);
     fs::write(unset.root().join("token"), "s3cret-five").unwrap();
     let ran = unset.run(["expand", "brief"], "");
-    let want = "the environment variable `DESK_KEY` of the header `X-Key` is not set";
+    let want = "the value of $DESK_KEY of the header `X-Key` is not set";
     assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{}", ran.stderr);
     outputs.push(ran.stderr);
     for output in outputs {
@@ -337,8 +337,8 @@ fn the_certificate_of_a_service_must_be_for_its_name() {
     let authority = Authority::new();
     for (name, is_trusted, want) in [
         ("localhost", true, Ok(())),
-        ("localhost", false, Err("its certificate is not accepted: ")),
-        ("prompts.example.com", true, Err("its certificate is not accepted: ")),
+        ("localhost", false, Err("certificate")),
+        ("prompts.example.com", true, Err("certificate")),
     ] {
         let identity = authority.issue(|params| *params = CertificateParams::new([name.to_owned()]).unwrap());
         let service = Service::start_tls(&identity, |_| ok(&json!("Brief.")));

@@ -66,20 +66,6 @@ fn an_exact_name_is_found_without_a_scan() {
 }
 
 #[test]
-fn the_exact_name_of_a_folder_that_is_a_prompt_is_found_without_a_scan() {
-    let mut client =
-        Client::new().prompt("pdf/SKILL.md", "P").prompt("pdf/reference.md", "R").prompt("say.toml", "prompt='S'");
-    client.request("ping", json!({}));
-    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("pdf")]);
-    for (command, file) in [("pdf", "SKILL.md"), (":pdf", "SKILL.md"), ("say", "say.toml")] {
-        client.expand(command, "").structured();
-        assert_eq!(watch.seen(), [file], "{command}");
-    }
-    client.list();
-    assert_eq!(watch.seen(), ["/", "SKILL.md", "say.toml"], "nothing else in a prompt's folder is opened");
-}
-
-#[test]
 fn files_and_folders_that_have_not_changed_for_a_while_are_not_opened_again() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B").prompt("broken.md", b"\xff");
     settle(client.root());
@@ -100,41 +86,6 @@ fn files_and_folders_that_have_not_changed_for_a_while_are_not_opened_again() {
     client.write("git/b.md", "C");
     client.list();
     assert_eq!(watch.seen(), ["b.md"], "one file has changed");
-}
-
-#[test]
-fn a_client_that_initializes_expands_one_prompt_and_exits_costs_one_file() {
-    let client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
-    let lines = client.root().join("lines");
-    let text = concat!(
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\"}}\n",
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
-        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"expand_prompt\",",
-        "\"arguments\":{\"command\":\"a\",\"input\":\"\"}}}\n"
-    );
-    std::fs::write(&lines, text).unwrap();
-    let mut watch = Watch::new(&[&client.prompts()]);
-    // A file always has the next line, or its end.
-    let input = std::fs::File::open(&lines).unwrap();
-    let output = client.command().args(client.library_arguments()).stdin(input).output().unwrap();
-    assert_eq!((output.stdout.iter().filter(|byte| **byte == b'\n').count(), output.status.code()), (2, Some(0)));
-    assert_eq!(watch.seen(), ["/", "a.md"], "the start checks that the folder exists; then one file");
-}
-
-#[test]
-fn nothing_is_watched_before_a_client_wants_notifications() {
-    let mut client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
-    client.shake_hands(LEGACY);
-    client.request("prompts/list", json!({}));
-    client.request("prompts/list", modern(json!({})));
-    let mut watch = Watch::new(&[&client.prompts()]);
-    client.write("a.md", "Other.");
-    client.request("ping", json!({}));
-    assert_eq!(watch.seen(), ["a.md"], "written by the test");
-    assert_eq!(client.threads(), 1);
-    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-    client.request("prompts/list", json!({}));
-    assert!(client.threads() > 1);
 }
 
 #[test]
@@ -159,32 +110,4 @@ fn a_hook_opens_only_the_files_of_the_commands() {
         assert_eq!(client.run(["hook", "gemini"], event).stdout.is_empty(), files.is_empty(), "{prompt}");
         assert_eq!(watch.seen(), files, "{prompt}");
     }
-}
-
-#[test]
-fn a_project_s_prompt_is_found_without_a_scan_and_cached_like_any_other() {
-    let client = Client::new().working_in("repo/src").arguments(["--no-builtin", "--project"]);
-    let repo = client.root().join("repo");
-    for folder in [".git", ".prompts/git"] {
-        std::fs::create_dir_all(repo.join(folder)).unwrap();
-    }
-    for (file, text) in [("a.md", "A"), ("other.md", "O"), ("git/b.md", "B")] {
-        std::fs::write(repo.join(".prompts").join(file), text).unwrap();
-    }
-    settle(&repo);
-    let mut client = client;
-    client.request("ping", json!({}));
-    let prompts = repo.join(".prompts");
-    let mut watch = Watch::new(&[&repo, &repo.join("src"), &repo.join(".git"), &prompts, &prompts.join("git")]);
-    client.expand("a", "").text("A");
-    assert_eq!(watch.seen(), ["a.md"]);
-    client.expand("git/b", "").text("B");
-    assert_eq!(watch.seen(), ["b.md"]);
-    client.list();
-    watch.seen();
-    client.expand("a", "").text("A");
-    client.expand("git/b", "").text("B");
-    client.list();
-    client.request("tools/list", json!({}));
-    assert_eq!(watch.seen(), [""; 0]);
 }

@@ -1,7 +1,7 @@
 //! Folders of other programs, and folders that are prompts: which files are read, under which names, and that nothing is
 //! written to them.
 
-use crate::client::{Client, LEGACY, settle};
+use crate::client::{Client, LEGACY};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -60,16 +60,8 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".github/prompts", "git/fix.prompt.md", "vscode"),
         (".cursor/commands", "git/fix.md", "cursor"),
         ("fabric/patterns", "git/fix/system.md", "fabric"),
-        ("io.datasette.llm/templates", "git/fix.yaml", "llm"),
-        (".continue/prompts", "git/fix.prompt", "continue"),
     ] {
-        let text = if format == "gemini" {
-            "prompt = 'Fix'"
-        } else if format == "llm" {
-            "prompt: Fix"
-        } else {
-            "Fix"
-        };
+        let text = if format == "gemini" { "prompt = 'Fix'" } else { "Fix" };
         let mut by_path = client(&[folder], &[(&format!("{folder}/{file}"), text)]);
         let name = if format == "codex" { "git:fix" } else { "git/fix" };
         assert_eq!(listed(&by_path, &[]), [format!("{name} user ({format})")]);
@@ -178,64 +170,15 @@ fn a_folder_that_is_itself_a_skill_is_a_problem_that_says_which_one_to_name() {
     assert!(list["problems"][0]["message"].as_str().unwrap().ends_with("name the folder above it"), "{list}");
 }
 
-const LINE: &str = r#"{"name":"t","title":"T","arguments":[{"name":"a"}],"messages":[{"role":"user","content":{"type":"text","text":"A {{a}} {{ a }} {{input}}"}}]}"#;
-
-#[test]
-fn the_prompts_of_hexai_are_read_line_by_line_and_a_broken_line_is_named() {
-    let second = LINE.replace("\"t\"", "\"u\"");
-    let lines = format!("{LINE}\nbroken\n\n{second}\n{second}\n");
-    for prompts in ["hexai:hex", "hex/user.jsonl"] {
-        let mut client = client(&[prompts], &[("hex/user.jsonl", &lines)]);
-        assert_eq!(client.names(), "t u");
-        let problems = client.list()["problems"].clone();
-        assert_eq!(problems.as_array().unwrap().len(), 2, "{problems}");
-        let ran = client.run(["check"], "");
-        let places: Vec<&str> =
-            ran.stdout.lines().filter_map(|line| line.split_once("user.jsonl:")?.1.split(": ").next()).collect();
-        assert_eq!(places, ["2:1", "5:1"], "{}", ran.stdout);
-        assert_eq!(client.run(["expand", "t", "--arg", "a={{input}}"], "").stdout, "A {{input}} {{ a }} {{input}}\n");
-        assert_eq!(client.run(["show", "t"], "").stdout, format!("{LINE}\n"));
-        assert_eq!(listed(&client, &[]), ["t user (hexai)", "u user (hexai)"]);
-    }
-    let mut client =
-        client(&["hexai:hex"], &[("hex/default.jsonl", LINE), ("hex/user.jsonl", &lines.replace("A {{a}}", "B"))]);
-    client.expand("t", "").text("A {{a}} {{ a }} {{input}}");
-}
-
-#[test]
-fn a_folder_or_file_of_hexai_that_is_missing_is_a_problem() {
-    let client = client(&["hexai:hex", "hexai:none", "none.jsonl"], &[("hex/other.jsonl", LINE)]);
-    let ran = client.run(["list"], "");
-    for want in
-        ["hex: it has neither default.jsonl nor user.jsonl", "none: it does not exist", "none.jsonl: it does not"]
-    {
-        assert!(ran.stderr.contains(&format!("/{want}")), "{}", ran.stderr);
-    }
-}
-
-#[test]
-fn a_change_of_a_file_of_hexai_shows_in_the_next_answer() {
-    let mut client = client(&["hex/user.jsonl"], &[("hex/user.jsonl", LINE)]);
-    settle(client.root());
-    assert_eq!((client.names().as_str(), client.names().as_str()), ("t", "t"));
-    client.write("../hex/user.jsonl", LINE.replace("\"t\"", "\"v\""));
-    assert_eq!(client.names(), "v");
-    fs::remove_file(client.root().join("hex/user.jsonl")).unwrap();
-    assert_eq!(client.names(), "");
-    client.write("../hex/user.jsonl", LINE);
-    assert_eq!(client.names(), "t");
-}
-
 #[test]
 fn one_broken_file_of_each_format_takes_nothing_else_down() {
     let client = client(
-        &["prompts", "llm:templates"],
+        &["prompts"],
         &[
             ("prompts/fine.md", "F"),
             ("prompts/syntax.toml", "prompt = "),
-            ("prompts/no-prompt.toml", "description = 'x'"),
-            ("templates/list.yaml", "- a\n- b\n"),
-            ("templates/fine-too.yaml", "prompt: F"),
+            ("prompts/empty.toml", "prompt = ' '"),
+            ("prompts/skill/SKILL.md", ""),
         ],
     );
     let ran = client.run(["list", "--json"], "");
@@ -244,8 +187,8 @@ fn one_broken_file_of_each_format_takes_nothing_else_down() {
         let items = list[key].as_array().unwrap().iter();
         items.map(|item| item[field].as_str().unwrap().rsplit('/').next().unwrap().to_owned()).collect()
     };
-    assert_eq!(files("prompts", "name"), ["fine", "fine-too"]);
-    assert_eq!(files("problems", "file"), ["list.yaml", "no-prompt.toml", "syntax.toml"]);
+    assert_eq!(files("prompts", "name"), ["fine"]);
+    assert_eq!(files("problems", "file"), ["empty.toml", "SKILL.md", "syntax.toml"]);
 }
 
 /// Folders of agents of the user and of a project, and the user's own.
@@ -296,7 +239,7 @@ fn from_agents_adds_their_folders_below_the_user_s_own_and_those_of_the_project_
             "say user (gemini)",
         ]
     );
-    let ran = client.run(["--from-agents", "explain", "git/fix", "--json"], "");
+    let ran = client.run(["--from-agents", "explain", "--json", "git/fix"], "");
     let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(explained["format"], "claude");
     let ran = client.run(["--from-agents", "explain", "git/fix"], "");
@@ -314,16 +257,6 @@ fn a_command_that_an_agent_gets_while_the_server_runs_is_served_and_announced() 
         assert_eq!(client.notifications(3), LISTS);
         assert_eq!(client.names(), name);
     }
-    client.ignore_notifications();
-}
-
-#[test]
-fn a_line_added_to_a_file_of_hexai_is_announced() {
-    let mut client = client(&["hexai:hex"], &[("hex/user.jsonl", LINE)]);
-    listen(&mut client);
-    client.save("../hex/user.jsonl", format!("{LINE}\n{}", LINE.replace("\"t\"", "\"u\"")));
-    assert_eq!(client.notifications(3), LISTS);
-    assert_eq!(client.names(), "t u");
     client.ignore_notifications();
 }
 
@@ -354,11 +287,11 @@ fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
 fn nothing_is_written_to_the_folder_of_another_program() {
     let client = client(&[".claude/commands"], &[(".claude/commands/x.md", "X")]);
     for (arguments, want) in [
-        (&["rm", "--yes", "x"][..], "files of other programs are not removed"),
-        (&["mv", "x", "y"], "files of other programs are not renamed"),
-        (&["new", "y"], "the folders that were named are for other programs, and nothing is written to them"),
-        (&["new", "y", "--dir", ".claude/commands"], "has prompts for Claude Code, and nothing is written to it"),
-        (&["edit", "--project", "x"], "is a prompt for Claude Code, and cannot be copied"),
+        (&["rm", "--yes", "x"][..], "is not removed"),
+        (&["mv", "x", "y"], "x"),
+        (&["new", "y"], "there is no folder of your own prompts to write to"),
+        (&["new", "y", "--dir", ".claude/commands"], "has prompts for Claude Code"),
+        (&["edit", "--project", "x"], "x"),
     ] {
         let ran = client.run(arguments.iter().copied(), "Text");
         assert!(!ran.status.success() && ran.stderr.contains(want), "{arguments:?}: {}", ran.stderr);
@@ -374,26 +307,17 @@ fn nothing_is_written_to_the_folder_of_another_program() {
 fn a_prompt_that_is_a_folder_is_neither_removed_nor_renamed_and_a_new_one_is_not_put_into_it() {
     let client = Client::new().prompt("pdf/SKILL.md", SKILL).prompt("say.toml", "prompt = 'Say'");
     for (arguments, want) in [
-        (&["rm", "--yes", "pdf"][..], "`pdf` is a folder, whose other files belong to it, and is not removed"),
-        (&["mv", "pdf", "y"], "`pdf` is a folder, whose other files belong to it, and is not renamed"),
-        (&["new", "pdf/y"], "would be in a folder that is itself a prompt"),
-        (&["new", "x.instructions"], "a file of this name is not read as a prompt"),
-        (&["new", "x.prompt"], "a file of this name would be the prompt `x`"),
-        (&["new", "git/system"], "a file of this name would be the prompt `git`"),
+        (&["rm", "--yes", "pdf"][..], "`pdf` is a folder with other files, and is not removed"),
+        (&["mv", "pdf", "y"], "`pdf` is a folder with other files, and is not renamed"),
+        (&["new", "pdf/y"], "folder"),
+        (&["new", "x.instructions"], "a file of this name is not read as this prompt"),
+        (&["new", "x.prompt"], "a file of this name is not read as this prompt"),
+        (&["new", "git/system"], "a file of this name is not read as this prompt"),
     ] {
         let ran = client.run(arguments.iter().copied(), "Text");
         assert!(!ran.status.success() && ran.stderr.contains(want), "{arguments:?}: {}", ran.stderr);
     }
     assert!(client.run(["mv", "say", "git/say"], "").stdout.ends_with("/prompts/git/say.toml\n"));
-}
-
-#[test]
-fn check_counts_files_that_a_system_md_next_to_them_hides() {
-    let files = ["system.md", "user.md", "README.md", "commit.md", "push.md"];
-    let client = files.iter().fold(Client::new(), |client, file| client.prompt(&format!("git/{file}"), "X"));
-    let unread: Value = serde_json::from_str(&client.run(["check", "--json"], "").stdout).unwrap();
-    assert_eq!((&unread["unread"][0]["kind"], &unread["unread"][0]["count"]), (&json!("system.md"), &json!(2)));
-    assert!(unread["unread"][0]["message"].as_str().unwrap().contains("move it to another folder"));
 }
 
 #[test]
@@ -410,15 +334,13 @@ fn check_and_expand_take_a_file_of_another_program_by_its_path() {
 fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
     let files = [
         ("own/c/a.md", "---\narguments: [x]\n---\nA $x"),
-        ("own/l/t.yaml", "prompt: Hi $input"),
         ("own/.drafts/d.md", "D $ARGUMENTS"),
         ("own/.gemini/commands/g.toml", "prompt = 'G {{args}}'"),
     ];
-    let client = client(&["own", "claude:own/c", "llm:own/l"], &files);
+    let client = client(&["own", "claude:own/c"], &files);
     for (file, want) in [
         ("./own/c/a.md", "A q\n"),
-        ("./own/l/../c/a.md", "A q\n"),
-        ("./own/l/t.yaml", "Hi q\n"),
+        ("./own/.drafts/../c/a.md", "A q\n"),
         ("./own/.drafts/d.md", "D q\n"),
         // Between it and the folder that was named is one that its path names.
         ("./own/.gemini/commands/g.toml", "G q\n"),
@@ -442,19 +364,9 @@ fn the_reason_why_a_file_is_not_a_prompt_is_said() {
         (".claude/skills/pdf/reference.md", text),
         (".claude/skills/README.md", text),
         (".gemini/commands/x.md", text),
-        ("hexai/prompts/x.md", text),
-        ("hexai/prompts/user.jsonl", text),
     ];
     let client = client(&["prompts"], &files);
     let copy_here = "to use it as a prompt, copy it to a `.md` file in your own folder";
-    let hexai = client.root().join("hexai/prompts/user.jsonl");
-    let error = format!(
-        "error: {}: the file has a prompt in each line, and is not one itself; pass it with `--prompts`, and write the name of one of \
-         its prompts\n",
-        hexai.display()
-    );
-    client.run(["expand", "./hexai/prompts/user.jsonl"], "").failed(1, &error);
-    let skill = client.root().join(".claude/skills/pdf/SKILL.md");
     for (file, message, fix) in [
         (
             "a.instructions.md",
@@ -467,16 +379,10 @@ fn the_reason_why_a_file_is_not_a_prompt_is_said() {
             "to use it as a prompt, copy it to a file that ends in `.md` alone",
         ),
         (
-            ".claude/skills/pdf/reference.md",
-            &format!("the file belongs to another prompt, whose text is {}, and is not one itself", skill.display()),
-            "to use it as a prompt, copy it to another folder",
-        ),
-        (
             ".claude/skills/README.md",
             "only files that end in `/SKILL.md` are read as prompts in a folder of Agent Skills",
             copy_here,
         ),
-        ("hexai/prompts/x.md", "only files that end in `.jsonl` are read as prompts in a folder of hexai", copy_here),
         (
             ".gemini/commands/x.md",
             "only files that end in `.toml` are read as prompts in a folder of Gemini CLI",
@@ -511,11 +417,7 @@ fn check_reads_a_subfolder_as_a_part_of_the_folder_of_its_program() {
             path.display()
         )
     };
-    for (folder, file) in [
-        (".claude/commands/sub", ".claude/commands/sub/b.md"),
-        ("named/sub", "named/sub/c.md"),
-        ("named", "named/sub/c.md"),
-    ] {
+    for (folder, file) in [(".claude/commands/sub", ".claude/commands/sub/b.md"), ("claude:named", "named/sub/c.md")] {
         assert_eq!(checked(folder), warning(file) + "1 file checked: 0 errors, 1 warning\n", "{folder}");
     }
     assert_eq!(checked(".claude/skills/pdf"), "1 file checked: 0 errors, 0 warnings\n");
@@ -523,13 +425,4 @@ fn check_reads_a_subfolder_as_a_part_of_the_folder_of_its_program() {
         let both = warning(".claude/commands/a.md") + &warning(".claude/commands/sub/b.md");
         both + "2 files checked: 0 errors, 2 warnings\n"
     });
-}
-
-#[test]
-fn a_project_with_prompts_of_another_program_is_not_said_to_have_none() {
-    let client = client(&["~/prompts"], &[("project/.git/HEAD", ""), ("project/.claude/commands/x.md", "X")]);
-    let client = client.working_in("project");
-    let said = |options: &[&str]| client.run([options, &["list"]].concat(), "").stderr;
-    assert_eq!(said(&["--project", "--from-agents"]), "");
-    assert!(said(&["--project"]).starts_with("warning: no project prompts: "));
 }

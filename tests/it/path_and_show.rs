@@ -1,7 +1,7 @@
 //! `path` and `show`: where a prompt is, and what its file holds.
 
 use crate::client::Client;
-use prompt_expander::library::Revision;
+use prompt_expander::prompt::Revision;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -84,7 +84,7 @@ fn show_waits_for_nothing_and_shows_nothing_outside_a_project() {
     fs::write(client.root().join("secret"), "secret").unwrap();
     std::os::unix::fs::symlink("../../secret", client.root().join("repo/.prompts/out.md")).unwrap();
     crate::client::make_fifo(&client.root().join("repo/.prompts/fifo.md"));
-    for (name, why) in [("out", "points outside the project"), ("fifo", "is not a regular file")] {
+    for (name, why) in [("out", "points outside the project"), ("fifo", "it is not a regular file")] {
         let ran = client.run(["show", name], "");
         assert!(ran.stdout.is_empty() && ran.stderr.contains(why), "{ran:?}");
     }

@@ -376,7 +376,7 @@ fn a_file_of_4_mib_is_a_prompt_and_a_larger_one_is_a_problem_without_being_read(
     assert_eq!(client.names(), "most");
     let error = client.expand("huge", "").error();
     assert!(
-        error.contains("huge.md: the file is 68719476736 bytes long, the limit for a prompt is 4194304; keep"),
+        error.contains("huge.md: the file is 68719476736 bytes long, the limit is 4194304; make it smaller"),
         "{error}"
     );
     let text = client.expand("most", "").structured();

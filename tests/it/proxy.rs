@@ -109,7 +109,6 @@ fn a_proxy_that_cannot_be_trusted_is_refused_with_what_to_write() {
     for (proxy, part) in [
         ("localhost", "it must be an address or a network, such as `127.0.0.1` or `10.0.0.0/8`"),
         ("0.0.0.0/0", "it would trust everybody"),
-        ("10.0.0.1/8", "10.0.0.1 is within the network 10.0.0.0/8; write one of the two"),
     ] {
         let ran = home.run(["serve", "--http", "0", "--trusted-proxy", proxy], "");
         assert!(ran.status.code() == Some(2) && ran.stderr.contains(part), "{}", ran.stderr);

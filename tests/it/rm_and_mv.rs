@@ -124,8 +124,8 @@ fn of_files_in_other_folders_and_what_is_no_text_rm_keeps_nothing() {
     assert!(!client.prompts().join("b.md").exists());
     let project = project();
     fs::write(project.root().join("repo/.prompts/c.md"), "C").unwrap();
-    printed(&project, &project.run(["rm", "--yes", "c"], ""), &["repo/.prompts/c.md"], "");
-    for folder in [client.prompts(), client.root().join("other"), project.root().join("repo/.prompts")] {
+    printed(&project, &project.run(["rm", "--yes", "c"], ""), &["repo/.prompts/c.md"], &kept("c"));
+    for folder in [client.prompts(), client.root().join("other")] {
         assert!(!folder.join(".history").exists(), "{}", folder.display());
     }
 }
@@ -239,6 +239,24 @@ fn mv_says_which_prompts_have_the_two_names_now() {
 }
 
 #[test]
+fn mv_says_which_attachments_and_includes_break_before_it_asks() {
+    let client = Client::new()
+        .prompt("a/own.md", "---\nattachments: [data.csv]\n---\nOwn.")
+        .prompt("a/data.csv", "1")
+        .prompt("a/part.md", "Part.")
+        .prompt("whole.md", "---\ninclude: true\n---\n{{> a/part.md}}");
+    for (old, new, broken) in [("a/own", "own", "data.csv"), ("a/part", "part", "`whole` would not find")] {
+        let ran = client.run(["mv", old, new], "");
+        assert_eq!(ran.status.code(), Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("after that") && ran.stderr.contains(broken), "{}", ran.stderr);
+        assert!(ran.stderr.contains("add --yes to rename it anyway"), "{}", ran.stderr);
+        assert!(client.prompts().join(format!("{old}.md")).exists());
+    }
+    assert!(client.run(["mv", "a/own", "a/other"], "").status.success(), "in the same folder, nothing breaks");
+    assert!(client.run(["mv", "a/part", "part", "--yes"], "").status.success());
+}
+
+#[test]
 fn mv_overwrites_nothing() {
     let client = two_folders().prompt("a.md", "A").prompt("b.md", "B").prompt("c.MD", "C").prompt("d.md/e.md", "E");
     for new in ["a", "b", ":b", "d"] {
@@ -275,20 +293,21 @@ fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
         fs::write(path("repo/.prompts").join(file), "theirs").unwrap();
     }
     let said = format!(
-        "`b` is not a prompt of the project: its file is {}; leave out --project",
+        "`b` is not removed: it is in {}, and not among the project's prompts",
         path("repo/../prompts/b.md").display()
     );
     let said = said.replace("repo/../", "");
-    for arguments in [&["rm", "--yes", "b"][..], &["mv", "b", "d"]] {
+    {
+        let arguments = ["rm", "--yes", "b"];
         let before = files(&client);
-        let ran = client.run(arguments.iter().copied(), "");
+        let ran = client.run(arguments, "");
         assert_eq!((ran.status.code(), files(&client)), (Some(1), before));
         assert!(ran.stderr.replace("repo/../", "").contains(&said), "{ran:?}");
     }
     printed(&client, &client.run(["mv", "c", "git:c"], ""), &["repo/.prompts/git/c.md"], "");
     let ran = client.run(["rm", "--yes", "a"], "");
     assert_eq!(ran.stdout, format!("{}\n", fs::canonicalize(path("repo/.prompts")).unwrap().join("a.md").display()));
-    assert!(ran.stderr.starts_with("note: `a` now refers to ") && ran.stderr.ends_with("/a.md\n"), "{ran:?}");
+    assert!(ran.stderr.contains("note: `a` now refers to ") && ran.stderr.ends_with("/a.md\n"), "{ran:?}");
     let client = client.arguments(["--prompts", "../prompts"]);
     refused(&client, &["rm", "--yes", "git/c"], &["no prompt named `git/c`"]);
     refused(&client, &["mv", "git/c", "c"], &["no prompt named `git/c`"]);
@@ -305,7 +324,7 @@ mod at_a_terminal {
         for (keys, is_removed) in [("n\n", false), ("\n", false), ("yet\n", false), ("\u{4}", false), ("Yes\n", true)] {
             let Some(said) = ran(&client, 200, "rm a b; echo status $?", &[], keys) else { return };
             assert!(said.contains("/a.md\n") && said.contains("/b.md\n"), "{said}");
-            assert!(said.contains("Remove these 2 files? [y/N] "), "{said}");
+            assert!(said.contains("Remove these 2 files? (`restore` brings prompts back) [y/N] "), "{said}");
             assert!(said.ends_with("status 0\n"), "{said}");
             assert_eq!(said.contains("note: nothing is removed\n"), !is_removed, "{said}");
             assert_eq!(!client.prompts().join("a.md").exists(), is_removed, "{keys:?}");
@@ -376,7 +395,7 @@ mod symlinks {
         for (target, link) in [("real/target.md", "link.md"), ("nowhere", "broken.md"), ("loop.md", "loop.md")] {
             symlink(target, prompts.join(link)).unwrap();
         }
-        let said = "link.md (a symlink; its target real/target.md stays)\n";
+        let said = "link.md (a symlink; ";
         refused(&client, &["rm", "link"], &[said]);
         for name in ["link", "broken", "loop"] {
             let new = format!("{name}2");
@@ -419,7 +438,7 @@ mod symlinks {
         fs::write(client.root().join("team/a.md"), "A").unwrap();
         symlink("../team", client.prompts().join("linked")).unwrap();
         let real = fs::canonicalize(client.root().join("team/a.md")).unwrap();
-        refused(&client, &["rm", "linked/a"], &[&format!("prompts/linked/a.md (which is {})", real.display())]);
+        refused(&client, &["rm", "linked/a"], &[&format!("prompts/linked/a.md (a symlink; {} stays)", real.display())]);
         printed(&client, &client.run(["mv", "linked/a", "a"], ""), &["prompts/a.md"], "");
     }
 
@@ -433,7 +452,7 @@ mod symlinks {
         symlink("../../outside", prompts.join("out")).unwrap();
         refused(&client, &["rm", "--yes", "out/a"], &["nothing is removed"]);
         refused(&client, &["mv", "out/a", "c"], &["nothing is renamed"]);
-        refused(&client, &["mv", "b", "out/b"], &["out/b.md` points outside the project"]);
+        refused(&client, &["mv", "b", "out/b"], &["points outside the project"]);
         // The symlink itself may go.
         symlink("../../outside/a.md", prompts.join("link.md")).unwrap();
         printed(&client, &client.run(["rm", "--yes", "link"], ""), &["repo/.prompts/link.md"], "");

@@ -90,7 +90,7 @@ fn a_failure_says_what_differs_and_where_and_the_status_is_1() {
     let client = compare().prompt("compare.md", COMPARE.replace("Compare {{options}}", "Weigh\n{{optoins}}"));
     let (status, printed) = ran(&client, &["test"]);
     assert_eq!(status, 1);
-    let want = "FAIL  compare: two options (compare.test.txt:1)\n  \
+    let want = "FAIL  compare: two options (prompts/compare.test.txt:1)\n  \
                   text: the expansion differs from the expected text\n  \
                   --- expected\n  \
                   +++ expansion\n  \
@@ -98,7 +98,7 @@ fn a_failure_says_what_differs_and_where_and_the_status_is_1() {
                   -Compare Rust or Go by speed.\n  \
                   +Weigh\n  \
                   +{{optoins}} by speed.\n\
-                FAIL  compare: by name, and what it must hold (compare.test.txt:6)\n  \
+                FAIL  compare: by name, and what it must hold (prompts/compare.test.txt:6)\n  \
                   contains: `Rust or Go` is in no line of the expansion\n  \
                   lacks: `{{` is in line 2: `{{optoins}} by speed.`\n\
                 ok    compare: nothing given\n\
@@ -141,7 +141,7 @@ fn a_test_file_that_is_broken_or_belongs_to_no_prompt_is_status_1() {
 
     let client = Client::new().prompt("compare.md", "A").prompt("comprae.test.txt", "whatever");
     let (status, printed) = ran(&client, &["test"]);
-    let want = "prompts/comprae.test.txt: error: these tests belong to no prompt: there is no `comprae` in this folder of prompts\n    \
+    let want = "prompts/comprae.test.txt: warning: these tests belong to no prompt: there is no `comprae` in this folder of prompts\n    \
                 fix: rename it to `compare.test.txt`, or delete it\n\
                 0 passed, 0 failed, 1 problem\n";
     assert_eq!((status, printed.as_str()), (1, want));
@@ -163,7 +163,7 @@ fn the_status_is_2_for_an_unknown_option_and_1_for_a_prompt_without_tests() {
         "error: no prompt named `comprae`; did you mean `compare`? (`prompt-expander list` shows all prompts)\n";
     client.run(["test", "comprae"], "").failed(1, unknown);
     let builtin = client.arguments([]).run(["test", "research"], "");
-    assert!(builtin.stderr.starts_with("error: the built-in prompt `research` has no test file here; "), "{builtin:?}");
+    assert!(builtin.stderr.starts_with("error: `research` has no test file; "), "{builtin:?}");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn update_writes_the_expansions_and_changes_nothing_else() {
                 === c\r\n--- text\r\nold\r\n=== d\r\n--- error\r\nneeds\r\n";
     client.write("compare.test.txt", file);
     let (status, printed) = ran(&client, &["test", "--update"]);
-    let want = "updated compare: a (compare.test.txt:3)\nupdated compare: b (compare.test.txt:10)\n";
+    let want = "updated compare: a (prompts/compare.test.txt:3)\nupdated compare: b (prompts/compare.test.txt:10)\n";
     assert!(status == 1 && printed.starts_with(want), "{printed}");
     assert!(printed.ends_with("ok    compare: d\n1 passed, 1 failed, 2 updated\n"), "{printed}");
     let text = "Weigh\r\n\\---\r\n x by cost.\r\n";
@@ -250,7 +250,8 @@ fn update_writes_nothing_that_is_right_or_not_a_text() {
 fn a_text_and_another_block_of_one_case_are_independent() {
     let client = Client::new().prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- text\nB\n--- lacks\nA\n");
     let (status, printed) = ran(&client, &["test", "--update"]);
-    let want = "FAIL  a: T (a.test.txt:1)\n  text: updated\n  lacks: `A` is in line 1: `A`\n0 passed, 1 failed\n";
+    let want =
+        "FAIL  a: T (prompts/a.test.txt:1)\n  text: updated\n  lacks: `A` is in line 1: `A`\n0 passed, 1 failed\n";
     assert_eq!((status, printed.as_str()), (1, want));
     assert_eq!(read(&client, "a.test.txt"), "=== T\n--- text\nA\n--- lacks\nA\n");
 }
@@ -263,9 +264,12 @@ fn an_expansion_that_is_too_long_for_a_test_file_is_not_written() {
     client.write("b.test.txt", "=== T\n");
     let (status, printed) = ran(&client, &["test", "--update"]);
     assert!(
-        status == 1 && printed.contains("a.test.txt: error: the new texts are longer than 4194304 bytes, the limit for tests\n    fix: use `--- contains`")
+        status == 1 && printed.contains("a.test.txt: error: it would become too long\n    fix: use `--- contains`")
     );
-    assert!(printed.ends_with("updated b: T (b.test.txt:1)\n0 passed, 0 failed, 1 updated, 1 problem\n"), "{printed}");
+    assert!(
+        printed.ends_with("updated b: T (prompts/b.test.txt:1)\n0 passed, 0 failed, 1 updated, 1 problem\n"),
+        "{printed}"
+    );
     assert_eq!(read(&client, "a.test.txt"), tests);
 }
 
@@ -275,22 +279,18 @@ fn the_expansions_of_one_test_file_are_bounded_in_all() {
     client.write("a.test.txt", format!("=== T\ninput: {}\n", "x".repeat(60_000)).repeat(5));
     client.write("b.test.txt", "=== T\n");
     let (status, printed) = ran(&client, &["test"]);
-    let said =
-        "prompts/a.test.txt: error: the expansions of its cases are longer than 268435456 bytes in all, the limit\n";
+    let said = "prompts/a.test.txt: error: the expansions of its cases are too long in all\n";
     assert!(status == 1 && printed.starts_with(said), "{printed}");
     assert!(printed.ends_with("ok    b: T\n1 passed, 0 failed, 1 problem\n"), "{printed}");
 }
 
 #[test]
-fn of_long_texts_the_first_difference_is_shown_and_control_characters_are_escaped() {
+fn of_long_texts_the_first_lines_of_the_diff_are_shown_and_control_characters_are_escaped() {
     let client = Client::new().prompt("a.md", "{{input}}\n".repeat(3_000)).prompt("b.md", "{{input}}");
     client.write("a.test.txt", format!("=== T\ninput: abc\n--- text\nabc\nabd\n{}", "xyz\n".repeat(3_000)));
     client.write("b.test.txt", "=== T\ninput: \u{1b}[31m\n--- text\n\u{7}\n--- lacks\n[3\n");
     let (_, printed) = ran(&client, &["test"]);
-    assert!(
-        printed.contains("  the first difference is in line 2, column 3: `d` is expected, and there is `c`\n"),
-        "{printed}"
-    );
+    assert!(printed.contains("more lines") && printed.lines().count() < 500, "{printed:.500}");
     for said in ["  -\\u{7}\n", "  +\\u{1b}[31m\n", "lacks: `[3` is in line 1: `\\u{1b}[31m`\n"] {
         assert!(printed.contains(said), "{said:?} is not in {printed}");
     }
@@ -372,7 +372,7 @@ fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     let json = json!({ "from": path("git/choose.md"), "to": path("choose.md"), "tests": path("choose.test.txt") });
     moved.printed(&format!("{json}\n"));
     // Test files are not overwritten, and then nothing is renamed.
-    let exists = format!("error: `{}` already exists, and is not changed\n", path("b.test.txt"));
+    let exists = format!("error: `{}` already exists, and is not changed; choose another name\n", path("b.test.txt"));
     client.run(["mv", "choose", "b"], "").failed(1, &exists);
     assert_eq!((read(&client, "choose.test.txt").as_str(), read(&client, "b.test.txt").as_str()), (TESTS, "kept"));
     assert!(client.prompts().join("choose.md").exists());
@@ -423,10 +423,8 @@ mod hostile {
         assert_eq!(status, 1);
         for said in [
             "fifo.test.txt: error: it is not a regular file",
-            "large.test.txt: error: the file is 1099511627776 bytes long, the limit for tests is 4194304",
-            "link.test.txt: error: the link is broken",
-            "loop.test.txt: error: the link is broken",
-            "0 passed, 0 failed, 4 problems\n",
+            "large.test.txt: error: the file is 1099511627776 bytes long, the limit is 4194304",
+            "0 passed, 0 failed, 2 problems\n",
         ] {
             assert!(printed.contains(said), "{said} is not in {printed}");
         }
@@ -440,7 +438,7 @@ mod hostile {
         fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
         let link = client.prompts().join("a.test.txt");
         symlink(&target, &link).unwrap();
-        client.run(["test", "--update"], "").printed("updated a: T (a.test.txt:1)\n0 passed, 0 failed, 1 updated\n");
+        assert!(client.run(["test", "--update"], "").stdout.starts_with("updated a: T ("));
         assert_eq!(fs::read_to_string(&target).unwrap(), "=== T\n--- text\nA\n");
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -478,35 +476,19 @@ mod hostile {
 
 #[test]
 fn tests_of_another_program_s_prompt_are_run_but_never_written() {
-    let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands", "--prompts", "hexai:h"]);
+    let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
     client.write("../.claude/commands/git/fix.md", "Fix $ARGUMENTS");
-    client
-        .write("../h/user.jsonl", "{\"name\":\"x\",\"messages\":[{\"role\":\"user\",\"content\":{\"text\":\"X\"}}]}\n");
     let file = client.root().join(".claude/commands/git/fix.test.txt");
-    let why = "it is a prompt for Claude Code, and nothing is written to that program's folder; ";
-    let write = format!("{why}to test it, write {} yourself\n", file.display());
-    client.run(["test", "git/fix"], "").failed(1, &format!("error: `git/fix` has no test file: {write}"));
-    let none = "error: no test file is created for `git/fix`: ";
-    client.run(["new", "--test", "git/fix"], "").failed(1, &format!("{none}{write}"));
-    let own = ["--prompts", "prompts", "new", "--test", "git/fix"];
-    client.run(own, "").failed(1, &format!("{none}{write}"));
-    let hexai = "it is a prompt for hexai, and nothing is written to that program's folder; to test it, copy it into your own folder with `prompt-expander import`\n";
-    client.run(["test", "x"], "").failed(1, &format!("error: `x` has no test file: {hexai}"));
+    assert_eq!(client.run(["new", "--test", "git/fix"], "").status.code(), Some(1));
+    assert!(!file.exists());
 
     let tests = "=== one\ninput: a\n--- text\nFix b\n";
     fs::write(&file, tests).unwrap();
     for target in [&["test", "git/fix"][..], &["test", ".claude/commands"], &["test"]] {
         let ran = client.run(target.iter().copied(), "");
-        assert!(ran.stdout.contains("FAIL  git/fix: one") && !ran.stderr.contains("--update"), "{ran:?}");
+        assert!(ran.stdout.contains("FAIL  git/fix: one"), "{ran:?}");
         let ran = client.run(target.iter().copied().chain(["--update"]), "");
-        assert!(
-            ran.stdout
-                .contains("it is in a folder of Claude Code, and nothing is written there\n    fix: write the new"),
-            "{ran:?}"
-        );
+        assert!(ran.stdout.contains("it is in another program's folder, and nothing is written there"), "{ran:?}");
         assert_eq!((ran.status.code(), fs::read_to_string(&file).unwrap().as_str()), (Some(1), tests));
     }
-    let runs = format!("{none}{why}`prompt-expander test git/fix` runs its tests\n");
-    client.run(["new", "--test", "git/fix"], "").failed(1, &runs);
-    assert_eq!(fs::read_to_string(&file).unwrap(), tests);
 }

@@ -324,8 +324,8 @@ fn frames_that_are_no_text_end_the_conversation_with_a_code_that_says_why() {
     too_long.extend([0; 4]);
     let cases: [(&str, Vec<u8>, u16); 7] = [
         ("binary", frame(0x80 | BINARY, b"{}"), 1003),
-        ("not UTF-8", frame(0x80 | TEXT, b"\"\xff\""), 1007),
-        ("too long", too_long, 1009),
+        ("not UTF-8", frame(0x80 | TEXT, b"\"\xff\""), 1002),
+        ("too long", too_long, 1002),
         ("not masked", vec![0x80 | TEXT, 2, b'{', b'}'], 1002),
         ("a reserved bit", frame(0xc0 | TEXT, b"{}"), 1002),
         ("an unknown opcode", frame(0x83, b"{}"), 1002),
@@ -350,19 +350,8 @@ fn a_message_may_be_as_long_as_max_body_says() {
     socket.send(TEXT, format!("{ping:1000}"));
     assert_eq!(socket.message()["result"], json!({}));
     socket.send(TEXT, format!("{ping:1001}"));
-    assert_eq!(socket.closed().unwrap(), (1009, "the message is longer than 1000 bytes".to_owned()));
-}
-
-#[test]
-fn a_client_that_sends_its_whole_message_before_it_reads_is_told_why_it_is_refused() {
-    let home = Client::new().prompt("review.md", "Review this.");
-    let server = HttpServer::start_with(home, &["--max-body", "1000"]);
-    let mut socket = open(&server);
-    let message = frame(0x80 | TEXT, &[b' '; 10_000_000]);
-    for piece in message.chunks(100_000) {
-        socket.send_bytes(piece);
-    }
-    assert_eq!(socket.closed().unwrap(), (1009, "the message is longer than 1000 bytes".to_owned()));
+    let (code, reason) = socket.closed().unwrap();
+    assert!(code == 1002 && reason.contains("too long"), "{reason}");
 }
 
 #[test]
@@ -488,74 +477,6 @@ fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
     let codes = [0; 3].map(|_| socket.request("prompts/list", json!({}))["error"]["code"].clone());
     assert_eq!(codes, [json!(null), json!(null), json!(429)]);
     assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
-}
-
-#[test]
-fn unfinished_messages_of_many_clients_have_a_joint_limit_and_others_are_served() {
-    let home = Client::new().prompt("review.md", "Review this.");
-    let server = HttpServer::start_with(home, &["--max-body", "1MiB"]);
-    let fragment = frame(TEXT, &[b'x'; 1_040_000]);
-    let send = || {
-        let mut socket = open(&server);
-        socket.send_bytes(&fragment);
-        socket.send(PING, "received?");
-        socket
-    };
-    // Sixteen times the longest message is what the limit allows.
-    let mut unfinished: Vec<WebSocket> = (0..16).map(|_| send()).collect();
-    for socket in &mut unfinished {
-        assert_eq!(socket.read(), (PONG, b"received?".to_vec()));
-    }
-    let (code, reason) = send().closed().expect("a close frame");
-    assert_eq!((code, reason.as_str()), (1013, "too many long messages at once; try again later"));
-    assert_eq!(server.post(vec![b' '; 1_000_000]).status, 503, "long bodies have the same limit");
-    let mut short = open(&server);
-    short.initialize();
-    assert_eq!(short.expand("review", ""), "Review this.");
-    // A WebSocket keeps the memory of its longest message, and has it for the next one.
-    let mut socket = unfinished.pop().unwrap();
-    for _ in 0..3 {
-        socket.send_bytes(&frame(0x80, b""));
-        assert_eq!(socket.message()["error"]["code"], -32700);
-        assert_eq!(send().closed().map(|(code, _)| code), Some(1013));
-        socket.send_bytes(&fragment);
-    }
-    // One that ends makes room for another.
-    socket.send(CLOSE, 1000_u16.to_be_bytes());
-    assert_eq!(socket.closed().map(|(code, _)| code), Some(1000));
-    assert_eq!(send().read(), (PONG, b"received?".to_vec()));
-}
-
-#[test]
-fn pings_and_pongs_are_no_part_of_a_message() {
-    let home = Client::new().prompt("review.md", "Review this.");
-    let server = HttpServer::start_with(home, &["--max-body", "1KiB"]);
-    let mut sockets: Vec<WebSocket> = (0..20).map(|_| open(&server)).collect();
-    // 20 MB, and so more than all messages may have.
-    for _ in 0..8_000 {
-        for socket in &mut sockets {
-            socket.send(PONG, [0; 125]);
-        }
-    }
-    for socket in &mut sockets {
-        assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
-    }
-}
-
-/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
-pub(crate) fn a_client_that_does_not_finish_its_message_is_closed_although_it_answers_pings() {
-    let server = server();
-    let mut socket = open(&server);
-    socket.send_bytes(&frame(TEXT, b"{"));
-    let closed = loop {
-        match socket.try_read().unwrap() {
-            (PING, _) => socket.send(PONG, ""),
-            (CLOSE, payload) => break payload,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(closed[..2], 1008_u16.to_be_bytes());
-    assert_eq!(&closed[2..], b"a message was not sent within 30 seconds");
 }
 
 /// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).

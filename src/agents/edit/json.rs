@@ -1,46 +1,59 @@
 //! Edits of JSON, with `jsonc-parser`, whose syntax tree has comments and layout.
 
-use super::{Entry, Syntax, SyntaxError, difference, lowercase_first};
-use crate::agents::edit::Position;
+use super::entry::{Entry, syntax_error, wrong_kind};
+use crate::prompt::{Diagnostic, Kind, Position};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
-use jsonc_parser::{CollectOptions, ParseOptions, ast, json};
-use serde_json::Value;
+use jsonc_parser::{CollectOptions, ParseOptions, ast};
+use serde_json::{Map, Value};
 
-/// The values of a text; `None`: it is empty.
-pub(super) fn parse(syntax: Syntax, text: &str) -> Result<Option<ast::Value<'_>>, SyntaxError> {
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options(syntax));
-    parsed.map(|parsed| parsed.value).map_err(|error| syntax_error(&error, text))
+/// What an agent allows beyond JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct JsonSyntax {
+    /// Whether it allows `//` and `/* */`.
+    pub(crate) comments: bool,
+    /// Whether it allows a comma after the last entry.
+    pub(crate) trailing_commas: bool,
 }
 
-/// See [`Syntax::locate`].
-pub(super) fn locate(syntax: Syntax, text: &str, keys: &[String]) -> Option<(usize, Vec<(usize, String)>)> {
-    let tree = parse(syntax, text).ok()??;
+/// See [`Syntax::parse`](super::Syntax::parse).
+pub(super) fn parse(syntax: JsonSyntax, text: &str) -> Result<Value, Diagnostic> {
+    Ok(tree(syntax, text)?.map_or_else(|| Value::Object(Map::new()), Value::from))
+}
+
+/// The values of a text; `None`: it is empty.
+fn tree(syntax: JsonSyntax, text: &str) -> Result<Option<ast::Value<'_>>, Diagnostic> {
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options(syntax));
+    parsed.map(|parsed| parsed.value).map_err(|error| not_json(&error, text))
+}
+
+/// See [`Syntax::position`](super::Syntax::position).
+pub(super) fn position(syntax: JsonSyntax, text: &str, keys: &[String]) -> Option<Position> {
+    let tree = tree(syntax, text).ok()??;
     let (mut start, mut value) = (0, &tree);
     for key in keys {
         let mut properties = value.as_object()?.properties.iter().rev();
         let property = properties.find(|property| property.name.as_str() == key)?;
         (start, value) = (property.name.start(), &property.value);
     }
-    let properties = value.as_object().into_iter().flat_map(|object| &object.properties);
-    Some((start, properties.map(|property| (property.name.start(), property.name.as_str().to_owned())).collect()))
+    Some(Position::in_text(text, start, 1))
 }
 
-/// See [`Syntax::set`].
+/// See [`Syntax::set`](super::Syntax::set).
 pub(super) fn set(
-    syntax: Syntax,
+    syntax: JsonSyntax,
     text: &str,
     keys: &[String],
     entry: &Entry,
     replaced: bool,
-) -> Result<String, SyntaxError> {
+) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
     let Some((name, parents)) = keys.split_last() else { return Ok(text.to_owned()) };
     let object = document.object_or_new(parents)?;
     let known = match document.property(&object, keys)? {
         Some(property) if !replaced => {
-            let known = property.object_value().ok_or_else(|| syntax.not_an_object(text, keys))?;
+            let known = property.object_value().ok_or_else(|| document.not_an_object(keys))?;
             for (key, value) in &entry.required {
                 let property = document.property(&known, &[keys, &[(*key).to_owned()]].concat())?;
                 match (value, property) {
@@ -69,8 +82,8 @@ pub(super) fn set(
     Ok(document.root.to_string())
 }
 
-/// See [`Syntax::remove`].
-pub(super) fn remove(syntax: Syntax, text: &str, keys: &[String]) -> Result<String, SyntaxError> {
+/// See [`Syntax::remove`](super::Syntax::remove).
+pub(super) fn remove(syntax: JsonSyntax, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
     let Some(mut object) = document.root.object_value() else { return Ok(text.to_owned()) };
     let mut path = Vec::new();
@@ -87,35 +100,34 @@ pub(super) fn remove(syntax: Syntax, text: &str, keys: &[String]) -> Result<Stri
     Ok(document.root.to_string())
 }
 
-/// The text with a handler for an event. An existing handler whose command `is_prompt_expander` gets the new command; further
+/// The text with this handler for an event. An existing handler whose command `is_prompt_expander` gets the new command; further
 /// ones are removed.
-pub(in crate::agents) fn set_hook(
-    syntax: Syntax,
+pub(crate) fn set_hook(
+    syntax: JsonSyntax,
     text: &str,
     event: &str,
-    command: &str,
-    timeout: u32,
+    handler: &Value,
     is_prompt_expander: &dyn Fn(&str) -> bool,
-) -> Result<String, SyntaxError> {
+) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
     let keys = ["hooks".to_owned(), event.to_owned()];
     let hooks = document.object_or_new(&keys[..1])?;
     let groups = match document.property(&hooks, &keys)? {
         None => hooks.append(event, CstInputValue::Array(Vec::new())).array_value_or_set(),
-        Some(property) => property
-            .array_value()
-            .ok_or_else(|| syntax.error(text, &keys, format!("`hooks.{event}` must be a list, but is not")))?,
+        Some(property) => {
+            property.array_value().ok_or_else(|| wrong_kind(&keys, "a list", position(syntax, text, &keys)))?
+        }
     };
     let mut handlers = handlers(&groups, is_prompt_expander).into_iter();
     match handlers.next() {
-        Some(handler) => {
-            if let Some(property) = handler.handler.get("command") {
-                set_value(&property, &command.into());
+        Some(known) => {
+            if let Some(property) = known.handler.get("command") {
+                set_value(&property, &handler["command"]);
             }
         }
         None => {
-            let handler = json!({ "type": "command", "command": command, "timeout": timeout });
-            groups.append(json!({ "hooks": [handler] }));
+            _ = groups
+                .append(CstInputValue::Object(vec![("hooks".to_owned(), CstInputValue::Array(vec![input(handler)]))]))
         }
     }
     handlers.for_each(Handler::remove);
@@ -124,12 +136,12 @@ pub(in crate::agents) fn set_hook(
 
 /// The text without the handlers of an event whose command `is_prompt_expander`, and without lists and objects that this leaves
 /// empty.
-pub(in crate::agents) fn remove_hook(
-    syntax: Syntax,
+pub(crate) fn remove_hook(
+    syntax: JsonSyntax,
     text: &str,
     event: &str,
     is_prompt_expander: &dyn Fn(&str) -> bool,
-) -> Result<String, SyntaxError> {
+) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
     let hooks = document.root.object_value().and_then(|root| root.get("hooks"));
     let event = hooks.as_ref().and_then(|hooks| hooks.object_value()?.get(event));
@@ -174,19 +186,23 @@ fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec
 
 /// A text that is edited.
 struct Document<'t> {
-    syntax: Syntax,
+    syntax: JsonSyntax,
     text: &'t str,
     root: CstRootNode,
 }
 
 impl<'t> Document<'t> {
-    fn parse(syntax: Syntax, text: &'t str) -> Result<Document<'t>, SyntaxError> {
-        let root = CstRootNode::parse(text, &options(syntax)).map_err(|error| syntax_error(&error, text))?;
+    fn parse(syntax: JsonSyntax, text: &'t str) -> Result<Document<'t>, Diagnostic> {
+        let root = CstRootNode::parse(text, &options(syntax)).map_err(|error| not_json(&error, text))?;
         Ok(Document { syntax, text, root })
     }
 
+    fn not_an_object(&self, keys: &[String]) -> Diagnostic {
+        wrong_kind(keys, "an object", position(self.syntax, self.text, keys))
+    }
+
     /// The property of an object that has the last of these keys. An error if there are two.
-    fn property(&self, object: &CstObject, keys: &[String]) -> Result<Option<CstObjectProp>, SyntaxError> {
+    fn property(&self, object: &CstObject, keys: &[String]) -> Result<Option<CstObjectProp>, Diagnostic> {
         let Some(key) = keys.last() else { return Ok(None) };
         let is_it = |property: &CstObjectProp| property.decoded_name().as_ref() == Some(key);
         let mut properties = object.properties().into_iter().filter(is_it);
@@ -194,20 +210,21 @@ impl<'t> Document<'t> {
         match properties.next() {
             None => Ok(first),
             Some(_) => {
-                let message = format!("`{}` appears twice; join the two, or remove one", keys.join("."));
-                Err(self.syntax.error(self.text, keys, message))
+                let message = format!("`{}` appears twice", keys.join("."));
+                let at = position(self.syntax, self.text, keys);
+                Err(Diagnostic::new(Kind::Clash, message, "join the two, or remove one").at(at))
             }
         }
     }
 
     /// The object at the end of these keys, created if it is missing.
-    fn object_or_new(&self, keys: &[String]) -> Result<CstObject, SyntaxError> {
+    fn object_or_new(&self, keys: &[String]) -> Result<CstObject, Diagnostic> {
         let mut object = self.root.object_value_or_set();
         for depth in 0..keys.len() {
             let keys = &keys[..=depth];
             object = match self.property(&object, keys)? {
                 None => object.append(&keys[depth], CstInputValue::Object(Vec::new())).object_value_or_set(),
-                Some(property) => property.object_value().ok_or_else(|| self.syntax.not_an_object(self.text, keys))?,
+                Some(property) => property.object_value().ok_or_else(|| self.not_an_object(keys))?,
             };
         }
         Ok(object)
@@ -230,23 +247,10 @@ fn is_empty(children: &[CstNode]) -> bool {
     children.iter().skip(1).take(children.len().saturating_sub(2)).all(|node| node.is_whitespace() || node.is_newline())
 }
 
-/// Sets a value; one that is equal stays as it is written. So does what is equal in a list, and its comments.
+/// Sets a value; one that is equal stays as it is written.
 fn set_value(property: &CstObjectProp, value: &Value) {
-    let known = property.value().and_then(|known| known.to_serde_value());
-    match (property.array_value(), known, value) {
-        (_, Some(known), value) if known == *value => {}
-        (Some(list), Some(Value::Array(old)), Value::Array(new)) if old.iter().all(Value::is_string) => {
-            let (replaced, new) = difference(&old, new);
-            let element = |at: usize| list.elements().get(at).cloned().filter(|_| replaced.contains(&at));
-            for (at, value) in (replaced.start..).zip(new) {
-                match element(at).as_ref().and_then(CstNode::as_string_lit) {
-                    Some(element) => _ = element.replace_with(input(value)),
-                    None => _ = list.insert(at, input(value)),
-                }
-            }
-            (replaced.start + new.len()..replaced.end).rev().filter_map(element).for_each(CstNode::remove);
-        }
-        _ => property.set_value(input(value)),
+    if property.value().and_then(|known| known.to_serde_value()).as_ref() != Some(value) {
+        property.set_value(input(value));
     }
 }
 
@@ -263,14 +267,10 @@ fn input(value: &Value) -> CstInputValue {
     }
 }
 
-fn options(syntax: Syntax) -> ParseOptions {
-    let (allow_comments, allow_trailing_commas) = match syntax {
-        Syntax::Json { comments, trailing_commas } => (comments, trailing_commas),
-        Syntax::Toml => (false, false),
-    };
+fn options(syntax: JsonSyntax) -> ParseOptions {
     ParseOptions {
-        allow_comments,
-        allow_trailing_commas,
+        allow_comments: syntax.comments,
+        allow_trailing_commas: syntax.trailing_commas,
         allow_loose_object_property_names: false,
         allow_missing_commas: false,
         allow_single_quoted_strings: false,
@@ -282,11 +282,8 @@ fn options(syntax: Syntax) -> ParseOptions {
     }
 }
 
-fn syntax_error(error: &ParseError, text: &str) -> SyntaxError {
-    SyntaxError {
-        position: Position::of(error.range().start, text),
-        message: lowercase_first(&error.kind().to_string()),
-    }
+fn not_json(error: &ParseError, text: &str) -> Diagnostic {
+    syntax_error(text, error.range().start, &error.kind().to_string())
 }
 
 #[cfg(test)]
@@ -294,6 +291,11 @@ mod tests {
     use super::super::tests::{LENIENT, entry, keys, there_and_back};
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
+
+    fn syntax() -> JsonSyntax {
+        JsonSyntax { comments: true, trailing_commas: true }
+    }
 
     #[test]
     fn an_entry_is_added_to_json_and_removed_and_all_else_stays() {
@@ -327,26 +329,24 @@ mod tests {
     #[test]
     fn a_duplicate_key_or_a_value_of_another_kind_is_an_error() {
         for (text, position, message) in [
-            ("{\"s\": {},\n \"s\": {}}", "2:2", "`s` appears twice; join the two, or remove one"),
-            (
-                "{\"s\": {\"prompts\": {},\n \"prompts\": {}}}",
-                "2:2",
-                "`s.prompts` appears twice; join the two, or remove one",
-            ),
+            ("{\"s\": {},\n \"s\": {}}", "2:2", "`s` appears twice"),
+            ("{\"s\": {\"prompts\": {},\n \"prompts\": {}}}", "2:2", "`s.prompts` appears twice"),
             ("{\"s\": []}", "1:2", "`s` must be an object, but is not"),
             ("{\"s\": {\"prompts\": \"x\"}}", "1:8", "`s.prompts` must be an object, but is not"),
         ] {
             let error = LENIENT.set(text, &keys("s.prompts"), &entry(&[]), false).unwrap_err();
-            assert_eq!((error.position.to_string().as_str(), error.message.as_str()), (position, message));
+            assert_eq!((error.position.unwrap().to_string().as_str(), error.message.as_str()), (position, message));
         }
     }
 
     #[test]
     fn a_hook_is_added_to_others_once_and_removed() {
         let is_prompt_expander = |line: &str| line.starts_with("/p hook");
-        let set =
-            |text: &str, command: &str| set_hook(LENIENT, text, "Submit", command, 5, &is_prompt_expander).unwrap();
-        let remove = |text: &str| remove_hook(LENIENT, text, "Submit", &is_prompt_expander).unwrap();
+        let set = |text: &str, command: &str| {
+            let handler = json!({"type": "command", "command": command, "timeout": 5});
+            set_hook(syntax(), text, "Submit", &handler, &is_prompt_expander).unwrap()
+        };
+        let remove = |text: &str| remove_hook(syntax(), text, "Submit", &is_prompt_expander).unwrap();
         let before = "{\n  \"hooks\": {\n    \"Submit\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"log\" }] }\n    ]\n  }\n}\n";
         let with = set(before, "/p hook x");
         assert!(with.starts_with(&before[..before.len() - 15]), "{with}");
@@ -362,10 +362,10 @@ mod tests {
         assert_eq!(set(twice, "/p hook x"), once);
         let with_matcher = "{\"hooks\": {\"Submit\": [\n  {\"matcher\": \"\", \"hooks\": [{\"command\": \"/p hook a\"}]},\n  {\"hooks\": []} // c\n]}}";
         assert_eq!(remove(with_matcher), "{\"hooks\": {\"Submit\": [\n  {\"hooks\": []} // c\n]}}");
-        let error =
-            set_hook(LENIENT, "{\"hooks\": {\n\"Submit\": {}}}", "Submit", "x", 5, &is_prompt_expander).unwrap_err();
+        let error = set_hook(syntax(), "{\"hooks\": {\n\"Submit\": {}}}", "Submit", &json!({}), &is_prompt_expander)
+            .unwrap_err();
         assert_eq!(
-            (error.position.to_string().as_str(), error.message.as_str()),
+            (error.position.unwrap().to_string().as_str(), error.message.as_str()),
             ("2:1", "`hooks.Submit` must be a list, but is not")
         );
     }
@@ -475,10 +475,11 @@ mod tests {
         ) {
             let text = format!("{before}{text}{after}");
             let is_prompt_expander = |line: &str| line == "/p hook";
-            let changed = set_hook(LENIENT, &text, "Submit", "/p hook", 5, &is_prompt_expander).unwrap();
+            let handler = json!({"type": "command", "command": "/p hook"});
+            let changed = set_hook(syntax(), &text, "Submit", &handler, &is_prompt_expander).unwrap();
             prop_assert_eq!(changed.matches("/p hook").count(), 1);
-            prop_assert_eq!(set_hook(LENIENT, &changed, "Submit", "/p hook", 5, &is_prompt_expander).unwrap(), changed.as_str());
-            let removed = remove_hook(LENIENT, &changed, "Submit", &is_prompt_expander).unwrap();
+            prop_assert_eq!(set_hook(syntax(), &changed, "Submit", &handler, &is_prompt_expander).unwrap(), changed.as_str());
+            let removed = remove_hook(syntax(), &changed, "Submit", &is_prompt_expander).unwrap();
             prop_assert_eq!(LENIENT.parse(&removed).unwrap(), LENIENT.parse(&text).unwrap(), "{}", removed);
             if !ends_with_comment(&text) {
                 prop_assert_eq!(removed.matches(" c").count(), text.matches(" c").count(), "{}", removed);

@@ -1,17 +1,18 @@
 //! Edits of TOML, with `toml_edit`, which Codex also uses to write its config.
 
-use super::{Entry, Position, Syntax, SyntaxError, difference, lowercase_first};
+use super::entry::{Entry, syntax_error, wrong_kind};
+use crate::prompt::{Diagnostic, Position};
 use serde_json::{Number, Value};
-use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
+use toml_edit::{Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
 
-/// See [`Syntax::parse`].
-pub(super) fn parse(text: &str) -> Result<Value, SyntaxError> {
-    let document = Document::parse(text).map_err(|error| syntax_error(&error, text))?;
+/// See [`Syntax::parse`](super::Syntax::parse).
+pub(super) fn parse(text: &str) -> Result<Value, Diagnostic> {
+    let document = Document::parse(text).map_err(|error| not_toml(&error, text))?;
     Ok(of_table(document.as_table()))
 }
 
-/// See [`Syntax::locate`].
-pub(super) fn locate(text: &str, keys: &[String]) -> Option<(usize, Vec<(usize, String)>)> {
+/// See [`Syntax::position`](super::Syntax::position).
+pub(super) fn position(text: &str, keys: &[String]) -> Option<Position> {
     let document = Document::parse(text).ok()?;
     let (mut start, mut item) = (0, document.as_item());
     for key in keys {
@@ -19,17 +20,11 @@ pub(super) fn locate(text: &str, keys: &[String]) -> Option<(usize, Vec<(usize, 
         start = name.span().or_else(|| value.span()).map_or(start, |span| span.start);
         item = value;
     }
-    let table = item.as_table_like();
-    let below = table.into_iter().flat_map(|table| table.iter().map(move |(key, value)| (table, key, value)));
-    let starts = below.filter_map(|(table, key, value)| {
-        let span = table.key(key).and_then(toml_edit::Key::span).or_else(|| value.span())?;
-        Some((span.start, key.to_owned()))
-    });
-    Some((start, starts.collect()))
+    Some(Position::in_text(text, start, 1))
 }
 
-/// See [`Syntax::set`].
-pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, SyntaxError> {
+/// See [`Syntax::set`](super::Syntax::set).
+pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, Diagnostic> {
     let Some((name, parents)) = keys.split_last() else { return Ok(text.to_owned()) };
     let mut document = document(text)?;
     let table = table_at(&mut document, text, parents)?;
@@ -42,17 +37,16 @@ pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) ->
     match table.get_mut(name).map(Item::as_table_like_mut) {
         None => {
             let is_inline = !parents.is_empty() && is_inline(table);
-            let new = new_item(entry, is_inline).ok_or_else(|| unsupported_value(text, parents))?;
-            table.insert(name, new);
+            table.insert(name, new_item(entry, is_inline));
         }
-        Some(None) => return Err(Syntax::Toml.not_an_object(text, keys)),
-        Some(Some(known)) => set_required(known, entry).ok_or_else(|| unsupported_value(text, keys))?,
+        Some(None) => return Err(not_a_table(text, keys)),
+        Some(Some(known)) => set_required(known, entry),
     }
     Ok(with_line_endings_of(text, document.to_string()))
 }
 
-/// See [`Syntax::remove`].
-pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, SyntaxError> {
+/// See [`Syntax::remove`](super::Syntax::remove).
+pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> {
     let mut document = document(text)?;
     let comment = remove_from(document.as_table_mut(), keys).unwrap_or_default();
     if comment.contains('#') {
@@ -71,7 +65,7 @@ fn table_at<'d>(
     document: &'d mut DocumentMut,
     text: &str,
     keys: &[String],
-) -> Result<&'d mut dyn TableLike, SyntaxError> {
+) -> Result<&'d mut dyn TableLike, Diagnostic> {
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for (depth, key) in keys.iter().enumerate() {
         let item = table.entry(key).or_insert_with(|| {
@@ -79,36 +73,34 @@ fn table_at<'d>(
             parent.set_implicit(true);
             Item::Table(parent)
         });
-        table = item.as_table_like_mut().ok_or_else(|| Syntax::Toml.not_an_object(text, &keys[..=depth]))?;
+        table = item.as_table_like_mut().ok_or_else(|| not_a_table(text, &keys[..=depth]))?;
     }
     Ok(table)
 }
 
-/// A new entry, as a table of its own or in braces. `None`: TOML cannot express one of its values.
-fn new_item(entry: &Entry, is_inline: bool) -> Option<Item> {
-    let pairs = entry.all().map(|(key, value)| Some((key, to_toml(value)?)));
-    Some(if is_inline {
-        Item::Value(toml_edit::Value::InlineTable(pairs.collect::<Option<_>>()?))
-    } else {
-        Item::Table(pairs.map(|pair| pair.map(|(key, value)| (key, Item::Value(value)))).collect::<Option<_>>()?)
-    })
+/// A new entry, as a table of its own or in braces.
+fn new_item(entry: &Entry, is_inline: bool) -> Item {
+    let pairs = entry.all().map(|(key, value)| (key, to_toml(value)));
+    match is_inline {
+        true => Item::Value(toml_edit::Value::InlineTable(pairs.collect())),
+        false => Item::Table(pairs.map(|(key, value)| (key, Item::Value(value))).collect()),
+    }
 }
 
-/// Gives an existing entry what it must have, and an empty one all of a new one. `None`: TOML cannot express one of its values.
-fn set_required(known: &mut dyn TableLike, entry: &Entry) -> Option<()> {
+/// Gives an existing entry what it must have, and an empty one all of a new one.
+fn set_required(known: &mut dyn TableLike, entry: &Entry) {
     if known.is_empty() {
         for (key, value) in &entry.initial {
-            known.insert(key, Item::Value(to_toml(value)?));
+            known.insert(key, Item::Value(to_toml(value)));
         }
     }
     for (key, value) in &entry.required {
         match (value, known.get_mut(key)) {
             (None, _) => _ = known.remove(key),
-            (Some(value), None) => _ = known.insert(key, Item::Value(to_toml(value)?)),
+            (Some(value), None) => _ = known.insert(key, Item::Value(to_toml(value))),
             (Some(value), Some(item)) if of_item(item) == *value => {}
-            (Some(Value::Array(new)), Some(Item::Value(toml_edit::Value::Array(list)))) => set_elements(list, new)?,
             (Some(value), Some(item)) => {
-                let mut value = to_toml(value)?;
+                let mut value = to_toml(value);
                 if let Some(old) = item.as_value() {
                     *value.decor_mut() = old.decor().clone(); // the spaces and the comment around it
                 }
@@ -116,79 +108,34 @@ fn set_required(known: &mut dyn TableLike, entry: &Entry) -> Option<()> {
             }
         }
     }
-    Some(())
 }
 
-/// Gives a list other elements. Its layout and all comments in it stay. `None`: TOML cannot express one of the values.
-fn set_elements(list: &mut Array, new: &[Value]) -> Option<()> {
-    let old: Vec<Value> = list.iter().map(of_value).collect();
-    // What follows the last element belongs to the list.
-    let after_last = list.iter_mut().last().map(|last| {
-        let after_last = text_of(last.decor().suffix());
-        last.decor_mut().set_suffix("");
-        after_last
-    });
-    list.set_trailing(after_last.unwrap_or_default() + &text_of(Some(list.trailing())));
-    let (replaced, new) = difference(&old, new);
-    for (at, value) in (replaced.start..).zip(new) {
-        match to_toml(value)? {
-            new if at >= replaced.end => list.insert(at, new),
-            new if old.get(at) != Some(value) => _ = list.replace(at, new),
-            _ => {}
-        }
-    }
-    for at in (replaced.start + new.len()..replaced.end).rev() {
-        let removed = list.remove(at);
-        let [before, after] = [removed.decor().prefix(), removed.decor().suffix()].map(text_of);
-        let comments = Some(before + &after).filter(|text| text.contains('#')).unwrap_or_default();
-        match list.get_mut(at) {
-            None => list.set_trailing(comments + &text_of(Some(list.trailing()))),
-            Some(next) => {
-                let before = text_of(next.decor().prefix());
-                next.decor_mut().set_prefix(comments + &before);
-            }
-        }
-    }
-    Some(())
+fn not_a_table(text: &str, keys: &[String]) -> Diagnostic {
+    wrong_kind(keys, "a table", position(text, keys))
 }
 
-/// The spaces and the comments that are before or after something.
-fn text_of(text: Option<&RawString>) -> String {
-    text.and_then(RawString::as_str).unwrap_or_default().to_owned()
+fn document(text: &str) -> Result<DocumentMut, Diagnostic> {
+    text.parse().map_err(|error| not_toml(&error, text))
 }
 
-fn unsupported_value(text: &str, keys: &[String]) -> SyntaxError {
-    Syntax::Toml.error(text, keys, "the entry has a value that TOML cannot express".to_owned())
-}
-
-fn document(text: &str) -> Result<DocumentMut, SyntaxError> {
-    text.parse().map_err(|error| syntax_error(&error, text))
-}
-
-fn syntax_error(error: &TomlError, text: &str) -> SyntaxError {
-    let byte = error.span().map_or(0, |span| span.start);
-    let message = error.message().lines().collect::<Vec<_>>().join("; ");
-    SyntaxError { position: Position::of(byte, text), message: lowercase_first(&message) }
+fn not_toml(error: &TomlError, text: &str) -> Diagnostic {
+    syntax_error(text, error.span().map_or(0, |span| span.start), error.message())
 }
 
 fn is_inline(table: &dyn TableLike) -> bool {
     table.iter().next().is_some_and(|(_, item)| item.is_inline_table())
 }
 
-/// A value in TOML, which has neither null nor integers above the maximum of `i64`.
-fn to_toml(value: &Value) -> Option<toml_edit::Value> {
-    Some(match value {
-        Value::Null => return None,
+/// A value of an entry in TOML. No entry has a null, or a number.
+fn to_toml(value: &Value) -> toml_edit::Value {
+    match value {
         Value::Bool(boolean) => (*boolean).into(),
-        Value::Number(number) if number.is_f64() => number.as_f64()?.into(),
-        Value::Number(number) => number.as_i64()?.into(),
-        Value::String(text) => text.as_str().into(),
-        Value::Array(values) => toml_edit::Value::Array(values.iter().map(to_toml).collect::<Option<_>>()?),
+        Value::Array(values) => toml_edit::Value::Array(values.iter().map(to_toml).collect()),
         Value::Object(pairs) => {
-            let pairs = pairs.iter().map(|(key, value)| Some((key.as_str(), to_toml(value)?)));
-            toml_edit::Value::InlineTable(pairs.collect::<Option<_>>()?)
+            pairs.iter().map(|(key, value)| (key.as_str(), to_toml(value))).collect::<toml_edit::InlineTable>().into()
         }
-    })
+        other => other.as_str().unwrap_or_default().into(),
+    }
 }
 
 /// Removes what is at the end of the keys, and the tables on the way that are empty then; returns the comment above it.
@@ -245,6 +192,7 @@ fn of_value(value: &toml_edit::Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Syntax;
     use super::super::tests::{entry, keys, there_and_back};
     use super::*;
     use proptest::prelude::*;
@@ -256,24 +204,6 @@ mod tests {
         let before = "# c\nmodel = \"x\"   # d\n\n[mcp_servers.other] # e\ncommand = 'y'\n\n[profiles.z]\na = 1\n# f\n";
         there_and_back(Syntax::Toml, before, &before.replace("\n[profiles", &format!("\n{new}\n[profiles")), before);
         there_and_back(Syntax::Toml, "a = 1\r\n", &format!("a = 1\n\n{new}").replace('\n', "\r\n"), "a = 1\r\n");
-    }
-
-    #[test]
-    fn a_value_that_toml_cannot_express_is_an_error_and_not_another_value() {
-        use serde_json::json;
-        for (value, want) in [
-            (json!(2.5), Ok("[s.p]\nk = 2.5\n")),
-            (json!(7), Ok("[s.p]\nk = 7\n")),
-            (json!(null), Err("the entry has a value that TOML cannot express")),
-            (json!([1, {"a": null}]), Err("the entry has a value that TOML cannot express")),
-            (json!(u64::MAX), Err("the entry has a value that TOML cannot express")),
-        ] {
-            let entry = Entry { required: vec![("k", Some(value.clone()))], initial: Vec::new() };
-            for text in ["", "[s.p]\n", "[s.p]\nk = 1\n"] {
-                let set = set(text, &keys("s.p"), &entry, false);
-                assert_eq!(set.as_deref().map_err(|error| error.message.as_str()), want, "{value}");
-            }
-        }
     }
 
     #[test]

@@ -1,18 +1,15 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
+use crate::api::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, UnexpandedText};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
-use crate::prompt::{INPUT, System};
-use crate::report::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, UnexpandedText};
-use crate::wording::{count, printable, shortened, thousands};
+use crate::prompt::{Format, INPUT, Origin, Reason};
+use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
 use std::path::Path;
 
 /// How many characters of a value, or of a text in braces, are shown.
 const SHOWN: usize = 200;
-
-/// How many characters of the address of an icon are shown.
-const SHOWN_OF_ICON: usize = 60;
 
 /// How many unexpanded placeholders are shown.
 const MAX_UNEXPANDED_SHOWN: usize = 10;
@@ -54,12 +51,12 @@ pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Ve
 /// What the prompt is and where it comes from.
 fn about(explanation: &Explanation) -> Vec<Field> {
     let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
-    let title = |format: &String| System::named(format).map_or(format.clone(), |system| system.title().to_owned());
+    let title = |format: &'static str| Format::named(format).map_or(format, |format| format.title);
     let mut fields = vec![
         Field::new("about", output::one_line(&explanation.description)),
         Field::new("title", one_line(&explanation.title)),
-        Field::new("layer", explanation.layer.clone().unwrap_or_default()),
-        Field::new("format", explanation.format.as_ref().map(title).unwrap_or_default()),
+        Field::new("layer", explanation.layer.map_or("", |layer| layer.name)),
+        Field::new("format", explanation.format.map(title).unwrap_or_default()),
     ];
     if explanation.source != BUILT_IN {
         fields.push(Field::path("file", &explanation.source));
@@ -71,8 +68,6 @@ fn about(explanation: &Explanation) -> Vec<Field> {
     }));
     let tags: Vec<String> = explanation.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
-    let icons = explanation.icons.iter().map(|icon| shortened(icon, SHOWN_OF_ICON));
-    fields.push(Field::new("icons", icons.collect::<Vec<_>>().join(" ")));
     fields.push(Field::new("usage", explanation.usage.clone().unwrap_or_default()));
     let attachments = explanation.attachments.iter().map(|path| output::one_line(path));
     fields.push(Field::new("attached", attachments.collect::<Vec<_>>().join(", ")));
@@ -87,21 +82,20 @@ fn arguments(explanation: &Explanation) -> Vec<Field> {
     // An argument may be called `input`, while the input follows the body.
     let is_taken = explanation.arguments.iter().any(|given| given.name == INPUT);
     let label = if is_taken { "the input" } else { INPUT };
-    let origin = explanation.input_from.as_deref().unwrap_or_default();
+    let origin = if explanation.is_input_rest { "the rest of the input" } else { "as given" };
     fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
     fields
 }
 
 fn argument(given: &Given) -> Field {
-    let origin = match given.from.as_str() {
-        "nothing" => return Field::new(&given.name, "(not given: empty)"),
-        "missing" => return Field::new(&given.name, "(missing)").styled(ERROR),
-        "named" => "by --arg",
-        "pair" => "by name",
-        "position" => "by position",
-        "rest" => "the rest of the input",
-        "default" => "its default",
-        other => other,
+    let origin = match given.from {
+        Origin::Omitted => return Field::new(&given.name, "(not given: empty)"),
+        Origin::Missing => return Field::new(&given.name, "(missing)").styled(ERROR),
+        Origin::Named => "by --arg",
+        Origin::Pair => "by name",
+        Origin::Word => "by position",
+        Origin::Rest => "the rest of the input",
+        Origin::Default => "its default",
     };
     Field::new(&given.name, with_origin(&given.value, origin))
 }
@@ -118,7 +112,7 @@ fn braces(explanation: &Explanation) -> Vec<Field> {
         fields.push(Field::new("empty", list_filled(&empty)));
     }
     let (unknown, others): (Vec<&UnexpandedText>, Vec<&UnexpandedText>) =
-        explanation.unexpanded.iter().partition(|found| found.reason == "unknown");
+        explanation.unexpanded.iter().partition(|found| found.reason == Reason::Unknown);
     fields.push(Field::new("unexpanded", list_unexpanded(&others)));
     fields.push(Field::new("unknown", list_unexpanded(&unknown)).styled(WARNING));
     fields.retain(|field| !field.value.is_empty());
@@ -126,8 +120,8 @@ fn braces(explanation: &Explanation) -> Vec<Field> {
 }
 
 fn list_filled(placeholders: &[&Placeholder]) -> String {
-    let shown = placeholders.iter().map(|Placeholder { name, written, count, .. }| {
-        let written = cut(written.as_ref().unwrap_or(name));
+    let shown = placeholders.iter().map(|Placeholder { written, count, .. }| {
+        let written = cut(written);
         if *count == 1 { written } else { format!("{written} ({count} times)") }
     });
     shown.collect::<Vec<_>>().join(", ")
@@ -183,10 +177,7 @@ fn limit_field(measured: &MeasuredLimit) -> Field {
     let measured = format!("{} of {} {unit}", thousands(*length), thousands(*limit));
     match is_whole {
         true => Field::new(label, measured),
-        false => {
-            let consequence = when_exceeded.as_ref().map(|what| format!(": {what}")).unwrap_or_default();
-            Field::new(label, format!("too long, {measured}{consequence}")).styled(WARNING)
-        }
+        false => Field::new(label, format!("too long, {measured}: {when_exceeded}")).styled(WARNING),
     }
 }
 

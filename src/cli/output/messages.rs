@@ -1,11 +1,13 @@
 //! Errors, warnings and notes on standard error: lines for people, or one JSON object at the end.
 
-use super::{ERROR, FAINT, WARNING, paths, problem_in_two_lines, wrapped};
-use crate::library::Problem;
+use super::paths;
+use super::text::{ERROR, FAINT, WARNING, problem_in_two_lines, wrapped};
+use crate::library::View;
+use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{printable, printable_json};
 use anstream::stderr;
 use anstyle::Style;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
@@ -23,12 +25,12 @@ struct Messages {
 }
 
 /// From now on, messages are collected, and [`print_messages`] prints them as one JSON object.
-pub(in crate::cli) fn collect_messages() {
+pub(crate) fn collect_messages() {
     with_messages(|messages| *messages = Some(Messages::default()));
 }
 
 /// Prints the messages that were collected, if there are any.
-pub(in crate::cli) fn print_messages() {
+pub(crate) fn print_messages() {
     let messages = with_messages(Option::take);
     let Some(messages) = messages else { return };
     if messages.error.is_none() && messages.warnings.is_empty() {
@@ -40,24 +42,46 @@ pub(in crate::cli) fn print_messages() {
 }
 
 /// Says why the command failed.
-pub(in crate::cli) fn error(message: &str) {
+pub(crate) fn error(message: &str) {
     say("error:", ERROR, message, |messages| messages.error = Some(message.to_owned()));
 }
 
 /// Says what the user should know, though the command goes on.
-pub(in crate::cli) fn warning(message: &str) {
+pub(crate) fn warning(message: &str) {
     say("warning:", WARNING, message, |messages| messages.warnings.push(message.to_owned()));
 }
 
 /// Says what was done, or what to do next, to a person: nothing if messages are collected for a script.
-pub(in crate::cli) fn note(message: &str) {
+pub(crate) fn note(message: &str) {
     say("note:", FAINT, message, |_| ());
 }
 
+/// Says it if there is anything to say.
+pub(crate) fn note_if_any(message: Option<String>) {
+    message.iter().for_each(|message| note(message));
+}
+
+/// The error for a prompt that cannot be found, or not be used like this. Warns of what cannot be read, which may have it.
+pub(crate) fn failure(view: &View) -> impl Fn(Diagnostic) -> anyhow::Error {
+    |why| {
+        for problem in view.unreadable() {
+            warning(&problem.to_string());
+        }
+        let hint = match &why.kind {
+            Kind::NoSuchPrompt { .. } | Kind::NotACommand if why.file.is_none() => {
+                " (`prompt-expander list` shows all prompts)".to_owned()
+            }
+            Kind::TextInName { name, .. } => format!(": `prompt-expander expand {name} INPUT…`"),
+            _ => String::new(),
+        };
+        anyhow!("{why}{hint}")
+    }
+}
+
 /// Prints problems as `check` prints them.
-pub(in crate::cli) fn report(problems: &[Problem]) {
+pub(crate) fn report(problems: &[Diagnostic]) {
     let collected = with_messages(|messages| {
-        messages.as_mut().map(|messages| messages.warnings.extend(problems.iter().map(Problem::to_string)))
+        messages.as_mut().map(|messages| messages.warnings.extend(problems.iter().map(Diagnostic::to_string)))
     });
     if collected.is_none() {
         let text: String = problems.iter().map(problem_in_two_lines).collect();
@@ -69,7 +93,7 @@ pub(in crate::cli) fn report(problems: &[Problem]) {
 ///
 /// # Errors
 /// Standard input is not a terminal, or messages are collected for a script.
-pub(in crate::cli) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
+pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
     if with_messages(|messages| messages.is_some()) {
         bail!("--json asks nothing; add --yes to {what}");
     }

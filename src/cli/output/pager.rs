@@ -1,5 +1,7 @@
 //! A pager for output that is longer than the terminal, as git does it.
 
+use super::messages::warning;
+use super::text::print;
 use crate::cli::interrupts::ignored_during;
 use crate::wording::quoted;
 use anstream::adapter::strip_bytes;
@@ -23,15 +25,15 @@ const LESS: (&str, &str) = ("LESS", "FRX");
 static IS_OFF: AtomicBool = AtomicBool::new(false);
 
 /// From now on, nothing is paged.
-pub(in crate::cli) fn turn_pager_off() {
+pub(crate) fn turn_pager_off() {
     IS_OFF.store(true, Ordering::Relaxed);
 }
 
-/// Writes text for people: through the pager if it has more lines than the terminal, otherwise as [`super::print`] does.
-pub(in crate::cli) fn print_paged(text: &[u8]) -> anyhow::Result<()> {
+/// Writes text for people: through the pager if it has more lines than the terminal, otherwise as [`print()`] does.
+pub(crate) fn print_paged(text: &[u8]) -> anyhow::Result<()> {
     match pager(text) {
         Some(pager) => page(&pager, text),
-        None => super::print(text),
+        None => print(text),
     }
 }
 
@@ -82,7 +84,7 @@ fn page(pager: &OsStr, text: &[u8]) -> anyhow::Result<()> {
     };
     if !is_default {
         let pager = quoted(&pager.to_string_lossy());
-        super::warning(&format!("the pager {pager} failed ({failure}); correct or unset {VARIABLE}"));
+        warning(&format!("the pager {pager} failed ({failure}); correct or unset {VARIABLE}"));
     }
-    super::print(text)
+    print(text)
 }

@@ -1,11 +1,23 @@
 //! Paths on a terminal: relative in the working directory, and with `~` in the home directory. Elsewhere they are absolute.
 
+use anyhow::Context;
 use std::env;
 use std::io::IsTerminal;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
+/// A path as it can be in a config.
+///
+/// # Errors
+/// It is not UTF-8.
+pub(crate) fn path_text(path: &Path) -> anyhow::Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| {
+        format!("`{}` is not UTF-8, so it cannot be in a config; give it another name", path.display())
+    })
+}
+
 /// A text for standard output, in which paths are abbreviated if it is a terminal.
-pub(in crate::cli) fn abbreviated(text: &str) -> String {
+pub(crate) fn abbreviated(text: &str) -> String {
     abbreviated_if(std::io::stdout().is_terminal(), text)
 }
 
@@ -44,7 +56,8 @@ fn replaced(text: &str, folder: &PathBuf, short: &str) -> String {
     shortened + &text[end..]
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -1,20 +1,23 @@
 //! `serve --http`: the server over HTTP, for many clients.
 
-use super::output;
-use crate::agents::MCP_PATH;
+use crate::cli::output;
+use crate::library::{Caller, Role};
 use crate::server::Server;
 use crate::transport::Tap;
+use crate::transport::http::MCP_PATH;
 use crate::transport::http::auth::Access;
 use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
 use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
-use crate::transport::http::proxy::TrustedProxy;
+use crate::transport::http::proxy::parse_proxy;
 use crate::transport::http::tls::Tls;
+use crate::transport::http::tokens::Entry;
 use crate::transport::http::{self, Keys, Options, secret_file};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use ipnet::IpNet;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,8 +58,8 @@ pub(in super::super) struct Http {
     ///
     /// It does so in the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Limits for each address then apply to
     /// the client's address instead of the proxy's.
-    #[arg(long, value_name = "ADDR[/BITS]", requires = "http")]
-    trusted_proxy: Vec<TrustedProxy>,
+    #[arg(long, value_name = "ADDR[/BITS]", requires = "http", value_parser = parse_proxy)]
+    trusted_proxy: Vec<IpNet>,
     /// Also accept requests in which this server has a name other than `localhost` or its address, such as that of a proxy; may
     /// be repeated
     #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
@@ -105,6 +108,7 @@ impl Http {
         self,
         address: &str,
         server: Server,
+        may_edit: bool,
         tap: Option<Tap>,
         started: impl FnOnce(),
     ) -> anyhow::Result<()> {
@@ -118,10 +122,16 @@ impl Http {
         }
         if !self.trusted_proxy.is_empty() && self.token_file.is_none() {
             warn(
-                "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy authenticates its \
-                 users",
+                "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy authenticates its users",
             );
         }
+        let own = (may_edit && self.token_file.is_none()).then(edit_token).transpose()?;
+        let anonymous = match (&self.token_file, &own) {
+            (Some(_), _) => None,
+            (None, Some(_)) => Some(Caller { role: Role::Read, ..Caller::local() }),
+            (None, None) => Some(Caller::local()),
+        };
+        let token_file = self.token_file.clone().or(own.as_ref().map(|(path, _)| path.clone()));
         let keys = self.keys()?;
         let tls = self.tls_cert.zip(self.tls_key);
         let tls = tls.map(|(certificate, key)| Tls::new(certificate, key, warn)).transpose();
@@ -133,14 +143,21 @@ impl Http {
             trusted_proxies: self.trusted_proxy,
             keys,
             max_body: self.max_body.unwrap_or(MAX_BODY),
-            access: Access::new(self.token_file, warn).map_err(anyhow::Error::msg)?,
+            access: Access::new(token_file, anonymous, warn).map_err(anyhow::Error::msg)?,
             sites: Sites::new(address.ip(), self.allow_host, self.allow_origin),
-            rate_limits: RateLimits::new(self.rate_limit).map_err(anyhow::Error::msg)?,
+            rate_limits: RateLimits::new(self.rate_limit),
             tap,
         };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.
             let _ = writeln!(io::stderr(), "listening on {scheme}://{address}{MCP_PATH}");
+            if let Some((path, token)) = own {
+                // A log must not get the token; a browser does not send the fragment.
+                let _ = match io::stderr().is_terminal() {
+                    true => writeln!(io::stderr(), "edit prompts at {scheme}://{address}/#token={token}"),
+                    false => writeln!(io::stderr(), "the token for edits is in {}", path.display()),
+                };
+            }
             started();
             let warnings = EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).take();
             warnings.iter().flatten().for_each(|warning| output::warning(warning));
@@ -162,7 +179,7 @@ impl Http {
         if let Some(path) = &self.key {
             let path_named = named(&path.display().to_string());
             let needs = "--key needs a file with a key, or with two in two lines";
-            let key = secret_file::read_key(path, "key", needs).map_err(anyhow::Error::msg)?;
+            let key = secret_file::read(path, "key", needs, |_| true).map_err(anyhow::Error::msg)?;
             let text = String::from_utf8(key).with_context(|| format!("{path_named} is not UTF-8 text"))?;
             return Keys::parse(&text).map_err(|error| anyhow!("{path_named} is not valid for --key: {error}"));
         }
@@ -170,12 +187,9 @@ impl Http {
             let text = text.to_str().ok_or_else(|| anyhow!("{KEY_VARIABLE} is not UTF-8"))?;
             return Keys::parse(text).map_err(|error| anyhow!("{KEY_VARIABLE} is not valid: {error}"));
         }
-        let stored = match state_folder() {
-            Some(folder) => stored_key(&folder).map_err(|error| format!("{}: {error}", folder.display())),
-            None => Err("the home directory is unknown".to_owned()),
-        };
+        let stored = stored("session-key", Keys::random);
         let text = match stored {
-            Ok(text) => text,
+            Ok((_, text)) => text,
             Err(reason) => {
                 warn(&format!(
                     "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
@@ -188,31 +202,46 @@ impl Http {
     }
 }
 
-/// The folder with what the program itself stores.
-fn state_folder() -> Option<PathBuf> {
-    Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("prompt-expander"))
+/// The file with the token that every write needs where no other tokens are given, and the token.
+fn edit_token() -> anyhow::Result<(PathBuf, String)> {
+    let line = || Ok(Entry::generate("edit", Role::Admin, None, None)?.0 + " name=edit role=admin\n");
+    let (path, line) = stored("edit-token", line).map_err(|reason| {
+        anyhow!("the token for edits cannot be stored ({reason}); give --token-file, or leave out --edit")
+    })?;
+    Ok((path, line.split_whitespace().next().unwrap_or_default().to_owned()))
 }
 
-/// The key in this folder, which is made if there is none.
-fn stored_key(folder: &Path) -> io::Result<String> {
-    let path = folder.join("session-key");
+/// A secret in the folder with what the program itself stores, which is made if there is none.
+///
+/// # Errors
+/// Why it cannot be stored or read.
+fn stored(file: &str, make: impl FnOnce() -> Result<String, String>) -> Result<(PathBuf, String), String> {
+    let folder = dirs::state_dir().or_else(dirs::data_local_dir).ok_or("the home directory is unknown")?;
+    stored_in(&folder.join("prompt-expander"), file, make).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+fn stored_in(
+    folder: &Path,
+    file: &str,
+    make: impl FnOnce() -> Result<String, String>,
+) -> io::Result<(PathBuf, String)> {
+    let path = folder.join(file);
     let read = || {
-        let text = fs::read_to_string(&path)?;
-        Keys::parse(&text).map(|_| text).map_err(|error| io::Error::other(format!("in session-key, {error}")))
+        let bytes =
+            secret_file::read(&path, "file", "remove it to get a new one", |_| true).map_err(io::Error::other)?;
+        String::from_utf8(bytes).map(|text| (path.clone(), text)).map_err(io::Error::other)
     };
-    match read() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        read => return read,
+    if path.exists() {
+        return read();
     }
     fs::create_dir_all(folder)?;
     // Complete when it gets its name: another server may start at the same time, and the first one wins.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(Keys::random().map_err(io::Error::other)?.as_bytes())?;
+    file.write_all(make().map_err(io::Error::other)?.as_bytes())?;
     match file.persist_noclobber(&path) {
-        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => return Err(error.error),
-        _ => {}
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
+        _ => read(),
     }
-    read()
 }
 
 /// The address that a person means.
@@ -250,18 +279,17 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_key_is_made_once_and_only_its_owner_can_read_it() {
+    fn a_stored_secret_is_made_once_and_only_its_owner_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("state/prompt-expander");
-        let key = stored_key(&folder).unwrap();
-        assert_eq!(stored_key(&folder).unwrap(), key);
+        let (path, key) = stored_in(&folder, "key", Keys::random).unwrap();
+        assert_eq!(stored_in(&folder, "key", Keys::random).unwrap().1, key);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            let mode = fs::metadata(folder.join("session-key")).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            assert!(stored_in(&folder, "key", Keys::random).is_err(), "others could have read it");
         }
-        fs::write(folder.join("session-key"), "short").unwrap();
-        assert!(stored_key(&folder).is_err(), "a broken one is not replaced");
     }
 }

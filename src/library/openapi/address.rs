@@ -1,7 +1,8 @@
 //! Which addresses a service may have, so that a document or a name server cannot make this program call a host that only this machine
 //! can reach.
 
-use super::{Operation, Options};
+use super::operation::{Operation, Options};
+use crate::prompt::{Diagnostic, Kind};
 use crate::wording::quoted;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,6 +18,9 @@ pub(super) struct Base {
     is_encrypted: bool,
     allowed: Allowed,
 }
+
+/// What to do about an address that cannot be called.
+const FIX: &str = "give the address with --openapi-base";
 
 /// Who says what the base address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +44,7 @@ pub(super) enum Allowed {
 
 /// An address that is not [`Allowed`]. Its `Display` is a clause about the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused {
-    host: String,
-    address: IpAddr,
-    allowed: Allowed,
-}
+pub(super) struct Refused(String, Allowed);
 
 impl Base {
     /// Reads the base address of a service. Without `allow_private`, its host must have public addresses, or must be this machine by the
@@ -53,8 +53,7 @@ impl Base {
     /// # Errors
     /// Why it cannot be one, worded to follow it, and what to do. The text is not repeated, as it may have a password.
     pub(super) fn new(text: &str, named_by: NamedBy, allow_private: bool) -> Result<Base, &'static str> {
-        const NOT_ABSOLUTE: &str =
-            "must be a whole address, such as `https://prompts.example.com/v1`; give it with --openapi-base";
+        const NOT_ABSOLUTE: &str = "must be a whole address, such as `https://prompts.example.com/v1`";
         let uri: Uri = text.trim().parse().map_err(|_| NOT_ABSOLUTE)?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(NOT_ABSOLUTE);
@@ -62,12 +61,10 @@ impl Base {
         let is_encrypted = match scheme {
             "https" => true,
             "http" => false,
-            _ => return Err("must begin with https://, or with http:// on this machine; give it with --openapi-base"),
+            _ => return Err("must begin with https://, or with http:// on this machine"),
         };
         if authority.as_str().contains('@') {
-            return Err(
-                "must not have a user name or a password; put them into a file, and name it with --openapi-header",
-            );
+            return Err("must not have a user name or a password, which belong into a file for --openapi-header");
         }
         if uri.query().is_some() || text.contains('#') {
             return Err("must end with its path, without `?` or `#`");
@@ -82,10 +79,10 @@ impl Base {
         };
         let is_loopback = is_loopback(&host);
         if !is_encrypted && !is_loopback {
-            return Err("is not encrypted, and not on this machine; begin it with https://");
+            return Err("is not encrypted, and not on this machine");
         }
         if is_loopback && named_by == NamedBy::Document && !allow_private {
-            return Err("is on this machine; name it with --openapi-base if that is meant");
+            return Err("is on this machine, and only the user may name it");
         }
         let allowed = match (is_encrypted, is_loopback) {
             (false, _) => Allowed::Loopback,
@@ -100,14 +97,18 @@ impl Base {
     /// The base address of the service that has an operation.
     ///
     /// # Errors
-    /// There is none that may be called, and what to do.
-    pub(super) fn of(operation: &Operation, options: &Options) -> Result<Base, String> {
-        let base = operation
-            .base
-            .as_deref()
-            .ok_or("the document has no absolute address of the service; give it with --openapi-base")?;
+    /// There is none that may be called.
+    pub(super) fn of(operation: &Operation, options: &Options) -> Result<Base, Diagnostic> {
         let named_by = if options.base.is_some() { NamedBy::User } else { NamedBy::Document };
-        Base::new(base, named_by, options.allow_private).map_err(|why| format!("the address of the service {why}"))
+        let base = operation.base.as_deref().unwrap_or_default();
+        let service = |why| Diagnostic::new(Kind::Service, format!("the address of the service {why}"), FIX);
+        Base::new(base, named_by, options.allow_private).map_err(service)
+    }
+
+    /// The scheme, the host and the port of the address.
+    pub(super) fn origin(&self) -> &str {
+        let host = self.url.find("://").map_or(0, |at| at + 3);
+        self.url[host..].find('/').map_or(&self.url, |end| &self.url[..host + end])
     }
 
     /// The address without a slash at its end.
@@ -130,6 +131,11 @@ impl Base {
     }
 }
 
+/// Whether a text can be the address of a service that the user names; or why not, without the text, which may have a password.
+pub(crate) fn check_base(text: &str) -> Result<(), String> {
+    Base::new(text, NamedBy::User, true).map(|_| ()).map_err(|why| format!("it {why}"))
+}
+
 impl Allowed {
     /// Checks an address of a host.
     ///
@@ -141,15 +147,19 @@ impl Allowed {
             Allowed::Loopback => address.to_canonical().is_loopback(),
             Allowed::All => true,
         };
-        let refused = || Refused { host: host.to_owned(), address, allowed: self };
-        if is_allowed { Ok(()) } else { Err(refused()) }
+        if is_allowed {
+            return Ok(());
+        }
+        let kind = if self == Allowed::Loopback { "of this machine" } else { "public" };
+        let message = format!("its host {} has the address {address}, which is not {kind}", quoted(host));
+        Err(Refused(message, self))
     }
 }
 
 impl Refused {
     /// What to do about it.
     pub(super) fn fix(&self) -> &'static str {
-        match self.allowed {
+        match self.1 {
             Allowed::Loopback => "correct the address of the service",
             _ => "if that is meant, start with --openapi-allow-private",
         }
@@ -158,12 +168,7 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refused { host, address, allowed } = self;
-        let is_not = match allowed {
-            Allowed::Loopback => "of this machine",
-            _ => "public",
-        };
-        write!(f, "its host {} has the address {address}, which is not {is_not}", quoted(host))
+        f.write_str(&self.0)
     }
 }
 
@@ -359,7 +364,10 @@ mod tests {
     #[test]
     fn a_document_names_no_service_on_this_machine() {
         for text in ["http://localhost:8080", "https://127.0.0.1", "http://[::1]/"] {
-            assert!(Base::new(text, NamedBy::Document, false).unwrap_err().contains("--openapi-base"), "{text}");
+            assert!(
+                Base::new(text, NamedBy::Document, false).unwrap_err().contains("only the user may name it"),
+                "{text}"
+            );
             assert!(Base::new(text, NamedBy::Document, true).is_ok(), "{text}");
         }
         assert!(Base::new("https://example.com", NamedBy::Document, false).is_ok());

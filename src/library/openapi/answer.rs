@@ -1,14 +1,13 @@
 //! From the answer of a service to messages.
 
 use crate::prompt::{Attachment, Content, MAX_MESSAGES, Message, Messages, Role};
-use crate::wording::{count, printable, quoted, shortened, thousands};
+use crate::wording::{is_control, printable, quoted, shortened, thousands};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use ureq::http::StatusCode;
 
 /// How much of what a service says about an error is shown, in characters.
-pub(super) const MAX_REASON: usize = 200;
+const MAX_REASON: usize = 200;
 
 /// What a service answers.
 pub(super) struct Answer {
@@ -21,19 +20,10 @@ pub(super) struct Answer {
 /// Why there is no prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NoPrompt {
-    /// What the service did: a clause without its subject.
+    /// What the service did: a clause without its subject, which may have a text of the service.
     pub(super) what: String,
-    /// More about it, which may be a text of the service.
-    pub(super) details: Option<String>,
     /// What to do, in the imperative.
     pub(super) fix: &'static str,
-}
-
-/// The media types that are read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum MediaType {
-    Json,
-    Text,
 }
 
 /// An object that has messages.
@@ -55,24 +45,21 @@ enum AnsweredContent {
     Block(Block),
     /// As in the APIs of models.
     OneBlock([Block; 1]),
-    /// Which is refused.
-    List(Vec<IgnoredAny>),
 }
 
 /// A content block, as the protocol has it.
 #[derive(Deserialize)]
-struct Block {
-    #[serde(rename = "type")]
-    kind: String,
-    text: Option<String>,
-    resource: Option<Resource>,
-    uri: Option<String>,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text { text: String },
+    Resource { resource: Resource },
+    ResourceLink { uri: String },
 }
 
 #[derive(Deserialize)]
 struct Resource {
     uri: String,
-    text: Option<String>,
+    text: String,
 }
 
 const ASK_FOR_A_PROMPT: &str =
@@ -88,42 +75,50 @@ impl Answer {
         if self.status != StatusCode::OK {
             return Err(self.refusal(conceal));
         }
-        let no_prompt = |details: String| self.no_prompt(details);
-        let media_type = self.media_type().ok_or_else(|| match self.content_type.as_str() {
-            "" => no_prompt("without the header `Content-Type`".to_owned()),
-            other => no_prompt(format!("with the type {}", quoted(&conceal(other)))),
-        })?;
-        let text = str::from_utf8(&self.body).map_err(|_| no_prompt("with a text that is not UTF-8".to_owned()))?;
+        self.read(conceal).map_err(|why| NoPrompt {
+            what: format!("{}: not a prompt, but {why}", answered(self.status)),
+            fix: ASK_FOR_A_PROMPT,
+        })
+    }
+
+    /// # Errors
+    /// What it is instead of a prompt.
+    fn read(&self, conceal: impl Fn(&str) -> String) -> Result<Messages, String> {
+        let text = str::from_utf8(&self.body).map_err(|_| "a text that is not UTF-8".to_owned())?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if media_type == MediaType::Text {
-            return one_text(text).ok_or_else(|| no_prompt("with an empty text".to_owned()));
-        }
-        match serde_json::from_str(text) {
-            Ok(Value::String(text)) => one_text(&text).ok_or_else(|| no_prompt("with an empty text".to_owned())),
-            Ok(Value::Object(object)) if object.contains_key("messages") => {
-                let answered = serde_json::from_str::<Answered>(text).map_err(|error| invalid(&error).to_string());
-                answered.and_then(|answered| messages(answered.messages, &conceal)).map_err(no_prompt)
-            }
-            Ok(_) => Err(no_prompt("with JSON that has no `messages`".to_owned())),
-            Err(error) => Err(no_prompt(format!("with JSON that is invalid: {}", invalid(&error)))),
+        match self.is_json() {
+            None => Err(format!("content of the type {}", quoted(&conceal(&self.content_type)))),
+            Some(false) => one_text(text.to_owned()),
+            Some(true) => match serde_json::from_str(text) {
+                Ok(Value::String(text)) => one_text(text),
+                Ok(_) => match serde_json::from_str(text) {
+                    Ok(Answered { messages }) => messages_of(messages, conceal),
+                    Err(error) => Err(format!(
+                        "JSON without valid `messages`, each with a `role` and a `content` of one block: line {}, column {}",
+                        error.line(),
+                        error.column()
+                    )),
+                },
+                Err(error) => Err(format!("invalid JSON: line {}, column {}", error.line(), error.column())),
+            },
         }
     }
 
-    /// What is read of the type; `None` if that is another one, or a text of another encoding than UTF-8.
-    fn media_type(&self) -> Option<MediaType> {
+    /// Whether the body is JSON, or else a text in UTF-8; `None` if it is of another type.
+    fn is_json(&self) -> Option<bool> {
         let mut parts = self.content_type.split(';').map(|part| part.trim().to_ascii_lowercase());
         let media_type = parts.next().unwrap_or_default();
         let is_utf8 = |part: String| match part.strip_prefix("charset=") {
             Some(charset) => matches!(charset.trim_matches('"'), "utf-8" | "utf8" | "us-ascii"),
             None => true,
         };
-        let media_type = match media_type.as_str() {
-            "application/json" => MediaType::Json,
-            "text/plain" | "text/markdown" | "text/x-markdown" => MediaType::Text,
-            other if other.starts_with("application/") && other.ends_with("+json") => MediaType::Json,
+        let is_json = match media_type.as_str() {
+            "application/json" => true,
+            "text/plain" | "text/markdown" | "text/x-markdown" => false,
+            other if other.starts_with("application/") && other.ends_with("+json") => true,
             _ => return None,
         };
-        parts.all(is_utf8).then_some(media_type)
+        parts.all(is_utf8).then_some(is_json)
     }
 
     /// The status is not that of a prompt.
@@ -136,22 +131,12 @@ impl Answer {
             429 | 500..600 => "try again later, and if it stays like this, ask those who operate the service",
             _ => "ask those who operate the service",
         };
-        let reason = || {
-            let value = serde_json::from_slice::<Value>(&self.body).ok()?;
-            let reason = conceal(reason(&value)?.trim());
-            let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-            Some(printable(&shortened(&reason, MAX_REASON))).filter(|reason| !reason.is_empty())
-        };
-        let is_json = self.media_type() == Some(MediaType::Json);
-        NoPrompt { what: answered(self.status), details: is_json.then(reason).flatten(), fix }
-    }
-
-    fn no_prompt(&self, details: String) -> NoPrompt {
-        NoPrompt {
-            what: answered(self.status),
-            details: Some(format!("not a prompt, but {details}")),
-            fix: ASK_FOR_A_PROMPT,
-        }
+        let value = || serde_json::from_slice::<Value>(&self.body).ok().filter(|_| self.is_json() == Some(true));
+        let reason = value().as_ref().and_then(reason).map(|reason| conceal(reason.trim())).unwrap_or_default();
+        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        let separator = if reason.is_empty() { "" } else { ": " };
+        let reason = printable(&shortened(&reason, MAX_REASON));
+        NoPrompt { what: format!("{}{separator}{reason}", answered(self.status)), fix }
     }
 }
 
@@ -161,43 +146,26 @@ pub(super) fn answered(status: StatusCode) -> String {
     format!("answered {}{name}", status.as_u16())
 }
 
-/// What is wrong with JSON, without any of its text.
-fn invalid(error: &serde_json::Error) -> String {
-    match error.classify() {
-        serde_json::error::Category::Data => match error.to_string().strip_prefix("duplicate field `") {
-            Some(rest) => format!("with a key twice: `{}`", rest.split('`').next().unwrap_or_default()),
-            None => "with `messages` that have no `role` and `content` with `type`".to_owned(),
-        },
-        _ => format!("line {}, column {}", error.line(), error.column()),
-    }
-}
-
 /// The text in which a service says why it refuses: of the common keys the first (RFC 9457 has `detail` and `title`).
 fn reason(value: &Value) -> Option<&str> {
-    match value {
-        Value::String(text) => Some(text),
-        Value::Object(object) => {
-            ["detail", "message", "error", "title"].into_iter().find_map(|key| match object.get(key)? {
-                Value::String(text) => Some(text.as_str()),
-                Value::Object(inner) => inner.get("message")?.as_str(),
-                _ => None,
-            })
-        }
-        _ => None,
-    }
+    let of_key = |key: &str| match value.get(key)? {
+        Value::Object(inner) => inner.get("message")?.as_str(),
+        text => text.as_str(),
+    };
+    value.as_str().or_else(|| ["detail", "message", "error", "title"].into_iter().find_map(of_key))
 }
 
-fn one_text(text: &str) -> Option<Messages> {
-    let is_empty = text.trim().is_empty();
-    let message = Message { role: Role::User, text: text.to_owned() };
-    (!is_empty).then(|| Messages { messages: vec![message], attachments: Vec::new() })
+fn one_text(text: String) -> Result<Messages, String> {
+    if text.trim().is_empty() {
+        return Err("an empty text".to_owned());
+    }
+    Ok(Messages { messages: vec![Message { role: Role::User, text }], attachments: Vec::new() })
 }
 
 /// The messages as they are, without empty ones. What the system says goes to the front of the first message of the user.
-fn messages(answered: Vec<AnsweredMessage>, conceal: &impl Fn(&str) -> String) -> Result<Messages, String> {
+fn messages_of(answered: Vec<AnsweredMessage>, conceal: impl Fn(&str) -> String) -> Result<Messages, String> {
     if answered.len() > MAX_MESSAGES {
-        let number = thousands(answered.len());
-        return Err(format!("with {number} messages, the limit is {}", thousands(MAX_MESSAGES)));
+        return Err(format!("{} messages, the limit is {}", thousands(answered.len()), thousands(MAX_MESSAGES)));
     }
     let (mut messages, mut of_system, mut attachments) = (Vec::new(), Vec::new(), Vec::new());
     for (index, AnsweredMessage { role, content }) in answered.into_iter().enumerate() {
@@ -206,23 +174,14 @@ fn messages(answered: Vec<AnsweredMessage>, conceal: &impl Fn(&str) -> String) -
             "user" => Some(Role::User),
             "assistant" => Some(Role::Assistant),
             "system" => None,
-            other => return Err(format!("with the unknown role {} {at}", quoted(&conceal(other)))),
+            other => return Err(format!("the unknown role {} {at}", quoted(&conceal(other)))),
         };
         let block = match content {
-            AnsweredContent::Text(text) => {
-                Block { kind: "text".to_owned(), text: Some(text), resource: None, uri: None }
-            }
+            AnsweredContent::Text(text) => Block::Text { text },
             AnsweredContent::Block(block) | AnsweredContent::OneBlock([block]) => block,
-            AnsweredContent::List(list) => {
-                return Err(format!(
-                    "with a list of {} as `content` {at}, and only a text, a block or a list of one block is accepted",
-                    count(list.len(), "element")
-                ));
-            }
         };
-        let Block { kind, text, resource, uri } = block;
-        let attachment = match (kind.as_str(), text, resource, uri) {
-            ("text", Some(text), ..) => {
+        let (name, content) = match block {
+            Block::Text { text } => {
                 match role {
                     _ if text.trim().is_empty() => {}
                     Some(role) => messages.push(Message { role, text }),
@@ -230,47 +189,28 @@ fn messages(answered: Vec<AnsweredMessage>, conceal: &impl Fn(&str) -> String) -
                 }
                 continue;
             }
-            ("resource", _, Some(Resource { uri, text: Some(text) }), _) => {
-                Attachment { name: uri, content: Content::Text(text) }
-            }
-            ("resource_link", _, _, Some(uri)) if uri.starts_with("https://") => {
-                Attachment { name: uri, content: Content::Address }
-            }
-            ("text", ..) => return Err(format!("without a text {at}")),
-            (other, ..) => {
-                return Err(format!(
-                    "with content of the type {} {at}, which is not supported",
-                    quoted(&conceal(other))
-                ));
-            }
+            Block::Resource { resource: Resource { uri, text } } => (uri, Content::Text(text)),
+            Block::ResourceLink { uri } => (uri, Content::Address),
         };
-        if attachment.name.chars().any(crate::wording::is_control) {
-            return Err(format!("with an address that has control characters {at}"));
+        let is_usable = content != Content::Address || name.starts_with("https://");
+        if role != Some(Role::User) || !is_usable || name.chars().any(is_control) {
+            return Err(format!("an attachment {at} that is not one of the user with a text or an address https://…"));
         }
-        if role != Some(Role::User) {
-            return Err(format!(
-                "with content that is not a text of the {} {at}",
-                if role.is_some() { "assistant" } else { "system" }
-            ));
-        }
-        attachments.push(attachment);
+        attachments.push(Attachment { name, content });
     }
     if !of_system.is_empty() {
-        let first = match messages.iter().position(|message| message.role == Role::User) {
-            Some(first) => first,
-            None => {
-                messages.insert(0, Message { role: Role::User, text: String::new() });
-                0
-            }
-        };
+        let first = messages.iter().position(|message| message.role == Role::User).unwrap_or_else(|| {
+            messages.insert(0, Message { role: Role::User, text: String::new() });
+            0
+        });
         let text = std::mem::take(&mut messages[first].text);
         of_system.extend((!text.is_empty()).then_some(text));
         messages[first].text = of_system.join("\n\n");
     }
-    if messages.is_empty() {
-        return Err("with no message that has a text".to_owned());
+    match messages.is_empty() {
+        true => Err("no message that has a text".to_owned()),
+        false => Ok(Messages { messages, attachments }),
     }
-    Ok(Messages { messages, attachments })
 }
 
 #[cfg(test)]
@@ -281,11 +221,8 @@ mod tests {
     fn answer(status: u16, content_type: &str, body: &[u8]) -> Result<Messages, String> {
         let status = StatusCode::from_u16(status).unwrap();
         let answer = Answer { status, content_type: content_type.to_owned(), body: body.to_vec() };
-        let shown = |NoPrompt { what, details, fix }: NoPrompt| match details {
-            Some(details) => format!("{what}: {details}; {fix}"),
-            None => format!("{what}; {fix}"),
-        };
-        answer.messages(|text| text.replace("s3cret", "…")).map_err(shown)
+        let messages = answer.messages(|text| text.replace("s3cret", "…"));
+        messages.map_err(|NoPrompt { what, fix }| format!("{what}; {fix}"))
     }
 
     fn json(body: &Value) -> Result<Messages, String> {
@@ -377,77 +314,51 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_there_twice_is_refused_by_its_name() {
-        for (body, key) in [
-            (r#"{"messages":[{"role":"user","content":"A"}],"messages":[]}"#, "messages"),
-            (r#"{"messages":[{"role":"user","role":"user","content":"A"}]}"#, "role"),
-        ] {
-            let error = answer(200, "application/json", body.as_bytes()).unwrap_err();
-            let want = format!("answered 200 OK: not a prompt, but with a key twice: `{key}`; {ASK_FOR_A_PROMPT}");
-            assert_eq!(error, want);
-        }
-    }
-
-    #[test]
     fn what_is_no_prompt_is_refused_with_a_reason() {
         let messages = |content: Value| json!({ "messages": [{ "role": "user", "content": content }] });
         for (body, why) in [
-            (json!({ "prompt": "A" }), "JSON that has no `messages`"),
-            (json!(["A"]), "JSON that has no `messages`"),
-            (Value::Null, "JSON that has no `messages`"),
+            (json!({ "prompt": "A" }), "JSON without valid `messages`"),
+            (json!(["A"]), "JSON without valid `messages`"),
+            (Value::Null, "JSON without valid `messages`"),
             (json!("  "), "an empty text"),
             (json!({ "messages": [] }), "no message that has a text"),
             (json!({ "messages": [text("user", ""), text("system", " ")] }), "no message that has a text"),
-            (json!({ "messages": "A" }), "`messages` that have no `role`"),
-            (json!({ "messages": ["A"] }), "`messages` that have no `role`"),
-            (json!({ "messages": [{ "content": "A" }] }), "`messages` that have no `role`"),
-            (
-                messages(json!(["A"])),
-                "a list of 1 element as `content` in message 1, and only a text, a block or a list of one block is accepted",
-            ),
-            (messages(json!([])), "a list of 0 elements as `content`"),
+            (json!({ "messages": ["A"] }), "JSON without valid `messages`"),
+            (json!({ "messages": [{ "content": "A" }] }), "JSON without valid `messages`"),
+            (messages(json!([])), "JSON without valid `messages`"),
             (
                 messages(json!([{ "type": "text", "text": "A" }, { "type": "text", "text": "B" }])),
-                "a list of 2 elements as `content`",
+                "a `content` of one block",
             ),
-            (messages(json!(3)), "`messages` that have no `role`"),
-            (messages(json!({ "type": "text" })), "without a text in message 1"),
+            (messages(json!({ "type": "text" })), "JSON without valid `messages`"),
             (
                 messages(json!({ "type": "image", "data": "", "mimeType": "image/png" })),
-                "the type `image` in message 1",
-            ),
-            (
-                messages(json!({ "type": "resource", "resource": { "uri": "a", "blob": "" } })),
-                "the type `resource` in message 1",
+                "JSON without valid `messages`",
             ),
             (
                 messages(json!({ "type": "resource_link", "uri": "file:///etc" })),
-                "the type `resource_link` in message 1",
+                "an attachment in message 1 that is not",
             ),
+            (messages(json!({ "type": "resource_link", "uri": "https://a\u{1b}[2J" })), "an attachment in message 1"),
             (json!({ "messages": [text("tool", "A")] }), "the unknown role `tool` in message 1"),
-            (json!({ "messages": [text("User", "A")] }), "the unknown role `User` in message 1"),
             (
                 json!({ "messages": [{ "role": "assistant", "content": { "type": "resource_link", "uri": "https://a" } }] }),
-                "not a text of the assistant",
-            ),
-            (
-                messages(json!({ "type": "resource_link", "uri": "https://a\u{1b}[2J" })),
-                "control characters in message 1",
+                "an attachment in message 1",
             ),
         ] {
             let error = json(&body).unwrap_err();
-            assert!(error.starts_with("answered 200 OK: not a prompt, but with"), "{body}: {error}");
+            assert!(error.starts_with("answered 200 OK: not a prompt, but "), "{body}: {error}");
             assert!(error.contains(why) && error.ends_with(ASK_FOR_A_PROMPT), "{body}: {error}");
         }
         for (content_type, body, why) in [
             ("text/html; charset=utf-8", "<html>", "the type `text/html; charset=utf-8`"),
-            ("", "A", "without the header `Content-Type`"),
+            ("", "A", "content of the type"),
             ("application/octet-stream", "A", "the type `application/octet-stream`"),
             ("text/plain; charset=iso-8859-1", "A", "the type `text/plain; charset=iso-8859-1`"),
             ("text/plain", "", "an empty text"),
             ("text/plain", " \n", "an empty text"),
-            ("application/json", "", "JSON that is invalid: line 1, column 0"),
-            ("application/json", "{\"messages\":[", "JSON that is invalid: line 1, column 13"),
+            ("application/json", "", "invalid JSON: line 1, column 0"),
+            ("application/json", "{\"messages\":[", "invalid JSON: line 1, column 13"),
             ("text/s3cret\u{1b}", "", "the type `text/…\\u{1b}`"),
         ] {
             let error = answer(200, content_type, body.as_bytes()).unwrap_err();
@@ -460,7 +371,7 @@ mod tests {
     fn the_number_of_messages_is_limited() {
         let of = |number: usize| json(&json!({ "messages": vec![text("user", "A"); number] }));
         assert_eq!(of(1000).unwrap().messages.len(), 1000);
-        assert!(of(1001).unwrap_err().contains("with 1,001 messages, the limit is 1,000"));
+        assert!(of(1001).unwrap_err().contains("1,001 messages, the limit is 1,000"));
     }
 
     #[test]

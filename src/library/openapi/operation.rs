@@ -45,8 +45,8 @@ pub(crate) enum Place {
 pub(crate) enum List {
     /// `name=a&name=b`.
     Repeated,
-    /// The elements with this between two of them: `,`, a space or `|`.
-    Joined(char),
+    /// `name=a,b`.
+    Joined,
 }
 
 /// What the text of a value is converted to.
@@ -121,13 +121,20 @@ pub(crate) fn check_header_name(name: &str) -> Result<(), &'static str> {
     }
 }
 
+impl HeaderValue {
+    /// What it is, for a person.
+    pub(super) fn named(&self) -> String {
+        match self {
+            HeaderValue::File(path) => format!("the content of {}", path.display()),
+            HeaderValue::Variable(name) => format!("the value of ${name}"),
+        }
+    }
+}
+
 impl SecretHeader {
     /// Its value for a person, without the secret.
     pub(super) fn shown_value(&self) -> String {
-        let value = match &self.value {
-            HeaderValue::File(path) => format!("(secret: the content of {})", path.display()),
-            HeaderValue::Variable(name) => format!("(secret: the value of ${name})"),
-        };
+        let value = format!("(secret: {})", self.value.named());
         self.scheme.as_ref().map_or(value.clone(), |scheme| format!("{scheme} {value}"))
     }
 }

@@ -1,8 +1,9 @@
 //! From an operation and the values of a call to the request.
 
-use super::{Base, Kind, List, Operation, Options, Parameter, Place};
-use crate::prompt::{Bound, ExpandError, Origin};
-use crate::wording::{named, thousands};
+use super::address::Base;
+use super::operation::{Kind, List, Operation, Options, Parameter, Place};
+use crate::prompt::{self, Bound, Diagnostic};
+use crate::wording::{named, quoted, thousands};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
 use ureq::http::Method;
@@ -43,9 +44,9 @@ pub(super) struct Request {
 /// The request for the values of a call, one for each parameter, in their order. An empty value is left out of the query and the body.
 ///
 /// # Errors
-/// [`ExpandError::NotOfType`]: a value is not what its parameter takes. [`ExpandError::Service`]: there is no usable address.
-pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Options) -> Result<Request, ExpandError> {
-    let base = Base::of(operation, options).map_err(ExpandError::Service)?;
+/// A value is not what its parameter takes, or there is no usable address.
+pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Options) -> Result<Request, Diagnostic> {
+    let base = Base::of(operation, options)?;
     let is_given = |(parameter, bound): &(&Parameter, &Bound<'_>)| match parameter.kind {
         Kind::Text => !bound.value.is_empty(),
         _ => !bound.value.trim().is_empty(),
@@ -55,21 +56,18 @@ pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Opt
     let mut separator = '?';
     for (parameter, bound) in given() {
         let Place::Query(list) = parameter.place else { continue };
-        for value in encoded_values(list, &texts(parameter.kind, bound)?, bound)? {
+        for value in encoded_values(list, &texts(parameter.kind, bound)?) {
             url.extend([separator.to_string(), encoded(&parameter.name), "=".to_owned(), value]);
             separator = '&';
         }
     }
     if url.len() > MAX_ADDRESS {
-        return Err(ExpandError::Service(format!(
-            "the address of the request would be {} bytes long, the limit is {}; shorten the values that are part of it",
-            thousands(url.len()),
-            thousands(MAX_ADDRESS)
-        )));
+        let message = format!("the address of the request is longer than {} bytes, the limit", thousands(MAX_ADDRESS));
+        return Err(Diagnostic::new(prompt::Kind::TooLong, message, "shorten the values that are part of it"));
     }
     let mut headers = vec![("Accept".to_owned(), "application/json, text/markdown, text/plain".to_owned())];
     let mut body = None;
-    let json_of = |place: Place| -> Result<Vec<(&str, String)>, ExpandError> {
+    let json_of = |place: Place| -> Result<Vec<(&str, String)>, Diagnostic> {
         let of_place = given().filter(|(parameter, _)| parameter.place == place);
         of_place.map(|(parameter, bound)| Ok((parameter.name.as_str(), json(parameter.kind, bound)?))).collect()
     };
@@ -86,7 +84,7 @@ pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Opt
 }
 
 /// The path with its values. A value never changes which segments there are.
-fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, ExpandError> {
+fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, Diagnostic> {
     let mut path = String::new();
     for segment in operation.path.split('/').skip(1) {
         path.push('/');
@@ -99,18 +97,17 @@ fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, ExpandErr
             path.extend(utf8_percent_encode(before, &PATH));
             let mut parameters = operation.parameters.iter().zip(values);
             let found = parameters.find(|(parameter, _)| parameter.place == Place::Path && parameter.name == name);
-            let Some((parameter, bound)) = found else {
-                return Err(ExpandError::Service(format!(
-                    "the path of the operation has no parameter for {}; declare it in the document",
-                    crate::wording::quoted(&format!("{{{name}}}"))
-                )));
+            let undeclared = || {
+                let message = format!("no parameter fills {} in the path", quoted(name));
+                Diagnostic::new(prompt::Kind::Service, message, "declare it in the document")
             };
+            let (parameter, bound) = found.ok_or_else(undeclared)?;
             let texts = texts(parameter.kind, bound)?;
             // Some servers decode `%2F` before they split a path.
             if texts.iter().any(|text| text.split(['/', '\\']).any(|part| matches!(part, "." | ".."))) {
                 return Err(not_of_type(bound, "a part of a path, without `.` or `..` between slashes"));
             }
-            path.extend(encoded_values(List::Joined(','), &texts, bound)?);
+            path.extend(encoded_values(List::Joined, &texts));
             (rest, last) = (after, Some(bound));
         }
         path.extend(utf8_percent_encode(rest, &PATH));
@@ -124,7 +121,7 @@ fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, ExpandErr
 }
 
 /// A value as texts for an address: the elements of a list, and one of any other value.
-fn texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, ExpandError> {
+fn texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, Diagnostic> {
     if kind == Kind::Text {
         return Ok(vec![bound.value.to_string()]);
     }
@@ -138,23 +135,10 @@ fn texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, ExpandError> {
     Ok(elements.into_iter().map(|element| json_text(element.get())).collect())
 }
 
-/// The texts of a value, percent-encoded, and joined if they are those of such a list.
-fn encoded_values(list: List, texts: &[String], bound: &Bound<'_>) -> Result<Vec<String>, ExpandError> {
+/// The texts of a value, percent-encoded. A comma between two elements differs from `%2C` in one of them.
+fn encoded_values(list: List, texts: &[String]) -> Vec<String> {
     let values: Vec<String> = texts.iter().map(|text| encoded(text)).collect();
-    let separator = match list {
-        List::Joined(separator) if values.len() > 1 => separator,
-        _ => return Ok(values),
-    };
-    // A comma between two elements differs from `%2C` in one of them. The other separators are encoded themselves.
-    let takes = match separator {
-        ',' => return Ok(vec![values.join(",")]),
-        ' ' => "a list whose elements have no spaces",
-        _ => "a list whose elements have no `|`",
-    };
-    match texts.iter().any(|text| text.contains(separator)) {
-        true => Err(not_of_type(bound, takes)),
-        false => Ok(vec![values.join(&encoded(&separator.to_string()))]),
-    }
+    if list == List::Joined && values.len() > 1 { vec![values.join(",")] } else { values }
 }
 
 /// A string of JSON without its quotes; any other value as it is.
@@ -163,20 +147,8 @@ fn json_text(json: &str) -> String {
 }
 
 /// A value as JSON. A number stays as it is written, however many digits it has.
-fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, ExpandError> {
-    to_json(kind, &bound.value).map_err(|takes| match bound.origin {
-        // Where a value of a text ends, its quotes are removed.
-        Origin::Pair | Origin::Word if matches!(kind, Kind::Json | Kind::WholeJson) => {
-            let example = format!("{}='[\"a\", \"b\"]'", bound.name);
-            let takes = format!(
-                "JSON in single quotes, such as {}, or on the command line {}",
-                named(&example),
-                named(&format!("--arg {example}"))
-            );
-            not_of_type(bound, &takes)
-        }
-        _ => not_of_type(bound, takes),
-    })
+fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, Diagnostic> {
+    to_json(kind, &bound.value).map_err(|takes| not_of_type(bound, takes))
 }
 
 /// The text of a value as JSON.
@@ -193,7 +165,9 @@ pub(super) fn to_json(kind: Kind, text: &str) -> Result<String, &'static str> {
         Kind::Integer => (is_number && !text.contains(['.', 'e', 'E']), "an integer, such as `3`"),
         Kind::Number => (is_number, "a number, such as `0.5`"),
         Kind::Boolean => (matches!(text, "true" | "false"), "`true` or `false`"),
-        Kind::Json | Kind::WholeJson | Kind::Text => (true, "JSON, such as `[\"a\", \"b\"]`"),
+        Kind::Json | Kind::WholeJson | Kind::Text => {
+            (true, "JSON, such as `[\"a\", \"b\"]`, which is written in single quotes in a chat")
+        }
     };
     match serde_json::from_str::<&RawValue>(text) {
         Ok(json) if is_of_kind => Ok(json.get().to_owned()),
@@ -201,8 +175,9 @@ pub(super) fn to_json(kind: Kind, text: &str) -> Result<String, &'static str> {
     }
 }
 
-fn not_of_type(bound: &Bound<'_>, takes: &str) -> ExpandError {
-    ExpandError::NotOfType { argument: bound.name.to_owned(), value: bound.value.to_string(), takes: takes.to_owned() }
+fn not_of_type(bound: &Bound<'_>, takes: &str) -> Diagnostic {
+    let message = format!("{} is not what {} takes", quoted(&bound.value), named(bound.name));
+    Diagnostic::new(prompt::Kind::BadValue, message, format!("give {takes}"))
 }
 
 fn quoted_json(text: &str) -> String {
@@ -216,6 +191,7 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::Origin;
     const QUERY: Place = Place::Query(List::Repeated);
 
     /// An operation of a service at `https://example.com/v1`.
@@ -234,7 +210,7 @@ mod tests {
         }
     }
 
-    fn of(operation: &Operation, values: &[&str]) -> Result<Request, ExpandError> {
+    fn of(operation: &Operation, values: &[&str]) -> Result<Request, Diagnostic> {
         let bound = |(parameter, value): (&'_ Parameter, &&str)| (parameter.name.clone(), (*value).to_owned());
         let pairs: Vec<(String, String)> = operation.parameters.iter().zip(values).map(bound).collect();
         let bound: Vec<Bound<'_>> = pairs
@@ -245,7 +221,7 @@ mod tests {
     }
 
     /// The path and query, or the body, that one value makes.
-    fn sent(place: Place, kind: Kind, value: &str) -> Result<String, ExpandError> {
+    fn sent(place: Place, kind: Kind, value: &str) -> Result<String, Diagnostic> {
         let path = if place == Place::Path { "/p/{a}/end" } else { "/p" };
         let Request { url, body, .. } = of(&operation(path, &[("a", place, kind)]), &[value])?;
         Ok(match place {
@@ -294,7 +270,7 @@ mod tests {
         assert_eq!(request.url, "https://example.com/v1/p?a%20b%26=1");
         assert_eq!(request.body.as_deref(), Some(r#"{"\"":"2"}"#));
         let path = operation("/a b/é/%41/{x}.json", &[("x", Place::Path, Kind::Text)]);
-        assert_eq!(of(&path, &["."]).unwrap_err().to_string().split(' ').next(), Some("`x`"));
+        assert_eq!(of(&path, &["."]).unwrap_err().kind, prompt::Kind::BadValue);
         assert_eq!(of(&path, &["y"]).unwrap().url, "https://example.com/v1/a%20b/%C3%A9/%41/y.json");
     }
 
@@ -302,7 +278,7 @@ mod tests {
     fn a_value_never_changes_the_segments_of_a_path() {
         for value in ["", ".", "..", "../admin", "a/../b", "a/..", "..\\admin", "./a"] {
             let error = sent(Place::Path, Kind::Text, value).unwrap_err();
-            assert!(matches!(error, ExpandError::NotOfType { .. }), "{value}: {error}");
+            assert_eq!(error.kind, prompt::Kind::BadValue, "{value}: {error}");
         }
         let two = operation("/{a}{b}", &[("a", Place::Path, Kind::Text), ("b", Place::Path, Kind::Integer)]);
         assert_eq!(of(&two, &["x", "1"]).unwrap().url, "https://example.com/v1/x1");
@@ -347,12 +323,9 @@ mod tests {
             (Json, "1}"),
         ] {
             for place in [Place::Path, QUERY, Place::Body] {
-                match sent(place, kind, value).unwrap_err() {
-                    ExpandError::NotOfType { argument, value: refused, .. } => {
-                        assert_eq!((argument.as_str(), refused.as_str()), ("a", value));
-                    }
-                    error => panic!("{value}: {error}"),
-                }
+                let error = sent(place, kind, value).unwrap_err();
+                assert_eq!(error.kind, prompt::Kind::BadValue, "{value}: {error}");
+                assert!(error.message.ends_with("is not what `a` takes"), "{value}: {error}");
             }
         }
     }
@@ -387,22 +360,10 @@ mod tests {
 
     #[test]
     fn the_elements_of_a_list_in_the_query_may_be_joined() {
-        for (separator, value, want) in [
-            (',', r#"["a,b", "c d"]"#, "?a=a%2Cb,c%20d"),
-            (' ', r#"["a", 1]"#, "?a=a%201"),
-            ('|', r#"["a,b", "c"]"#, "?a=a%2Cb%7Cc"),
-            ('|', r#"["a|b"]"#, "?a=a%7Cb"),
-            (',', "[]", ""),
-            (',', r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D"),
-        ] {
-            assert_eq!(sent(Place::Query(List::Joined(separator)), Kind::Json, value).unwrap(), want, "{value}");
-        }
-        // The service would read three elements.
-        for (separator, value, want) in
-            [(' ', r#"["a", "b c"]"#, "whose elements have no spaces"), ('|', r#"["a|b", "c"]"#, "have no `|`")]
+        for (value, want) in
+            [(r#"["a,b", "c d"]"#, "?a=a%2Cb,c%20d"), ("[]", ""), (r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D")]
         {
-            let error = sent(Place::Query(List::Joined(separator)), Kind::Json, value).unwrap_err().to_string();
-            assert!(error.contains(want), "{error}");
+            assert_eq!(sent(Place::Query(List::Joined), Kind::Json, value).unwrap(), want, "{value}");
         }
     }
 
@@ -423,7 +384,7 @@ mod tests {
     #[test]
     fn an_address_has_a_limit() {
         let error = sent(QUERY, Kind::Text, &"x".repeat(20_000)).unwrap_err().to_string();
-        assert!(error.contains("the limit is 16,384"), "{error}");
+        assert!(error.contains("16,384 bytes, the limit"), "{error}");
         assert!(sent(Place::Body, Kind::Text, &"x".repeat(1_000_000)).is_ok());
     }
 

@@ -1,58 +1,67 @@
 //! The frontmatter of a Markdown file: where it ends, and what its keys say.
 //!
-//! It is read as strict YAML first ([`yaml`]). What a strict reader refuses is read again, entry by entry ([`lenient`]), so
-//! that a mistake in one entry costs no other. Nothing here fails on a mistake; it becomes a warning with its fix.
+//! It is read as strict YAML first ([`yaml`]). What a strict reader refuses is read again, key by key ([`lenient`]), so that a mistake
+//! in one key costs no other. Nothing here fails on a mistake; it becomes a warning with its fix.
 
-mod icons;
-mod lenient;
-
+use super::lenient;
 use super::yaml::{self, Field, Node, Refusal, Value};
+use crate::prompt::attachment::AttachmentPath;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
-use crate::prompt::suggestion::closest;
-use crate::prompt::{Argument, AttachmentPath, Format, Metadata};
+use crate::prompt::model::{Argument, Metadata, OtherKey};
+use crate::prompt::similar::closest;
 use crate::wording::{alternatives, quoted};
-use lenient::{Entries, Entry};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// A file's text, cut at its two `---` lines.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Split<'t> {
+pub(crate) struct Split<'t> {
     /// The text between the lines, which begins in line 2; `None` if line 1 is not `---`.
-    pub(super) yaml: Option<&'t str>,
+    pub(crate) yaml: Option<&'t str>,
     /// The text after them.
-    pub(super) body: &'t str,
+    pub(crate) body: &'t str,
     /// The line that the body begins in, from 1.
-    pub(super) body_line: usize,
+    pub(crate) body_line: usize,
 }
 
 /// What the frontmatter says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::prompt) struct Frontmatter {
-    pub(super) title: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) arguments: Vec<Argument>,
-    pub(super) tags: Vec<String>,
-    pub(super) metadata: Metadata,
-    /// See [`Prompt`](crate::prompt::Prompt).
-    pub(super) unread_keys: Vec<(String, Position)>,
-    pub(super) has_words: bool,
-    pub(super) attachments: Vec<AttachmentPath>,
+pub(crate) struct Frontmatter {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) metadata: Metadata,
+    pub(crate) other_keys: Vec<OtherKey>,
+    pub(crate) has_words: bool,
+    pub(crate) attachments: Vec<AttachmentPath>,
     /// Whether markers divide the body into messages.
-    pub(super) has_messages: bool,
+    pub(crate) has_messages: bool,
     /// Whether lines of the body include other files.
-    pub(in crate::prompt) include: bool,
+    pub(crate) include: bool,
     /// Where `engine: jinja` is written.
-    pub(in crate::prompt) jinja: Option<Position>,
+    pub(crate) jinja: Option<Position>,
     /// Whether the arguments are the `parameters` of swissarmyhammer.
-    pub(super) has_parameters: bool,
+    pub(crate) has_parameters: bool,
+}
+
+/// What the same frontmatter means in the files of different programs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// This one. Mistakes are warnings.
+    Own,
+    /// Claude Code, to which a text in `arguments` is a list of names too.
+    Claude,
+    /// Cursor, which reads none, so that lines between two rules are text.
+    Cursor,
+    Other,
 }
 
 /// Finds the frontmatter: the lines between a first line `---` and the next line `---`, with or without spaces after them.
 ///
 /// # Errors
 /// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
-pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
+pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
     let mut lines = text.split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
         return Ok(Split { yaml: None, body: text, body_line: 1 });
@@ -74,10 +83,9 @@ pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
     }
     let rest = &text[opening.len()..];
     let almost_closing = rest.lines().position(is_almost_fence).map(|count| count + 2);
-    let last = lenient::last_line(rest, FIRST_LINE).unwrap_or(1);
     let close = match almost_closing {
         Some(line) => format!("write line {line} as `---`"),
-        None => format!("add a line `---` after line {last}"),
+        None => "add a line `---` after its last key".to_owned(),
     };
     Err(Diagnostic::error(
         Some(Position::START),
@@ -109,7 +117,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     let position = Some(Position::in_text(text, text.len() - late.len(), 1));
     let is_frontmatter = || match split(late) {
         Ok(Split { yaml: Some(yaml), .. }) => {
-            read(yaml, Format::Markdown, &mut Vec::new()).is_ok_and(|read| read.is_some())
+            read(yaml, Dialect::Own, &mut Vec::new()).is_ok_and(|read| read.is_some())
         }
         Ok(_) => false,
         Err(_) => true,
@@ -135,15 +143,15 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 10] =
-    ["title", "description", "arguments", "tags", "messages", "attachments", "icons", "include", "engine", "words"];
+const KEYS: [&str; 9] =
+    ["title", "description", "arguments", "tags", "messages", "attachments", "include", "engine", "words"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
 /// Keys of other programs that look like a misspelled [key](KEYS).
-const FOREIGN_KEYS: [&str; 2] = ["agents", "icon"];
+const FOREIGN_KEYS: [&str; 1] = ["agents"];
 
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
@@ -151,51 +159,43 @@ const FOREIGN_KEYS: [&str; 2] = ["agents", "icon"];
 ///
 /// # Errors
 /// Its YAML aliases make it larger than [`MAX_WEIGHT`], or there are more than [`MAX_ARGUMENTS`].
-pub(super) fn read(
+pub(crate) fn read(
     yaml: &str,
-    format: Format,
+    dialect: Dialect,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Frontmatter>, Diagnostic> {
-    let mut reader = Reader { yaml, format, lines: yaml.split('\n').collect(), warnings, budget: MAX_WEIGHT };
-    let fields = match yaml::parse(yaml, FIRST_LINE, &mut reader.budget) {
+    let mut budget = MAX_WEIGHT;
+    let parsed = yaml::parse(yaml, FIRST_LINE, &mut budget);
+    let is_known = |field: &Field| KEYS.contains(&field.key.as_str());
+    let fields = match parsed {
         Err(Refusal::TooLarge(error)) => return Err(error),
-        Ok(_) if reader.lines.iter().all(|line| lenient::is_empty_or_comment(line)) => {
+        Ok(_) if yaml.lines().all(lenient::is_empty_or_comment) => {
             if yaml.contains('#') {
                 let message = "the lines between the first two `---` are comments to YAML, and not part of the prompt";
-                reader.warn(Some(Position::START), message, "write rules as `***` if they are text of the prompt");
+                let fix = "write rules as `***` if they are text of the prompt";
+                warnings.push(Diagnostic::warning(Some(Position::START), message, fix));
             }
             return Ok(Some(Frontmatter::default()));
         }
-        Ok(Node { value: Value::Map(fields), .. }) if !has_glued_key(&fields) => {
-            let is_known = fields.iter().any(|field| KEYS.contains(&field.key.as_str()));
-            if !is_known && !lenient::entries(yaml, FIRST_LINE).have_keys() {
-                return Ok(None);
-            }
+        Ok(Node { value: Value::Map(fields), .. })
+            if !has_glued_key(&fields) && (fields.iter().any(is_known) || lenient::has_keys(yaml)) =>
+        {
             fields
         }
-        refused => {
-            let entries = lenient::entries(yaml, FIRST_LINE);
-            if !entries.have_keys() {
-                return Ok(None);
-            }
-            reader.budget = MAX_WEIGHT;
-            let whole = match refused {
-                Err(Refusal::Syntax(whole)) => Some(whole),
-                _ => None,
-            };
-            reader.lenient(&entries, whole)?
-        }
+        _ if lenient::has_keys(yaml) => lenient::fields(yaml, FIRST_LINE, &mut MAX_WEIGHT.clone(), warnings)?,
+        _ => return Ok(None),
     };
+    let mut reader = Reader { dialect, lines: yaml.split('\n').collect(), warnings };
     reader.lint(&fields, &KEYS);
     let mut fields = Fields(fields);
     let arguments = fields.take("arguments");
     let parameters = fields.take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
-    let is_own = format == Format::Markdown;
+    let is_own = dialect == Dialect::Own;
     let mut frontmatter = Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
         jinja: reader.jinja(fields.take("engine")),
-        include: reader.truth(fields.take("include")),
+        include: is_own && reader.truth(fields.take("include")),
         has_parameters: parameters.is_some(),
         arguments: reader.arguments(arguments.or(parameters))?,
         tags: reader.texts(fields.take("tags")),
@@ -203,15 +203,16 @@ pub(super) fn read(
             author: plain_text(fields.take("author")),
             version: plain_text(fields.take("version")),
             category: plain_text(fields.take("category")),
-            icons: if is_own { reader.icons(fields.take("icons")) } else { Vec::new() },
         },
         attachments: if is_own { reader.attachments(fields.take("attachments"))? } else { Vec::new() },
         has_messages: is_own && reader.truth(fields.take("messages")),
         has_words: is_own && reader.truth(fields.take("words")),
-        unread_keys: Vec::new(),
+        other_keys: Vec::new(),
     };
-    frontmatter.unread_keys = fields.0.into_iter().map(|field| (field.key, field.position)).collect();
-    frontmatter.unread_keys.sort_by_key(|(_, position)| *position);
+    fields.0.retain(|field| !KEYS.contains(&field.key.as_str())); // those that mean something here only
+    fields.0.sort_by_key(|field| field.position);
+    let other = |Field { key, position, node }: Field| OtherKey { key, position, value: yaml::in_one_line(&node) };
+    frontmatter.other_keys = fields.0.into_iter().map(other).collect();
     Ok(Some(frontmatter))
 }
 
@@ -249,22 +250,11 @@ impl Fields {
     }
 }
 
-/// A value in the line of its key, as written.
-struct Written<'y> {
-    /// What follows the colon, without the spaces around it.
-    raw: &'y str,
-    /// The line up to `raw`.
-    before: &'y str,
-}
-
 /// Reads one frontmatter.
 struct Reader<'y, 'w> {
-    yaml: &'y str,
-    format: Format,
+    dialect: Dialect,
     lines: Vec<&'y str>,
     warnings: &'w mut Vec<Diagnostic>,
-    /// What remains of [`MAX_WEIGHT`].
-    budget: usize,
 }
 
 impl<'y> Reader<'y, '_> {
@@ -272,124 +262,53 @@ impl<'y> Reader<'y, '_> {
         self.warnings.push(Diagnostic::warning(position, message, fix));
     }
 
-    /// Reads entry by entry what YAML refused as a whole; `whole` is why.
-    fn lenient(&mut self, entries: &Entries<'_>, whole: Option<Diagnostic>) -> Result<Vec<Field>, Diagnostic> {
-        let before = self.warnings.len();
-        for (position, line) in &entries.strays {
-            let message = format!("the line {} is not a `key: value`, and is ignored", quoted(line));
-            self.warn(Some(*position), message, "give it a key, or delete it");
-        }
-        let mut fields = Vec::new();
-        let mut first_lines = HashMap::new();
-        for entry in &entries.entries {
-            let node = match yaml::parse(entry.block, entry.line, &mut self.budget) {
-                Ok(Node { value: Value::Map(mut map), .. }) if map.len() == 1 && map[0].key == entry.key => {
-                    map.swap_remove(0).node
-                }
-                Ok(_) => self.lenient_value(entry, None)?,
-                Err(Refusal::Syntax(at)) => self.lenient_value(entry, Some(at))?,
-                Err(Refusal::TooLarge(error)) => return Err(error),
-            };
-            fields.push(Field { key: entry.key.to_owned(), position: entry.position(), node });
-            if let Some(first) = first_lines.insert(entry.key, entry.line) {
-                let message = format!("{} appears twice, first in line {first}; the last is used", quoted(entry.key));
-                self.warn(Some(entry.position()), message, "keep one of the two");
-            }
-        }
-        if let Some(whole) = whole.filter(|_| self.warnings.len() == before) {
-            self.warnings.push(whole);
-        }
-        Ok(fields)
-    }
-
-    /// Reads an entry that YAML refuses; `at` is why.
-    fn lenient_value(&mut self, entry: &Entry<'_>, at: Option<Diagnostic>) -> Result<Node, Diagnostic> {
-        let node = |value: Value| Node { position: entry.value_position(), end: entry.value_position(), value };
-        let items = if entry.key == "arguments" { entry.items() } else { Vec::new() };
-        if items.is_empty() {
-            self.warnings.push(entry.mistake(at));
-            let text = entry.text();
-            let is_list = entry.key == "arguments" && text.starts_with(['[', '{']);
-            return Ok(node(if is_list {
-                names(&text, entry.value_position())
-            } else {
-                Value::Text { text, is_quoted: false }
-            }));
-        }
-        let before = self.warnings.len();
-        let mut nodes = Vec::new();
-        for item in items {
-            let value = match yaml::parse(&item.block, item.position.line, &mut self.budget) {
-                Ok(node) => node.value,
-                Err(Refusal::TooLarge(error)) => return Err(error),
-                Err(Refusal::Syntax(whole)) if item.block.trim_start().starts_with('{') => {
-                    self.warnings.push(whole);
-                    match names(&item.block, item.position) {
-                        Value::List(names) if !names.is_empty() => names[0].value.clone(),
-                        _ => Value::Null(String::new()),
-                    }
-                }
-                Err(Refusal::Syntax(whole)) => {
-                    Value::Map(self.lenient(&lenient::entries(&item.block, item.position.line), Some(whole))?)
-                }
-            };
-            nodes.push(Node { position: item.position, end: item.position, value });
-        }
-        self.warnings.extend(at.filter(|_| self.warnings.len() == before));
-        Ok(node(Value::List(nodes)))
-    }
-
-    /// Warns of unknown keys that look like a known one, and of what YAML drops from a text.
+    /// Warns of unknown keys that look like a known one, of keys that appear twice, and of what YAML drops from a text.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
-        for field in fields {
-            let key = field.key.as_str();
-            if !keys.contains(&key) {
-                if let Some(known) = closest(key, keys.iter().copied()).filter(|_| !FOREIGN_KEYS.contains(&key)) {
+        let mut known = HashSet::new();
+        for Field { key, position, node } in fields {
+            if !known.insert(key) {
+                let message = format!("{} appears twice; the last is used", quoted(key));
+                self.warn(Some(*position), message, "keep one of the two");
+            }
+            if !keys.contains(&key.as_str()) {
+                if let Some(known) =
+                    closest(key, keys.iter().copied()).filter(|_| !FOREIGN_KEYS.contains(&key.as_str()))
+                {
                     let message = format!("unknown key {}", quoted(key));
-                    self.warn(Some(field.position), message, format!("write `{known}:` if that is meant"));
+                    self.warn(Some(*position), message, format!("write `{known}:` if that is meant"));
                 }
-                continue;
+            } else if TEXTS.contains(&key.as_str()) && node.end.line == node.position.line {
+                self.lint_dropped(key, *position);
             }
-            let is_lenient = |warning: &Diagnostic| warning.position.is_some_and(|at| at.line == field.position.line);
-            if !TEXTS.contains(&key) || self.warnings.iter().any(is_lenient) {
-                continue; // read leniently, and nothing was dropped
-            }
-            let Some(written) = self.written(field) else { continue };
-            let Some((kind, range)) = self.dropped(written.raw) else { continue };
-            let column = written.before.chars().count() + written.raw[..range.start].chars().count() + 1;
-            let message =
-                format!("{} is {kind} to YAML, and not part of {}", quoted(&written.raw[range.clone()]), quoted(key));
-            // A value that continues in further lines cannot be repeated in the fix.
-            let is_one_line = match &field.node.value {
-                Value::Text { text, .. } => written.raw.contains(text.as_str()),
-                _ => true,
-            };
-            let fix = lenient::quote_it(key, if is_one_line { written.raw } else { "" });
-            self.warn(Some(Position { column, ..field.position }), message, fix);
         }
     }
 
-    /// The value in the line of its key; `None` if anything but a dash is before the key.
-    fn written(&self, field: &Field) -> Option<Written<'y>> {
-        let line = *self.lines.get(field.position.line.checked_sub(FIRST_LINE)?)?;
-        let (at, _) = line.char_indices().nth(field.position.column - 1)?;
-        let (before, rest) = line.split_at(at);
-        let (key, raw) = lenient::key_value(rest)?;
-        let is_first = before.chars().all(|character| " -\t".contains(character));
-        let before = &line[..line.trim_end().len() - raw.len()];
-        (is_first && key == field.key).then_some(Written { raw, before })
+    /// Warns of what YAML leaves out of a value in the line of its key: ` #12 now` of `Fix issue #12 now`.
+    fn lint_dropped(&mut self, key: &str, at: Position) {
+        let line = self.line(at.line);
+        let rest = line.char_indices().nth(at.column - 1).map_or("", |(at, _)| &line[at..]);
+        let Some((_, raw)) = lenient::key_value(rest).filter(|(found, _)| *found == key) else { return };
+        let dropped = match raw.chars().next() {
+            None | Some('"' | '\'' | '|' | '>' | '[' | '{') => None,
+            Some('&' | '!') => {
+                let word = raw.split([' ', '\t']).next().unwrap_or_default();
+                let alias = word.replacen('&', "*", 1); // an alias uses the anchor
+                (!self.lines.iter().any(|line| line.contains(&alias) && word != alias)).then_some(0..word.len())
+            }
+            Some('#') => Some(0..raw.len()),
+            Some(_) => raw.find(" #").or_else(|| raw.find("\t#")).map(|at| at + 1..raw.len()),
+        };
+        let is_refused = |warning: &Diagnostic| warning.position.is_some_and(|warned| warned.line == at.line);
+        let Some(dropped) = dropped.filter(|_| !self.warnings.iter().any(is_refused)) else { return };
+        let start = line.trim_end().len() - raw.len() + dropped.start;
+        let position = Position { column: line[..start].chars().count() + 1, ..at };
+        let message = format!("{} is dropped by YAML, and not part of {}", quoted(&raw[dropped]), quoted(key));
+        self.warn(Some(position), message, lenient::quote_it(key, raw));
     }
 
-    /// What YAML leaves out of a value: what it is to YAML, and its bytes.
-    fn dropped(&self, raw: &str) -> Option<(&'static str, std::ops::Range<usize>)> {
-        let word = 0..raw.find([' ', '\t']).unwrap_or(raw.len());
-        match raw.chars().next()? {
-            '"' | '\'' | '|' | '>' | '[' | '{' | '*' => None,
-            '&' if self.yaml.contains(&format!("*{}", &raw[1..word.end])) => None, // an alias uses it
-            '&' => Some(("an anchor", word)),
-            '!' => Some(("a tag", word)),
-            _ => lenient::comment_at(raw).map(|at| ("a comment", at..raw.len())),
-        }
+    /// A line of the file.
+    fn line(&self, number: usize) -> &'y str {
+        number.checked_sub(FIRST_LINE).and_then(|line| self.lines.get(line)).copied().unwrap_or_default()
     }
 
     /// A value that should be text.
@@ -400,36 +319,14 @@ impl<'y> Reader<'y, '_> {
             // A default in quotes is verbatim.
             Value::Text { text, is_quoted: true } if key == "default" => text,
             Value::Text { text, .. } => text.trim().to_owned(),
-            Value::List(_) | Value::Map(_) => match self.flow(&node) {
-                Some(text) => {
-                    let message = format!("{} is a list or a map to YAML; it is read as text", quoted(&key));
-                    self.warn(Some(node.position), message, lenient::quote_it(&key, &text));
-                    text
-                }
-                None => {
-                    let message = format!("{} is not text, and is ignored", quoted(&key));
-                    self.warn(Some(node.position), message, "write it as text");
-                    return None;
-                }
-            },
+            Value::List(_) | Value::Map(_) => {
+                let text = yaml::in_one_line(&node);
+                let message = format!("{} is a list or a map to YAML; it is read as text", quoted(&key));
+                self.warn(Some(node.position), message, lenient::quote_it(&key, &text));
+                text
+            }
         };
         (!text.is_empty()).then_some(text)
-    }
-
-    /// A list in brackets or a map in braces as written, in one line.
-    fn flow(&self, Node { position, end, .. }: &Node) -> Option<String> {
-        let line = |line: usize| self.lines.get(line.checked_sub(FIRST_LINE)?).copied();
-        let rest: String = line(position.line)?.chars().skip(position.column - 1).collect();
-        if !rest.starts_with(['[', '{']) {
-            return None;
-        }
-        if position.line == end.line {
-            return Some(rest.chars().take((end.column + 1).saturating_sub(position.column)).collect());
-        }
-        let last: String = line(end.line)?.chars().take(end.column).collect();
-        let between = (position.line + 1..end.line).filter_map(line);
-        let lines: Vec<&str> = [rest.trim()].into_iter().chain(between.map(str::trim)).chain([last.trim()]).collect();
-        Some(lines.join(" "))
     }
 
     /// `arguments` as a list of maps, or, in short form, of names.
@@ -438,10 +335,11 @@ impl<'y> Reader<'y, '_> {
         let nodes = match node.value {
             Value::Null(_) => return Ok(Vec::new()),
             Value::List(nodes) => nodes,
-            Value::Text { text, .. } if self.is_claude() => match names(&text, node.position) {
-                Value::List(nodes) => nodes,
-                _ => Vec::new(),
-            },
+            Value::Text { text, .. } if self.dialect == Dialect::Claude || is_unclosed(&text) => {
+                let names = text.split([' ', ',', '\n', '[', ']', '"']).filter(|name| !name.is_empty());
+                let value = |name: &str| Value::Text { text: name.to_owned(), is_quoted: false };
+                names.map(|name| Node { position: node.position, end: node.end, value: value(name) }).collect()
+            }
             Value::Text { .. } | Value::Map(_) => {
                 let message = "`arguments` is not a list, and declares nothing";
                 let fix = "write one line `  - name: …` for each argument below `arguments:`, or delete the key";
@@ -453,7 +351,7 @@ impl<'y> Reader<'y, '_> {
         for (index, node) in nodes.into_iter().enumerate() {
             let position = Some(self.item_position(&node));
             let argument = self.argument(node);
-            if self.is_claude() && argument.name.bytes().all(|byte| byte.is_ascii_digit()) {
+            if self.dialect == Dialect::Claude && argument.name.bytes().all(|byte| byte.is_ascii_digit()) {
                 continue; // Claude Code drops such names: `$1` is a word of the text there
             }
             if argument.name.is_empty() {
@@ -472,16 +370,10 @@ impl<'y> Reader<'y, '_> {
         Ok(arguments)
     }
 
-    /// Whether Claude Code reads the file, to which a text in `arguments` is a list of names too.
-    fn is_claude(&self) -> bool {
-        matches!(self.format, Format::ClaudeCommand | Format::Skill)
-    }
-
     /// Where an item of a list begins: at its dash, if it has one.
     fn item_position(&self, node: &Node) -> Position {
         let Position { line, column } = node.position;
-        let before = line.checked_sub(FIRST_LINE).and_then(|line| self.lines.get(line)).copied().unwrap_or_default();
-        let before: String = before.chars().take(column - 1).collect();
+        let before: String = self.line(line).chars().take(column - 1).collect();
         let before = before.trim_end_matches([' ', '\t']);
         let column = before.strip_suffix('-').map_or(column, |indent| indent.chars().count() + 1);
         Position { line, column }
@@ -529,7 +421,9 @@ impl<'y> Reader<'y, '_> {
         let nodes = match node.value {
             Value::Null(_) => return Vec::new(),
             Value::List(nodes) => nodes,
-            Value::Text { text, is_quoted: false } => return self.between_commas(&key, &text, node.position),
+            Value::Text { text, is_quoted } if !is_quoted || is_unclosed(&text) => {
+                return self.between_commas(&key, &text, node.position);
+            }
             _ => vec![node],
         };
         let mut texts = Vec::new();
@@ -582,13 +476,12 @@ impl<'y> Reader<'y, '_> {
     }
 
     fn between_commas(&mut self, key: &str, text: &str, position: Position) -> Vec<String> {
-        let unclosed = text.trim().strip_prefix('['); // there is already a warning about that
-        if text.contains(',') && key != "tags" && unclosed.is_none() {
+        if text.contains(',') && key != "tags" && !is_unclosed(text) {
             let message = format!("{} is not a list, and is split at its commas", quoted(key));
             let fix = format!("write `{key}: [{}]`", text.trim().replace(char::is_control, " "));
             self.warn(Some(position), message, fix);
         }
-        let texts = unclosed.unwrap_or(text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
+        let texts = text.split(',').map(|text| text.trim().trim_matches(['"', '\'', '[', ']']));
         distinct(texts.map(str::to_owned).collect())
     }
 
@@ -596,7 +489,7 @@ impl<'y> Reader<'y, '_> {
     fn jinja(&mut self, field: Option<Field>) -> Option<Position> {
         let Field { position, node, .. } = field?;
         let is_jinja = matches!(&node.value, Value::Text { text, .. } if text.trim() == "jinja");
-        if !is_jinja && self.format == Format::Markdown {
+        if !is_jinja && self.dialect == Dialect::Own {
             let message = "unknown `engine`, which is ignored; tags stay text";
             self.warn(Some(node.position), message, "write `engine: jinja`, or delete the key");
         }
@@ -624,22 +517,18 @@ impl<'y> Reader<'y, '_> {
 }
 
 /// Whether a placeholder can have this name.
-pub(super) fn is_argument_name(name: &str) -> bool {
+pub(crate) fn is_argument_name(name: &str) -> bool {
     let is_forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
     !name.is_empty() && !name.contains(is_forbidden)
 }
 
-/// The names in a text that should be a list of arguments.
-fn names(text: &str, position: Position) -> Value {
-    let node = |name: &str| {
-        let value = Value::Text { text: name.to_owned(), is_quoted: false };
-        Node { position, end: position, value }
-    };
-    Value::List(lenient::names_in(text).map(node).collect())
+/// Whether a text is a list whose bracket is never closed.
+fn is_unclosed(text: &str) -> bool {
+    text.starts_with('[') && !text.contains(['{', ']'])
 }
 
 /// Each text that is not empty, once.
-pub(super) fn distinct(mut texts: Vec<String>) -> Vec<String> {
+pub(crate) fn distinct(mut texts: Vec<String>) -> Vec<String> {
     let mut known = HashSet::new();
     texts.retain(|text| !text.is_empty() && known.insert(text.clone()));
     texts

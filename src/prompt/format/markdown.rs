@@ -1,93 +1,117 @@
-//! Markdown files: a YAML frontmatter, if there is one, and a body that becomes one message.
+//! Markdown files: a YAML frontmatter, if there is one, and a body that becomes one message; or, in this program's own format and with
+//! `messages: true`, several: the lines `<!-- user -->` and `<!-- assistant -->`, which Markdown does not show, say whose words
+//! follow. They are found in the file only, never in a value.
 
-use super::frontmatter::{self, Frontmatter, Split};
-use super::messages;
-use crate::prompt::include::{self, IncludeReader, Origins};
+use super::frontmatter::{self, Dialect, Frontmatter, Split};
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::include::{self, IncludeReader, Origins, Part};
 use crate::prompt::jinja::Mistake;
-use crate::prompt::outline::outline;
-use crate::prompt::template::Place;
-use crate::prompt::{
-    Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, Role, foreign_marks,
-};
+use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
+use crate::prompt::marks::template_tag;
+use crate::prompt::message::Role;
+use crate::prompt::model::{Argument, Prompt};
+use crate::prompt::name::Name;
+use crate::prompt::outline::{code_blocks, outline};
+use crate::prompt::template::MessageTemplate;
+use crate::prompt::template::{Place, Syntax};
+use crate::prompt::text::without_empty_ends;
 use crate::wording::quoted;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Reads the text of a file, without its byte order mark.
-///
-/// # Errors
-/// Those of the frontmatter.
-pub(super) fn parse(format: Format, name: Name, text: &str) -> Result<Prompt, Diagnostic> {
-    Ok(read(format, text)?.into_prompt(format, name))
-}
-
-/// Reads a file of this program's own format with the files that it includes; see [`Format::parse_with`].
+/// Reads a file of this program's own format with the files that it includes.
 ///
 /// # Errors
 /// Those of the frontmatter, of the includes and of the messages.
-pub(super) fn parse_with(
-    name: Name,
-    text: &str,
-    includes: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
-    let mut source = read(Format::Markdown, text)?;
-    let mut lines = messages::lines(&source.body);
+pub(crate) fn parse(name: &Name, text: &str, includes: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let mut source = read(Dialect::Own, text)?;
+    let mut markers = markers(&source.body);
     let mut origins = Origins::default();
     if let Some(reader) = includes.filter(|_| source.frontmatter.include) {
-        let (body, from) = include::assemble(&source, reader)?;
-        lines = messages::moved(lines, &source, &body, &from);
+        let (body, from) = include::assemble(&source.part(), reader, |text| Ok(read(Dialect::Own, text)?.part()))?;
+        markers = moved(markers, &source, &body, &from);
         (source.body, origins) = (Cow::Owned(body), from);
     }
     if source.frontmatter.jinja.is_none() {
         source.refuse_liquid().map_err(|error| origins.locate(error))?;
     }
-    let mut messages = messages::divide(&mut source, &lines).map_err(|error| origins.locate(error))?;
+    let messages = source.divide(&markers).map_err(|error| origins.locate(error))?;
+    let whole = || vec![MessageTemplate::new(Role::User, source.body.to_string(), source.place)];
+    let mut messages = messages.unwrap_or_else(whole);
     let names: Vec<&str> = source.frontmatter.arguments.iter().map(|argument| argument.name.as_str()).collect();
     if source.frontmatter.jinja.is_some() {
-        let whole = || vec![MessageTemplate::new(Role::User, source.body.to_string(), source.place)];
-        for message in messages.get_or_insert_with(whole) {
+        for message in &mut messages {
             message.set_jinja(&names).map_err(|Mistake { at, message: what, fix }| {
                 origins.locate(Diagnostic::error(Some(message.positions().at(at)), what, fix))
             })?;
         }
-    } else if let Some(messages) = &mut messages {
-        MessageTemplate::find_placeholders(Format::Markdown, messages, names);
+    } else {
+        MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
     }
-    Ok(Prompt { origins, ..source.into_prompt_of(messages, Format::Markdown, name) })
+    Ok(Prompt { origins, ..source.into_prompt_of(messages, name, &Syntax::OWN) })
 }
 
 /// What a file says, before its body is searched for placeholders.
-pub(in crate::prompt) struct Source<'t> {
-    pub(in crate::prompt) frontmatter: Frontmatter,
+pub(crate) struct Source<'t> {
+    pub(crate) frontmatter: Frontmatter,
     /// See [`MessageTemplate::body`].
-    pub(in crate::prompt) body: Cow<'t, str>,
-    pub(super) place: Place,
+    pub(crate) body: Cow<'t, str>,
+    pub(crate) place: Place,
     /// What was read leniently.
-    pub(super) lenient: Vec<Diagnostic>,
+    pub(crate) lenient: Vec<Diagnostic>,
 }
 
 /// Reads the frontmatter, and finds the body.
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(in crate::prompt) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic> {
+pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source<'_>, Diagnostic> {
+    let is_own = dialect == Dialect::Own;
     let mut lenient = Vec::new();
-    let (frontmatter, body, body_line) = parts(format, text, &mut lenient)?;
-    if frontmatter.jinja.is_some() && format != Format::Markdown {
+    let Split { yaml, body, body_line } = match frontmatter::split(text) {
+        // The other programs take all of it for the body.
+        Err(_) if !is_own && !frontmatter::is_closed(text) => Split { yaml: None, body: text, body_line: 1 },
+        split => split?,
+    };
+    let Some(yaml) = yaml else {
+        lenient.extend(frontmatter::misplaced(text).filter(|_| is_own));
+        return Ok(Source { lenient, ..Source::new(Frontmatter::default(), body, body_line) });
+    };
+    let read = frontmatter::read(yaml, dialect, &mut lenient)?;
+    if !is_own {
+        lenient.clear(); // the other programs read their files as leniently, and the file is right for them
+    }
+    let source = match read {
+        Some(frontmatter) => Source::new(frontmatter, body, body_line),
+        None => {
+            let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
+            let (what, fix) = match is_text {
+                true => {
+                    ("part of the prompt's text", "write rules as `***`, or give the frontmatter a `description: …`")
+                }
+                false => ("left out", "write them below the second `---` if they are part of the text"),
+            };
+            let message =
+                format!("the lines between the first two `---` have no key such as `description:`; they are {what}");
+            lenient.push(Diagnostic::warning(Some(Position::START), message, fix));
+            let (body, line) = if is_text { (text, 1) } else { (body, body_line) };
+            Source::new(Frontmatter::default(), body, line)
+        }
+    };
+    if source.frontmatter.jinja.is_some() && !is_own {
         let message = "`engine: jinja` is only for Markdown prompts in a folder of your own";
         let fix = "put the prompt into such a folder, or delete the key";
-        return Err(Diagnostic::error(frontmatter.jinja, message, fix));
+        return Err(Diagnostic::error(source.frontmatter.jinja, message, fix));
     }
-    let source = Source { lenient, ..Source::new(frontmatter, body, body_line) };
-    if format != Format::Markdown {
+    if !is_own {
         source.refuse_liquid()?;
     }
-    Ok(source)
+    Ok(Source { lenient, ..source })
 }
 
 impl<'t> Source<'t> {
-    pub(super) fn new(frontmatter: Frontmatter, text: &'t str, line: usize) -> Source<'t> {
+    pub(crate) fn new(frontmatter: Frontmatter, text: &'t str, line: usize) -> Source<'t> {
         let (body, dropped) = match text.contains('\r') {
             true => {
                 let text = text.replace("\r\n", "\n");
@@ -102,22 +126,28 @@ impl<'t> Source<'t> {
         Source { frontmatter, body, place: Place::at_line(line + dropped), lenient: Vec::new() }
     }
 
+    fn part(&self) -> Part {
+        let Frontmatter { include, jinja, .. } = &self.frontmatter;
+        let (body, first_line) = (self.body.clone().into_owned(), self.first_line());
+        Part { body, first_line, includes: *include, is_jinja: jinja.is_some() }
+    }
+
     /// The line of the file in which the body begins.
-    pub(in crate::prompt) fn first_line(&self) -> usize {
+    pub(crate) fn first_line(&self) -> usize {
         self.place.positions(&self.body).at(0).line
     }
 
     /// # Errors
     /// It is a file of swissarmyhammer, and has tags of Liquid.
     fn refuse_liquid(&self) -> Result<(), Diagnostic> {
-        match foreign_marks::template_tag(&self.body).filter(|_| self.frontmatter.has_parameters) {
+        match template_tag(&self.body).filter(|_| self.frontmatter.has_parameters) {
             Some(tag) => Err(self.needs_engine("Liquid", tag)),
             None => Ok(()),
         }
     }
 
     /// The error for a file whose text at `tag` only the engine of another program can fill in.
-    pub(super) fn needs_engine(&self, engine: &str, tag: Range<usize>) -> Diagnostic {
+    pub(crate) fn needs_engine(&self, engine: &str, tag: Range<usize>) -> Diagnostic {
         Diagnostic::error(
             Some(self.place.positions(&self.body).at(tag.start)),
             format!("{} needs the template engine {engine}, which is not built in", quoted(&self.body[tag])),
@@ -129,9 +159,9 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// There would be more than [`MAX_ARGUMENTS`].
-    pub(super) fn declare(&mut self, format: Format, arguments: Vec<Argument>) -> Result<(), Diagnostic> {
+    pub(crate) fn declare(&mut self, syntax: &Syntax, arguments: Vec<Argument>) -> Result<(), Diagnostic> {
         let names = arguments.iter().map(|argument| argument.name.as_str());
-        let template = MessageTemplate::parse(format, &*self.body, 1, names);
+        let template = MessageTemplate::parse(syntax, &*self.body, 1, names);
         let used: HashSet<&str> = template.placeholders().map(|placeholder| placeholder.name.as_str()).collect();
         let declared = &mut self.frontmatter.arguments;
         let mut known: HashSet<String> = declared.iter().map(|argument| argument.name.clone()).collect();
@@ -144,105 +174,193 @@ impl<'t> Source<'t> {
         Ok(())
     }
 
-    pub(super) fn into_prompt(self, format: Format, name: Name) -> Prompt {
-        self.into_prompt_of(None, format, name)
+    /// The messages that the markers divide the body into, in which no placeholder has been found yet; `None` if the frontmatter
+    /// does not ask for several. What looks like a mistake is added to what was read leniently.
+    ///
+    /// # Errors
+    /// There would be more than [`MAX_MESSAGES`].
+    fn divide(&mut self, markers: &[Marker]) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
+        let body = &*self.body;
+        let mut positions = self.place.positions(body);
+        let written = |marker: &Marker| quoted(body[marker.line.clone()].trim());
+        if !self.frontmatter.has_messages {
+            let first = markers.iter().find(|marker| matches!(marker.kind, Kind::User | Kind::Assistant));
+            self.lenient.extend(first.map(|marker| {
+                let message = format!("{} is text, because the frontmatter has no `messages: true`", written(marker));
+                let fix = "write `messages: true` if it is meant to begin a message, or a backslash before it";
+                Diagnostic::warning(Some(positions.at(marker.line.start)), message, fix)
+            }));
+            return Ok(None);
+        }
+        let mut messages = Vec::new();
+        let (mut role, mut start, mut first_line) = (Role::User, 0, positions.at(0).line);
+        let mut text = String::new();
+        let mut finish = |role: Role, text: &mut String, first_line: usize| {
+            let (body, dropped) = without_empty_ends(text);
+            if !body.is_empty() {
+                messages.push(MessageTemplate::new(role, body.to_owned(), Place::at_line(first_line + dropped)));
+            }
+            text.clear();
+            messages.len()
+        };
+        for marker in markers {
+            let Marker { line: Range { start: at, end }, kind } = marker;
+            let position = positions.at(*at);
+            let mut warn = |message: String, fix: &str| {
+                self.lenient.push(Diagnostic::warning(Some(position), message, fix));
+            };
+            match kind {
+                Kind::Misspelled => {
+                    let fix =
+                        "write `<!-- user -->` or `<!-- assistant -->` if it is meant to, or a backslash before it";
+                    warn(format!("{} begins no message, and is text", written(marker)), fix);
+                }
+                Kind::Escaped => {
+                    let backslash = at + body[*at..].find('\\').unwrap_or_default();
+                    text += &body[start..backslash];
+                    start = backslash + 1;
+                }
+                Kind::User | Kind::Assistant | Kind::System => {
+                    text += &body[start..*at];
+                    if finish(role, &mut text, first_line) >= MAX_MESSAGES {
+                        let message = format!("the prompt has more than {MAX_MESSAGES} messages");
+                        return Err(Diagnostic::error(Some(position), message, "divide it among several files"));
+                    }
+                    (start, first_line) = (*end, position.line + 1);
+                    role = if *kind == Kind::Assistant { Role::Assistant } else { Role::User };
+                    if *kind == Kind::System {
+                        let message = "a prompt has no system messages; this text is a message of the user";
+                        warn(message.to_owned(), "write `<!-- user -->`");
+                    }
+                }
+            }
+        }
+        text += &body[start..];
+        finish(role, &mut text, first_line);
+        if messages.is_empty() {
+            messages.push(MessageTemplate::new(Role::User, String::new(), self.place));
+        }
+        if !markers.iter().any(|marker| matches!(marker.kind, Kind::User | Kind::Assistant | Kind::System)) {
+            let message = "`messages: true` has no effect, because no line of the body begins a message";
+            let fix =
+                "write `<!-- user -->` or `<!-- assistant -->` alone in a line before each message, or delete the key";
+            self.lenient.push(Diagnostic::warning(None, message, fix));
+        }
+        Ok(Some(messages))
     }
 
-    /// The prompt with these messages; `None` for one message that is the body.
-    fn into_prompt_of(self, messages: Option<Vec<MessageTemplate>>, format: Format, name: Name) -> Prompt {
-        let Source { frontmatter, body, place, lenient } = self;
-        let Frontmatter {
-            mut title,
-            mut description,
-            arguments,
-            tags,
-            metadata,
-            attachments,
-            unread_keys,
-            has_words,
-            ..
-        } = frontmatter;
-        if title.is_none() || description.is_none() {
-            let outline = outline(&body);
-            title = title.or_else(|| outline.heading.clone());
-            description = description.or_else(|| outline.description());
-        }
-        let names = arguments.iter().map(|argument| argument.name.as_str());
-        let messages =
-            messages.unwrap_or_else(|| vec![MessageTemplate::parse(format, body, 1, names).with_place(place)]);
-        Prompt {
-            format,
-            name,
+    /// The prompt whose one message is the body.
+    pub(crate) fn into_prompt(self, name: &Name, syntax: &'static Syntax) -> Prompt {
+        let names = self.frontmatter.arguments.iter().map(|argument| argument.name.as_str());
+        let message = MessageTemplate::parse(syntax, &*self.body, 1, names).with_place(self.place);
+        self.into_prompt_of(vec![message], name, syntax)
+    }
+
+    fn into_prompt_of(self, messages: Vec<MessageTemplate>, name: &Name, syntax: &'static Syntax) -> Prompt {
+        let Frontmatter { title, description, arguments, tags, metadata, attachments, other_keys, has_words, .. } =
+            self.frontmatter;
+        let mut prompt = Prompt {
             title,
             description,
-            messages,
-            attachments,
             arguments,
             tags,
             metadata,
-            lenient,
-            unread_keys,
+            messages,
+            attachments,
+            other_keys,
             has_words,
-            origins: Origins::default(),
+            lenient: self.lenient,
+            ..Prompt::new(name.clone(), syntax)
+        };
+        if prompt.title.is_none() || prompt.description.is_none() {
+            let outline = outline(&self.body);
+            prompt.title = prompt.title.or_else(|| outline.heading.clone());
+            prompt.description = prompt.description.or_else(|| outline.description());
         }
+        prompt
     }
 }
 
-/// The frontmatter, the body, and the line of the file in which the body begins.
-fn parts<'t>(
-    format: Format,
-    text: &'t str,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<(Frontmatter, &'t str, usize), Diagnostic> {
-    let is_strict = matches!(format, Format::Markdown | Format::VsCodePrompt);
-    let Split { yaml, body, body_line } = match frontmatter::split(text) {
-        // The other programs take all of it for the body.
-        Err(_) if !is_strict && !frontmatter::is_closed(text) => Split { yaml: None, body: text, body_line: 1 },
-        split => split?,
-    };
-    let Some(yaml) = yaml else {
-        warnings.extend(frontmatter::misplaced(text).filter(|_| is_strict));
-        return Ok((Frontmatter::default(), text, 1));
-    };
-    let frontmatter = frontmatter::read(yaml, format, warnings)?;
-    if !is_strict {
-        warnings.clear(); // the other programs read their files as leniently, and the file is right for them
-    }
-    if let Some(frontmatter) = frontmatter {
-        return Ok((frontmatter, body, body_line));
-    }
-    if !matches!(format, Format::Markdown | Format::CursorCommand) {
-        warnings.push(Diagnostic::warning(
-            Some(Position::START),
-            format!(
-                "the lines between the first two `---` have no key such as `description:`; they are left out, as in {}",
-                format.system().title()
-            ),
-            "write them below the second `---` if they are part of the text",
-        ));
-        return Ok((Frontmatter::default(), body, body_line));
-    }
-    warnings.push(Diagnostic::warning(
-        Some(Position::START),
-        "the lines between the first two `---` have no key such as `description:`; they are part of the prompt's text",
-        "write rules as `***`, or give the frontmatter a `description: …`",
-    ));
-    Ok((Frontmatter::default(), text, 1))
+/// A line that begins a message, or looks as if it did.
+pub(crate) struct Marker {
+    pub(crate) line: Range<usize>,
+    kind: Kind,
 }
 
-/// The body without the empty lines at its start and end, and how many were dropped at the beginning.
-pub(in crate::prompt) fn without_empty_ends(body: &str) -> (&str, usize) {
-    let mut rest = body;
-    let mut dropped = 0;
-    while let Some((_, after)) = rest.split_once('\n').filter(|(line, _)| line.trim().is_empty()) {
-        rest = after;
-        dropped += 1;
+#[derive(PartialEq, Eq)]
+enum Kind {
+    User,
+    Assistant,
+    System,
+    /// A marker after a backslash, which is dropped.
+    Escaped,
+    Misspelled,
+}
+
+impl Marker {
+    /// The first word of the line that begins a message of this role.
+    pub(crate) fn of(role: Role) -> &'static str {
+        if role == Role::Assistant { "<!-- assistant -->" } else { "<!-- user -->" }
     }
-    if rest.trim().is_empty() {
-        return ("", dropped);
+
+    /// Whether a backslash before it makes it text, or another one is needed for that.
+    pub(crate) fn needs_backslash(&self) -> bool {
+        self.kind != Kind::Misspelled
     }
-    let end = rest.trim_end().len();
-    // The last line keeps the spaces at its end.
-    let line_end = rest[end..].find('\n').map_or(rest.len(), |newline| end + newline);
-    (&rest[..line_end], dropped)
+}
+
+/// The markers of a body, except in code blocks.
+pub(crate) fn markers(body: &str) -> Vec<Marker> {
+    let mut start = 0;
+    let mut markers = Vec::new();
+    for line in body.split_inclusive('\n') {
+        let end = start + line.len();
+        markers.extend(kind(line.trim()).map(|kind| Marker { line: start..end, kind }));
+        start = end;
+    }
+    if !markers.is_empty() {
+        let blocks = code_blocks(body);
+        markers.retain(|Marker { line, .. }| {
+            // The range of an indented block begins after the spaces of its first line.
+            let at = line.end - body[line.clone()].trim_start().len();
+            let before = &blocks[..blocks.partition_point(|range| range.start <= at)];
+            before.last().is_none_or(|range| at >= range.end)
+        });
+    }
+    markers
+}
+
+fn kind(line: &str) -> Option<Kind> {
+    let (is_escaped, comment) = line.strip_prefix('\\').map_or((false, line), |line| (true, line));
+    let word = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
+    let kind = match word.trim_end_matches(':').to_lowercase().as_str() {
+        "user" => Kind::User,
+        "assistant" => Kind::Assistant,
+        "system" => Kind::System,
+        _ => return None,
+    };
+    let is_exact = matches!(comment, "<!-- user -->" | "<!-- assistant -->" | "<!-- system -->");
+    match (is_exact, is_escaped) {
+        (true, true) => Some(Kind::Escaped),
+        (true, false) => Some(kind),
+        (false, true) => None,
+        (false, false) => Some(Kind::Misspelled),
+    }
+}
+
+/// The same markers in a body with all that it includes: no line of another file is a marker.
+fn moved(markers: Vec<Marker>, source: &Source<'_>, body: &str, origins: &Origins) -> Vec<Marker> {
+    let mut positions = source.place.positions(&source.body);
+    let own = |marker: Marker| (positions.at(marker.line.start).line, marker.kind);
+    let mut markers = markers.into_iter().map(own).peekable();
+    let mut start = 0;
+    let mut moved = Vec::new();
+    for (number, line) in (source.first_line()..).zip(body.split_inclusive('\n')) {
+        let end = start + line.len();
+        if let (None, Position { line, .. }) = origins.of(Position { line: number, column: 1 }) {
+            moved.extend(markers.next_if(|(own, _)| *own == line).map(|(_, kind)| Marker { line: start..end, kind }));
+        }
+        start = end;
+    }
+    moved
 }

@@ -2,7 +2,7 @@
 
 use super::testing::shown;
 use super::*;
-use crate::prompt::{Argument, Call, MAX_ARGUMENTS, MAX_FRONTMATTER, Messages};
+use crate::prompt::{Argument, Call, MAX_ARGUMENTS, MAX_FILE, MAX_FRONTMATTER, Messages, Position};
 
 #[track_caller]
 fn parse(file: &str) -> Prompt {
@@ -10,7 +10,7 @@ fn parse(file: &str) -> Prompt {
 }
 
 fn parse_bytes(file: &[u8]) -> Result<Prompt, Diagnostic> {
-    Format::Markdown.parse(Name::new("p").unwrap(), file)
+    Prompt::parse(Name::new("p").unwrap(), file)
 }
 
 fn body_of(prompt: &Prompt) -> &str {
@@ -89,32 +89,12 @@ fn crlf_and_bom_and_tiny_files_are_ordinary() {
 }
 
 #[test]
-fn a_file_of_three_bytes_or_fewer_keeps_its_body() {
-    check("abc", "abc", "abc");
-    check("--", "--", "--");
-}
-
-#[test]
-fn trailing_newlines_go_and_a_lone_cr_stays() {
-    let trailing = parse("---\ndescription: D\n---\n\n\nlast line \n\n");
-    assert_eq!(body_of(&trailing), "last line ");
-    assert_eq!(body_of(&parse("a\r\nb\rc\r\n")), "a\nb\rc");
-}
-
-#[test]
-fn a_bom_does_not_hide_the_frontmatter() {
-    let prompt = parse("\u{feff}---\r\ntitle: T\r\n---\r\nBody");
-    assert_eq!((prompt.title.as_deref(), body_of(&prompt)), (Some("T"), "Body"));
-}
-
-#[test]
 fn an_unclosed_frontmatter_is_a_problem_not_a_body() {
     let fix = "or write the rule in line 1 as `***` if no frontmatter is meant";
     let message = "the frontmatter that line 1 opens with `---` is never closed";
-    let unclosed = |last| format!("1:1: {message}; add a line `---` after line {last}, {fix}");
-    problem(b"---\ndescription: D\ntags:\n  - a\n\nBody: text\n", &unclosed(4));
-    problem(b"---\nBody\n", &unclosed(1));
-    problem(b"---", &unclosed(1));
+    for file in ["---\ndescription: D\ntags:\n  - a\n\nBody: text\n", "---\nBody\n", "---"] {
+        problem(file.as_bytes(), &format!("1:1: {message}; add a line `---` after its last key, {fix}"));
+    }
     for almost in ["----", "...", " ---", "--", "—", "–––"] {
         let file = format!("---\r\ndescription: D\r\n{almost}\r\nB\r\n");
         problem(file.as_bytes(), &format!("1:1: {message}; write line 3 as `---`, {fix}"));
@@ -146,112 +126,46 @@ fn nested_aliases_do_not_exhaust_memory() {
 
 #[test]
 fn the_usual_mistakes_are_read_line_by_line_and_check_says_the_fix() {
-    lenient(
-        "description: Review: the code\ntitle: T",
-        "Review: the code",
-        &["2:20: `: ` inside a value that is not in quotes; `description` is read line by line; \
-           write `description: \"Review: the code\"`"],
-    );
-    lenient(
-        "argument-hint: [file] [options]\ndescription: D",
-        "D",
-        &["2:16: a value that begins with `[` needs quotes; `argument-hint` is read line by line; \
-           write `argument-hint: \"[file] [options]\"`"],
-    );
-    lenient(
-        "description: [args]",
-        "[args]",
-        &["2:14: `description` is a list or a map to YAML; it is read as text; \
-           write `description: \"[args]\"`"],
-    );
-    lenient(
-        "description: \"Quoted\" and more",
-        "\"Quoted\" and more",
-        &["2:23: text after the closing quote; `description` is read line by line; \
-           write `description: '\"Quoted\" and more'`"],
-    );
-    lenient(
-        "description: \"Yes\" or \"no\"",
-        "\"Yes\" or \"no\"",
-        &["2:20: text after the closing quote; `description` is read line by line; \
-           write `description: '\"Yes\" or \"no\"'`"],
-    );
-    lenient(
-        "description: *bold* claim",
-        "*bold* claim",
-        &["2:14: a value that begins with `*` needs quotes; `description` is read line by line; \
-           write `description: \"*bold* claim\"`"],
-    );
-    for mark in ["@team", "`code` first", "%d of them", "- dash", "> 5 things", "|pipe", "? what", ", what", "*"] {
-        let frontmatter = format!("title: T\ndescription: {mark}");
-        let prompt = parse(&format!("---\n{frontmatter}\n---\nB\n"));
-        assert_eq!(prompt.description.as_deref(), Some(mark));
-        assert_eq!(prompt.title.as_deref(), Some("T"));
-        assert_eq!(prompt.warnings()[0].position, Some(Position { line: 3, column: 14 }), "{mark}");
-        let first = if mark.starts_with('`') { "a backquote".to_owned() } else { format!("`{}`", &mark[..1]) };
-        let begins = format!("a value that begins with {first} needs quotes");
-        assert!(prompt.warnings()[0].message.starts_with(&begins), "{:?}", prompt.warnings());
+    let colon = "`: ` inside a value that is not in quotes";
+    for (line, read, column, message, fixed) in [
+        ("Review: the code", "Review: the code", 20, colon, "\"Review: the code\""),
+        (
+            "[file] [options]",
+            "[file] [options]",
+            14,
+            "a value that begins with `[` needs quotes",
+            "\"[file] [options]\"",
+        ),
+        ("\"Quoted\" and more", "\"Quoted\" and more", 23, "text after the closing quote", "'\"Quoted\" and more'"),
+        ("\"Yes\" or \"no\"", "\"Yes\" or \"no\"", 20, "text after the closing quote", "'\"Yes\" or \"no\"'"),
+        ("*bold* claim", "*bold* claim", 14, "a value that begins with `*` needs quotes", "\"*bold* claim\""),
+        ("'don't'", "don't", 19, "text after the closing quote", "\"don't\""),
+        ("\"never closed", "never closed", 14, "a quote that is never closed", "\"never closed\""),
+        ("!z 'a", "!z 'a", 14, "a value that begins with `!` needs quotes", "\"!z 'a\""),
+    ] {
+        let warning = format!("2:{column}: {message}; the value is read as text; write `description: {fixed}`");
+        lenient(&format!("description: {line}\ntitle: T"), read, &[&warning]);
     }
-    lenient(
-        "description:\tTabbed",
-        "Tabbed",
-        &["2:14: a tab after the colon; `description` is read line by line; write `description: \"Tabbed\"`"],
-    );
-    lenient(
-        "description:Glued",
-        "Glued",
-        &["2:13: no space after the colon; `description` is read line by line; write `description: \"Glued\"`"],
-    );
-    lenient(
-        "description: 'don't'",
-        "don't",
-        &["2:19: text after the closing quote; `description` is read line by line; write `description: \"don't\"`"],
-    );
-    lenient(
-        "description: \"never closed\ntitle: T",
-        "never closed",
-        &["2:14: a quote that is never closed; `description` is read line by line; \
-           write `description: \"never closed\"`"],
-    );
-    lenient(
-        "description: one\ndescription: two",
-        "two",
-        &["3:1: `description` appears twice, first in line 2; the last is used; keep one of the two"],
-    );
-    lenient(
-        "description: D\nno key here\ntitle: A: B",
-        "D no key here",
-        &[
-            "3:1: the line `no key here` is not a `key: value`; `description` is read line by line; give it a key, or \
-           indent it below the key that it belongs to",
-            "4:9: `: ` inside a value that is not in quotes; `title` is read line by line; write `title: \"A: B\"`",
-        ],
-    );
-}
-
-#[test]
-fn a_line_without_a_key_continues_the_entry_before_it() {
-    let prompt = parse("---\ndescription: D\nno key here\n  nor here\ntitle: T\n---\nB {{input}}");
-    let read = (prompt.description.clone(), prompt.title.clone());
-    assert_eq!(read, (Some("D no key here nor here".to_owned()), Some("T".to_owned())));
-    assert_eq!(prompt.warnings().len(), 1);
-    lenient(
-        "a stray line\ndescription: D",
-        "D",
-        &["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it"],
-    );
-}
-
-#[test]
-fn a_key_without_a_space_after_its_colon_is_a_key_all_the_same() {
-    lenient(
-        "description: D\nmodel:opus",
-        "D",
-        &["3:7: no space after the colon; `model` is read line by line; write `model: \"opus\"`"],
-    );
-    for no_key in ["https://example.com", "std::vec", "C:\\temp", "10:30"] {
-        let prompt = parse(&format!("---\ntitle: T\ndescription: see\n{no_key}\n---\nB"));
-        assert_eq!(prompt.description.clone(), Some(format!("see {no_key}")));
+    for mark in ["@team", "`code` first", "%d of them", "- dash", "> 5 things", "|pipe", "? what", ", what", "*"] {
+        let prompt = parse(&format!("---\ntitle: T\ndescription: {mark}\n---\nB\n"));
+        assert_eq!((prompt.description.as_deref(), prompt.title.as_deref()), (Some(mark), Some("T")));
+        assert_eq!(prompt.warnings()[0].position, Some(Position { line: 3, column: 14 }), "{mark}");
+    }
+    for (frontmatter, read, warning) in [
+        ("description:\tTabbed", "Tabbed", "2:14: a tab after the colon"),
+        ("description:Glued", "Glued", "2:13: no space after the colon"),
+        ("description:Review: the code", "Review: the code", "2:13: no space after the colon"),
+        ("description: [args]", "[args]", "2:14: `description` is a list or a map to YAML; it is read as text"),
+        ("description: one\ndescription: two", "two", "3:1: `description` appears twice; the last is used"),
+        ("description: D\nmodel:opus", "D", "3:7: no space after the colon"),
+        ("a stray line\ndescription: D", "D", "2:1: the line `a stray line` is not a `key: value`, and is ignored"),
+        ("description: D\nno key here", "D", "3:1: the line `no key here` is not a `key: value`, and is ignored"),
+        ("description: D\n\tT", "D T", "2:1: `description` is read as text, because it is not valid YAML"),
+    ] {
+        let prompt = parse(&format!("---\n{frontmatter}\n---\nB {{{{input}}}}\n"));
+        assert_eq!(prompt.description.as_deref(), Some(read), "{frontmatter:?}");
+        let warnings: Vec<String> = prompt.warnings().iter().map(shown).collect();
+        assert!(warnings.len() == 1 && warnings[0].starts_with(warning), "{frontmatter:?}: {warnings:?}");
     }
 }
 
@@ -283,34 +197,18 @@ fn a_mistake_in_one_key_costs_no_other() {
 
 #[test]
 fn a_value_of_several_lines_stays_next_to_a_mistake() {
-    let argument = |value: &str| {
-        let prompt = parse(&format!("---\ntitle: A: B\narguments:\n  - name: x\n    {value}\n---\n[{{{{x}}}}]"));
-        expand(&prompt, "").unwrap()
-    };
-    for description in ["d", "a: b"] {
-        let with = |value: &str| argument(&format!("description: {description}\n    {value}"));
-        assert_eq!(with("default: |\n      one\n        two # three"), "[one\n  two # three]");
-        assert_eq!(with("default: >\n      one\n      two"), "[one two]");
-        assert_eq!(with("default: \"one\n      two\""), "[one two]");
-        assert_eq!(with("default:\n      5"), "[5]");
-        assert_eq!(with("default: 1.10"), "[1.10]");
-        for nothing in ["default: null", "default: ~", "default:", "default: \"\""] {
-            assert_eq!(with(nothing), "[]", "{nothing}");
-        }
+    for (value, want) in [
+        ("default: |\n      one\n        two: # three", "[one\n  two: # three]"),
+        ("default: >\n      one\n      two", "[one two]"),
+        ("default: 1.10", "[1.10]"),
+        ("default: ~", "[]"),
+        ("default: \"\"", "[]"),
+    ] {
+        let arguments = format!("arguments:\n  - name: x\n    description: a: b\n    {value}");
+        let prompt = parse(&format!("---\ntitle: A: B\n{arguments}\n---\n[{{{{x}}}}]"));
+        assert_eq!(expand(&prompt, "").unwrap(), want);
     }
     lenient("description: \"one\n  two\"", "one two", &[]);
-    lenient(
-        "description: D\n   title: T",
-        "D title: T",
-        &["3:9: `: ` inside a value that is not in quotes; `description` is read line by line; \
-           write `title` in the column of `description` if it is a key; if not, put the value in quotes"],
-    );
-    lenient(
-        "description: D\n\tT",
-        "D T",
-        &["2:14: a tab that indents a line; `description` is read line by line; \
-           begin each key in the first column, and indent all lines that belong to it with the same number of spaces"],
-    );
 }
 
 #[test]
@@ -329,24 +227,18 @@ fn what_yaml_drops_silently_gets_a_warning() {
     lenient(
         "description: Fix issue #12 now",
         "Fix issue",
-        &["2:24: `#12 now` is a comment to YAML, and not part of `description`; \
+        &["2:24: `#12 now` is dropped by YAML, and not part of `description`; \
            write `description: \"Fix issue #12 now\"`"],
     );
     lenient(
         "description: &co is nice",
         "is nice",
-        &["2:14: `&co` is an anchor to YAML, and not part of `description`; write `description: \"&co is nice\"`"],
+        &["2:14: `&co` is dropped by YAML, and not part of `description`; write `description: \"&co is nice\"`"],
     );
     lenient(
         "description: !important",
         "B {{input}}",
-        &["2:14: `!important` is a tag to YAML, and not part of `description`; write `description: \"!important\"`"],
-    );
-    lenient(
-        "description: !z 'a",
-        "!z 'a",
-        &["2:14: a value that begins with `!` needs quotes; `description` is read line by line; \
-           write `description: \"!z 'a\"`"],
+        &["2:14: `!important` is dropped by YAML, and not part of `description`; write `description: \"!important\"`"],
     );
     lenient("description: \"Fix\" # a comment on purpose", "Fix", &[]);
     lenient("description: >\n  folded # text\n  goes on", "folded # text goes on", &[]);
@@ -439,18 +331,6 @@ fn lines_between_two_rules_without_any_key_are_text_of_the_prompt() {
 }
 
 #[test]
-fn a_fix_has_no_control_characters() {
-    for key in ["a\r- name", "\u{1b}[31mx"] {
-        let prompt = parse(&format!("---\ntitle: T\n{key}: - x\n---\nB {{{{input}}}}"));
-        let fixs: Vec<_> = prompt.warnings().into_iter().map(|warning| warning.fix).collect();
-        assert_eq!(fixs, ["delete the control characters, and put the value in quotes"], "{key:?}");
-    }
-    let prompt = parse("---\narguments:\n  - name: x\n    choices: |\n      a,\n      b\n---\n{{x}}");
-    assert_eq!(prompt.arguments[0].choices, ["a", "b"]);
-    assert_eq!(prompt.warnings()[0].fix, "write `choices: [a, b]`");
-}
-
-#[test]
 fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
     for text in [
         "Step 1: read {{input}}\nStep 2: answer",
@@ -487,45 +367,15 @@ fn a_mistake_costs_nothing_of_entries_whose_keys_are_not_words() {
 }
 
 #[test]
-fn a_mistake_inside_a_flow_map_leaves_the_argument_its_name() {
-    for arguments in [
-        "arguments: [{name: topic, description: What: the topic}]",
-        "arguments:\n  - {name: topic, description: What: the topic}",
-    ] {
-        let prompt = parse(&format!("---\n{arguments}\n---\nOn {{{{topic}}}}."));
-        assert_eq!(expand(&prompt, "x").unwrap(), "On x.", "{arguments}");
-        assert!(!prompt.warnings().is_empty());
-    }
-}
-
-#[test]
-fn a_known_key_glued_to_a_value_with_a_colon_is_not_lost() {
-    lenient(
-        "description:Review: the code",
-        "Review: the code",
-        &["2:13: no space after the colon; `description` is read line by line; \
-           write `description: \"Review: the code\"`"],
-    );
-}
-
-#[test]
 fn twenty_thousand_brackets_are_read_leniently() {
     for nested in ["[".repeat(20_000), "{".repeat(20_000), "- ".repeat(20_000), "? ".repeat(20_000)] {
         let nested = nested.trim_end();
-        starts_leniently(&format!("description: {nested}\ntitle: T"), nested);
-        let below = parse(&format!("---\ntitle: T\nx:\n  {nested}\n---\nB\n"));
-        assert_eq!((below.title.as_deref(), body_of(&below)), (Some("T"), "B"));
-        assert_eq!(below.warnings().len(), 1);
+        for frontmatter in [format!("description: {nested}\ntitle: T"), format!("title: T\nx:\n  {nested}")] {
+            let prompt = parse(&format!("---\n{frontmatter}\n---\nB\n"));
+            assert_eq!((prompt.title.as_deref(), body_of(&prompt)), (Some("T"), "B"));
+            assert_eq!(prompt.warnings()[0].fix, "put the value in quotes");
+        }
     }
-}
-
-#[track_caller]
-fn starts_leniently(frontmatter: &str, description: &str) {
-    let prompt = parse(&format!("---\n{frontmatter}\n---\nB\n"));
-    assert_eq!(prompt.description.as_deref(), Some(description));
-    assert_eq!(prompt.title.as_deref(), Some("T"));
-    assert_eq!(prompt.warnings().len(), 1);
-    assert_eq!(prompt.warnings()[0].fix, "put the value in quotes");
 }
 
 #[test]
@@ -680,8 +530,7 @@ fn a_body_with_very_many_mistakes_says_the_first_hundred_and_how_many_more() {
 #[test]
 fn other_probable_mistakes_get_a_warning() {
     let warned = |name: &str, file: &str| {
-        Format::Markdown
-            .parse(Name::new(name).unwrap(), file.as_bytes())
+        Prompt::parse(Name::new(name).unwrap(), file.as_bytes())
             .unwrap()
             .warnings()
             .iter()
@@ -759,15 +608,8 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
         "```!",
         "{{a",
     ] {
-        for format in [
-            Format::ClaudeCommand,
-            Format::CodexPrompt,
-            Format::OpenCodeCommand,
-            Format::VsCodePrompt,
-            Format::FabricPattern,
-            Format::ContinuePrompt,
-        ] {
-            let prompt = format.parse(Name::new("p").unwrap(), piece.repeat(8192).as_bytes()).unwrap();
+        for parse in [claude::command, codex::parse, claude::opencode, vscode::parse, fabric::parse] {
+            let prompt = testing::parsed(parse, &piece.repeat(8192));
             prompt.warnings();
             prompt.unexpanded();
             expand(&prompt, "x").unwrap();
@@ -789,42 +631,6 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
 }
 
 #[test]
-fn one_declared_argument_takes_the_whole_input_or_its_default() {
-    let prompt = parse("---\narguments:\n  - name: topic\n    default: all\n---\nOn {{topic}}.");
-    assert_eq!(expand(&prompt, "a b=c \"d\"").unwrap(), "On a b=c \"d\".");
-    assert_eq!(expand(&prompt, "").unwrap(), "On all.");
-    let unused = parse("---\narguments: [topic]\n---\nOn.");
-    assert_eq!(expand(&unused, "x").unwrap(), "On.\n\nx");
-}
-
-#[test]
-fn a_required_argument_without_a_default_needs_a_text() {
-    let prompt = parse("---\narguments:\n  - name: topic\n    required: true\n---\nOn {{topic}}.");
-    assert_eq!(expand(&prompt, "x").unwrap(), "On x.");
-    let error = expand(&prompt, "").unwrap_err();
-    assert_eq!(error, "it needs a value for `topic`; write `:p topic=…`");
-    let with_default =
-        parse("---\narguments:\n  - name: topic\n    required: true\n    default: all\n---\nOn {{topic}}.");
-    assert_eq!(expand(&with_default, "").unwrap(), "On all.");
-    let two = parse("---\narguments: [{name: a, required: true}, b, {name: c, required: true}]\n---\n{{a}}{{b}}{{c}}");
-    assert!(expand(&two, "").unwrap_err().starts_with("it needs a value for `a` and `c`; "));
-}
-
-#[test]
-fn several_declared_arguments_share_the_text_and_input_is_what_remains() {
-    let prompt = parse("---\narguments:\n  - name: a\n    default: A\n  - name: b\n---\n{{a}}|{{b}}");
-    assert_eq!(expand(&prompt, "").unwrap(), "A|");
-    assert_eq!(expand(&prompt, "x y z").unwrap(), "x|y z");
-    let both = parse("---\narguments: [a, b]\n---\n{{input}}|{{a}}");
-    assert_eq!(expand(&both, "x a=1 y").unwrap(), "x y|1");
-    assert!(both.takes_input() && !prompt.takes_input());
-    let declared = parse("---\narguments: [lang, input]\n---\n{{lang}}: {{input}}");
-    assert_eq!(expand(&declared, "rust some text").unwrap(), "rust: some text");
-    assert!(!declared.takes_input());
-    assert!(parse("---\narguments: [a]\n---\nNo placeholder.").takes_input());
-}
-
-#[test]
 fn choices_and_tags_are_lists_of_texts_as_written() {
     let lists = |yaml: &str| {
         let prompt = parse(&format!("---\narguments:\n  - name: x\n    {yaml}\n---\n{{{{x}}}}"));
@@ -842,7 +648,6 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(lists("choices:"), ok(&[]));
     assert_eq!(lists("choices: [a, b, a, \" c \"]"), ok(&["a", "b", " c "]));
     assert_eq!(lists("choices:\n      - null\n      - a"), ok(&["null", "a"]));
-    assert_eq!(lists("choices: \"a\", \"b\"").0, ["a", "b"]);
     let default = parse("---\narguments:\n  - name: x\n    default: \" x \"\n---\n[{{x}}]");
     assert_eq!(expand(&default, "").unwrap(), "[ x ]");
     let (choices, warnings) = lists("choices: fast, slow");
@@ -863,7 +668,7 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(tags("description: x: y\ntags: [git]"), ["git"]);
     assert_eq!(tags("title: x"), [""; 0]);
     let warnings = parse("---\ntags: #git\n---\nB").warnings();
-    assert!(shown(&warnings[0]).contains("`#git` is a comment to YAML, and not part of `tags`"), "{warnings:?}");
+    assert!(shown(&warnings[0]).contains("`#git` is dropped by YAML, and not part of `tags`"), "{warnings:?}");
 }
 
 #[test]
@@ -942,7 +747,7 @@ fn an_empty_body_is_the_input_alone() {
 fn an_expansion_beyond_the_limit_is_refused_before_it_is_allocated() {
     let prompt = parse(&"{{input}}".repeat(1000));
     let error = prompt.expand(Call::Text(&"x".repeat(1024 * 1024))).unwrap_err();
-    assert_eq!(error, crate::prompt::ExpandError::TooLong { length: 1000 * 1024 * 1024 });
+    assert_eq!(error.kind, crate::prompt::Kind::TooLong);
 }
 
 #[test]
@@ -958,18 +763,18 @@ fn arguments_with_a_dollar_is_the_input_where_nothing_else_is() {
     check("$ARGUMENT $arguments ${ARGUMENTS} $1", "x", "$ARGUMENT $arguments ${ARGUMENTS} $1\n\nx");
     check("---\narguments: [{name: a, required: true}]\n---\n{{a}}: $ARGUMENTS", "x y z", "x: y z");
     check("---\narguments: [{name: input, default: d}]\n---\n$ARGUMENTS", "", "d");
-    for format in [Format::OpenCodeCommand, Format::CursorCommand] {
+    for format in [claude::opencode, claude::cursor] {
         testing::check(format, "---\nagent: build\n---\nReview $ARGUMENTS.", "costs $& $1", "Review costs $& $1.");
         testing::check(format, "Review.", "a b", "Review.\n\na b");
     }
-    testing::check(Format::OpenCodeCommand, "Create $1 in $2, $ARGUMENTS {{input}}", "x", "Create $1 in $2, x x");
+    testing::check(claude::opencode, "Create $1 in $2, $ARGUMENTS {{input}}", "x", "Create $1 in $2, x x");
 }
 
 #[test]
 fn what_opencode_would_run_stays_and_check_says_so() {
     let fix = "the agent gets the text, and decides what to do with it";
     testing::warned(
-        Format::OpenCodeCommand,
+        claude::opencode,
         "Great!`ls`\n\n!`git log` $ARGUMENTS",
         &[&format!("1:6: `` !`ls` `` and 1 more like it stay as written: opencode would run them; {fix}")],
     );

@@ -6,7 +6,7 @@
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_NESTING, MAX_WEIGHT};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::{Marker, TScalarStyle};
 
@@ -52,7 +52,7 @@ pub(crate) enum Refusal {
 
 /// Reads one YAML document, whose first line counts as `first_line`. Its weight, in bytes of text and one for each node,
 /// counts as if its aliases were written out; it is taken from the `budget`.
-pub(super) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
+pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
     parse_nested(yaml, first_line, MAX_NESTING, 1, budget)
 }
 
@@ -149,9 +149,8 @@ struct Open {
     anchor: usize,
     /// The weight of everything before it.
     weight_before: usize,
-    /// In a map: the key whose value comes next, and all keys so far.
+    /// In a map: the key whose value comes next.
     key: Option<(String, Position)>,
-    keys: HashSet<String>,
 }
 
 impl Builder {
@@ -171,7 +170,7 @@ impl Builder {
         let weight_before = self.weight;
         self.weigh(self.node_weight, at)?;
         let node = Node { position: at, end: at, value };
-        self.open.push(Open { node, anchor, weight_before, key: None, keys: HashSet::new() });
+        self.open.push(Open { node, anchor, weight_before, key: None });
         if self.open.len() > self.max_nesting {
             let message = format!("lists or maps nested deeper than {} levels", self.max_nesting);
             return syntax(at, message, "put the value in quotes if it is text");
@@ -205,9 +204,6 @@ impl Builder {
                 let (Value::Text { text, .. } | Value::Null(text)) = node.value else {
                     return syntax(node.position, "a key that is a list or a map", "put it in quotes if it is text");
                 };
-                if !open.keys.insert(text.clone()) {
-                    return syntax(node.position, "a key that appears twice", "keep one of the two");
-                }
                 open.key = Some((text, node.position));
             }
             (Value::List(nodes), _) => nodes.push(node),
@@ -215,6 +211,50 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// A value as YAML in one line.
+pub(crate) fn in_one_line(node: &Node) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match &node.value {
+        Value::Null(_) => "null".to_owned(),
+        Value::Text { text, is_quoted: false } if is_plain(text) => text.clone(),
+        Value::Text { text, .. } => in_double_quotes(text),
+        Value::List(nodes) => format!("[{}]", joined(nodes.iter().map(in_one_line).collect())),
+        Value::Map(fields) => {
+            let field = |Field { key, node, .. }: &Field| format!("{}: {}", as_key(key), in_one_line(node));
+            format!("{{{}}}", joined(fields.iter().map(field).collect()))
+        }
+    }
+}
+
+/// A key of a map.
+pub(crate) fn as_key(key: &str) -> String {
+    if is_plain(key) { key.to_owned() } else { in_double_quotes(key) }
+}
+
+/// Whether a text without quotes is the same to YAML, also within brackets.
+fn is_plain(text: &str) -> bool {
+    let is_usual = |letter: char| letter.is_alphanumeric() || " _-./()+=$;".contains(letter);
+    text.starts_with(|first: char| first.is_alphanumeric() || "_./($+".contains(first))
+        && !text.ends_with(' ')
+        && text.chars().all(is_usual)
+}
+
+/// A text as a YAML value in double quotes, in one line.
+pub(crate) fn in_double_quotes(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted += "\\n",
+            '\t' => quoted += "\\t",
+            '\u{feff}' | '\u{2028}' | '\u{2029}' => quoted += &format!("\\u{:04x}", u32::from(character)),
+            other if other.is_control() => quoted += &format!("\\u{:04x}", u32::from(other)),
+            other => quoted.push(other),
+        }
+    }
+    quoted + "\""
 }
 
 /// The parser's message for a common mistake, reworded for people who write prompts and do not know YAML; and the fix.
@@ -226,21 +266,11 @@ fn in_plain_words(info: &str) -> (&str, &'static str) {
         "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
         "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
         "invalid trailing content after double-quoted scalar" => ("text after the closing quote", QUOTES),
-        "invalid indentation in quoted scalar" | "while scanning a quoted scalar, found unexpected end of stream" => {
-            ("a quote that is never closed", QUOTES)
-        }
-        "recursion limit exceeded" => ("lists or maps nested too deep", QUOTES),
-        "simple key expect ':'"
-        | "did not find expected <document start>"
-        | "while parsing a block mapping, did not find expected key" => {
+        "while scanning a quoted scalar, found unexpected end of stream" => ("a quote that is never closed", QUOTES),
+        _ if info.starts_with("while parsing a flow") => ("a `[` or `{` that is never closed", QUOTES),
+        _ if info.contains("block mapping") || info.contains("indent") || info.contains("tab") => {
             ("a line that is indented differently from its neighbors, or is not a `key: value`", INDENT)
         }
-        _ if info.starts_with("while parsing a flow") => {
-            ("a `[` or `{` that is never closed", "close it, or put the value in quotes if it is text")
-        }
-        _ if info.ends_with("found unknown anchor") => ("a value that begins with `*` needs quotes", QUOTES),
-        _ if info.ends_with("found a tab") => ("a tab that indents a line", INDENT),
-        _ if info.contains("indent") || info.contains("tab") => (info, INDENT),
         _ => (info, QUOTES),
     }
 }

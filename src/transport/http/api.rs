@@ -1,30 +1,28 @@
-//! The API of the command line with `--http`: what `list`, `show`, `expand`, `explain` and `hook` print, as JSON.
+//! The API: what commands print, as JSON, and edits for those who may edit. Only JSON is taken, which no form of another web page sends.
 //!
-//! The same checks as for MCP come first: names of the server, tokens, rate limits.
+//! Names of the server, tokens and rate limits are checked as for MCP.
 
-mod editing_routes;
-
-use super::exchange::Exchange;
-use super::refusal::Refusal;
-use super::shared_answers::in_turns;
-use super::{App, headers};
-use crate::jsonrpc;
-use crate::library::{Caller, Editor, View};
-use crate::report::{self, Call, Failure, Filter, Found, List};
+use super::app::{App, on_thread};
+use super::auth::require;
+use super::headers;
+use super::proxy::Client;
+use super::refusal::{JSON, Refusal};
+use crate::api::{self, Call, History, Me, Problem};
+use crate::library::{self, About, Caller, Editor, Layer, Role, View, hunks};
+use crate::prompt::{Diagnostic, Kind, Revision};
+use crate::server::Server;
 use crate::wording::quoted;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::request::Parts;
 use axum::http::{self, HeaderValue, Method, StatusCode, Uri};
 use axum::{Extension, Router, routing};
-pub(super) use editing_routes::status_of;
 use percent_encoding::percent_decode_str;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What is at an address.
 struct Route {
@@ -35,57 +33,40 @@ struct Route {
     name: &'static str,
     /// The method of MCP as which rate limits count it.
     counted_as: &'static str,
-    is_for_editors: bool,
-    work: Work,
+    role: Role,
+    answer: fn(&Request<'_>) -> Answer,
 }
 
-/// What a request does.
-enum Work {
-    /// The same for all who may see the same.
-    List(Report),
-    Report(Report),
-    /// May call a service.
-    Expand,
-    Edit(editing_routes::Handler),
-}
-
-pub(super) const PROMPT: &str = "/api/prompts/";
+const EXPAND: &str = "/api/expand";
+const PROMPT: &str = "/api/prompts/";
 const HISTORY: &str = "/api/history/";
 
-static ROUTES: [Route; 11] = [
-    Route::read("GET", "/api/prompts", "api/prompts", "prompts/list", Work::List(list)),
-    Route::read("GET", PROMPT, "api/prompts/NAME", "prompts/get", Work::Report(show)),
-    Route::read("POST", "/api/expand", "api/expand", "prompts/get", Work::Expand),
-    Route::read("POST", "/api/explain", "api/explain", "prompts/get", Work::Report(explain)),
-    Route::read("POST", "/api/hook", "api/hook", "prompts/get", Work::Report(hook)),
+static ROUTES: [Route; 12] = [
+    Route::new("GET", "/api/me", "api/me", "prompts/get", Role::Read, me),
+    Route::new("GET", "/api/prompts", "api/prompts", "prompts/list", Role::Read, list),
+    Route::new("GET", PROMPT, "api/prompts/NAME", "prompts/get", Role::Read, show),
+    Route::new("POST", EXPAND, "api/expand", "prompts/get", Role::Read, expand),
+    Route::new("POST", "/api/explain", "api/explain", "prompts/get", Role::Read, explain),
+    Route::new("POST", "/api/hook", "api/hook", "prompts/get", Role::Read, hook),
     // Whoever may write a prompt may see what it would include and attach.
-    Route::for_editors("POST", "/api/check", "api/check", "prompts/get", Work::Report(check)),
-    Route::for_editors("POST", PROMPT, "api/create", "prompts/create", Work::Edit(editing_routes::create)),
-    Route::for_editors("PUT", PROMPT, "api/update", "prompts/update", Work::Edit(editing_routes::update)),
-    Route::for_editors("DELETE", PROMPT, "api/delete", "prompts/delete", Work::Edit(editing_routes::delete)),
-    Route::for_editors("GET", HISTORY, "api/history", "prompts/get", Work::Edit(editing_routes::history)),
-    Route::for_editors("POST", "/api/restore", "api/restore", "prompts/update", Work::Edit(editing_routes::restore)),
+    Route::new("POST", "/api/check", "api/check", "prompts/get", Role::Write, check),
+    Route::new("POST", PROMPT, "api/create", "prompts/create", Role::Write, create),
+    Route::new("PUT", PROMPT, "api/update", "prompts/update", Role::Write, update),
+    Route::new("DELETE", PROMPT, "api/delete", "prompts/delete", Role::Write, delete),
+    Route::new("GET", HISTORY, "api/history", "prompts/get", Role::Write, history),
+    Route::new("POST", "/api/restore", "api/restore", "prompts/update", Role::Write, restore),
 ];
 
 impl Route {
-    const fn read(
+    const fn new(
         method: &'static str,
         path: &'static str,
         name: &'static str,
         counted_as: &'static str,
-        work: Work,
+        role: Role,
+        answer: fn(&Request<'_>) -> Answer,
     ) -> Route {
-        Route { method, path, name, counted_as, is_for_editors: false, work }
-    }
-
-    const fn for_editors(
-        method: &'static str,
-        path: &'static str,
-        name: &'static str,
-        counted_as: &'static str,
-        work: Work,
-    ) -> Route {
-        Route { is_for_editors: true, ..Route::read(method, path, name, counted_as, work) }
+        Route { method, path, name, counted_as, role, answer }
     }
 
     fn is_at(&self, path: &str) -> bool {
@@ -99,186 +80,253 @@ pub(super) fn routes() -> Router<Arc<App>> {
 
 async fn answer(
     State(app): State<Arc<App>>,
-    Extension(exchange): Extension<Exchange>,
+    Extension(client): Extension<Arc<Client>>,
+    Extension(caller): Extension<Arc<Caller>>,
     request: http::Request<Body>,
-) -> http::Response<Body> {
-    app.respond(&exchange, request, |head, body, caller| app.report(head, body, caller, &exchange), refused).await
-}
-
-impl App {
-    /// The report that a request is for.
-    async fn report(
-        self: &Arc<Self>,
-        head: Parts,
-        body: Body,
-        caller: Caller,
-        exchange: &Exchange,
-    ) -> Result<http::Response<Body>, Refusal> {
-        let path = head.uri.path();
-        let routes: Vec<&Route> = ROUTES.iter().filter(|route| route.is_at(path)).collect();
-        if routes.is_empty() {
-            return Err(Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", quoted(path))));
-        }
-        let Some(route) = routes.iter().find(|route| route.method == head.method) else {
-            let methods: Vec<&str> = routes.iter().map(|route| route.method).collect();
-            let message = format!("this path has {} only", methods.join(", "));
-            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message);
-            return Err(match HeaderValue::try_from(methods.join(", ")) {
-                Ok(methods) => refusal.with_header(ALLOW, methods),
-                Err(_) => refusal,
-            });
-        };
-        if route.is_for_editors {
-            self.check_may_edit(&caller)?;
-        }
-        if head.method != Method::GET {
-            headers::check_content_type(&head.headers)?;
-        }
-        let (body, _held) = self.read(body, &head.headers, self.max_body).await?;
-        self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
-        let names = (route.name, route.counted_as);
-        let answered = match route.work {
-            Work::List(list) => {
-                let address = head.uri.clone();
-                let read = move |view: &View| list(view, &head.uri, &body);
-                self.read_library_once(&self.reports, (caller, &address), exchange, names, read).await?
-            }
-            Work::Report(report) => {
-                let read = move |view: &View| report(view, &head.uri, &body);
-                self.read_library(caller, exchange, names, None, read).await?
-            }
-            Work::Expand => {
-                let expanded = read::<Call>(&body).ok().map(|call| call.command);
-                let read = move |view: &View| expand(view, &body);
-                self.read_library(caller, exchange, names, expanded, read).await?
-            }
-            Work::Edit(edit) => {
-                let who = caller.clone();
-                let threads = if head.method == Method::GET { &self.blocking } else { &self.edits };
-                let edit = move |editor: &Editor<'_>| edit(editor, &who, &head.uri, &body);
-                let done = self.edit_library(caller, exchange, names, threads, edit).await?;
-                return Ok(done.map_or_else(editing_routes::refused, |done| json(StatusCode::OK, done.into())));
-            }
-        };
-        match answered {
-            // What is recorded is one piece.
-            Ok(report) if self.tap.is_some() => Ok(json(StatusCode::OK, report.into())),
-            Ok(report) => Ok(json(StatusCode::OK, in_turns(report))),
-            Err(Mistake::InRequest(why)) => Err(Refusal::new(StatusCode::BAD_REQUEST, why)),
-            Err(Mistake::NoReport(failure)) => Ok(match failure.is_not_found {
-                true => error(StatusCode::NOT_FOUND, &failure),
-                false => error(StatusCode::UNPROCESSABLE_ENTITY, &failure),
-            }),
-        }
+) -> Result<http::Response<Body>, Refusal> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    let routes: Vec<&'static Route> = ROUTES.iter().filter(|route| route.is_at(path)).collect();
+    if routes.is_empty() {
+        return Err(Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", quoted(path))));
     }
-}
-
-/// A report as JSON, or why there is none.
-pub(super) type Answered = Result<Bytes, Mistake>;
-
-/// Why there is no report.
-#[derive(Clone)]
-pub(super) enum Mistake {
-    /// The request is not as it must be.
-    InRequest(String),
-    NoReport(Failure),
-}
-
-impl From<Failure> for Mistake {
-    fn from(failure: Failure) -> Mistake {
-        Mistake::NoReport(failure)
-    }
-}
-
-/// Makes the report for the address and the body of a request, as JSON.
-type Report = fn(&View, &Uri, &[u8]) -> Answered;
-
-fn list(view: &View, uri: &Uri, _: &[u8]) -> Answered {
-    to_json(&List::of(view, &filter(uri.query().unwrap_or_default())?))
-}
-
-fn show(view: &View, uri: &Uri, _: &[u8]) -> Answered {
-    to_json(&report::show(view, &name_in(uri, PROMPT).map_err(Mistake::InRequest)?)?)
-}
-
-/// The name that follows the beginning of a path.
-fn name_in<'u>(uri: &'u Uri, path: &str) -> Result<Cow<'u, str>, String> {
-    let name = percent_decode_str(uri.path().strip_prefix(path).unwrap_or_default()).decode_utf8();
-    name.map_err(|_| "the name in the path is not UTF-8".to_owned())
-}
-
-fn expand(view: &View, body: &[u8]) -> Answered {
-    let call: Call = read(body).map_err(Mistake::InRequest)?;
-    to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?)
-}
-
-fn explain(view: &View, _: &Uri, body: &[u8]) -> Answered {
-    let call: Call = read(body).map_err(Mistake::InRequest)?;
-    to_json(&report::explain(view, &Found::named(view, &call.command)?, &call)?)
-}
-
-fn hook(view: &View, _: &Uri, body: &[u8]) -> Answered {
-    to_json(&report::hook(view, &read(body).map_err(Mistake::InRequest)?)?)
-}
-
-fn check(view: &View, _: &Uri, body: &[u8]) -> Answered {
-    to_json(&report::check(view, &read(body).map_err(Mistake::InRequest)?)?)
-}
-
-fn to_json(report: &impl Serialize) -> Answered {
-    serde_json::to_vec(report).map(Bytes::from).map_err(|error| Failure::new(error.to_string()).into())
-}
-
-/// Which prompts the query of a list selects.
-fn filter(query: &str) -> Result<Filter, Mistake> {
-    let mut filter = Filter::default();
-    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        match (&*key, &*value) {
-            ("query", _) => filter.query = Some(value.into_owned()),
-            ("tag", _) => filter.tag = Some(value.into_owned()),
-            ("mine", "true" | "false") => filter.mine = value == "true",
-            ("mine", _) => return Err(Mistake::InRequest("`mine` must be `true` or `false`".to_owned())),
-            _ => {
-                let message = format!("unknown parameter {}; a list takes `query`, `tag` and `mine`", quoted(&key));
-                return Err(Mistake::InRequest(message));
-            }
-        }
-    }
-    Ok(filter)
-}
-
-/// Reads the object of a body, within the limits of a message of MCP.
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    let text = str::from_utf8(body).map_err(|error| error.to_string());
-    let value = text.and_then(|text| jsonrpc::parse_value(text).map_err(|error| error.to_string()));
-    let value = value.map_err(|error| format!("the body is not JSON: {error}"))?;
-    let Value::Object(object) = value else {
-        return Err("the body must be a JSON object".to_owned());
+    let Some(route) = routes.iter().copied().find(|route| route.method == head.method) else {
+        let methods = routes.iter().map(|route| route.method).collect::<Vec<_>>().join(", ");
+        let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("this path has {methods} only"));
+        return Err(
+            refusal.with_header(ALLOW, HeaderValue::try_from(methods).unwrap_or(HeaderValue::from_static("GET")))
+        );
     };
-    jsonrpc::read(&object).map_err(|mismatch| format!("in the body, {mismatch}"))
+    if route.role == Role::Write && !app.server.may_edit(&caller) {
+        require(&caller, Role::Write)?;
+        let message = "this server does not let anyone edit prompts; start it with `--edit`";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, message));
+    }
+    if head.method != Method::GET {
+        headers::check_content_type(&head.headers)?;
+    }
+    let (body, _held) = app.requests.read(&head.headers, body).await?;
+    app.received(&client, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
+    app.rate_limits.take_all(&caller, client.address, &[route.counted_as])?;
+    let threads = match route.role {
+        Role::Write if head.method != Method::GET => &app.writes,
+        _ if route.path == EXPAND && calls_service(&app, &caller, &body).await? => &app.services,
+        _ => &app.files,
+    };
+    let (server, started) = (Arc::clone(&app.server), Instant::now());
+    let work = move || (route.answer)(&Request { server: &server, caller: &caller, uri: &head.uri, body: &body });
+    let answered = on_thread(threads, work).await.flatten();
+    app.metrics.answered("http", route.name, answered.is_err(), started.elapsed());
+    let answer = answered?;
+    app.sent(&client, &answer);
+    let mut response = http::Response::new(Body::from(answer));
+    response.headers_mut().extend([
+        (CONTENT_TYPE, HeaderValue::from_static(JSON)),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ]);
+    Ok(response)
 }
 
-fn refused(refusal: Refusal) -> http::Response<Body> {
-    let Refusal { status, headers, error: why } = refusal;
-    let mut response = error(status, &Failure::new(why.message));
-    response.headers_mut().extend(*headers);
-    response
+/// Whether the prompt that a body expands is rendered by a service. A local one never waits for those that wait for services.
+async fn calls_service(app: &App, caller: &Arc<Caller>, body: &Bytes) -> Result<bool, Refusal> {
+    if !app.server.library().view().calls_services() {
+        return Ok(false);
+    }
+    let (server, caller, body) = (Arc::clone(&app.server), Arc::clone(caller), body.clone());
+    let find = move || {
+        serde_json::from_slice::<Call>(&body).ok().and_then(|call| server.view(&caller).find(&call.command).ok())
+    };
+    Ok(on_thread(&app.files, find).await?.is_some_and(|found| found.layer == Layer::SERVICE))
 }
 
-fn error(status: StatusCode, failure: &Failure) -> http::Response<Body> {
-    error_json(status, &serde_json::json!(failure))
+/// JSON.
+type Answer = Result<Bytes, Refusal>;
+
+/// A request to a route, which its role admits.
+struct Request<'r> {
+    server: &'r Server,
+    caller: &'r Caller,
+    uri: &'r Uri,
+    body: &'r [u8],
 }
 
-fn error_json(status: StatusCode, error: &Value) -> http::Response<Body> {
-    json(status, serde_json::json!({ "error": error }).to_string().into())
+impl Request<'_> {
+    fn view(&self) -> View {
+        self.server.view(self.caller)
+    }
+
+    fn editor(&self) -> Result<Editor<'_>, Diagnostic> {
+        self.server.library().editor(self.caller)
+    }
+
+    /// The name that follows the beginning of the path.
+    fn name(&self, start: &str) -> Result<String, Refusal> {
+        let name = percent_decode_str(self.uri.path().strip_prefix(start).unwrap_or_default()).decode_utf8();
+        name.map(Into::into).map_err(|_| bad_request("the name in the path is not UTF-8"))
+    }
+
+    fn query<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        Query::try_from_uri(self.uri).map(|Query(query)| query).map_err(|error| bad_request(error.body_text()))
+    }
+
+    fn body<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        let object: Map<String, Value> = serde_json::from_slice(self.body)
+            .map_err(|error| bad_request(format!("the body cannot be read: {error}")))?;
+        serde_json::from_value(Value::Object(object))
+            .map_err(|error| bad_request(format!("the body cannot be read: {error}")))
+    }
+
+    /// Who writes, and why.
+    fn about(&self, note: Option<String>) -> Result<About, Diagnostic> {
+        About::new(self.caller.token.as_ref().map(|token| Arc::clone(&token.name)), note)
+    }
 }
 
-fn json(status: StatusCode, body: Body) -> http::Response<Body> {
-    let mut response = http::Response::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+fn bad_request(why: impl Into<String>) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, why)
+}
+
+impl From<Diagnostic> for Refusal {
+    fn from(why: Diagnostic) -> Refusal {
+        let status = match why.kind {
+            Kind::NoSuchPrompt { .. } | Kind::Ambiguous { .. } | Kind::TextInName { .. } | Kind::NotACommand => {
+                StatusCode::NOT_FOUND
+            }
+            Kind::EditorsOnly | Kind::NoVersion => StatusCode::NOT_FOUND,
+            Kind::Conflict { .. } | Kind::Exists => StatusCode::CONFLICT,
+            Kind::Unreadable | Kind::Busy | Kind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        let mut refusal = Refusal::new(status, why.to_string());
+        match &why.kind {
+            Kind::Conflict { current, diff } => {
+                refusal.details.insert("current".to_owned(), json!(current));
+                refusal.details.insert("diff".to_owned(), json!(diff));
+            }
+            Kind::Invalid | Kind::TooLong if why.file.is_some() => {
+                refusal.details.insert("problem".to_owned(), json!(Problem::from(why)));
+            }
+            _ => {}
+        }
+        refusal
+    }
+}
+
+fn to_json(answer: &impl Serialize) -> Answer {
+    serde_json::to_vec(answer).map(Bytes::from).map_err(|_| Refusal::bug())
+}
+
+fn me(request: &Request<'_>) -> Answer {
+    let caller = request.caller;
+    to_json(&Me {
+        name: caller.token.as_ref().map(|token| &*token.name),
+        role: caller.role.as_str(),
+        prefix: caller.prefix.as_ref().map(ToString::to_string),
+        may_edit: request.server.may_edit(caller),
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+fn list(request: &Request<'_>) -> Answer {
+    to_json(&api::list(&request.view(), &request.query()?))
+}
+
+fn show(request: &Request<'_>) -> Answer {
+    to_json(&api::file(&request.view(), &request.name(PROMPT)?)?)
+}
+
+fn expand(request: &Request<'_>) -> Answer {
+    let call: Call = request.body()?;
+    to_json(&api::expand(&request.view().find(&call.command)?, &call)?)
+}
+
+fn explain(request: &Request<'_>) -> Answer {
+    let (view, call) = (request.view(), request.body::<Call>()?);
+    to_json(&api::preview(&view, &view.find(&call.command)?, &call)?)
+}
+
+fn hook(request: &Request<'_>) -> Answer {
+    to_json(&api::hook(&request.view(), &request.body()?)?)
+}
+
+fn check(request: &Request<'_>) -> Answer {
+    to_json(&api::check(&request.view(), &request.body()?)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    file: String,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Update {
+    file: String,
+    expected: Revision,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Delete {
+    expected: Revision,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Restore {
+    command: String,
+    /// `None`: the version before the current one, or the one that was deleted.
+    revision: Option<Revision>,
+    /// `None`: the prompt was deleted.
+    expected: Option<Revision>,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Version {
+    revision: Option<Revision>,
+}
+
+fn create(request: &Request<'_>) -> Answer {
+    let Create { file, note } = request.body()?;
+    written(request.editor()?.create(&request.name(PROMPT)?, &file, &request.about(note)?)?)
+}
+
+fn update(request: &Request<'_>) -> Answer {
+    let Update { file, expected, note } = request.body()?;
+    written(request.editor()?.update(&request.name(PROMPT)?, expected, &file, &request.about(note)?)?)
+}
+
+fn delete(request: &Request<'_>) -> Answer {
+    let Delete { expected, note } = request.body()?;
+    written(request.editor()?.delete(&request.name(PROMPT)?, expected, &request.about(note)?)?)
+}
+
+fn restore(request: &Request<'_>) -> Answer {
+    let Restore { command, revision, expected, note } = request.body()?;
+    written(request.editor()?.restore(&command, expected, revision, &request.about(note)?)?)
+}
+
+fn written(library::Written { name, revision, warnings }: library::Written) -> Answer {
+    tracing::debug!(%name, %revision, "a prompt was changed");
+    let warnings = warnings.into_iter().map(Into::into).collect();
+    to_json(&api::Written { command: name.to_string(), revision, warnings })
+}
+
+fn history(request: &Request<'_>) -> Answer {
+    let (editor, name) = (request.editor()?, request.name(HISTORY)?);
+    let Version { revision } = request.query()?;
+    let versions = editor.history(&name)?;
+    let current = versions.iter().find(|version| version.is_current).map(|version| version.revision);
+    let revision = revision.or(current);
+    let text = |revision: Option<Revision>| revision.map(|revision| editor.version(&name, revision)).transpose();
+    let (file, now) = (text(revision)?, text(current.filter(|current| Some(*current) != revision))?);
+    let changes = now.as_ref().zip(file.as_ref()).map(|(now, file)| hunks(now, file));
+    to_json(&History { revision, file: file.as_deref(), versions, changes })
 }

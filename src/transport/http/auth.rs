@@ -3,21 +3,18 @@
 //! Clients get tokens from their configuration, so there is no authorization server, and nothing that points to one: a client
 //! that found one would ask for it instead of telling its user that a token is needed.
 
-mod token_file;
-
-pub use token_file::{Date, Entry, parse_expiry, parse_name, parse_role};
-
+use super::limits::network;
 use super::refusal::Refusal;
-use crate::library::{Caller, Role, Token};
+use super::tokens::TokenFile;
+use crate::library::{Caller, Role};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use token_file::TokenFile;
 
 /// How many wrong tokens an address may send in a minute. A client with a wrong one sends two each time it starts; a guesser gets
 /// 14,400 guesses a day.
@@ -31,111 +28,115 @@ const MAX_ADDRESSES: usize = 10_000;
 /// A token of this many characters cannot be guessed, whatever the number of guesses; generated ones have 47.
 const LONG_TOKEN: usize = 32;
 
-const CHALLENGE: &str = r#"Bearer realm="prompt-expander""#;
-
 const HOW: &str = "in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
                    with the header `Authorization: Bearer TOKEN` in `headers`";
 
-const ANOTHER: &str = "ask for another one, and set it";
-
-/// Who may send requests: those with a token of a file or, without a file, everybody.
+/// Who may send requests: those with a token of a file, and perhaps everybody else.
 #[derive(Debug)]
 pub struct Access {
     tokens: Option<TokenFile>,
-    failures: Failures,
+    /// Who sends a request without a token; `None` if that is refused.
+    anonymous: Option<Arc<Caller>>,
+    failures: Mutex<Failures>,
+}
+
+/// How many wrong tokens each network has sent in one minute.
+#[derive(Debug, Default)]
+struct Failures {
+    since: Option<Instant>,
+    counts: HashMap<IpAddr, u32>,
 }
 
 impl Access {
-    /// The access by the tokens of a file, or that of everybody. `warn` receives why a new version of the file cannot be used.
+    /// The access with the tokens of a file, if one is given, and without any for `anonymous`. `warn` receives why a new version of the
+    /// file cannot be used.
     ///
     /// # Errors
     /// What is wrong with the file, where, and what to do.
-    pub fn new(token_file: Option<PathBuf>, warn: fn(&str)) -> Result<Access, String> {
+    pub fn new(token_file: Option<PathBuf>, anonymous: Option<Caller>, warn: fn(&str)) -> Result<Access, String> {
         let tokens = token_file.map(|path| TokenFile::open(path, warn)).transpose()?;
-        Ok(Access { tokens, failures: Failures::default() })
+        Ok(Access { tokens, anonymous: anonymous.map(Arc::new), failures: Mutex::default() })
     }
 
-    /// Whether a token is needed.
-    pub(crate) fn needs_token(&self) -> bool {
-        self.tokens.is_some()
-    }
-
-    /// Reads the file again if it has changed; to be called each second, so that its owner soon learns that it is broken.
-    pub(crate) fn refresh(&self) {
-        if let Some(file) = &self.tokens {
-            file.tokens();
-        }
+    /// Reads the file again if it has changed; to be called each second, where waiting is allowed.
+    pub(super) fn refresh(&self) {
+        self.tokens.iter().for_each(TokenFile::refresh);
     }
 
     /// Who sent a request with these headers from this address.
     ///
     /// # Errors
     /// 401: there is no token that is valid now. 400: there are several. 429: the address has sent too many wrong ones.
-    pub(crate) fn authorize(&self, headers: &HeaderMap, address: IpAddr) -> Result<Caller, Refusal> {
-        let Some(file) = &self.tokens else { return Ok(Caller::local()) };
+    pub(super) fn authorize(&self, headers: &HeaderMap, address: IpAddr) -> Result<Arc<Caller>, Refusal> {
         let mut values = headers.get_all(AUTHORIZATION).into_iter();
-        let value = values.next();
-        if values.next().is_some() {
-            let message = "there is more than one Authorization header; send one";
-            return Err(challenge(StatusCode::BAD_REQUEST, Some("invalid_request"), message.to_owned()));
-        }
-        let Some(token) = value.and_then(bearer_token) else {
-            return Err(challenge(
-                StatusCode::UNAUTHORIZED,
-                None,
-                format!("this server needs a bearer token; set one {HOW}"),
-            ));
+        let token = values.next().and_then(bearer_token);
+        let (file, token) = match (&self.tokens, token, &self.anonymous) {
+            (None, _, Some(anonymous)) | (Some(_), None, Some(anonymous)) => return Ok(Arc::clone(anonymous)),
+            (Some(file), Some(token), _) => (file, token),
+            (_, _, None) => {
+                let message = format!("this server needs a bearer token; set one {HOW}");
+                return Err(challenge(StatusCode::UNAUTHORIZED, "", message));
+            }
         };
+        if values.next().is_some() {
+            let message = "there is more than one Authorization header; send one".to_owned();
+            return Err(challenge(StatusCode::BAD_REQUEST, ", error=\"invalid_request\"", message));
+        }
         let network = network(address);
-        let wait = self.failures.wait(network);
+        let wait = self.failures(|failures| failures.wait(network));
         // A guesser must not learn whether a short token is right. The owners of long ones are not locked out by somebody who
         // sends wrong ones from the same address, such as that of a reverse proxy.
         if let Some(seconds) = wait.filter(|_| token.len() < LONG_TOKEN) {
             return Err(too_many_failures(seconds));
         }
         let tokens = file.tokens();
-        let (reason, next) = match str::from_utf8(token).ok().and_then(|token| tokens.find(token)) {
+        let reason = match str::from_utf8(token).ok().and_then(|token| tokens.find(token)) {
             Some(entry) => match entry.expired(Timestamp::now()) {
-                None => return Ok(entry.caller.clone()),
-                Some(last_day) => (format!("this bearer token expired at the end of {last_day}"), ANOTHER),
+                None => return Ok(Arc::clone(&entry.caller)),
+                Some(last_day) => format!("this bearer token expired at the end of {last_day}"),
             },
             None if token.contains(&b'$') => {
-                let reason = "this bearer token contains a `$`: your client did not replace a variable with its value";
-                (reason.to_owned(), "set that environment variable, or write the token itself")
+                "this bearer token contains a `$`: your client did not replace a variable with its value".to_owned()
             }
-            None => ("this bearer token is wrong".to_owned(), ANOTHER),
+            None => "this bearer token is wrong".to_owned(),
         };
         if let Some(seconds) = wait {
             return Err(too_many_failures(seconds));
         }
-        self.failures.add(network);
+        self.failures(|failures| failures.add(network));
         tracing::warn!(%address, reason, "refused a bearer token");
-        let message = format!("{reason}; {next} {HOW}");
-        Err(challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), message))
+        let message = format!("{reason}; set another one {HOW}");
+        Err(challenge(StatusCode::UNAUTHORIZED, ", error=\"invalid_token\"", message))
     }
 
     /// Whether a caller who was authorized before would be the same now: for answers that go on for long.
-    pub(crate) fn is_still_valid(&self, caller: &Caller) -> bool {
+    pub(super) fn is_still_valid(&self, caller: &Caller) -> bool {
         match (&self.tokens, &caller.token) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(file), Some(Token { id, .. })) => file
-                .tokens()
-                .with_id(id)
-                .is_some_and(|entry| entry.caller == *caller && entry.expired(Timestamp::now()).is_none()),
+            (_, None) => self.anonymous.is_some(),
+            (Some(file), Some(_)) => file.tokens().have(caller),
+            (None, Some(_)) => false,
         }
+    }
+
+    /// A panic cannot leave them half changed.
+    fn failures<T>(&self, with: impl FnOnce(&mut Failures) -> T) -> T {
+        with(&mut self.failures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// # Errors
 /// 403: the caller has a lesser role.
-pub(crate) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
+pub(super) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
     if caller.role >= role {
         return Ok(());
     }
+    if caller.token.is_none() {
+        let message = "this needs the token that the server made; its standard error says where it is".to_owned();
+        return Err(challenge(StatusCode::UNAUTHORIZED, "", message));
+    }
     let (needed, has) = (role.as_str(), caller.role.as_str());
     let message = format!("this needs a token with the role `{needed}`, and yours has `{has}`; ask for another one");
-    Err(challenge(StatusCode::FORBIDDEN, Some("insufficient_scope"), message))
+    Err(challenge(StatusCode::FORBIDDEN, ", error=\"insufficient_scope\"", message))
 }
 
 /// The token of an `Authorization` header; `None` if it has another scheme or is empty, as with a variable that is not set.
@@ -147,11 +148,9 @@ fn bearer_token(value: &HeaderValue) -> Option<&[u8]> {
 }
 
 /// A refusal that says which authorization is needed. It has no `resource_metadata`, because there is no authorization server.
-fn challenge(status: StatusCode, error: Option<&'static str>, message: String) -> Refusal {
-    let error = error.map(|error| format!(", error=\"{error}\"")).unwrap_or_default();
-    let challenge = HeaderValue::try_from(format!("{CHALLENGE}{error}"));
-    let challenge = challenge.unwrap_or(HeaderValue::from_static(CHALLENGE));
-    Refusal::new(status, message).with_header(WWW_AUTHENTICATE, challenge)
+fn challenge(status: StatusCode, error: &'static str, message: String) -> Refusal {
+    let challenge = HeaderValue::try_from(format!("Bearer realm=\"prompt-expander\"{error}"));
+    Refusal::new(status, message).with_header(WWW_AUTHENTICATE, challenge.unwrap_or(HeaderValue::from_static("Bearer")))
 }
 
 fn too_many_failures(seconds: u64) -> Refusal {
@@ -159,50 +158,21 @@ fn too_many_failures(seconds: u64) -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
 }
 
-/// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        v4 => v4,
-    }
-}
-
-/// How many wrong tokens each address has sent in the last minute.
-#[derive(Debug, Default)]
-struct Failures(Mutex<HashMap<IpAddr, Failed>>);
-
-#[derive(Debug)]
-struct Failed {
-    count: u32,
-    since: Instant,
-}
-
 impl Failures {
     /// In how many seconds another wrong token from there is allowed; `None`: now.
-    fn wait(&self, network: IpAddr) -> Option<u64> {
-        let failed = self.lock();
-        let Failed { count, since } = failed.get(&network)?;
-        let remaining = MINUTE.checked_sub(since.elapsed()).filter(|_| *count >= MAX_FAILURES)?;
-        Some(remaining.as_secs() + 1)
+    fn wait(&mut self, network: IpAddr) -> Option<u64> {
+        if self.since.is_none_or(|since| since.elapsed() >= MINUTE) {
+            *self = Failures { since: Some(Instant::now()), counts: HashMap::new() };
+        }
+        let is_refused = self.counts.get(&network).is_some_and(|count| *count >= MAX_FAILURES);
+        let remaining = MINUTE.saturating_sub(self.since.map_or(MINUTE, |since| since.elapsed()));
+        is_refused.then(|| remaining.as_secs() + 1)
     }
 
-    fn add(&self, network: IpAddr) {
-        let mut failed = self.lock();
-        if failed.len() >= MAX_ADDRESSES {
-            failed.retain(|_, failed| failed.since.elapsed() < MINUTE);
-        }
-        let is_full = failed.len() >= MAX_ADDRESSES && !failed.contains_key(&network);
+    fn add(&mut self, network: IpAddr) {
+        let is_full = self.counts.len() >= MAX_ADDRESSES && !self.counts.contains_key(&network);
         let network = if is_full { Ipv6Addr::UNSPECIFIED.into() } else { network };
-        let entry = failed.entry(network).or_insert(Failed { count: 0, since: Instant::now() });
-        if entry.since.elapsed() >= MINUTE {
-            *entry = Failed { count: 0, since: Instant::now() };
-        }
-        entry.count += 1;
-    }
-
-    /// A panic cannot leave it half changed.
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Failed>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.counts.entry(network).or_default() += 1;
     }
 }
 
@@ -213,78 +183,81 @@ mod tests {
     const SHORT: &str = "a-token-for-tests";
     const LONG: &str = "a-token-for-tests-that-nobody-can-guess";
 
-    fn access(folder: &tempfile::TempDir) -> Access {
+    fn access(folder: &tempfile::TempDir, anonymous: Option<Caller>) -> Access {
         let path = folder.path().join("tokens");
         std::fs::write(&path, format!("{SHORT}\n{LONG} role=admin\n{SHORT}-old expires=2001-01-01")).unwrap();
         #[cfg(unix)]
         std::process::Command::new("chmod").arg("600").arg(&path).status().unwrap();
-        Access::new(Some(path), |_| {}).unwrap()
+        Access::new(Some(path), anonymous, |_| {}).unwrap()
     }
 
-    fn authorize(access: &Access, value: &str, address: &str) -> Result<Caller, Refusal> {
+    fn authorize(access: &Access, value: &str, address: &str) -> Result<Arc<Caller>, Refusal> {
         let headers = [(AUTHORIZATION, HeaderValue::from_bytes(value.as_bytes()).unwrap())].into_iter().collect();
         access.authorize(&headers, address.parse().unwrap())
     }
 
     #[track_caller]
-    fn refused(outcome: Result<Caller, Refusal>, status: u16, challenge: Option<&str>, part: &str) {
+    fn refused(outcome: Result<Arc<Caller>, Refusal>, status: u16, challenge: &str, part: &str) {
         let refusal = outcome.unwrap_err();
         assert_eq!(refusal.status, status);
-        assert_eq!(refusal.error.code, i64::from(status));
-        assert!(refusal.error.message.contains(part), "{}", refusal.error.message);
-        assert_eq!(refusal.headers.get(WWW_AUTHENTICATE).map(|value| value.to_str().unwrap()), challenge);
+        assert!(refusal.message.contains(part), "{}", refusal.message);
+        assert_eq!(refusal.headers[WWW_AUTHENTICATE], format!("Bearer realm=\"prompt-expander\"{challenge}"));
     }
 
-    const NONE: Option<&str> = Some(r#"Bearer realm="prompt-expander""#);
-    const INVALID: Option<&str> = Some(r#"Bearer realm="prompt-expander", error="invalid_token""#);
+    const INVALID: &str = ", error=\"invalid_token\"";
 
     #[test]
-    fn without_a_token_file_everybody_is_the_local_user() {
-        let access = Access::new(None, |_| {}).unwrap();
-        assert_eq!(access.authorize(&HeaderMap::new(), "127.0.0.1".parse().unwrap()).unwrap(), Caller::local());
-        assert!(access.is_still_valid(&Caller::local()) && !access.needs_token());
+    fn without_a_token_the_caller_is_whoever_reading_is_open_to() {
+        let nobody = HeaderMap::new();
+        let open = Access::new(None, Some(Caller::local()), |_| {}).unwrap();
+        assert_eq!(*open.authorize(&nobody, "127.0.0.1".parse().unwrap()).unwrap(), Caller::local());
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Caller { role: Role::Read, ..Caller::local() };
+        let half_open = access(&folder, Some(reader.clone()));
+        assert_eq!(*half_open.authorize(&nobody, "127.0.0.1".parse().unwrap()).unwrap(), reader);
+        assert!(half_open.is_still_valid(&reader));
+        assert_eq!(authorize(&half_open, &format!("Bearer {LONG}"), "127.0.0.1").unwrap().role, Role::Admin);
+        refused(authorize(&half_open, "Bearer x", "192.0.2.1"), 401, INVALID, "is wrong");
+        refused(require(&reader, Role::Write).map(|()| Arc::new(Caller::local())), 401, "", "standard error");
     }
 
     #[test]
     fn a_right_token_is_accepted_and_anything_else_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
-        let access = access(&folder);
+        let access = access(&folder, None);
         for value in [format!("Bearer {LONG}"), format!("bearer   {LONG} ")] {
             let caller = authorize(&access, &value, "192.0.2.1").unwrap();
             assert!(caller.role == Role::Admin && access.is_still_valid(&caller));
         }
+        assert!(!access.is_still_valid(&Caller::local()));
         let none = access.authorize(&HeaderMap::new(), "192.0.2.1".parse().unwrap());
-        refused(none, 401, NONE, "`bearer_token_env_var`");
-        for value in ["Bearer", "Bearer ", "Basic YTpi", &format!("Bearer{LONG}")] {
-            refused(authorize(&access, value, "192.0.2.1"), 401, NONE, "needs a bearer token");
+        refused(none, 401, "", "`bearer_token_env_var`");
+        for (value, challenge, part) in [
+            ("Bearer", "", "needs a bearer token"),
+            ("Bearer ", "", "needs a bearer token"),
+            ("Basic YTpi", "", "needs a bearer token"),
+            (&format!("Bearer{LONG}"), "", "needs a bearer token"),
+            ("Bearer x", INVALID, "is wrong"),
+            (&format!("Bearer {LONG}é"), INVALID, "is wrong"),
+            ("Bearer ${TOKEN}", INVALID, "a variable"),
+            (&format!("Bearer {SHORT}-old"), INVALID, "at the end of 2001-01-01"),
+        ] {
+            refused(authorize(&access, value, "192.0.2.1"), 401, challenge, part);
         }
-        refused(authorize(&access, "Bearer x", "192.0.2.1"), 401, INVALID, "is wrong");
-        refused(authorize(&access, &format!("Bearer {LONG}é"), "192.0.2.1"), 401, INVALID, "is wrong");
-        refused(authorize(&access, "Bearer ${TOKEN}", "192.0.2.1"), 401, INVALID, "a variable");
-        refused(
-            authorize(&access, &format!("Bearer {SHORT}-old"), "192.0.2.1"),
-            401,
-            INVALID,
-            "at the end of 2001-01-01",
-        );
         let header = || (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {LONG}")).unwrap());
         let mut headers: HeaderMap = [header()].into_iter().collect();
         headers.append(header().0, header().1);
         let twice = access.authorize(&headers, "192.0.2.1".parse().unwrap());
-        refused(twice, 400, Some(r#"Bearer realm="prompt-expander", error="invalid_request""#), "more than one");
+        refused(twice, 400, ", error=\"invalid_request\"", "more than one");
     }
 
     #[test]
     fn ten_wrong_tokens_a_minute_from_one_network_are_too_many_but_lock_out_no_long_token() {
         let folder = tempfile::tempdir().unwrap();
-        let access = access(&folder);
+        let access = access(&folder, None);
         for number in 0..10 {
-            refused(
-                authorize(&access, &format!("Bearer x{number}"), &format!("2001:db8::{number}")),
-                401,
-                INVALID,
-                "wrong",
-            );
+            let address = format!("2001:db8::{number}");
+            refused(authorize(&access, &format!("Bearer x{number}"), &address), 401, INVALID, "wrong");
         }
         for token in ["x", LONG.to_uppercase().as_str(), SHORT] {
             let refusal = authorize(&access, &format!("Bearer {token}"), "2001:db8::ffff").unwrap_err();
@@ -298,19 +271,20 @@ mod tests {
 
     #[test]
     fn wrong_tokens_from_very_many_addresses_take_little_memory() {
-        let failures = Failures::default();
+        let mut failures = Failures::default();
         for number in 0..MAX_ADDRESSES as u32 + 100 {
             failures.add(IpAddr::V4(number.into()));
         }
-        assert_eq!(failures.lock().len(), MAX_ADDRESSES + 1);
+        assert_eq!(failures.counts.len(), MAX_ADDRESSES + 1);
     }
 
     #[test]
     fn a_role_includes_the_lesser_ones() {
-        let caller = |role| Caller { role, ..Caller::local() };
-        assert!(require(&caller(Role::Admin), Role::Write).is_ok() && require(&caller(Role::Read), Role::Read).is_ok());
-        let refusal = require(&caller(Role::Write), Role::Admin).map(|()| Caller::local());
-        let challenge = Some(r#"Bearer realm="prompt-expander", error="insufficient_scope""#);
-        refused(refusal, 403, challenge, "the role `admin`, and yours has `write`");
+        let folder = tempfile::tempdir().unwrap();
+        let access = access(&folder, None);
+        let reader = authorize(&access, &format!("Bearer {SHORT}"), "192.0.2.1").unwrap();
+        assert!(require(&Caller::local(), Role::Write).is_ok() && require(&reader, Role::Read).is_ok());
+        let refusal = require(&reader, Role::Admin).map(|()| reader);
+        refused(refusal, 403, ", error=\"insufficient_scope\"", "the role `admin`, and yours has `read`");
     }
 }

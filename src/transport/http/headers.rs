@@ -1,7 +1,7 @@
 //! What the headers of a request must be: the rules of "Streamable HTTP" in each protocol version, as functions of headers and
 //! messages.
 
-use super::refusal::Refusal;
+use super::refusal::{JSON, Refusal};
 use crate::jsonrpc::{Error, Request};
 use crate::server::{check_modern_version, legacy_version, modern_version};
 use crate::wording::quoted;
@@ -17,7 +17,6 @@ const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
-pub(super) const JSON: &str = "application/json";
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The version of a legacy client that says none ("Protocol Version Header").
@@ -72,7 +71,7 @@ fn value<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Stri
         return Err(format!("the header {name} is repeated"));
     }
     let text = str::from_utf8(value.as_bytes()).map_err(|_| format!("the header {name} is not UTF-8"))?;
-    Ok(Some(text.trim()))
+    Ok(Some(text.trim_matches([' ', '\t'])))
 }
 
 /// The text of a header that identifies something, such as a session; one that is not text identifies nothing.

@@ -1,43 +1,64 @@
-//! `/health` and `/ready`: whether the process is running, and whether it can serve prompts.
+//! `/health`, `/ready` and `/metrics`: whether the process is running, whether it can serve prompts, and how much it does.
 
-use super::App;
-use axum::body::Body;
+use super::app::{App, on_thread};
+use super::auth::require;
+use super::metrics::CHECKED_FOR;
+use super::refusal::{JSON, Refusal};
+use crate::library::{Caller, Role};
+use axum::Extension;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{self, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The paths of this module.
 pub(super) const HEALTH: &str = "/health";
 pub(super) const READY: &str = "/ready";
+pub(super) const METRICS: &str = "/metrics";
 
 /// `/health`: the process is running.
-pub(super) async fn health() -> http::Response<Body> {
-    status(StatusCode::OK, "ok", None)
+pub(super) async fn health() -> Response {
+    status(StatusCode::OK, json!({ "status": "ok" }))
 }
 
 /// `/ready`: whether the library can be read. The reason names no path: anyone may ask.
-pub(super) async fn ready(State(app): State<Arc<App>>) -> http::Response<Body> {
-    let server = Arc::clone(&app.server);
-    match app.in_background(move || server.missing_folders()).await {
-        Ok(missing) if missing.is_empty() => status(StatusCode::OK, "ok", None),
-        Ok(missing) => {
-            missing.iter().for_each(|problem| tracing::warn!(problem, "not ready"));
-            let reason = format!("{} of the prompts folders cannot be read; the log says which", missing.len());
-            status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(reason))
+pub(super) async fn ready(State(app): State<Arc<App>>) -> Response {
+    let mut checked = app.readiness.0.lock().await; // so that all who ask at the same time wait for one look
+    let missing = match *checked {
+        Some((at, missing)) if at.elapsed() < CHECKED_FOR => missing,
+        _ => {
+            let server = Arc::clone(&app.server);
+            let missing =
+                on_thread(&app.files, move || server.library().view().health(false)).await.unwrap_or_default();
+            missing.iter().for_each(|problem| tracing::warn!(%problem, "not ready"));
+            *checked = Some((Instant::now(), missing.len()));
+            missing.len()
         }
-        Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
+    };
+    if missing == 0 {
+        return health().await;
     }
+    let reason = format!("{missing} of the prompts folders cannot be read; the log says which");
+    status(StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "unavailable", "reason": reason }))
 }
 
-/// A status as JSON, and the reason for it.
-pub(super) fn status(code: StatusCode, status: &str, reason: Option<String>) -> http::Response<Body> {
-    let mut json = serde_json::json!({ "status": status });
-    if let Some(reason) = reason {
-        json["reason"] = reason.into();
+fn status(code: StatusCode, json: serde_json::Value) -> Response {
+    (code, [(CONTENT_TYPE, JSON)], json.to_string()).into_response()
+}
+
+/// `/metrics`, which with tokens needs one of an admin.
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+) -> Result<Response, Refusal> {
+    if caller.token.is_some() {
+        require(&caller, Role::Admin)?;
     }
-    let mut response = http::Response::new(Body::from(json.to_string()));
-    *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(super::headers::JSON));
-    response
+    let (files, scraped) = (&app.files, Arc::clone(&app));
+    let text = on_thread(files, move || scraped.metrics.encode(&scraped.server)).await?;
+    let text = text.map_err(|_| Refusal::bug())?;
+    Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
 }

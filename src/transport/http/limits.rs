@@ -4,30 +4,35 @@ use super::refusal::Refusal;
 use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
 use crate::server::methods;
-use crate::wording::{alternatives, count, quoted};
-use axum::http::StatusCode;
-use governor::clock::{Clock, MonotonicClock};
-use governor::state::keyed::HashMapStateStore;
-use governor::{Quota, RateLimiter};
-use std::collections::BTreeMap;
+use crate::wording::{alternatives, quoted};
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 /// The longest body of a request, in bytes, if no other is given.
 pub const MAX_BODY: usize = 32 * 1024 * 1024;
 
-/// How many connections may be open: 10,000 clients with a stream each, and their requests.
-pub(crate) const MAX_CONNECTIONS: usize = 20_000;
-
-/// The answer to a connection that is one too many.
-pub(crate) const TOO_MANY_CONNECTIONS: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+/// The longest body whose length need not be announced, in bytes. All others together, as long as they are announced, are limited.
+const MAX_UNANNOUNCED: usize = 1024 * 1024;
+const MAX_BODIES: usize = 512 * 1024 * 1024;
 
 /// How many requests may be handled, or be waiting to be, at once.
-pub(crate) const MAX_REQUESTS: usize = 1_000;
+const MAX_REQUESTS: usize = 1_000;
 
-/// How many callers are remembered by a rate limit; if more send messages within a minute, the others share one limit.
+/// How long a client may take to send a body; and for how long the rest of one that is refused is read.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
+const DRAIN_WITHIN: Duration = Duration::from_secs(2);
+
+/// How many callers a rate limit remembers; while there are more, the others share one limit.
 const MAX_CALLERS: usize = 10_000;
 
 /// A rate limit for each caller: `[METHOD=]N/minute[,burst=B]`.
@@ -45,21 +50,17 @@ impl FromStr for RateLimit {
 
     fn from_str(text: &str) -> Result<RateLimit, String> {
         let form = || "it must be like `600/minute` or `prompts/list=30/minute,burst=5`".to_owned();
-        let (rate, burst) = match text.split_once(",burst=") {
-            Some((rate, burst)) => (rate, Some(burst.parse().map_err(|_| form())?)),
-            None => (text, None),
-        };
-        let (method, rate) = match rate.split_once('=') {
-            Some((method, rate)) => (Some(method), rate),
-            None => (None, rate),
-        };
+        let (rate, burst) = text.split_once(",burst=").map_or((text, None), |(rate, burst)| (rate, Some(burst)));
+        let (method, rate) = rate.split_once('=').map_or((None, rate), |(method, rate)| (Some(method), rate));
         let per_minute = rate.strip_suffix("/minute").and_then(|number| number.parse().ok()).ok_or_else(form)?;
+        let burst = burst.map_or(Ok(per_minute), |burst| burst.parse().map_err(|_| form()))?;
         let known = |method: &str| {
-            let known = methods().into_iter().find(|known| *known == method);
-            known.ok_or_else(|| format!("no method {}; use {}", quoted(method), alternatives(&methods())))
+            let known = methods().find(|known| *known == method);
+            known.ok_or_else(|| {
+                format!("no method {}; use {}", quoted(method), alternatives(&methods().collect::<Vec<_>>()))
+            })
         };
-        let method = method.map(known).transpose()?;
-        Ok(RateLimit { method, per_minute, burst: burst.unwrap_or(per_minute) })
+        Ok(RateLimit { method: method.map(known).transpose()?, per_minute, burst })
     }
 }
 
@@ -72,128 +73,172 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let with_unit = units.into_iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
     let (number, factor) = with_unit.unwrap_or((text, 1));
     let bytes = number.trim_end().parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
-    bytes
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "it must be a number of bytes such as `1048576` or `1MiB`".to_owned())
-}
-
-/// The rate limits of all callers.
-#[derive(Debug)]
-pub struct RateLimits {
-    /// For all messages together.
-    all: Option<Limiter>,
-    by_method: BTreeMap<&'static str, Limiter>,
+    let form = || "it must be a number of bytes such as `1048576` or `1MiB`".to_owned();
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(form)
 }
 
 /// Whose messages are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
     Token([u8; 16]),
-    Address(IpAddr),
+    Network(IpAddr),
     /// Everybody else when there are too many.
     Others,
 }
 
+/// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        v4 => v4,
+    }
+}
+
+/// The rate limits of all callers.
+#[derive(Debug)]
+pub struct RateLimits(Vec<Limiter>);
+
 #[derive(Debug)]
 struct Limiter {
     limit: RateLimit,
-    limiter: RateLimiter<Key, HashMapStateStore<Key>, MonotonicClock>,
+    /// When the messages of each caller would be over if they came at the rate of the limit. (The algorithm is called GCRA.)
+    ends: Mutex<HashMap<Key, Instant>>,
 }
 
 impl RateLimits {
-    /// # Errors
-    /// Two limits are for the same messages.
-    pub fn new(limits: Vec<RateLimit>) -> Result<RateLimits, String> {
-        let mut new = RateLimits { all: None, by_method: BTreeMap::new() };
-        for limit in limits {
-            let method = limit.method;
-            let limiter = Limiter::new(limit);
-            let previous = match method {
-                Some(method) => new.by_method.insert(method, limiter),
-                None => new.all.replace(limiter),
-            };
-            if previous.is_some() {
-                let what = method.map_or("all messages".to_owned(), quoted);
-                return Err(format!("there are two rate limits for {what}; leave out one"));
-            }
-        }
-        Ok(new)
+    /// Those that a person has given.
+    pub fn new(limits: Vec<RateLimit>) -> RateLimits {
+        RateLimits(limits.into_iter().map(|limit| Limiter { limit, ends: Mutex::default() }).collect())
+    }
+
+    /// Forgets those who have sent nothing for long; to be called each second.
+    pub(super) fn forget(&self) {
+        let now = Instant::now();
+        self.0.iter().for_each(|limiter| limiter.ends().retain(|_, end| *end > now));
     }
 
     /// Counts a message, of a batch each element.
     ///
     /// # Errors
     /// 429: the caller has sent more than a limit allows. The request is refused as a whole.
-    pub(crate) fn take(&self, caller: &Caller, address: IpAddr, message: &Message) -> Result<(), Refusal> {
-        if self.all.is_none() && self.by_method.is_empty() {
-            return Ok(());
+    pub(super) fn take(&self, caller: &Caller, address: IpAddr, message: &Message) -> Result<(), Refusal> {
+        match message {
+            _ if self.0.is_empty() => Ok(()),
+            Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
+                self.take_all(caller, address, &[method])
+            }
+            Message::Response => self.take_all(caller, address, &[""]),
+            Message::Batch(messages) => {
+                let methods = messages.iter().map(|message| message["method"].as_str().unwrap_or_default());
+                self.take_all(caller, address, &methods.collect::<Vec<_>>())
+            }
         }
-        let methods = match message {
-            Message::Request(Request { method, .. }) | Message::Notification { method, .. } => vec![method.as_str()],
-            Message::Response => vec![""],
-            Message::Batch(messages) => messages.iter().map(|it| it["method"].as_str().unwrap_or_default()).collect(),
-        };
-        self.take_all(caller, address, &methods)
     }
 
-    /// Counts a request that is no message, as a message with this method.
+    /// Counts messages with these methods.
     ///
     /// # Errors
     /// Those of [`take`](RateLimits::take).
-    pub(crate) fn take_one(&self, caller: &Caller, address: IpAddr, method: &str) -> Result<(), Refusal> {
-        self.take_all(caller, address, &[method])
-    }
-
-    fn take_all(&self, caller: &Caller, address: IpAddr, methods: &[&str]) -> Result<(), Refusal> {
-        let key = caller.token.as_ref().map_or(Key::Address(address.to_canonical()), |token| Key::Token(token.id));
-        for (method, limiter) in &self.by_method {
-            limiter.take(&key, methods.iter().filter(|own| *own == method).count())?;
-        }
-        self.all.as_ref().map_or(Ok(()), |limiter| limiter.take(&key, methods.len()))
+    pub(super) fn take_all(&self, caller: &Caller, address: IpAddr, methods: &[&str]) -> Result<(), Refusal> {
+        let key = caller.token.as_ref().map_or_else(|| Key::Network(network(address)), |token| Key::Token(token.id));
+        self.0.iter().try_for_each(|limiter| {
+            let counts = |method: &&&str| limiter.limit.method.is_none_or(|own| own == **method);
+            let messages = u32::try_from(methods.iter().filter(counts).count()).unwrap_or(u32::MAX);
+            limiter.take(&key, messages)
+        })
     }
 }
 
 impl Limiter {
-    fn new(limit: RateLimit) -> Limiter {
-        let quota = Quota::per_minute(limit.per_minute).allow_burst(limit.burst);
-        Limiter { limiter: RateLimiter::hashmap_with_clock(quota, MonotonicClock), limit }
-    }
-
-    fn take(&self, key: &Key, messages: usize) -> Result<(), Refusal> {
-        let messages = u32::try_from(messages).unwrap_or(u32::MAX);
-        let Some(messages) = NonZeroU32::new(messages) else { return Ok(()) };
-        if self.limiter.len() >= MAX_CALLERS {
-            self.limiter.retain_recent();
-        }
-        let key = if self.limiter.len() >= MAX_CALLERS { &Key::Others } else { key };
+    fn take(&self, key: &Key, messages: u32) -> Result<(), Refusal> {
         let RateLimit { method, per_minute, burst } = &self.limit;
-        let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
-        let refused = |seconds: u64, next: String| {
-            let limit = format!("{} a minute", count(per_minute.get() as usize, "message"));
-            let message = format!("more messages{what} than the limit of {limit}, {burst} at once: {next}");
-            Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
-        };
-        match self.limiter.check_key_n(key, messages) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(until)) => {
-                let wait = until.wait_time_from(MonotonicClock.now());
-                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                Err(refused(seconds.max(1), format!("try again in {} s", seconds.max(1))))
-            }
-            Err(_) => Err(refused(60, "send fewer in one batch".to_owned())),
+        let (each, now) = (Duration::from_secs(60) / per_minute.get(), Instant::now());
+        let mut ends = self.ends();
+        let key = if ends.len() < MAX_CALLERS || ends.contains_key(key) { key } else { &Key::Others };
+        let end = ends.get(key).map_or(now, |end| now.max(*end)) + each * messages;
+        let wait = end.saturating_duration_since(now + each * burst.get());
+        if wait.is_zero() {
+            ends.insert(key.clone(), end);
+            return Ok(());
         }
+        let (seconds, next) = match wait.as_secs() + 1 {
+            _ if messages > burst.get() => (60, "send fewer in one batch".to_owned()),
+            seconds => (seconds, format!("try again in {seconds} s")),
+        };
+        let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
+        let message = format!("more messages{what} than the limit of {per_minute} a minute, {burst} at once: {next}");
+        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds))
+    }
+
+    /// A panic cannot leave them half changed.
+    fn ends(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// 413.
-pub(crate) fn body_too_long(max: usize) -> Refusal {
-    let message =
-        format!("the body is longer than {max} bytes; shorten it, or start the server with a greater --max-body");
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+/// How many requests there may be at once, and how long they may be together.
+#[derive(Debug)]
+pub(super) struct Requests {
+    /// Requests that may still come before others are answered.
+    pub(super) free: Semaphore,
+    /// Bytes of their bodies that may still be in memory.
+    bodies: Semaphore,
+    /// The longest body, in bytes.
+    pub(super) max_body: usize,
 }
 
-/// 503.
-pub(crate) fn too_busy() -> Refusal {
+impl Requests {
+    pub(super) fn new(max_body: usize) -> Requests {
+        let bodies = MAX_BODIES.max(max_body).min(Semaphore::MAX_PERMITS);
+        Requests { free: Semaphore::new(MAX_REQUESTS), bodies: Semaphore::new(bodies), max_body }
+    }
+
+    /// Reads the body of a request. It counts as one that is handled, and the body as one in memory, until the permits are dropped.
+    ///
+    /// # Errors
+    /// It is too long, does not come in time, or cannot be read; there are too many requests, or bytes in memory.
+    pub(super) async fn read(
+        &self,
+        headers: &HeaderMap,
+        mut body: Body,
+    ) -> Result<(Bytes, [Option<SemaphorePermit<'_>>; 2]), Refusal> {
+        let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        if announced.is_some_and(|length| length > self.max_body) {
+            // A client that sends all of its body before it reads would otherwise see a broken connection instead of the refusal.
+            let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+            let _ = timeout(DRAIN_WITHIN, rest).await;
+            let next = "shorten it, or start the server with a greater --max-body";
+            let message = format!("the body is longer than {} bytes; {next}", self.max_body);
+            return Err(closing(StatusCode::PAYLOAD_TOO_LARGE, message));
+        }
+        let held = match announced.and_then(|length| u32::try_from(length).ok()).filter(|length| *length > 64 * 1024) {
+            Some(length) => Some(self.bodies.try_acquire_many(length).map_err(|_| too_busy())?),
+            None => None,
+        };
+        let max = announced.unwrap_or(MAX_UNANNOUNCED.min(self.max_body));
+        let body = match timeout(BODY_WITHIN, Limited::new(body, max).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                let message = format!("a body above {max} bytes needs the header Content-Length");
+                return Err(closing(StatusCode::LENGTH_REQUIRED, message));
+            }
+            Ok(Err(error)) => return Err(closing(StatusCode::BAD_REQUEST, format!("the body is incomplete: {error}"))),
+            Err(_) => {
+                let message = format!("the body was not sent within {} seconds", BODY_WITHIN.as_secs());
+                return Err(closing(StatusCode::REQUEST_TIMEOUT, message));
+            }
+        };
+        // Not before: a client that sends its body slowly takes nothing from others.
+        let request = self.free.try_acquire().map_err(|_| too_busy())?;
+        Ok((body, [Some(request), held]))
+    }
+}
+
+fn closing(status: StatusCode, message: String) -> Refusal {
+    Refusal::new(status, message).with_header(CONNECTION, HeaderValue::from_static("close"))
+}
+
+fn too_busy() -> Refusal {
     let message = "too many requests are being handled; try again in a second";
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1)
 }
@@ -204,7 +249,7 @@ mod tests {
     use crate::library::Token;
 
     fn limits(texts: &[&str]) -> RateLimits {
-        RateLimits::new(texts.iter().map(|text| text.parse().unwrap()).collect()).unwrap()
+        RateLimits::new(texts.iter().map(|text| text.parse().unwrap()).collect())
     }
 
     fn of_token(id: u8) -> Caller {
@@ -230,8 +275,6 @@ mod tests {
         }
         let unknown = "prompts/lists=30/minute".parse::<RateLimit>().unwrap_err();
         assert!(unknown.contains("`prompts/lists`") && unknown.contains("`prompts/list`, "), "{unknown}");
-        let twice = ["ping=1/minute", "ping=2/minute"].map(|text| text.parse().unwrap()).to_vec();
-        assert!(RateLimits::new(twice).unwrap_err().contains("`ping`"));
     }
 
     #[test]
@@ -242,12 +285,25 @@ mod tests {
             take(&caller, HERE).unwrap();
             take(&caller, HERE).unwrap();
             let refusal = take(&caller, HERE).unwrap_err();
-            assert_eq!((refusal.status.as_u16(), refusal.error.code), (429, 429));
+            assert_eq!(refusal.status, 429);
             assert_eq!(refusal.headers["retry-after"], "1");
-            assert!(refusal.error.message.ends_with("try again in 1 s"), "{}", refusal.error.message);
+            assert!(refusal.message.ends_with("try again in 1 s"), "{}", refusal.message);
         }
         assert!(take(&of_token(1), "192.0.2.1".parse().unwrap()).is_err());
         take(&Caller::local(), "192.0.2.1".parse().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn all_addresses_of_one_ipv6_network_share_a_limit() {
+        let limits = limits(&["60/minute,burst=2"]);
+        let take = |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), &batch("ping", 1));
+        take("2001:db8::1").unwrap();
+        take("2001:db8::ffff:1").unwrap();
+        assert!(take("2001:db8::2").is_err());
+        take("2001:db8:0:1::1").unwrap();
+        take("::ffff:192.0.2.1").unwrap();
+        take("192.0.2.1").unwrap();
+        assert!(take("192.0.2.1").is_err());
     }
 
     #[test]
@@ -255,10 +311,10 @@ mod tests {
         let limits = limits(&["ping=1/minute,burst=2", "10/minute"]);
         let caller = of_token(1);
         let refusal = limits.take(&caller, HERE, &batch("ping", 3)).unwrap_err();
-        assert!(refusal.error.message.ends_with("send fewer in one batch"), "{}", refusal.error.message);
+        assert!(refusal.message.ends_with("send fewer in one batch"), "{}", refusal.message);
         limits.take(&caller, HERE, &batch("ping", 2)).unwrap();
         let refusal = limits.take(&caller, HERE, &batch("ping", 1)).unwrap_err();
-        assert!(refusal.error.message.contains(" of `ping` "), "{}", refusal.error.message);
+        assert!(refusal.message.contains(" of `ping` "), "{}", refusal.message);
         assert_eq!(refusal.headers["retry-after"], "60");
         limits.take(&caller, HERE, &batch("tools/list", 8)).unwrap();
         assert!(limits.take(&caller, HERE, &batch("tools/list", 1)).is_err());
@@ -270,7 +326,8 @@ mod tests {
         for number in 0..MAX_CALLERS as u32 + 100 {
             let _ = limits.take(&Caller::local(), IpAddr::V4(number.into()), &batch("ping", 1));
         }
-        assert_eq!(limits.all.unwrap().limiter.len(), MAX_CALLERS + 1);
+        limits.forget();
+        assert_eq!(limits.0[0].ends().len(), MAX_CALLERS + 1);
     }
 
     #[test]

@@ -2,18 +2,8 @@
 //!
 //! Each label has few values, whatever clients send: a method that the server does not know counts as `other`.
 
-use super::App;
-use super::auth::require;
-use super::exchange::Exchange;
-use super::health::status;
 use crate::jsonrpc::Message;
-use crate::library::Role;
 use crate::server::{Server, methods};
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{self, HeaderValue, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -22,13 +12,8 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-
-pub(super) const PATH: &str = "/metrics";
-
-/// The content type of [`Metrics::encode`].
-const OPENMETRICS: HeaderValue = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
 /// What else is counted by name.
 const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/initialized", "response"];
@@ -38,6 +23,13 @@ const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
 
 /// How long the size of the library is believed: counting reads all folders.
 const COUNTED_FOR: Duration = Duration::from_secs(10);
+
+/// For how long the state of the library is believed.
+pub(super) const CHECKED_FOR: Duration = Duration::from_secs(1);
+
+/// When the library was last looked at, and how many of its folders could not be read.
+#[derive(Debug, Default)]
+pub(super) struct Readiness(pub(super) tokio::sync::Mutex<Option<(Instant, usize)>>);
 
 /// The counters of a process.
 pub(super) struct Metrics {
@@ -121,6 +113,11 @@ impl Metrics {
         self.responses.get_or_create(&StatusLabel { status }).inc();
     }
 
+    /// A stream of events has opened.
+    pub(super) fn event_stream(&self) -> Open {
+        open(&self.event_streams)
+    }
+
     /// A WebSocket has opened.
     pub(super) fn websocket(&self) -> Open {
         open(&self.websockets)
@@ -131,44 +128,21 @@ impl Metrics {
         open(&self.connections)
     }
 
-    /// All metrics, with this many event streams. It may read the folders of the library.
-    fn encode(&self, server: &Server, event_streams: usize) -> Result<String, fmt::Error> {
+    /// All metrics, as a text. It may read the folders of the library.
+    pub(super) fn encode(&self, server: &Server) -> Result<String, fmt::Error> {
         // Scrapes at the same time wait for one count.
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if counted.is_none_or(|counted| counted.elapsed() >= COUNTED_FOR) {
-            self.prompts.set(server.prompt_count() as i64);
-            self.missing_folders.set(server.missing_folders().len() as i64);
+            self.prompts.set(server.library().view().list().found.len() as i64);
+            self.missing_folders.set(server.library().view().health(false).len() as i64);
             *counted = Some(Instant::now());
         }
         drop(counted);
-        self.event_streams.set(event_streams as i64);
         #[cfg(target_os = "linux")]
         self.memory.set(resident_memory().unwrap_or_default());
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
-    }
-}
-
-/// The response to a request for [`PATH`]. With tokens, it needs one of an admin.
-pub(super) async fn respond(
-    State(app): State<Arc<App>>,
-    Extension(exchange): Extension<Exchange>,
-    request: http::Request<Body>,
-) -> http::Response<Body> {
-    let (head, _) = request.into_parts();
-    if let Err(refusal) = app.admit(&head, &exchange).and_then(|caller| require(&caller, Role::Admin)) {
-        return refusal.into_text();
-    }
-    let scraped = Arc::clone(&app);
-    match app.in_background(move || scraped.metrics.encode(&scraped.server, scraped.streams.count())).await {
-        Ok(Ok(text)) => {
-            let mut response = http::Response::new(Body::from(text));
-            response.headers_mut().insert(CONTENT_TYPE, OPENMETRICS);
-            response
-        }
-        Ok(Err(_)) => status(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", None),
-        Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
     }
 }
 
@@ -180,7 +154,7 @@ pub(super) fn label(message: &Message) -> &'static str {
         Message::Response => "response",
         Message::Batch(_) => "batch",
     };
-    methods().into_iter().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
+    methods().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
 }
 
 /// A metric of its own kind, with this name.

@@ -1,127 +1,131 @@
-//! Reverse proxies: whose word counts about who the client is.
+//! Who the client is: the other end of the connection, or whom a trusted reverse proxy names.
 //!
-//! A proxy says so in the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. Anybody can send them, so they count
+//! A proxy does so in the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. Anybody can send them, so they count
 //! only if the connection is one of a trusted proxy. `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and
 //! would pass on what a client has made up.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::str::FromStr;
+use axum::http::{HeaderMap, HeaderValue};
+use ipnet::IpNet;
+use std::any::Any;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
-const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+/// The longest request id that is taken from a client, in bytes.
+const MAX_REQUEST_ID: usize = 64;
 
-/// The address of a proxy, or a network of them: `ADDR[/BITS]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrustedProxy {
-    address: IpAddr,
-    /// How many bits of the address count.
-    bits: u32,
-}
-
-impl FromStr for TrustedProxy {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<TrustedProxy, String> {
-        let form = || "it must be an address or a network, such as `127.0.0.1` or `10.0.0.0/8`".to_owned();
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| form())?;
-        let length = if address.is_ipv4() { 32 } else { 128 };
-        let bits = match bits {
-            Some(bits) if !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                bits.parse().ok().filter(|bits| *bits <= length).ok_or_else(form)?
-            }
-            Some(_) => return Err(form()),
-            None => length,
-        };
-        if bits == 0 {
-            return Err("it would trust everybody, so that each client could make up its address".to_owned());
-        }
-        let first = prefix(address, bits);
-        if first != address {
-            return Err(format!("{address} is within the network {first}/{bits}; write one of the two"));
-        }
-        Ok(TrustedProxy { address, bits })
+/// The address of a trusted proxy, or a network of them: `ADDR[/BITS]`.
+///
+/// # Errors
+/// The text is neither, or would trust everybody.
+pub fn parse_proxy(text: &str) -> Result<IpNet, String> {
+    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    match network {
+        Ok(network) if network.prefix_len() > 0 => Ok(network.trunc()),
+        Ok(_) => Err("it would trust everybody, so that each client could make up its address".to_owned()),
+        Err(_) => Err("it must be an address or a network, such as `127.0.0.1` or `10.0.0.0/8`".to_owned()),
     }
 }
 
-impl TrustedProxy {
-    fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.address.is_ipv4() && prefix(address, self.bits) == self.address
-    }
+/// The other end of a connection.
+#[derive(Clone)]
+pub(super) struct Peer {
+    pub(super) address: IpAddr,
+    pub(super) is_tls: bool,
+    /// The number of the connection, from 1.
+    pub(super) connection: u64,
+    /// Held until the connection ends, also as a WebSocket.
+    pub(super) held: Arc<dyn Any + Send + Sync>,
 }
 
-/// The address with its first bits only.
-fn prefix(address: IpAddr, bits: u32) -> IpAddr {
-    match address {
-        IpAddr::V4(address) => {
-            Ipv4Addr::from_bits(address.to_bits() & u32::MAX.checked_shl(32 - bits).unwrap_or(0)).into()
-        }
-        IpAddr::V6(address) => {
-            Ipv6Addr::from_bits(address.to_bits() & u128::MAX.checked_shl(128 - bits).unwrap_or(0)).into()
-        }
-    }
-}
-
-/// What is known of a client, from the connection and from trusted proxies.
-#[derive(Debug, Clone)]
+/// Who sent a request.
 pub(super) struct Client {
     pub(super) address: IpAddr,
-    /// Whether it sent the request by HTTPS.
     pub(super) is_https: bool,
-    /// The name that it has for this server, if a proxy says so: one, or one for each proxy.
-    pub(super) host: Option<HeaderValue>,
+    /// Whether the connection is one of a trusted proxy.
+    pub(super) is_behind_proxy: bool,
+    pub(super) connection: u64,
+    _held: Arc<dyn Any + Send + Sync>,
+    /// The id of the request: the client's, if it is short visible ASCII, else a new one.
+    pub(super) request: HeaderValue,
 }
 
 impl Client {
-    /// The client of a request that came from `peer`, over TLS or not.
-    pub(super) fn new(peer: IpAddr, is_tls: bool, headers: &HeaderMap, trusted: &[TrustedProxy]) -> Client {
-        let is_trusted = |address: IpAddr| trusted.iter().any(|proxy| proxy.contains(address));
-        let mut address = peer.to_canonical();
-        if !is_trusted(address) {
-            return Client { address: peer, is_https: is_tls, host: None };
+    pub(super) fn new(peer: &Peer, headers: &HeaderMap, trusted: &[IpNet]) -> Client {
+        let is_valid = |id: &&HeaderValue| {
+            (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+        };
+        let request = headers.get("x-request-id").filter(is_valid).cloned().unwrap_or_else(new_request_id);
+        let is_trusted = |address: &IpAddr| trusted.iter().any(|proxy| proxy.contains(address));
+        let mut client = Client {
+            address: peer.address.to_canonical(),
+            is_https: peer.is_tls,
+            is_behind_proxy: false,
+            connection: peer.connection,
+            _held: Arc::clone(&peer.held),
+            request,
+        };
+        if !is_trusted(&client.address) {
+            return client;
         }
-        // Each proxy has appended the address that it was called from, so those before the first that is not trusted are hearsay.
-        let values = headers.get_all(FOR).iter().rev();
+        client.is_behind_proxy = true;
+        // Each proxy has appended the address that it was called from, so those before the first that is not trusted may be made up.
+        let values = headers.get_all("x-forwarded-for").iter().rev();
         for value in values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b',')) {
-            if !is_trusted(address) {
-                break;
-            }
-            let Some(next) = parse_address(value) else { break };
-            address = next;
+            let Some(next) = parse_address(value).filter(|_| is_trusted(&client.address)) else { break };
+            client.address = next;
         }
-        let proto = headers
-            .get_all(PROTO)
-            .iter()
-            .next_back()
-            .and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
-        let is_https = proto.map_or(is_tls, |proto| proto.trim_ascii().eq_ignore_ascii_case(b"https"));
-        let hosts: Vec<&[u8]> = headers.get_all(HOST).iter().map(HeaderValue::as_bytes).collect();
-        let host = Some(hosts.join(&b','.to_owned())).filter(|hosts| !hosts.is_empty());
-        Client { address, is_https, host: host.and_then(|host| HeaderValue::from_maybe_shared(host).ok()) }
+        let proto = headers.get_all("x-forwarded-proto").iter().next_back();
+        let proto = proto.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
+        client.is_https = proto.map_or(peer.is_tls, |proto| proto.trim_ascii().eq_ignore_ascii_case(b"https"));
+        client
     }
+
+    pub(super) fn request_id(&self) -> &str {
+        self.request.to_str().unwrap_or_default()
+    }
+}
+
+/// How an entry of the record begins.
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.connection, self.request_id())
+    }
+}
+
+/// An id that no other request of this server has, and none of another server is likely to have.
+fn new_request_id() -> HeaderValue {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+    let id = format!("{:016x}-{}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed));
+    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 
 /// An address, as some proxies write it: perhaps with a port, and an IPv6 address perhaps in brackets.
 fn parse_address(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?.trim();
-    let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::from);
-    let address = text.parse().ok().or_else(in_brackets);
-    let address = address.or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()));
-    address.map(|address| address.to_canonical())
+    let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
+    let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    text.parse().ok().or_else(with_port).or_else(in_brackets).map(|address: IpAddr| address.to_canonical())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::HeaderName;
+
+    const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+    const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
     fn client(peer: &str, trusted: &[&str], headers: &[(HeaderName, &str)]) -> Client {
         let headers = headers.iter().map(|(name, value)| (name, HeaderValue::from_str(value).unwrap()));
         let mut map = HeaderMap::new();
         headers.for_each(|(name, value)| _ = map.append(name, value));
-        let trusted: Vec<TrustedProxy> = trusted.iter().map(|text| text.parse().unwrap()).collect();
-        Client::new(peer.parse().unwrap(), false, &map, &trusted)
+        let trusted: Vec<IpNet> = trusted.iter().map(|text| parse_proxy(text).unwrap()).collect();
+        let peer = Peer { address: peer.parse().unwrap(), is_tls: false, connection: 1, held: Arc::new(()) };
+        Client::new(&peer, &map, &trusted)
     }
 
     #[test]
@@ -158,39 +162,35 @@ mod tests {
 
     #[test]
     fn only_a_trusted_proxy_says_how_the_client_has_called_this_server() {
-        let headers = [(PROTO, "https"), (HOST, "prompts.example.com")];
-        let trusted = client("127.0.0.1", &["127.0.0.1"], &headers);
-        assert!(trusted.is_https && trusted.host.unwrap() == "prompts.example.com");
-        let other = client("127.0.0.1", &["127.0.0.2"], &headers);
-        assert!(!other.is_https && other.host.is_none());
-        for (proto, want) in
-            [(&["http, https"][..], true), (&["https", "http"], false), (&["HTTPS"], true), (&[""], false)]
-        {
+        for (proxy, proto, want) in [
+            ("127.0.0.1", &["https"][..], true),
+            ("127.0.0.2", &["https"], false),
+            ("127.0.0.1", &["http, https"], true),
+            ("127.0.0.1", &["https", "http"], false),
+            ("127.0.0.1", &["HTTPS"], true),
+            ("127.0.0.1", &[""], false),
+        ] {
             let headers: Vec<_> = proto.iter().map(|value| (PROTO, *value)).collect();
-            assert_eq!(client("127.0.0.1", &["127.0.0.1"], &headers).is_https, want, "{proto:?}");
+            let client = client("127.0.0.1", &[proxy], &headers);
+            assert_eq!((client.is_https, client.is_behind_proxy), (want, proxy == "127.0.0.1"), "{proxy} {proto:?}");
         }
-        let two = client("127.0.0.1", &["127.0.0.1"], &[(HOST, "a"), (HOST, "b")]);
-        assert_eq!(two.host.unwrap(), "a,b", "each of them is checked");
     }
 
     #[test]
     fn a_proxy_is_an_address_or_a_network_but_not_everybody() {
         for text in ["127.0.0.1", "::1", "10.0.0.0/8", "192.0.2.1/32", "128.0.0.0/1", "2001:db8::/32", "::/128"] {
-            text.parse::<TrustedProxy>().unwrap();
+            parse_proxy(text).unwrap();
         }
         for (text, part) in [
             ("localhost", "such as `127.0.0.1`"),
             ("127.0.0.1:80", "such as `127.0.0.1`"),
             ("10.0.0.0/33", "such as `127.0.0.1`"),
             ("10.0.0.0/", "such as `127.0.0.1`"),
-            ("10.0.0.0/+8", "such as `127.0.0.1`"),
             ("", "such as `127.0.0.1`"),
             ("0.0.0.0/0", "everybody"),
             ("::/0", "everybody"),
-            ("10.0.0.1/8", "10.0.0.0/8"),
-            ("2001:db8::1/64", "2001:db8::/64"),
         ] {
-            let error = text.parse::<TrustedProxy>().unwrap_err();
+            let error = parse_proxy(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
     }

@@ -1,49 +1,78 @@
-//! Why a request is refused because of how, or by whom, it was sent, and not because of its message.
+//! Why a request is refused, and the one place where that becomes an HTTP response.
 
-use crate::jsonrpc::Error;
+use crate::jsonrpc::{Error, Id, Outgoing, Response as Answer};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
 
-/// A response that refuses a request.
+/// The path of the endpoint of MCP.
+pub const MCP_PATH: &str = "/mcp";
+
+pub(super) const JSON: &str = "application/json";
+
+/// A request that is refused because of how, or by whom, it was sent, or because the work that it asks for failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
+    pub(crate) message: String,
     pub(crate) headers: Box<HeaderMap>,
-    /// For the body. Unless it is an internal error, its code is the status, which JSON-RPC leaves to applications (-32768 to -32000 are
-    /// reserved).
-    pub(crate) error: Error,
+    /// That of the message which is refused.
+    pub(crate) id: Option<Id>,
+    /// What else the API says of it.
+    pub(crate) details: Map<String, Value>,
 }
 
 impl Refusal {
     /// `message` says what to do; clients show it to their user.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
-        let error = Error { code: i64::from(status.as_u16()), message: message.into(), data: None };
-        Refusal { status, headers: Box::default(), error }
+        Refusal { status, message: message.into(), headers: Box::default(), id: None, details: Map::new() }
     }
 
-    /// The server ends, or the work that was begun was not done.
-    pub(crate) fn unavailable(error: Error) -> Refusal {
-        Refusal { status: StatusCode::SERVICE_UNAVAILABLE, headers: Box::default(), error }
+    pub(crate) fn bug() -> Refusal {
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed because of a bug")
     }
 
-    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Refusal {
-        self.headers.append(name, value);
+    pub(crate) fn with_header(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
+        self.headers.append(name, value.into());
         self
     }
 
     /// The same with when to try again, in seconds.
     pub(crate) fn with_retry_after(self, seconds: u64) -> Refusal {
-        self.with_header(RETRY_AFTER, seconds.into())
+        self.with_header(RETRY_AFTER, seconds)
     }
 
-    /// The response on a path where no JSON-RPC is spoken.
-    pub(crate) fn into_text(self) -> http::Response<Body> {
-        let Refusal { status, headers, error } = self;
-        let mut response = http::Response::new(Body::from(error.message + "\n"));
-        *response.status_mut() = status;
-        *response.headers_mut() = *headers;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    /// The code of a JSON-RPC error is the status, which JSON-RPC leaves to applications.
+    pub(crate) fn into_error(self) -> Error {
+        Error { code: i64::from(self.status.as_u16()), message: self.message, data: None }
+    }
+}
+
+/// Without a body, which depends on the path: see [`write_body`].
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.headers_mut().extend((*self.headers).clone());
+        response.extensions_mut().insert(self);
         response
     }
+}
+
+/// Gives the response of a refusal the body that the clients of this path read.
+pub(super) fn write_body(mut response: Response, path: &str) -> Response {
+    let Some(mut refusal) = response.extensions_mut().remove::<Refusal>() else { return response };
+    let (content_type, body) = if path == MCP_PATH {
+        let answer = Answer::error(refusal.id.take(), refusal.into_error()).to_json();
+        (JSON, answer)
+    } else if path.starts_with("/api/") {
+        refusal.details.insert("message".to_owned(), refusal.message.into());
+        (JSON, json!({ "error": refusal.details }).to_string())
+    } else {
+        ("text/plain; charset=utf-8", refusal.message + "\n")
+    };
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    *response.body_mut() = Body::from(body);
+    response
 }

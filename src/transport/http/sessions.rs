@@ -9,9 +9,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use std::collections::{HashSet, VecDeque};
-use std::fmt::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long an id is valid.
@@ -27,19 +27,12 @@ pub const LEAST_KEY: usize = 16;
 const MAX_LENGTH: usize = 512;
 
 /// The keys that sign session ids.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Keys {
     /// Signs new ids.
     current: Hmac<Sha256>,
     /// Its ids are still valid.
     previous: Option<Hmac<Sha256>>,
-}
-
-/// Never shows a key.
-impl fmt::Debug for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").finish_non_exhaustive()
-    }
 }
 
 impl Keys {
@@ -99,14 +92,8 @@ pub struct SessionId {
 #[derive(Debug)]
 pub struct Sessions {
     keys: Keys,
-    deleted: Mutex<Deleted>,
-}
-
-#[derive(Debug, Default)]
-struct Deleted {
-    ids: HashSet<u128>,
-    /// The same, the oldest first.
-    order: VecDeque<u128>,
+    /// When each was made, and its random bits.
+    deleted: Mutex<BTreeSet<(u64, u128)>>,
 }
 
 /// Seconds since 1970.
@@ -152,24 +139,20 @@ impl Sessions {
         };
         let is_valid = of == owner
             && now.saturating_sub(session.made) <= VALID.as_secs()
-            && !self.deleted().ids.contains(&session.random);
+            && !self.deleted().contains(&(session.made, session.random));
         is_valid.then_some(session)
     }
 
     /// Ends a session.
     pub fn delete(&self, session: &SessionId) {
         let mut deleted = self.deleted();
-        if deleted.ids.insert(session.random) {
-            deleted.order.push_back(session.random);
-        }
-        if deleted.order.len() > MAX_DELETED
-            && let Some(oldest) = deleted.order.pop_front()
-        {
-            deleted.ids.remove(&oldest);
+        deleted.insert((session.made, session.random));
+        if deleted.len() > MAX_DELETED {
+            deleted.pop_first();
         }
     }
 
-    fn deleted(&self) -> std::sync::MutexGuard<'_, Deleted> {
+    fn deleted(&self) -> MutexGuard<'_, BTreeSet<(u64, u128)>> {
         self.deleted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -260,8 +243,7 @@ mod tests {
         for random in 0..MAX_DELETED as u128 {
             sessions.delete(&SessionId { random, ..session.clone() });
         }
-        let deleted = sessions.deleted();
-        assert_eq!((deleted.ids.len(), deleted.order.len()), (MAX_DELETED, MAX_DELETED));
+        assert_eq!(sessions.deleted().len(), MAX_DELETED);
     }
 
     #[test]
@@ -277,6 +259,7 @@ mod tests {
             assert_eq!(Keys::parse(&text).is_ok(), is_valid, "{text:?}");
         }
         assert!(Keys::parse(&Keys::random().unwrap()).is_ok());
-        assert_eq!(format!("{:?}", sessions(KEY).keys), "Keys { .. }");
+        let shown = format!("{:?}", sessions(KEY).keys);
+        assert!(!shown.contains(KEY) && !shown.contains("48, 49, 50"), "{shown}");
     }
 }

@@ -4,18 +4,17 @@
 //! on stdio, a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
 //! overtakes an answer that was made before the change.
 
-use super::exchange::Exchange;
-use super::{App, Stage, metrics, reached};
-use crate::jsonrpc::{Message, Outgoing, Response};
+use super::app::{App, stopped};
+use super::metrics;
+use super::proxy::Client;
+use super::refusal::Refusal;
+use crate::jsonrpc::{Message, Outgoing, Response as Answer};
+use crate::library::Caller;
 use crate::server::{Change, Listener, Reply, Session};
 use axum::Extension;
-use axum::body::Body;
-use axum::extract::ws::{self, CloseFrame, Utf8Bytes, WebSocketUpgrade, close_code};
-use axum::extract::{FromRequestParts, State};
-use axum::http;
-use axum::response::IntoResponse;
-use serde_json::value::RawValue;
-use std::io::ErrorKind;
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::response::Response;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -32,14 +31,11 @@ const SUBPROTOCOL: &str = "mcp";
 const PING_EVERY: Duration = Duration::from_secs(15);
 const MAX_UNANSWERED: usize = 2;
 
-/// How long a client may take to read a message.
-const READ_WITHIN: Duration = Duration::from_secs(30);
-
-/// How long a client may take to send a message. It is checked when the client is pinged.
-const SEND_WITHIN: Duration = Duration::from_secs(30);
-
 /// How many changes of the library may wait for a client that does not read.
 const MAX_WAITING: usize = 64;
+
+/// The longest message, in bytes: it is in memory before all of it has come, and counts for no other limit.
+const MAX_MESSAGE: usize = 1024 * 1024;
 
 /// How much is read at once, in bytes. Each connection has a buffer of this size.
 const READ_BUFFER: usize = 4 * 1024;
@@ -47,32 +43,24 @@ const READ_BUFFER: usize = 4 * 1024;
 /// Answers the request for an upgrade, and serves the conversation.
 pub(super) async fn open(
     State(app): State<Arc<App>>,
-    Extension(exchange): Extension<Exchange>,
-    request: http::Request<Body>,
-) -> http::Response<Body> {
-    let (mut head, _) = request.into_parts();
-    let caller = match app.admit(&head, &exchange) {
-        Ok(caller) => caller,
-        Err(refusal) => return refusal.into_text(),
-    };
-    let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &app).await {
-        Ok(upgrade) => upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER),
-        Err(rejection) => return rejection.into_response(),
-    };
-    let (max, span) = (app.max_body, Span::current());
-    let session = Session::new(caller);
-    upgrade
-        .max_message_size(max)
-        .max_frame_size(max)
-        .on_upgrade(move |socket| Conversation { app, exchange, session, socket }.serve().instrument(span))
+    Extension(client): Extension<Arc<Client>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let max = app.requests.max_body.min(MAX_MESSAGE);
+    let upgrade = upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER);
+    let span = Span::current();
+    upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| {
+        Conversation { session: Session::new((*caller).clone()), app, client, socket }.serve().instrument(span)
+    })
 }
 
 struct Conversation {
     app: Arc<App>,
-    /// The request for the upgrade.
-    exchange: Exchange,
+    /// That of the request for the upgrade.
+    client: Arc<Client>,
     session: Session,
-    socket: ws::WebSocket,
+    socket: WebSocket,
 }
 
 /// Why a conversation ends.
@@ -83,11 +71,11 @@ enum End {
     Close(u16, String),
 }
 
-/// Collects the changes for a conversation.
+/// Holds the changes until the conversation has time for them.
 struct Changes(Mutex<Option<mpsc::Sender<Change>>>);
 
 impl Listener for Changes {
-    fn notify(&self, change: &Change) {
+    fn tell(&self, change: &Change) {
         let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if changes.as_ref().is_some_and(|changes| changes.try_send(change.clone()).is_err()) {
             *changes = None; // which ends the conversation
@@ -99,11 +87,10 @@ impl Conversation {
     /// Serves until either side ends it.
     async fn serve(mut self) {
         let _open = self.app.metrics.websocket();
-        self.exchange.message().start();
         let (sender, mut changes) = mpsc::channel(MAX_WAITING);
         let listener: Arc<dyn Listener> = Arc::new(Changes(Mutex::new(Some(sender))));
         self.app.server.add_listener(&listener);
-        let mut stage = self.app.stage.clone();
+        let mut stopping = self.app.stopping.clone();
         let mut pings = interval_at(TokioInstant::now() + PING_EVERY, PING_EVERY);
         let mut unanswered = 0;
         let end = loop {
@@ -117,7 +104,7 @@ impl Conversation {
                     unanswered += 1;
                     self.ping(unanswered).await
                 }
-                () = reached(&mut stage, Stage::Stopping) => {
+                () = stopped(&mut stopping) => {
                     Err(End::Close(close_code::AWAY, "the server was stopped".to_owned()))
                 }
             };
@@ -125,76 +112,64 @@ impl Conversation {
                 break end;
             }
         };
-        self.exchange.message().end();
         if let End::Close(code, reason) = end {
             tracing::info!(code, reason, "closing a WebSocket");
             let frame = CloseFrame { code, reason: reason.into() };
-            let _ = timeout(Duration::from_secs(1), self.socket.send(ws::Message::Close(Some(frame)))).await;
+            let _ = timeout(Duration::from_secs(1), self.socket.send(Frame::Close(Some(frame)))).await;
         }
     }
 
-    async fn receive(&mut self, frame: Option<Result<ws::Message, axum::Error>>) -> Result<(), End> {
+    async fn receive(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
         match frame {
-            Some(Ok(ws::Message::Text(text))) => {
-                let answered = self.answer(text).await;
-                self.exchange.message().finish();
-                answered
-            }
-            Some(Ok(ws::Message::Binary(_))) => {
+            Some(Ok(Frame::Text(text))) => self.answer(text).await,
+            Some(Ok(Frame::Binary(_))) => {
                 Err(End::Close(close_code::UNSUPPORTED, "messages are text frames, not binary ones".to_owned()))
             }
             // The answer takes the place of that which the next read would leave in memory until the client reads it.
-            Some(Ok(ws::Message::Ping(payload))) => {
-                self.exchange.message().leave_out_frame(payload.len());
-                self.write(ws::Message::Pong(payload)).await
-            }
-            Some(Ok(ws::Message::Pong(payload))) => {
-                self.exchange.message().leave_out_frame(payload.len());
-                Ok(())
-            }
-            // It is answered with the next read.
-            Some(Ok(ws::Message::Close(_))) => Ok(()),
+            Some(Ok(Frame::Ping(payload))) => self.write(Frame::Pong(payload)).await,
+            // A close is answered with the next read.
+            Some(Ok(Frame::Pong(_) | Frame::Close(_))) => Ok(()),
+            Some(Err(error)) => Err(End::Close(close_code::PROTOCOL, error.to_string())),
             None => Err(End::Gone),
-            Some(Err(error)) => Err(refusal(error, self.app.max_body)),
         }
     }
 
     /// Handles a message, and sends what it is answered with.
     async fn answer(&mut self, text: Utf8Bytes) -> Result<(), End> {
         self.check_caller()?;
-        self.app.received(&self.exchange, text.as_bytes());
+        let app = Arc::clone(&self.app);
+        app.received(&self.client, text.as_bytes());
         let message = match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => message,
             Err(refusal) => return self.send(refusal.to_json()).await,
         };
         drop(text);
         let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
-        let app = Arc::clone(&self.app);
-        // A conversation has one request at a time, so that a crowd of them can wait where single requests are refused.
-        let _permit = app.requests.acquire().await;
-        let session = Session::new(self.session.caller().clone());
-        let session = std::mem::replace(&mut self.session, session);
-        let (reply, session) = match app.rate_limits.take(self.session.caller(), self.exchange.address(), &message) {
-            Ok(()) => app.handle(session, message, id).await,
-            // A notification has no answer, not even this one.
-            Err(refusal) => {
-                let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));
-                (id.map_or(Reply::None, answer), Some(session))
-            }
+        // A conversation has one request at a time, so that many of them can wait where single requests are refused.
+        let _permit = app.requests.free.acquire().await;
+        let handled = match app.rate_limits.take(self.session.caller(), self.client.address, &message) {
+            Ok(()) => self.handle(message).await,
+            Err(refusal) => Err(refusal),
         };
-        let (json, is_error) = match reply {
-            Reply::None => (None, false),
-            Reply::Response(response) => (Some(response.to_json()), response.error_code().is_some()),
-            Reply::Stream(acknowledgement) => (Some(acknowledgement.to_json()), false),
+        let (json, is_error) = match handled {
+            Ok(Reply::None | Reply::Cancelled(_) | Reply::Later(_)) => (None, false),
+            Ok(Reply::Response(response)) => (Some(response.to_json()), response.error_code().is_some()),
+            Ok(Reply::Stream(acknowledgement)) => (Some(acknowledgement.to_json()), false),
+            // A notification has no answer, not even this one.
+            Err(refusal) => (id.map(|id| Answer::error(Some(id), refusal.into_error()).to_json()), true),
         };
         app.metrics.answered("websocket", method, is_error, started.elapsed());
-        if let Some(json) = json {
-            self.send(json).await?;
+        match json {
+            Some(json) => self.send(json).await,
+            None => Ok(()),
         }
-        // Without its session, which the late request still has, the conversation cannot go on.
-        self.session =
-            session.ok_or_else(|| End::Close(close_code::ERROR, "a request was not answered in time".to_owned()))?;
-        Ok(())
+    }
+
+    async fn handle(&mut self, message: Message) -> Result<Reply, Refusal> {
+        let empty = Session::new(self.session.caller().clone());
+        let (reply, session) = self.app.handle(std::mem::replace(&mut self.session, empty), message).await?;
+        self.session = session;
+        Ok(reply)
     }
 
     /// A token may expire, or be removed.
@@ -220,43 +195,17 @@ impl Conversation {
         if unanswered > MAX_UNANSWERED {
             return Err(End::Close(close_code::POLICY, "the client does not answer pings".to_owned()));
         }
-        if self.exchange.message().is_older_than(SEND_WITHIN) {
-            let reason = format!("a message was not sent within {} seconds", SEND_WITHIN.as_secs());
-            return Err(End::Close(close_code::POLICY, reason));
-        }
         self.check_caller()?;
-        self.write(ws::Message::Ping(Default::default())).await
+        self.write(Frame::Ping(Default::default())).await
     }
 
-    async fn send(&mut self, json: serde_json::Result<Box<RawValue>>) -> Result<(), End> {
-        let json = json.map_err(|error| End::Close(close_code::ERROR, error.to_string()))?;
-        let text = String::from(Box::<str>::from(json));
-        self.app.sent(&self.exchange, text.as_bytes());
-        self.write(ws::Message::Text(text.into())).await
+    async fn send(&mut self, text: String) -> Result<(), End> {
+        self.app.sent(&self.client, text.as_bytes());
+        self.write(Frame::Text(text.into())).await
     }
 
-    async fn write(&mut self, message: ws::Message) -> Result<(), End> {
-        match timeout(READ_WITHIN, self.socket.send(message)).await {
-            Ok(written) => written.map_err(|_| End::Gone),
-            Err(_) => {
-                tracing::info!("a client does not read: its WebSocket is closed");
-                Err(End::Gone)
-            }
-        }
-    }
-}
-
-/// What the server says of a frame that could not be read.
-fn refusal(error: axum::Error, max: usize) -> End {
-    use tungstenite::Error;
-    // axum passes on the errors of this crate.
-    match error.into_inner().downcast_ref() {
-        Some(Error::Capacity(_)) => End::Close(close_code::SIZE, format!("the message is longer than {max} bytes")),
-        Some(Error::Utf8(_)) => End::Close(close_code::INVALID, "the message is not UTF-8".to_owned()),
-        Some(Error::Io(error)) if error.kind() == ErrorKind::QuotaExceeded => {
-            End::Close(close_code::AGAIN, format!("{error}; try again later"))
-        }
-        Some(Error::Protocol(error)) => End::Close(close_code::PROTOCOL, error.to_string()),
-        _ => End::Gone,
+    /// If the client does not read, the connection ends.
+    async fn write(&mut self, frame: Frame) -> Result<(), End> {
+        self.socket.send(frame).await.map_err(|_| End::Gone)
     }
 }

@@ -2,9 +2,7 @@
 //!
 //! The rules of expansion are read here a second time, letter by letter.
 
-use prompt_expander::prompt::{
-    Argument, Call, ExpandError, Format, INPUT, MAX_EXPANSION, MessageTemplate, Messages, Name,
-};
+use prompt_expander::prompt::{Argument, Call, INPUT, Kind, MAX_EXPANSION, MessageTemplate, Messages, Name, Prompt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -33,9 +31,9 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     let cannot = |name: &str| name.is_empty() || name.contains(|l: char| l.is_whitespace() || "{}<>".contains(l));
     let arguments: Vec<_> =
         arguments.iter().copied().filter(|(name, _)| !cannot(name) && known.insert(*name)).collect();
-    let template = MessageTemplate::parse(Format::Markdown, body, 1, arguments.iter().map(|(name, _)| *name));
+    let template = MessageTemplate::of_text(body, arguments.iter().map(|(name, _)| *name));
     assert_eq!(template.body(), body);
-    let mut prompt = Format::Markdown.parse(Name::new("p").unwrap(), b"").unwrap();
+    let mut prompt = Prompt::parse(Name::new("p").unwrap(), b"").unwrap();
     let declared = |(name, _): &(&str, &str)| Argument { name: (*name).to_owned(), ..Argument::default() };
     prompt.arguments = arguments.iter().map(declared).collect();
     prompt.messages = vec![template.clone()];
@@ -96,7 +94,9 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     if inputs > MAX_EXPANSION / LARGE.len() && !known.contains(INPUT) {
         let text = expand("", &|_| String::new()).unwrap().len();
         let length = text + inputs * LARGE.len();
-        assert_eq!(expand(&LARGE, &|_| String::new()), Err(ExpandError::TooLong { length }));
+        let error = expand(&LARGE, &|_| String::new()).unwrap_err();
+        assert_eq!(error.kind, Kind::TooLong);
+        assert!(error.message.contains(&length.to_string()), "{error}");
     }
 }
 

@@ -1,36 +1,21 @@
-//! Any bytes are a prompt file of another system, or a diagnostic, and a value is never searched for placeholders.
+//! Any bytes are a prompt file of another program, or a diagnostic, and a value is never searched for placeholders.
 
-use prompt_expander::prompt::{Call, Diagnostic, Format, MAX_ARGUMENTS, Name, Prompt, hexai_prompts};
+use prompt_expander::prompt::{Call, Diagnostic, FORMATS, FileName, Format, IMPORTED, MAX_ARGUMENTS, Name, Prompt};
 use std::collections::BTreeMap;
 
-/// The formats of other systems.
-pub(super) const FORMATS: [Format; 11] = [
-    Format::ClaudeCommand,
-    Format::Skill,
-    Format::CodexPrompt,
-    Format::GeminiToml,
-    Format::OpenCodeCommand,
-    Format::VsCodePrompt,
-    Format::CursorCommand,
-    Format::FabricPattern,
-    Format::LlmTemplate,
-    Format::ContinuePrompt,
-    Format::HexaiPrompt,
-];
+/// Each way to read a file of another program.
+pub(super) fn files() -> impl Iterator<Item = (&'static Format, FileName)> {
+    let formats = FORMATS.iter().chain(&IMPORTED).filter(|format| !format.is_own());
+    formats.flat_map(|format| format.file_names().map(move |file| (format, file)))
+}
 
 /// Reads the file in each format.
 pub(super) fn check(file: &[u8]) {
-    for format in FORMATS {
-        let parse = || format.parse(Name::new("p").unwrap(), file);
+    for (format, name) in files() {
+        let parse = || name.parse(&Name::new("p").unwrap(), file, None);
         let parsed = parse();
-        assert_eq!(parsed, parse(), "{format:?}, read twice");
+        assert_eq!(parsed, parse(), "{}, read twice", format.name);
         match parsed {
-            Ok(prompt) => is_of(&prompt, file),
-            Err(diagnostic) => is_about(&diagnostic, file),
-        }
-    }
-    for read in hexai_prompts(file) {
-        match read {
             Ok(prompt) => is_of(&prompt, file),
             Err(diagnostic) => is_about(&diagnostic, file),
         }
@@ -56,7 +41,7 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     let marked = expanded(values("\u{e000}"));
     if !String::from_utf8_lossy(file).contains(['\u{e000}', '\\']) {
         let value = "$ARGUMENTS{{input}}$1{{args}}";
-        assert_eq!(expanded(values(value)), marked.replace('\u{e000}', value), "{:?}", prompt.format);
+        assert_eq!(expanded(values(value)), marked.replace('\u{e000}', value), "{file:?}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Any texts are a prompt with partials, with and without `engine: jinja`, or a diagnostic; and any expansion ends within its limits.
 
 use prompt_expander::prompt::{
-    Call, Diagnostic, ExpandError, Format, IncludeReader, IncludedFile, MAX_EXPANSION, MAX_FILE, MAX_INCLUDES, Name,
-    Piece, Prompt, Severity,
+    Call, Diagnostic, FileName, IncludeReader, IncludedFile, Kind, MAX_EXPANSION, MAX_FILE, MAX_INCLUDES, Name, Piece,
+    Prompt,
 };
 use std::collections::BTreeMap;
 
@@ -22,13 +22,9 @@ impl IncludeReader for Files<'_> {
         self.reads += 1;
         let name = if path.ends_with(".md") { path.to_owned() } else { format!("{path}.md") };
         let found = self.files.iter().find(|(known, _)| *known == name);
-        found.map(|(name, text)| (included(name), text.as_bytes().to_vec())).ok_or_else(|| Diagnostic {
-            severity: Severity::Error,
-            file: None,
-            position: None,
-            message: "there is no such file".to_owned(),
-            fix: "correct the path".to_owned(),
-        })
+        found
+            .map(|(name, text)| (included(name), text.as_bytes().to_vec()))
+            .ok_or_else(|| Diagnostic::new(Kind::Missing, "there is no such file", "correct the path"))
     }
 }
 
@@ -54,7 +50,7 @@ pub(super) fn check(body: &str, partials: &[&str], a: &str, input: &str) {
         files.extend(partials.iter().enumerate().map(|(index, text)| (format!("_{index}.md"), *text)));
         let parse = || {
             let mut reader = Files { files: files.clone(), reads: 0 };
-            let parsed = Format::Markdown.parse_with(Name::new("p").unwrap(), file.as_bytes(), Some(&mut reader));
+            let parsed = FileName::OWN.parse(&Name::new("p").unwrap(), file.as_bytes(), Some(&mut reader));
             assert!(reader.reads <= MAX_INCLUDES);
             parsed
         };
@@ -97,12 +93,11 @@ fn is_of(prompt: &Prompt, files: &[(String, &str)], a: &str, input: &str) {
             let joined = prompt.expand_with(call, join).unwrap();
             assert!(joined.messages.into_iter().map(|message| message.text).eq(texts));
         }
-        Err(ExpandError::Template { file, line, message }) => {
-            assert!(!message.is_empty());
-            let file = file.as_ref().map_or("p.md", |file| file.to_str().unwrap());
-            assert!((1..=lines(files, file)).contains(&line), "{file}:{line}: {message}");
+        Err(error) => {
+            assert_eq!(error.kind, Kind::TooLong);
+            let file = error.file.as_ref().map_or("p.md", |file| file.to_str().unwrap());
+            assert!(error.position.is_none_or(|at| (1..=lines(files, file)).contains(&at.line)), "{error}");
         }
-        Err(error) => assert!(matches!(error, ExpandError::TooLong { .. }), "{error}"),
     }
 }
 

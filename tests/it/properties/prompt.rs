@@ -1,8 +1,6 @@
 //! Any bytes are a prompt or a diagnostic, with places that are in the file and a body that is the file's.
 
-use prompt_expander::prompt::{
-    Call, Diagnostic, Format, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, Name, Prompt, Severity,
-};
+use prompt_expander::prompt::{Call, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, Name, Prompt, Severity};
 use std::collections::HashSet;
 
 /// The longest description that is made from a body, in characters.
@@ -10,13 +8,13 @@ const DESCRIPTION: usize = 160;
 
 /// Reads the file, and checks everything that the prompt says about itself.
 pub(super) fn check(file: &[u8]) {
-    let parse = || Format::Markdown.parse(Name::new("p").unwrap(), file);
+    let parse = || Prompt::parse(Name::new("p").unwrap(), file);
     let parsed = parse();
     assert_eq!(parsed, parse(), "read twice");
     match &parsed {
         Ok(prompt) => is_of(prompt, file),
         Err(diagnostic) => {
-            assert_eq!(diagnostic.severity, Severity::Error);
+            assert_eq!(diagnostic.severity(), Severity::Error);
             is_about(diagnostic, file);
         }
     }
@@ -64,7 +62,7 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     let warnings = prompt.warnings();
     assert!(warnings.is_sorted_by_key(|warning| warning.position));
     for warning in &warnings {
-        assert_eq!(warning.severity, Severity::Warning);
+        assert_eq!(warning.severity(), Severity::Warning);
         is_about(warning, file.as_bytes());
     }
 

@@ -1,0 +1,335 @@
+//! The facts about an agent, and what its files register.
+
+use super::config_file::ConfigFile;
+use super::edit::Syntax;
+use super::environment::{Environment, Scope, System};
+use super::files::{AgentFile, AgentFiles, Content};
+use super::finding::{Finding, RegisteredHook, RegisteredServer};
+use super::hook_line::{HookLine, HookPlace, WindowsShell};
+use super::limit::{Delivery, Limit, PartLimit};
+use super::registration::{Config, Registration};
+use super::variables::Variables;
+use crate::prompt::Diagnostic;
+use serde_json::Value;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The facts about an agent.
+pub struct Agent {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Other names that are accepted.
+    pub aliases: &'static [&'static str],
+    /// What the agent calls itself.
+    pub title: &'static str,
+    /// The file names of its program.
+    pub(super) programs: &'static [&'static str],
+    /// The folder with the user's settings.
+    pub(super) settings_folder: fn(&System) -> Option<PathBuf>,
+    pub(super) prompts: Prompts,
+    pub(super) config: Config,
+    /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
+    pub hook: Option<Hook>,
+    /// How much of an expansion it shows its model. Empty: not measured.
+    pub limits: &'static [Limit],
+    /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is divided. `None`: never
+    /// divided, as no limit is known.
+    pub part: Option<PartLimit>,
+    /// Whether it runs commands that the text of a prompt from its menu contains, and fills in marks of its own.
+    pub runs_prompts: bool,
+    /// Which messages of a prompt from its menu reach its model.
+    pub menu: MenuMessages,
+    /// How it starts a server.
+    pub launch: Launch,
+    /// What `doctor` checks in its files.
+    pub checks: Checks,
+    /// What to do after an installation.
+    pub next_step: fn(installed: Installed) -> String,
+}
+
+/// What is registered after an installation.
+#[derive(Debug, Clone, Copy)]
+pub struct Installed {
+    /// Whether the user has a hook.
+    pub has_hook: bool,
+    /// Whether the agent does not run that hook until the user trusts it.
+    pub is_hook_untrusted: bool,
+    /// Whether it is for a project.
+    pub is_project: bool,
+}
+
+/// The folders in which an agent keeps prompt files of its own.
+pub(super) struct Prompts {
+    /// The user's, below the folder with the settings.
+    pub(super) user: &'static [(PromptFormat, &'static str)],
+    /// The user's, below the home directory.
+    pub(super) home: &'static [(PromptFormat, &'static str)],
+    /// A project's, relative to its folder.
+    pub(super) project: &'static [(PromptFormat, &'static str)],
+}
+
+impl Prompts {
+    pub(super) const NONE: Prompts = Prompts { user: &[], home: &[], project: &[] };
+}
+
+/// What the prompt files of a folder are written for, as in `--prompts FORMAT:DIR`.
+pub type PromptFormat = &'static str;
+
+/// The prompt-submit hook of an agent.
+pub struct Hook {
+    /// What the agent calls the event.
+    pub event: &'static str,
+    /// The user's file, in the folder with the user's settings.
+    pub(super) user: &'static str,
+    /// A project's files, the one that takes precedence first. The last is the one that `install` writes.
+    pub(super) project: &'static [&'static str],
+    /// Whether the files that register servers may have hooks, too.
+    pub(super) is_in_config: bool,
+    /// Whether a project's settings take precedence over the user's.
+    pub(super) is_project_first: bool,
+    pub(super) syntax: Syntax,
+    /// The unit of `timeout`.
+    pub timeout_unit: Duration,
+    /// The shell that runs the command on Windows. Elsewhere it is a POSIX shell.
+    pub(super) windows_shell: WindowsShell,
+    /// Whether a hook that fails blocks every prompt.
+    pub blocks_on_failure: bool,
+    /// The variable that names the project's folder to the hook.
+    pub project_variable: Option<&'static str>,
+    /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
+    pub escapes_angle_brackets: bool,
+    /// The keys, in the user's config, of the record that the user trusts the hook in this place of a file. `None`: the agent keeps
+    /// no such record.
+    pub(super) trust_record: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
+    /// Why the agent would not run a hook.
+    pub check: fn(&RegisteredHook) -> Option<Finding>,
+}
+
+/// Which messages of a prompt from an agent's menu reach its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MenuMessages {
+    /// All of them, as far as is known.
+    All,
+    /// One text: the roles, the attachments or all messages but the first are lost.
+    OneText,
+    /// All of them, but as one of the user, without their roles; images as they are, and no other attachments.
+    WithoutRoles,
+}
+
+/// How an agent starts a server and talks to it.
+pub struct Launch {
+    /// What its MCP client calls itself, `clientInfo.name`, where that is known.
+    pub client: Option<&'static str>,
+    /// The environment of a server, before the variables of its registration.
+    pub environment: fn(&System, &Registration) -> Environment,
+    /// The variables that the agent replaces in a registration.
+    pub variables: Option<Variables>,
+    /// Whether it is usually started from the desktop, with another `PATH` than that of a terminal.
+    pub is_from_desktop: bool,
+    /// Its first message.
+    pub opening: Opening,
+    /// How it ends a server.
+    pub ending: Ending,
+}
+
+/// The first message of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// `initialize` with this protocol version.
+    Initialize(&'static str),
+    /// `server/discover`, and `initialize` with this protocol version where that is unknown.
+    Discover(&'static str),
+}
+
+/// How an agent ends a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// SIGTERM, on systems with signals.
+    Terminate,
+    /// SIGINT, on systems with signals.
+    Interrupt,
+    /// It closes the server's input.
+    CloseInput,
+}
+
+/// What `doctor` checks in the files of an agent.
+pub struct Checks {
+    /// Why the agent would not start a server.
+    pub not_started: fn(&RegisteredServer) -> Option<Finding>,
+    /// What prevents the model from calling the tools, or makes the agent ask first.
+    pub approval: fn(&RegisteredServer) -> Option<Finding>,
+    /// The keys of a registration that list the only tools, and those that are left out.
+    pub tool_filters: Option<(&'static str, &'static str)>,
+    /// Whether the first answer came too late.
+    pub slow_start: fn(&RegisteredServer, Duration) -> Option<Finding>,
+}
+
+impl Agent {
+    /// Whether a server can be registered so that the agent calls its tools without asking, as `install` does.
+    pub fn has_trust(&self) -> bool {
+        self.config.trust.is_some()
+    }
+
+    /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
+    pub fn is_found(&self, system: &System) -> bool {
+        self.programs.iter().any(|program| system.environment.find_program(program, &system.project).is_ok())
+            || self.settings_folder(system).is_some_and(|folder| folder.is_dir())
+    }
+
+    /// The folder with the user's settings. `None`: the home directory is unknown.
+    pub fn settings_folder(&self, system: &System) -> Option<PathBuf> {
+        (self.settings_folder)(system)
+    }
+
+    /// The folder with the files that register the user's servers.
+    fn config_folder(&self, system: &System) -> Option<PathBuf> {
+        self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
+    }
+
+    /// The limit of this delivery, if it is known.
+    pub fn limit(&self, delivery: Delivery) -> Option<Limit> {
+        self.limits.iter().find(|limit| limit.delivery == delivery).copied()
+    }
+
+    /// The files that register servers, the one that takes precedence first; none for [`Scope::User`] if the home directory
+    /// is unknown.
+    pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
+        match scope {
+            Scope::Project => self.config.project.iter().map(|name| system.project.join(name)).collect(),
+            Scope::User | Scope::Local => {
+                let folder = self.config_folder(system);
+                folder.iter().flat_map(|folder| self.config.user.iter().map(|name| folder.join(name))).collect()
+            }
+        }
+    }
+
+    /// The config that `install` creates if none exists.
+    pub(super) fn new_config_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
+        match scope {
+            Scope::User => Some(self.config_folder(system)?.join(self.config.new_user)),
+            _ => self.config_paths(scope, system).into_iter().next(),
+        }
+    }
+
+    /// The files that may have hooks, the one that takes precedence first.
+    fn hook_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
+        let Some(hook) = &self.hook else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = match scope {
+            Scope::Project => hook.project.iter().map(|name| system.project.join(name)).collect(),
+            _ => self.settings_folder(system).map(|folder| folder.join(hook.user)).into_iter().collect(),
+        };
+        if hook.is_in_config {
+            paths.extend(self.config_paths(scope, system));
+        }
+        paths
+    }
+
+    /// The file in which `install` registers a hook.
+    pub(super) fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
+        let hook = self.hook.as_ref()?;
+        match scope {
+            Scope::Project => Some(system.project.join(hook.project.last()?)),
+            _ => Some(self.settings_folder(system)?.join(hook.user)),
+        }
+    }
+
+    /// Reads its files, the user's and the project's.
+    pub fn read_files(&self, system: &System) -> AgentFiles {
+        let files = |content, scope, paths: Vec<PathBuf>, syntax| {
+            paths.into_iter().map(move |path| AgentFile { content, scope, path, syntax }).collect::<Vec<_>>()
+        };
+        let configs = |scope| files(Content::Servers, scope, self.config_paths(scope, system), self.config.syntax);
+        let mut listed = configs(Scope::User);
+        listed.extend(configs(Scope::Project));
+        if let Some(hook) = &self.hook {
+            let settings = |scope| files(Content::Settings, scope, self.hook_paths(scope, system), hook.syntax);
+            let (first, second) = match hook.is_project_first {
+                true => (Scope::Project, Scope::User),
+                false => (Scope::User, Scope::Project),
+            };
+            listed.extend(settings(first));
+            listed.extend(settings(second));
+        }
+        AgentFiles::read(listed)
+    }
+
+    /// The servers of its files, those that take precedence first; and why a file could not be read.
+    pub fn registrations(&self, files: &AgentFiles, system: &System) -> (Vec<Registration>, Vec<Diagnostic>) {
+        let (mut registrations, mut errors) = (Vec::new(), Vec::new());
+        let local = self.config.local_servers.map(|_| Scope::Local);
+        for scope in local.into_iter().chain([Scope::Project, Scope::User]) {
+            for file in files.configs(scope) {
+                match file.map_err(Clone::clone).and_then(|file| self.config.registrations(file, scope, system)) {
+                    Ok(servers) => registrations.extend(servers),
+                    Err(error) if errors.contains(&error) => {} // one file has several scopes
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        (registrations, errors)
+    }
+
+    /// The hooks in its files that run prompt-expander.
+    pub fn hooks(&self, files: &AgentFiles) -> Vec<HookLine> {
+        let in_file = |file: &ConfigFile| self.hook.as_ref().map(|hook| HookLine::all_in(file, hook.event));
+        files.settings().flatten().filter_map(in_file).flatten().collect()
+    }
+
+    /// Whether `install` would rewrite a hook: it is plain, and in the file where `install` would put it.
+    pub fn is_by_install(&self, hook: &HookLine, system: &System) -> bool {
+        hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
+    }
+
+    /// Its record that the user trusts the hook in this place of a file, with the config that has it and its keys there.
+    pub fn trust_record<'f>(
+        &self,
+        files: &'f AgentFiles,
+        hooks: &Path,
+        place: HookPlace,
+    ) -> Option<(&'f ConfigFile, Vec<String>, &'f Value)> {
+        let keys = self.hook.as_ref()?.trust_record?(hooks, place);
+        files.configs(Scope::User).flatten().find_map(|file| {
+            let record = keys.iter().try_fold(&file.value, |value, key| value.get(key))?;
+            Some((file, keys.clone(), record))
+        })
+    }
+}
+
+impl PartialEq for Agent {
+    fn eq(&self, other: &Agent) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Agent {}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Launch {
+    /// An editor like VS Code.
+    pub(super) const BY_EDITOR: Launch = Launch {
+        variables: Some(Variables { marks: &["${"], is_bare: false, value: Variables::of_editor }),
+        is_from_desktop: true,
+        ..Launch::BY_SDK
+    };
+
+    /// A program that passes on its environment, and uses one of the official SDKs as it is.
+    pub(super) const BY_SDK: Launch = Launch {
+        client: None,
+        environment: |system, _| system.environment.clone(),
+        variables: None,
+        is_from_desktop: false,
+        opening: Opening::Initialize("2025-11-25"),
+        ending: Ending::CloseInput,
+    };
+}
+
+impl Checks {
+    pub(super) const NONE: Checks =
+        Checks { not_started: |_| None, approval: |_| None, tool_filters: None, slow_start: |_, _| None };
+}

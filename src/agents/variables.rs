@@ -1,0 +1,65 @@
+//! The variables that an agent replaces in the texts of its config.
+
+use super::environment::System;
+
+/// The variables that an agent replaces in the texts of its config.
+pub struct Variables {
+    /// What begins a variable; names after the first of these are not looked up.
+    pub(super) marks: &'static [&'static str],
+    /// Whether `$NAME` is a variable, as well as `${NAME}`.
+    pub(super) is_bare: bool,
+    /// The value of a name; `None` leaves the text as it is.
+    pub(super) value: fn(&str, &System) -> Option<String>,
+}
+
+impl Variables {
+    /// A text with the variables in it replaced. What is not set stays as it is written.
+    pub fn replace(&self, text: &str, system: &System) -> String {
+        let mark = self.marks[0];
+        let mut replaced = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(mark) {
+            let name = if self.is_bare { after.strip_prefix('{') } else { Some(after) };
+            let found = match name {
+                Some(braced) => braced.split_once('}'),
+                None => {
+                    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                    Some(after.split_at(after.find(|letter| !is_of_name(letter)).unwrap_or(after.len())))
+                }
+            };
+            let Some((name, after)) = found else { break };
+            replaced.push_str(before);
+            match (self.value)(name, system) {
+                Some(value) => replaced.push_str(&value),
+                None => replaced.push_str(&rest[before.len()..rest.len() - after.len()]),
+            }
+            rest = after;
+        }
+        replaced + rest
+    }
+
+    /// The first mark in a text that begins a variable.
+    pub(super) fn mark_in(&self, text: &str) -> Option<&'static str> {
+        let is_named =
+            |after: &str| after.starts_with(|letter: char| letter.is_ascii_alphanumeric() || "_{".contains(letter));
+        let begins = |mark: &&&str| text.split(**mark).skip(1).any(|after| !self.is_bare || is_named(after));
+        self.marks.iter().find(begins).copied()
+    }
+
+    /// `NAME` and `NAME:-default`.
+    pub(super) fn with_default(name: &str, system: &System) -> Option<String> {
+        match name.split_once(":-") {
+            Some((name, default)) => system.environment.text(name).or_else(|| Some(default.to_owned())),
+            None => system.environment.text(name),
+        }
+    }
+
+    /// `env:NAME`, and the predefined variables of VS Code.
+    pub(super) fn of_editor(name: &str, system: &System) -> Option<String> {
+        match name {
+            "workspaceFolder" => Some(system.project.display().to_string()),
+            "userHome" => system.environment.text(if cfg!(windows) { "USERPROFILE" } else { "HOME" }),
+            name => name.strip_prefix("env:").and_then(|name| system.environment.text(name)),
+        }
+    }
+}

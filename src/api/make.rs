@@ -1,0 +1,464 @@
+//! The objects of the API, made from a view of the library.
+
+use super::tokens::tokens;
+use super::types::{
+    Argument, Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, HookCall, HookContext,
+    Lengths, List, Listed, Marked, MeasuredLimit, Placeholder, Preview, Problem, Request, Shadowed, Shown,
+    UnexpandedText,
+};
+use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
+use crate::hook;
+use crate::library::{Found, Layer, Selection, View, hunks, joined, merged};
+use crate::prompt::{
+    self, Bound, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Prompt, Revision, Role, join_piped,
+};
+use crate::wording::{named, quoted};
+use std::ops::Range;
+
+/// The source of a prompt that is part of the program; that of any other is an absolute path.
+pub const BUILT_IN: &str = Layer::BUILTIN.name;
+
+/// Reads all prompts, and selects those that match.
+pub fn list(view: &View, filter: &Filter) -> List {
+    let query = filter.query.as_deref().filter(|query| !query.trim().is_empty());
+    let Selection { found, problems } = view.select(query, filter.tag.as_deref());
+    let found = found.into_iter().filter(|(found, ..)| !filter.mine || found.layer != Layer::BUILTIN);
+    let listed = found.map(|(found, prompt, info)| Listed {
+        name: found.name.to_string(),
+        title: prompt.title.clone(),
+        description: prompt.description.clone().unwrap_or_default(),
+        layer: found.layer,
+        format: format(&found),
+        source: found.place().shown,
+        tags: prompt.tags.clone(),
+        usage: prompt.usage.clone(),
+        arguments: prompt.arguments.iter().map(argument).collect(),
+        revision: info.revision,
+    });
+    List { prompts: listed.collect(), problems: problems.into_iter().map(Into::into).collect() }
+}
+
+fn argument(argument: &prompt::Argument) -> Argument {
+    Argument {
+        name: argument.name.clone(),
+        description: argument.description.clone(),
+        required: argument.is_needed(),
+        default: argument.default.clone(),
+        choices: argument.choices.clone(),
+        strict: argument.strict,
+    }
+}
+
+/// The format of another program's prompt, as `--prompts` takes it.
+fn format(found: &Found) -> Option<&'static str> {
+    (found.format != Format::OWN).then_some(found.format.name)
+}
+
+impl From<Diagnostic> for Problem {
+    fn from(diagnostic: Diagnostic) -> Problem {
+        Problem {
+            severity: diagnostic.severity(),
+            file: diagnostic.file.map(|file| file.display().to_string()).unwrap_or_default(),
+            line: diagnostic.position.map(|position| position.line),
+            column: diagnostic.position.map(|position| position.column),
+            message: diagnostic.message,
+            fix: diagnostic.fix,
+        }
+    }
+}
+
+/// The file of a prompt, which may be broken.
+///
+/// # Errors
+/// There is no prompt of this name, or its file is no text.
+pub fn show(view: &View, command: &str) -> Result<Shown, Diagnostic> {
+    shown(&view.find(command)?)
+}
+
+fn shown(found: &Found) -> Result<Shown, Diagnostic> {
+    let text = found.text()?;
+    let path = found.place().file.map(|file| file.display().to_string());
+    Ok(Shown { name: found.name.to_string(), layer: found.layer, path, revision: Revision::of(text.as_bytes()), text })
+}
+
+/// The same, with what the page shows besides.
+///
+/// # Errors
+/// Those of [`show`].
+pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
+    let found = view.find(command)?;
+    let (shown, prompt) = (shown(&found)?, found.prompt().ok());
+    let marks = prompt.as_ref().map(|prompt| placeholders_of(prompt, shown.text.clone()).marks);
+    Ok(File { shown, fields: prompt.as_deref().map(fields), marks: marks.unwrap_or_default() })
+}
+
+fn fields(prompt: &Prompt) -> Fields {
+    Fields { arguments: prompt.arguments.iter().map(argument).collect(), takes_input: prompt.takes_input() }
+}
+
+/// What a hook adds to a message that a user submitted.
+///
+/// # Errors
+/// There is no such agent, or it has no hook.
+pub fn hook(view: &View, call: &HookCall) -> Result<HookContext, Diagnostic> {
+    let agent = Agent::named(&call.agent).filter(|agent| agent.hook.is_some());
+    let none = || Diagnostic::new(Kind::BadValue, format!("{} is not an agent with a hook", quoted(&call.agent)), "");
+    Ok(HookContext { context: hook::context(view, agent.ok_or_else(none)?, &call.message) })
+}
+
+/// What an agent gets for a call.
+///
+/// # Errors
+/// The prompt is broken, or cannot be called like this.
+pub fn expand(found: &Found, call: &Call) -> Result<Expansion, Diagnostic> {
+    let prompt = found.prompt()?;
+    call.check(&prompt)?;
+    let messages = found.expand(&prompt, call.call(&call.text()), &joined).map_err(|error| cannot(&prompt, error))?;
+    Ok(Expansion { prompt: messages.into_text(), warnings: call.warnings(&prompt) })
+}
+
+fn cannot(prompt: &Prompt, error: Diagnostic) -> Diagnostic {
+    Diagnostic { message: format!("{} cannot be expanded: {}", named(&prompt.name), error.message), ..error }
+}
+
+impl Call {
+    /// The words and the text from a pipe as one text.
+    fn text(&self) -> String {
+        join_piped(&self.input, &self.piped, self.place())
+    }
+
+    /// The index of the word before which the text from a pipe belongs.
+    fn place(&self) -> usize {
+        self.at.map_or(self.input.len(), |at| at.min(self.input.len()))
+    }
+
+    fn call<'c>(&'c self, input: &'c str) -> prompt::Call<'c> {
+        let Call { input: words, arguments: values, piped: text, .. } = self;
+        match values.is_empty() {
+            true => prompt::Call::Piped { words, text, at: self.place() },
+            false => prompt::Call::Named { values, input, is_strict: false },
+        }
+    }
+
+    /// # Errors
+    /// The prompt has no argument of a given name, or takes no input in addition to values by name; or the text from a pipe would
+    /// not be in the expansion.
+    pub fn check(&self, prompt: &Prompt) -> Result<(), Diagnostic> {
+        let Call { input: words, arguments: values, piped, .. } = self;
+        let known = prompt::Call::Named { values, input: "", is_strict: true };
+        if let Some(error) = prompt.bind(known).error.filter(|error| error.kind == Kind::NoSuchArgument) {
+            return Err(cannot(prompt, error));
+        }
+        // With values by name, only a prompt with a placeholder for the input takes more text.
+        let takes_input = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
+        if !takes_input && !words.is_empty() {
+            let message = format!("{} cannot be combined with --arg for this prompt", quoted(&words.join(" ")));
+            let fix = "pass it as another --arg NAME=VALUE, or leave out --arg";
+            return Err(Diagnostic::new(Kind::UnusedText, message, fix));
+        }
+        if !takes_input && !piped.is_empty() {
+            let message = "the text on standard input cannot be combined with --arg for this prompt";
+            let fix = "leave out --arg, or, if the text is not meant for the prompt, add `< /dev/null`";
+            return Err(Diagnostic::new(Kind::UnusedText, message, fix));
+        }
+        // For values that the prompt does not use there is a warning, but text from a pipe is never dropped.
+        let end = piped.trim_end_matches('\n');
+        let has_piped =
+            |bound: &&Bound<'_>| bound.origin != Origin::Named && !end.is_empty() && bound.value.contains(end);
+        match unused(prompt, &prompt.bind(self.call(&self.text())).arguments).find(has_piped) {
+            Some(bound) => Err(unused_value(prompt, bound)),
+            None => Ok(()),
+        }
+    }
+
+    /// What works, but is probably not what the caller intends.
+    fn warnings(&self, prompt: &Prompt) -> Vec<String> {
+        let text = self.text();
+        let binding = prompt.bind(self.call(&text));
+        let unused = unused(prompt, &binding.arguments).map(|bound| unused_value(prompt, bound).text());
+        binding.warnings.iter().cloned().chain(unused).collect()
+    }
+}
+
+/// The values that are not in the expansion because there is no placeholder for them.
+fn unused<'b>(prompt: &'b Prompt, values: &'b [Bound<'b>]) -> impl Iterator<Item = &'b Bound<'b>> {
+    let has_placeholders = prompt.placeholders().next().is_some();
+    values.iter().filter(move |bound| {
+        let has_place = prompt.placeholders().any(|placeholder| placeholder.name == bound.name);
+        let is_given = match bound.origin {
+            Origin::Named => true,
+            // Without any placeholder, the whole text follows the body.
+            Origin::Pair | Origin::Word | Origin::Rest => has_placeholders,
+            Origin::Default | Origin::Omitted | Origin::Missing => false,
+        };
+        // A service gets each of them.
+        is_given && !has_place && !bound.value.is_empty() && !prompt.is_remote()
+    })
+}
+
+fn unused_value(prompt: &Prompt, bound: &Bound<'_>) -> Diagnostic {
+    let (name, argument) = (named(&prompt.name), named(bound.name));
+    let placeholder = named(&prompt.placeholder(bound.name));
+    let message =
+        format!("the value of {argument} is not in the expansion, because {name} has no placeholder {placeholder}");
+    Diagnostic::new(Kind::UnusedText, message, "add it to the file, or leave out the value")
+}
+
+/// Explains a call of a prompt. That the prompt cannot be expanded like this is part of the explanation.
+///
+/// # Errors
+/// The prompt is broken, or the call contains what no expansion would; see [`Call::check`].
+pub fn explain(view: &View, found: &Found, call: &Call) -> Result<Explanation, Diagnostic> {
+    explain_with_text(view, found, call).map(|(explanation, _)| explanation)
+}
+
+fn explain_with_text(view: &View, found: &Found, call: &Call) -> Result<(Explanation, Option<String>), Diagnostic> {
+    let prompt = &*found.prompt()?;
+    call.check(prompt)?;
+    let text = call.text();
+    let place = found.place();
+    let mut all = view.all(&prompt.name).into_iter().skip_while(|other| other.place() != place);
+    let layer = all.next().map(|found| found.layer);
+    let shadows = all.map(|found| Shadowed { layer: found.layer, source: found.place().shown }).collect();
+    let binding = prompt.bind(call.call(&text));
+    let (input, given) = (binding.input.map(Into::into), binding.arguments);
+    let placeholders = placeholders(prompt, &given, input.as_deref().unwrap_or_default());
+    let requested = found.request(prompt, call.call(&text));
+    let expanded = match requested {
+        Some(_) => None,
+        None => Some(found.expand(prompt, call.call(&text), &joined).map(Messages::into_text)),
+    };
+    let error = [
+        requested.as_ref().and_then(|request| request.as_ref().err()),
+        expanded.as_ref().and_then(|text| text.as_ref().err()),
+    ];
+    let error = error.into_iter().flatten().next().map(ToString::to_string);
+    let expansion = expanded.and_then(Result::ok);
+    let roles = prompt.roles();
+    let explanation = Explanation {
+        name: prompt.name.to_string(),
+        title: prompt.title.clone(),
+        description: prompt.description.clone().unwrap_or_default(),
+        layer,
+        format: format(found).filter(|_| layer.is_some()),
+        source: place.shown,
+        includes: prompt.included().iter().map(|file| file.path.display().to_string()).collect(),
+        shadows,
+        tags: prompt.tags.clone(),
+        usage: prompt.usage(),
+        messages: if roles.len() > 1 { roles.iter().map(|role| role.name()).collect() } else { Vec::new() },
+        attachments: prompt.attachments.iter().map(|attachment| attachment.path.clone()).collect(),
+        is_input_rest: !given.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words(),
+        arguments: given
+            .into_iter()
+            .map(|given| Given { name: given.name.to_owned(), value: given.value.into_owned(), from: given.origin })
+            .collect(),
+        input,
+        input_place: input_place(prompt, &roles).filter(|_| placeholders.is_empty()),
+        placeholders,
+        unexpanded: prompt
+            .unexpanded()
+            .into_iter()
+            .map(|left| UnexpandedText {
+                text: left.written,
+                file: left.file.map(|file| file.display().to_string()),
+                line: left.position.line,
+                column: left.position.column,
+                reason: left.reason,
+            })
+            .collect(),
+        request: requested.and_then(Result::ok).map(|request| Request {
+            method: request.method,
+            url: request.url,
+            headers: request.headers.into_iter().collect(),
+            body: request.body,
+        }),
+        error,
+        expansion: expansion.as_ref().map(|expansion| lengths(&prompt.name, &text, layer, expansion)),
+        warnings: call.warnings(prompt),
+        problems: prompt.warnings().into_iter().map(|problem| in_place(found, problem).into()).collect(),
+    };
+    Ok((explanation, expansion))
+}
+
+/// A problem of a prompt's text, in its file.
+fn in_place(found: &Found, problem: Diagnostic) -> Diagnostic {
+    let file = found.place().file.unwrap_or_else(|| found.name.to_string().into());
+    problem.in_file(file)
+}
+
+/// Where the input goes in a prompt that it is appended to.
+fn input_place(prompt: &Prompt, roles: &[Role]) -> Option<&'static str> {
+    prompt.appends_input().then(|| match roles.last() {
+        Some(Role::Assistant) => "is a message of its own",
+        _ if prompt.separator() == "\n" => "follows the body, in the next line",
+        _ => "follows the body, after an empty line",
+    })
+}
+
+/// The placeholders that are replaced, perhaps by an empty value: each name once. `input` is the value of the one that is not an argument.
+fn placeholders(prompt: &Prompt, given: &[Bound<'_>], input: &str) -> Vec<Placeholder> {
+    let mut all: Vec<Placeholder> = Vec::new();
+    for (message, placeholder) in
+        prompt.messages.iter().flat_map(|message| message.placeholders().map(move |placeholder| (message, placeholder)))
+    {
+        let name = &placeholder.name;
+        let is_empty = given.iter().find(|given| given.name == name).map_or(input, |given| &given.value).is_empty();
+        match all.iter_mut().find(|known| known.name == *name) {
+            Some(known) => known.count += 1,
+            None => all.push(Placeholder {
+                name: name.clone(),
+                count: 1,
+                is_empty,
+                written: message.written(placeholder).to_owned(),
+            }),
+        }
+    }
+    all
+}
+
+/// The length of an expansion, and how much of it each agent shows. The limits were measured; `docs/clients` and `docs/hook.md` say how.
+fn lengths(name: &Name, input: &str, layer: Option<Layer>, text: &str) -> Lengths {
+    let is_of_project = layer.is_some_and(Layer::is_project);
+    let of_tool = |agent: &'static Agent| {
+        let part @ PartLimit { max, unit, .. } = agent.part?;
+        let limit = Limit { delivery: Delivery::Tool, max, unit, when_exceeded: "the model gets it in parts" };
+        Some(measured(agent, &limit, part.length(text)))
+    };
+    let of_hook = |agent: &'static Agent| {
+        let limit = agent.limit(Delivery::Hook)?;
+        let context = hook::context_of_one(agent, name, input, text, is_of_project);
+        Some(measured(agent, &limit, limit.unit.count(&context)))
+    };
+    let limits_of = |agent: &'static Agent| of_tool(agent).into_iter().chain(of_hook(agent));
+    Lengths {
+        bytes: text.len(),
+        characters: text.chars().count(),
+        tokens: tokens(text),
+        limits: AGENTS.into_iter().flat_map(limits_of).collect(),
+    }
+}
+
+fn measured(agent: &Agent, limit: &Limit, length: usize) -> MeasuredLimit {
+    let of = if limit.delivery == Delivery::Tool { " of the result" } else { "" };
+    MeasuredLimit {
+        agent: agent.name,
+        delivery: limit.delivery.name(),
+        length,
+        limit: limit.max,
+        unit: format!("{}{of}", limit.unit.name()),
+        is_whole: length <= limit.max,
+        when_exceeded: limit.when_exceeded,
+    }
+}
+
+impl MeasuredLimit {
+    /// Whether the length is at least 80 % of the limit.
+    pub fn is_near(&self) -> bool {
+        self.length.saturating_mul(5) >= self.limit.saturating_mul(4)
+    }
+}
+
+/// Explains and expands a call. A service is not called.
+///
+/// # Errors
+/// Those of [`explain`].
+pub fn preview(view: &View, found: &Found, call: &Call) -> Result<Preview, Diagnostic> {
+    let (explanation, text) = explain_with_text(view, found, call)?;
+    let prompt = found.prompt()?;
+    let template = placeholders_of(&prompt, prompt.template_text());
+    Ok(Preview { explanation, template, text: text.map(|text| values_of(found, &prompt, call, text)) })
+}
+
+/// What `check` says of a text that is not saved, what it would expand to, and what it changes. Values of arguments that it does not
+/// have are left out: they may be those of the text as it was.
+///
+/// # Errors
+/// A prompt cannot have this name; there is no folder that it could be written to.
+pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnostic> {
+    let name = Name::for_new_file(&draft.command).map_err(|why| Diagnostic::new(Kind::BadName, why, ""))?;
+    if let Some(prefix) = view.prefix().filter(|prefix| !prefix.contains(&name)) {
+        return Err(Diagnostic::new(
+            Kind::BadName,
+            format!("the name must begin with {}", quoted(&prefix.to_string())),
+            "",
+        ));
+    }
+    let found = view.draft(&name, &draft.file).ok_or_else(|| {
+        let message = "there is no folder that prompts can be written to";
+        Diagnostic::new(Kind::NotWritable, message, "start the server with `--prompts DIR`")
+    })?;
+    let prompt = found.prompt().ok();
+    let preview = prompt.as_ref().map(|prompt| {
+        let names = prompt.value_names();
+        let known = draft.arguments.clone().into_iter().filter(|(name, _)| names.contains(&name.as_str()));
+        preview(view, &found, &Call { command: name.to_string(), arguments: known.collect(), ..Call::default() })
+    });
+    let current = draft.current.as_deref();
+    let both = draft.base.as_deref().zip(current);
+    Ok(Checked {
+        path: found.place().shown,
+        problems: found.check().into_iter().map(Into::into).collect(),
+        fields: prompt.as_deref().map(fields),
+        preview: preview.transpose()?,
+        changes: current.map(|current| hunks(current, &draft.file)),
+        theirs: both.map(|(base, current)| hunks(base, current)),
+        merged: both.and_then(|(base, current)| merged(base, &draft.file, current)),
+    })
+}
+
+/// Enclose each value in an expansion that is made to find them: noncharacters, which are for such internal use (Unicode, 23.7).
+const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
+
+/// A text, or a whole file, of a prompt with its placeholders marked.
+fn placeholders_of(prompt: &Prompt, text: String) -> Marked {
+    let template = prompt.template_of(&text);
+    let ranges: Vec<Range<usize>> = template.placeholders().map(|placeholder| placeholder.range.clone()).collect();
+    marked(text, ranges)
+}
+
+/// An expansion with the values marked: those of a second expansion with marks around them, if that is the same otherwise. Where a
+/// template decides by a value it may not be, and then nothing is marked.
+fn values_of(found: &Found, prompt: &Prompt, call: &Call, text: String) -> Marked {
+    let is_strict = |name: &str| prompt.arguments.iter().any(|argument| argument.name == name && argument.strict);
+    let mut enclosed = call.clone();
+    for (name, value) in enclosed.arguments.iter_mut().filter(|(name, value)| !is_strict(name) && !value.is_empty()) {
+        let _ = name;
+        *value = format!("{}{value}{}", MARKS[0], MARKS[1]);
+    }
+    let is_markable = !call.arguments.is_empty() && !text.contains(MARKS);
+    let enclosed = is_markable.then(|| expand(found, &enclosed).ok()).flatten().map(|expansion| expansion.prompt);
+    let (mut ranges, mut end) = (Vec::new(), 0);
+    for (number, piece) in enclosed.iter().flat_map(|enclosed| enclosed.split(MARKS)).enumerate() {
+        let start = end;
+        end += piece.len();
+        if text.get(start..end) != Some(piece) {
+            return marked(text, Vec::new());
+        }
+        if !number.is_multiple_of(2) {
+            ranges.push(start..end);
+        }
+    }
+    marked(text, ranges)
+}
+
+fn marked(text: String, ranges: Vec<Range<usize>>) -> Marked {
+    let (mut byte, mut unit) = (0, 0);
+    let mut unit_at = |at: usize| {
+        unit += text[byte..at].encode_utf16().count();
+        byte = at;
+        unit
+    };
+    let marks = ranges.into_iter().map(|range| (unit_at(range.start), unit_at(range.end))).collect();
+    Marked { text, marks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_count_as_scripts_do() {
+        assert_eq!(marked("é😀ab".to_owned(), vec![2..6, 7..8]).marks, [(1, 3), (4, 5)]);
+    }
+}

@@ -1,0 +1,398 @@
+//! Every JSON object that `--json` prints, the API over HTTP answers, and the web page shows.
+//!
+//! A value that a program compares is an enum. What is only for the text form of the command line is left out of the JSON.
+#![allow(missing_docs)] // the names are those of the JSON, which docs/reference.md explains
+
+use crate::library::{Hunk, Layer, Version};
+use crate::prompt::{Origin, Reason, Revision, Severity};
+use crate::wording::printable;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Which prompts to list: by default, all.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Filter {
+    /// Words in the name, title, tags or description.
+    pub query: Option<String>,
+    pub tag: Option<String>,
+    /// Whether to leave out built-in prompts.
+    pub mine: bool,
+}
+
+/// A prompt's name, and what is passed to it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Call {
+    pub command: String,
+    /// Words that a shell has divided. A single one is read like text typed in a chat, and may be a JSON string instead of a list.
+    #[serde(deserialize_with = "text_or_words")]
+    pub input: Vec<String>,
+    /// Values by name. With them, the input is what replaces `{{input}}`.
+    pub arguments: BTreeMap<String, String>,
+    /// A text from a pipe.
+    #[serde(skip)]
+    pub piped: String,
+    /// The index of the word before which that text belongs; `None`: after all words.
+    #[serde(skip)]
+    pub at: Option<usize>,
+}
+
+fn text_or_words<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "invalid type, expected a string or a list of strings")]
+    enum Input {
+        Text(String),
+        Words(Vec<String>),
+    }
+    Ok(match Input::deserialize(deserializer)? {
+        Input::Text(text) => vec![text],
+        Input::Words(words) => words,
+    })
+}
+
+/// A text that is not saved, and the values to expand it with.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draft {
+    /// The name that the prompt has, or is to have.
+    pub command: String,
+    pub file: String,
+    #[serde(default)]
+    pub arguments: BTreeMap<String, String>,
+    /// The file as it is now, to be compared.
+    pub current: Option<String>,
+    /// The file as it was when it was opened, if it has changed since.
+    pub base: Option<String>,
+}
+
+/// A message that a user submitted to an agent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HookCall {
+    pub agent: String,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct List {
+    /// The best first; all of them by name.
+    pub prompts: Vec<Listed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+}
+
+/// A prompt in a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listed {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub description: String,
+    pub layer: Layer,
+    /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<&'static str>,
+    /// A path, or `built-in`.
+    pub source: String,
+    pub tags: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<Argument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
+}
+
+/// An argument that a prompt declares.
+#[derive(Debug, Clone, Serialize)]
+pub struct Argument {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// Whether any other value is an error.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+}
+
+/// What is wrong with a file or a folder. Its `Display` is `path:line:column: what is wrong; fix`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    pub severity: Severity,
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    pub message: String,
+    #[serde(rename = "repair")]
+    pub fix: String,
+}
+
+/// The file of a prompt.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shown {
+    pub name: String,
+    pub layer: Layer,
+    /// Absent for a built-in prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub revision: Revision,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Expansion {
+    pub prompt: String,
+    /// What works, but is probably not what the caller intends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What a hook adds to a message; `None` if no prompt is named.
+#[derive(Debug, Clone, Serialize)]
+pub struct HookContext {
+    pub context: Option<String>,
+}
+
+/// All facts about a prompt and what it is called with.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub description: String,
+    /// `None` if it is a file in no folder of prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<Layer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<&'static str>,
+    pub source: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub includes: Vec<String>,
+    pub shadows: Vec<Shadowed>,
+    pub tags: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<String>,
+    /// The roles, if there are several messages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
+    pub arguments: Vec<Given>,
+    /// The value of `{{input}}`, or what follows the body; `None` if the prompt takes no input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    pub placeholders: Vec<Placeholder>,
+    /// What looks like a placeholder and is not one.
+    #[serde(rename = "left")]
+    pub unexpanded: Vec<UnexpandedText>,
+    /// What a service would be asked, if one renders the prompt; it is not called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<Lengths>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// The warnings of `check`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+    /// Whether the input is what remains of the text.
+    #[serde(skip)]
+    pub is_input_rest: bool,
+    /// Where the input goes if there are no placeholders, in words.
+    #[serde(skip)]
+    pub input_place: Option<&'static str>,
+}
+
+/// A request to a service. A secret header has where its value comes from.
+#[derive(Debug, Clone, Serialize)]
+pub struct Request {
+    pub method: String,
+    pub url: String,
+    pub headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+/// A prompt that is overridden by another one of the same name.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shadowed {
+    pub layer: Layer,
+    pub source: String,
+}
+
+/// The value of an argument.
+#[derive(Debug, Clone, Serialize)]
+pub struct Given {
+    pub name: String,
+    pub value: String,
+    pub from: Origin,
+}
+
+/// The placeholders of one name.
+#[derive(Debug, Clone, Serialize)]
+pub struct Placeholder {
+    pub name: String,
+    pub count: usize,
+    /// Whether the value is empty.
+    pub is_empty: bool,
+    /// The first of them, as it is written.
+    #[serde(skip)]
+    pub written: String,
+}
+
+/// A text in braces that is not a placeholder.
+#[derive(Debug, Clone, Serialize)]
+pub struct UnexpandedText {
+    pub text: String,
+    /// The included file that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub line: usize,
+    pub column: usize,
+    pub reason: Reason,
+}
+
+/// The length of an expansion.
+#[derive(Debug, Clone, Serialize)]
+pub struct Lengths {
+    pub bytes: usize,
+    pub characters: usize,
+    /// An estimate.
+    pub tokens: usize,
+    pub limits: Vec<MeasuredLimit>,
+}
+
+/// The length of an expansion, compared with an agent's limit.
+#[derive(Debug, Clone, Serialize)]
+pub struct MeasuredLimit {
+    #[serde(rename = "client")]
+    pub agent: &'static str,
+    /// How the text gets to the model: `tool` or `hook`.
+    #[serde(rename = "way")]
+    pub delivery: &'static str,
+    pub length: usize,
+    /// The longest text that is shown in full.
+    pub limit: usize,
+    pub unit: String,
+    pub is_whole: bool,
+    /// What happens to a longer text, in words.
+    pub when_exceeded: &'static str,
+}
+
+/// A text, and which parts of it are to be marked, each from its start to its end in UTF-16 units, as scripts count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Marked {
+    pub text: String,
+    pub marks: Vec<(usize, usize)>,
+}
+
+/// What a call of a prompt needs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fields {
+    pub arguments: Vec<Argument>,
+    pub takes_input: bool,
+}
+
+/// The file of a prompt with its placeholders marked, and what a call needs, unless it is broken.
+#[derive(Debug, Clone, Serialize)]
+pub struct File {
+    #[serde(flatten)]
+    pub shown: Shown,
+    #[serde(flatten)]
+    pub fields: Option<Fields>,
+    pub marks: Vec<(usize, usize)>,
+}
+
+/// An explanation with the texts that it is of.
+#[derive(Debug, Clone, Serialize)]
+pub struct Preview {
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    /// The text before its placeholders are replaced.
+    pub template: Marked,
+    /// The expansion with the values of the call marked; `None` if there is none, or a service has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Marked>,
+}
+
+/// What is found in a [`Draft`].
+#[derive(Debug, Clone, Serialize)]
+pub struct Checked<'d> {
+    /// The path that the file has, or would have.
+    pub path: String,
+    pub problems: Vec<Problem>,
+    /// `None` if the file would be broken, as is `preview`.
+    #[serde(flatten)]
+    pub fields: Option<Fields>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Preview>,
+    /// From the current file to the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<Hunk<'d>>>,
+    /// From the file as it was opened to the current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theirs: Option<Vec<Hunk<'d>>>,
+    /// The text with both changes, if they do not touch the same lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<String>,
+}
+
+/// What a write answers.
+#[derive(Debug, Serialize)]
+pub struct Written {
+    pub command: String,
+    pub revision: Revision,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Problem>,
+}
+
+/// A prompt's versions, and the text of one of them.
+#[derive(Debug, Serialize)]
+pub struct History<'t> {
+    /// Of the text; absent if the prompt was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'t str>,
+    /// The newest first.
+    pub versions: Vec<Version>,
+    /// From the current text to that of the version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<Hunk<'t>>>,
+}
+
+/// Who asks.
+#[derive(Debug, Serialize)]
+pub struct Me<'c> {
+    pub name: Option<&'c str>,
+    pub role: &'static str,
+    pub prefix: Option<String>,
+    pub may_edit: bool,
+    pub version: &'static str,
+}
+
+impl Serialize for Layer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.file))?;
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}; {}", printable(&self.message), printable(&self.fix))
+    }
+}

@@ -1,0 +1,475 @@
+//! `config.toml`, the one settings file: the server, the hook, the command line and the page read it, so that they agree.
+//!
+//! A key has the name of an option and takes the same values, which the parser of that option checks. So a key that is wrong does not
+//! take the others down, and an option can be moved into the file as it is.
+
+use super::output;
+use super::serve::Serve;
+use super::source::{ConfigOptions, Folders, PromptSource, Settings, absolute, rebased};
+use crate::library::{Trust, replace};
+use crate::prompt::similar::closest;
+use crate::prompt::{Diagnostic, Position};
+use crate::wording::{alternatives, named};
+use anyhow::{Context, bail};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, ValueHint};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
+
+/// Each key, and the option that has its meaning; `mentions` and `trusted` have none.
+const KEYS: [(&str, &str); 12] = [
+    ("prompts", "prompts"),
+    ("from-agents", "from-agents"),
+    ("builtin", "no-builtin"),
+    ("edit", "edit"),
+    ("history", "history"),
+    ("page-size", "page-size"),
+    ("result-limit", "result-limit"),
+    ("log-file", "log-file"),
+    ("log-level", "log-level"),
+    ("tap", "tap"),
+    ("mentions", ""),
+    (TRUSTED, ""),
+];
+
+/// The same of a table `[[openapi]]`.
+const OPENAPI_KEYS: [(&str, &str); 5] = [
+    ("file", "openapi"),
+    ("operations", "openapi-operation"),
+    ("base", "openapi-base"),
+    ("headers", "openapi-header"),
+    ("allow-private", "openapi-allow-private"),
+];
+
+const OPENAPI: &str = "openapi";
+const TRUSTED: &str = "trusted";
+
+/// What a file inside a project cannot grant.
+const OWN: [&str; 3] = ["edit", TRUSTED, OPENAPI];
+
+// The options that have keys.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Keys {
+    #[command(flatten)]
+    folders: Folders,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+/// The settings file; `None` if none is to be read, or the home directory is unknown.
+pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
+    match &options.config {
+        _ if options.no_config => None,
+        Some(file) => Some(absolute(file)),
+        None => Some(dirs::config_dir()?.join("prompt-expander").join("config.toml")),
+    }
+}
+
+/// Whether only the user can have written the file: it is in their configuration folder, or in no project. An agent's config in a project
+/// may name another file, or another configuration folder.
+fn is_own(path: &Path) -> bool {
+    let home = dirs::home_dir().unwrap_or_default();
+    let default = if cfg!(unix) { std::env::var_os("XDG_CONFIG_HOME").is_none() } else { true };
+    let is_in_config = (default && dirs::config_dir().is_some_and(|folder| path.starts_with(folder)))
+        || path.starts_with(home.join(".config"));
+    let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let working = std::env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
+    let home = fs::canonicalize(&home).unwrap_or(home);
+    let is_project = |folder: &&Path| **folder != home && (**folder == working || folder.join(".git").exists());
+    is_in_config || !canonical.ancestors().skip(1).any(|folder| is_project(&folder))
+}
+
+/// Adds what the settings file says of prompts, and returns what it says of the server.
+pub(super) fn load(source: &mut PromptSource) -> Serve {
+    let Some(path) = path(&source.config) else { return Serve::default() };
+    let (settings, serve) = match fs::read_to_string(&path) {
+        Ok(text) => read(&path, &text),
+        Err(error) if error.kind() == ErrorKind::NotFound && source.config.config.is_none() => Default::default(),
+        Err(error) => {
+            let diagnostic = Diagnostic::error(None, format!("the settings file cannot be read: {error}"), REPAIR);
+            (unusable(&path, diagnostic), Serve::default())
+        }
+    };
+    source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), ..settings };
+    serve
+}
+
+const REPAIR: &str = "correct it, or use --no-config; until then, only built-in prompts are listed";
+
+fn unusable(path: &Path, diagnostic: Diagnostic) -> Settings {
+    Settings { problems: vec![diagnostic.in_file(path)], is_unusable: true, ..Settings::default() }
+}
+
+/// What a settings file says.
+fn read(path: &Path, text: &str) -> (Settings, Serve) {
+    let document = match Document::parse(text) {
+        Ok(document) => document,
+        Err(error) => return (unusable(path, not_toml(&error, text)), Serve::default()),
+    };
+    let mut reader = Reader { text, folder: path.parent().unwrap_or(path), is_own: is_own(path), problems: Vec::new() };
+    let words = reader.words(document.as_table(), &KEYS);
+    let mut settings = Settings::default();
+    let tables = document.get(OPENAPI).filter(|_| reader.is_own).and_then(Item::as_array_of_tables);
+    for table in tables.into_iter().flatten() {
+        let words = reader.words(table, &OPENAPI_KEYS);
+        match table.get("file") {
+            #[cfg(feature = "openapi")]
+            Some(_) => settings.openapi.extend(keys(words).map(|keys| keys.folders.openapi)),
+            #[cfg(not(feature = "openapi"))]
+            Some(_) => {
+                _ = words;
+                reader.problem(
+                    table.span(),
+                    "this program was built without OpenAPI".to_owned(),
+                    "build it with `openapi`",
+                );
+            }
+            None => reader.problem(table.span(), "an `[[openapi]]` needs a `file`".to_owned(), "add one"),
+        }
+    }
+    let keys = keys(words);
+    let serve = keys.map_or_else(Serve::default, |keys| {
+        settings.folders = keys.folders;
+        keys.serve
+    });
+    settings.problems = reader.problems.into_iter().map(|diagnostic| diagnostic.in_file(path)).collect();
+    (settings, serve)
+}
+
+/// All of these were accepted one by one before.
+fn keys(words: Vec<OsString>) -> Option<Keys> {
+    Keys::try_parse_from(words).ok()
+}
+
+/// Turns keys into the words of a command line.
+struct Reader<'t> {
+    text: &'t str,
+    folder: &'t Path,
+    is_own: bool,
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn words(&mut self, table: &Table, rows: &[(&str, &str)]) -> Vec<OsString> {
+        let mut words = Vec::new();
+        for (key, item) in table.iter() {
+            let at_key = table.key(key).and_then(toml_edit::Key::span);
+            let option = rows.iter().find(|(known, _)| *known == key).map(|(_, option)| *option);
+            if !self.is_own && OWN.contains(&key) {
+                let fix = "write it into your own settings file, in your configuration folder";
+                self.problem(at_key, format!("{} is not taken from a file inside a project", named(key)), fix);
+                continue;
+            }
+            match option {
+                _ if key == OPENAPI && rows == KEYS => {
+                    if item.as_array_of_tables().is_none() {
+                        self.problem(item.span(), "it must be tables: `[[openapi]]`".to_owned(), "correct it");
+                    }
+                }
+                Some(option) => match self.value(option, key, item) {
+                    Ok(value) => words.extend(value),
+                    Err(message) => self.problem(item.span(), message, "correct it, or delete the line"),
+                },
+                None => {
+                    let known = rows.iter().map(|(known, _)| *known);
+                    let fix = match closest(key, known.clone()) {
+                        Some(meant) => format!("did you mean {}?", named(meant)),
+                        None => format!("delete it; the keys are {}", alternatives(&known.collect::<Vec<_>>())),
+                    };
+                    self.problem(at_key, format!("there is no key {}", named(key)), &fix);
+                }
+            }
+        }
+        words
+    }
+
+    /// The option with its values, as words; `Err`: why it is not valid.
+    fn value(&self, option: &str, key: &str, item: &Item) -> Result<Vec<OsString>, String> {
+        let (mut words, flag) = (Vec::new(), OsString::from(format!("--{option}")));
+        let command = Keys::command();
+        let Some(arg) = command.get_arguments().find(|arg| arg.get_long() == Some(option)) else {
+            let is_valid = if key == TRUSTED { texts(item).is_some() } else { item.as_bool().is_some() };
+            let must = if key == TRUSTED { "a list of texts" } else { "true or false" };
+            return if is_valid { Ok(words) } else { Err(format!("{} must be {must}", named(key))) };
+        };
+        if !arg.get_action().takes_values() {
+            let value = item.as_bool().ok_or_else(|| format!("{} must be true or false", named(key)))?;
+            words.extend((value != option.starts_with("no-")).then_some(flag));
+            return Ok(words);
+        }
+        let values = match arg.get_action() {
+            ArgAction::Append => texts(item).or_else(|| Some(vec![item.as_str()?.to_owned()])),
+            _ => item.as_str().map(str::to_owned).or_else(|| Some(item.as_integer()?.to_string())).map(|one| vec![one]),
+        };
+        let values = values.ok_or_else(|| format!("{} must be {}", named(key), shape(arg)))?;
+        for value in values {
+            let value = if is_path(arg) { rebased(&value, self.folder) } else { value };
+            words.push(format!("--{option}={value}").into());
+        }
+        // The other options of a document are of no use without one.
+        let document = (option != OPENAPI && option.starts_with(OPENAPI)).then(|| "--openapi=x".into());
+        let alone = command.clone().try_get_matches_from(words.iter().cloned().chain(document));
+        alone.map_err(|error| output::without_usage(&error))?;
+        Ok(words)
+    }
+
+    fn problem(&mut self, span: Option<Range<usize>>, message: String, fix: &str) {
+        let position = span.map(|span| Position::in_text(self.text, span.start, 1));
+        self.problems.push(Diagnostic::error(position, message, fix));
+    }
+}
+
+fn shape(arg: &Arg) -> &'static str {
+    if matches!(arg.get_action(), ArgAction::Append) { "a list of texts" } else { "one value" }
+}
+
+fn is_path(arg: &Arg) -> bool {
+    matches!(arg.get_value_hint(), ValueHint::DirPath | ValueHint::FilePath | ValueHint::AnyPath)
+}
+
+fn texts(item: &Item) -> Option<Vec<String>> {
+    item.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
+    let position = error.span().map(|span| Position::in_text(text, span.start, 1));
+    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
+}
+
+/// The trusted repositories of a settings file, read again when it changes.
+#[derive(Debug)]
+struct Roots {
+    path: PathBuf,
+    known: Mutex<Option<Known>>,
+}
+
+/// Which roots a file of this time and length names.
+type Known = (SystemTime, u64, Arc<[PathBuf]>);
+
+impl Trust for Roots {
+    fn roots(&self) -> Arc<[PathBuf]> {
+        /// A later write within the tick of a file system's clock leaves the time as it is.
+        const SETTLED: Duration = Duration::from_secs(2);
+        let Ok(file) = fs::metadata(&self.path) else { return Arc::default() };
+        let modified = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, _, roots)) = known.as_ref().filter(|(at, size, _)| (*at, *size) == (modified, file.len())) {
+            return Arc::clone(roots);
+        }
+        let roots: Arc<[PathBuf]> = trusted(&self.path).into_iter().map(PathBuf::from).collect();
+        *known = modified.elapsed().is_ok_and(|age| age > SETTLED).then(|| (modified, file.len(), Arc::clone(&roots)));
+        roots
+    }
+}
+
+/// The roots of the repositories that a settings file of the user trusts.
+pub(super) fn trusted(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).ok().filter(|_| is_own(path));
+    let document = text.and_then(|text| text.parse::<DocumentMut>().ok()).unwrap_or_default();
+    document.get(TRUSTED).and_then(texts).unwrap_or_default()
+}
+
+/// Writes other trusted repositories into a settings file, which may be missing.
+///
+/// # Errors
+/// It is in a project, is no TOML, or cannot be written.
+pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
+    let shown = output::full_path(path);
+    if !is_own(path) {
+        bail!("{shown} is inside a project, and grants nothing; leave out --config");
+    }
+    let old = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        read => Some(read.with_context(|| format!("{shown} cannot be read"))?),
+    };
+    let mut document: DocumentMut = old.as_deref().unwrap_or_default().parse().with_context(|| shown.clone())?;
+    set(document.as_table_mut(), TRUSTED, Value::from(roots.iter().collect::<Array>()));
+    let new = document.to_string();
+    match old {
+        None => {
+            let folder = fs::create_dir_all(path.parent().unwrap_or(path));
+            folder.and_then(|()| fs::write(path, new)).with_context(|| format!("{shown} cannot be written"))?;
+        }
+        Some(old) => {
+            let is_written =
+                replace(path, old.as_bytes(), &new).with_context(|| format!("{shown} cannot be written"))?;
+            if !is_written {
+                bail!("{shown} was changed just now; run the command again");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sets a key; a comment on its line stays.
+fn set(table: &mut Table, key: &str, mut value: Value) {
+    if let Some(old) = table.get(key).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    match table.get_mut(key) {
+        Some(item) => *item = Item::Value(value),
+        None => _ = table.insert(key, Item::Value(value)),
+    }
+}
+
+/// The text of a settings file in which the options in these words, the arguments of a server in an agent's config, replace the keys of
+/// their names. Relative paths are those in `folder`. Also returns the words that no key can hold.
+///
+/// # Errors
+/// The text is no TOML; the words are not valid.
+pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Result<(String, Vec<String>), Diagnostic> {
+    let mut document: DocumentMut = text.parse().map_err(|error| not_toml(&error, text))?;
+    let command = PromptSource::augment(Keys::command());
+    let matches = command.clone().try_get_matches_from(words).map_err(|error| {
+        let message = output::without_usage(&error);
+        Diagnostic::error(None, format!("the registered options are not valid: {message}"), "correct them there")
+    })?;
+    let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let mut given: BTreeMap<&str, Value> = BTreeMap::new();
+    let mut others = Vec::new();
+    for arg in command.get_arguments().filter(is_given) {
+        let Some(option) = arg.get_long() else { continue };
+        let rows = KEYS.iter().chain(&OPENAPI_KEYS);
+        match rows.clone().find(|(_, known)| *known == option) {
+            Some((key, _)) => _ = given.insert(key, to_toml(arg, &matches, folder)),
+            None if arg.get_action().takes_values() => {
+                others.extend(raw(arg, &matches).into_iter().flat_map(|value| [format!("--{option}"), value]));
+            }
+            None => others.push(format!("--{option}")),
+        }
+    }
+    let of_openapi: Vec<(&str, Value)> =
+        OPENAPI_KEYS.iter().filter_map(|(key, _)| Some((*key, given.remove(key)?))).collect();
+    for (key, value) in given {
+        set(document.as_table_mut(), key, value);
+    }
+    if let Some((_, Value::Array(files))) = of_openapi.iter().find(|(key, _)| *key == "file") {
+        let table = |file: &Value| {
+            let others = of_openapi.iter().filter(|(key, _)| *key != "file").map(|(key, value)| (*key, value.clone()));
+            Table::from_iter(std::iter::once(("file", file.clone().decorated(" ", ""))).chain(others))
+        };
+        document.insert(OPENAPI, Item::ArrayOfTables(files.iter().map(table).collect::<ArrayOfTables>()));
+    }
+    Ok((document.to_string(), others))
+}
+
+/// Whether a settings file lets agents edit prompts.
+pub(super) fn may_edit(text: &str) -> bool {
+    text.parse::<DocumentMut>().is_ok_and(|document| document.get("edit").and_then(Item::as_bool) == Some(true))
+}
+
+/// Whether a settings file names the folders of prompts.
+pub(super) fn names_prompts(text: &str) -> bool {
+    text.parse::<DocumentMut>().is_ok_and(|document| document.contains_key("prompts"))
+}
+
+fn raw(arg: &Arg, matches: &ArgMatches) -> Vec<String> {
+    let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+    values.map(|value| value.to_string_lossy().into_owned()).collect()
+}
+
+fn to_toml(arg: &Arg, matches: &ArgMatches, folder: &Path) -> Value {
+    if !arg.get_action().takes_values() {
+        return Value::from(!arg.get_long().is_some_and(|option| option.starts_with("no-")));
+    }
+    let values = raw(arg, matches).into_iter();
+    let mut values = values.map(|value| if is_path(arg) { rebased(&value, folder) } else { value });
+    match arg.get_action() {
+        ArgAction::Append => Value::from(values.collect::<Array>()),
+        _ => {
+            let value = values.next().unwrap_or_default();
+            value.parse::<i64>().map_or_else(|_| Value::from(value), Value::from)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> (Settings, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let (settings, _) = read(&folder.path().join("config.toml"), text);
+        let shown = |problem: &Diagnostic| {
+            let at = problem.position.map(|at| format!("{at}: ")).unwrap_or_default();
+            format!("{at}{}", problem.text())
+        };
+        let problems = settings.problems.iter().map(shown).collect();
+        (settings, problems)
+    }
+
+    #[test]
+    fn a_key_that_is_wrong_is_a_problem_with_its_position_and_the_others_hold() {
+        for (line, want) in [
+            ("promts = []", "2:1: there is no key `promts`; did you mean `prompts`?"),
+            ("edit = 1", "2:8: `edit` must be true or false; correct it, or delete the line"),
+            ("prompts = [1]", "2:11: `prompts` must be a list of texts; correct it, or delete the line"),
+            ("trusted = 'x'", "2:11: `trusted` must be a list of texts; correct it, or delete the line"),
+            (
+                "page-size = 0",
+                "2:13: invalid value '0' for '--page-size <COUNT>': number would be zero for non-zero type",
+            ),
+            ("log-level = 'loud'", "2:13: invalid value 'loud' for '--log-level <LEVEL>'"),
+            ("[[openapi]]\nbase = 'https://a.example'", "an `[[openapi]]` needs a `file`; add one"),
+            ("[[openapi]]\nfile = 'x'\nheader = []", "4:1: there is no key `header`; did you mean `headers`?"),
+        ] {
+            let (settings, problems) = settings(&format!("builtin = false\n{line}\n"));
+            assert!(problems.len() == 1 && problems[0].contains(want), "{line}: {problems:?}");
+            assert!(settings.folders.no_builtin && !settings.is_unusable, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_wrong_is_not_repeated() {
+        let (_, problems) = settings("[[openapi]]\nfile = 'x'\nheaders = ['Authorization: Bearer hunter2']");
+        assert!(problems.len() == 1 && !problems[0].contains("hunter2"), "{problems:?}");
+    }
+
+    #[test]
+    fn every_key_is_read_and_a_relative_path_is_one_beside_the_file() {
+        let (settings, problems) = settings(
+            "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nedit = true\nhistory = 3\nmentions = true\n\
+             page-size = 7\nresult-limit = 900\nlog-file = 'x.log'\nlog-level = 'debug'\ntap = '/t'\ntrusted = ['/r']\n\
+             [[openapi]]\nfile = 'o.yaml'\noperations = ['a', 'b']\nbase = 'https://a.example'\n\
+             headers = ['Authorization: Bearer $TOKEN']\nallow-private = true\n[[openapi]]\nfile = 'p.yaml'\n",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        let Folders { prompts, from_agents, no_builtin, .. } = settings.folders;
+        assert!(prompts[0].is_absolute() && prompts[0].ends_with("a"), "{prompts:?}");
+        assert_eq!((&prompts[1], from_agents, no_builtin), (&PathBuf::from("claude:~/b"), true, false));
+        #[cfg(feature = "openapi")]
+        assert_eq!(settings.openapi.iter().map(|one| one.openapi_operation.len()).collect::<Vec<_>>(), [2, 0]);
+    }
+
+    #[test]
+    fn what_is_no_toml_is_unusable() {
+        let (settings, problems) = settings("a = 1\nprompts = [");
+        assert!(settings.is_unusable && problems[0].contains("2:12: this is not TOML"), "{problems:?}");
+    }
+
+    #[test]
+    fn options_replace_the_keys_of_their_names_and_the_rest_of_the_file_stays() {
+        let old = "# mine\nprompts = [\"/old\"] # here\nhistory = 3\n[[openapi]]\nfile = \"/o\"\n";
+        let words =
+            "--prompts a --prompts claude:~/b --no-builtin --project --page-size 9 --openapi o.yaml --log-format json";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let (new, others) = with_options(old, &words, Path::new("/w")).unwrap();
+        assert_eq!(
+            new,
+            "# mine\nprompts = [\"/w/a\", \"claude:~/b\"] # here\nhistory = 3\nbuiltin = false\npage-size = 9\n\n[[openapi]]\n\
+             file = \"/w/o.yaml\"\n"
+        );
+        assert_eq!(others, ["--log-format", "json", "--project"]);
+        assert_eq!(with_options(old, &[], Path::new("/w")).unwrap().0, old);
+        assert!(with_options(old, &["--promts=x".to_owned()], Path::new("/w")).is_err());
+    }
+}

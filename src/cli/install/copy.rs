@@ -1,0 +1,80 @@
+//! The program that is registered: where it is, and a copy of it where it stays.
+
+use crate::cli::output;
+use crate::cli::source::absolute;
+use crate::wording::named;
+use anyhow::{Context, bail};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The absolute path of this program that stays the same after an update: if a symlink on `PATH` leads here, the symlink,
+/// because its target may be renamed.
+pub(super) fn program() -> anyhow::Result<PathBuf> {
+    let this = env::current_exe().context("the file of this program cannot be found")?;
+    let real = fs::canonicalize(&this).unwrap_or_else(|_| this.clone());
+    let is_this = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| path == real);
+    let name = file_name();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(&name));
+    let as_called = env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
+    let mut paths = on_path.chain(as_called.map(|called| absolute(&called))).chain([this.clone()]);
+    let program = paths.find(is_this).unwrap_or(this);
+    if program.file_name().is_none_or(|known| !known.eq_ignore_ascii_case(&name)) {
+        bail!(
+            "this program is called `{}`, and would not be recognized later; rename it to {}",
+            output::shown(&program),
+            named(&name)
+        );
+    }
+    Ok(program)
+}
+
+fn file_name() -> String {
+    format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX)
+}
+
+/// Where a program is put that would not stay where it is; `None` if it stays. A build folder and a cache can be emptied at any time.
+pub(super) fn better_place(program: &Path) -> Option<PathBuf> {
+    let has = |name: &str| program.components().any(|part| part.as_os_str() == name);
+    let is_in_cache = program.ancestors().skip(1).any(|folder| folder.join("CACHEDIR.TAG").is_file())
+        || has("_npx")
+        || (has("pipx") && (has(".cache") || has("Caches") || has("Cache")));
+    let folder = match cfg!(windows) {
+        true => dirs::data_local_dir()?.join("prompt-expander"),
+        false => dirs::home_dir()?.join(".local").join("bin"),
+    };
+    Some(folder.join(file_name())).filter(|_| is_in_cache)
+}
+
+/// Copies the program, and remembers the copy for [`copied`].
+pub(super) fn copy(program: &Path, to: &Path) -> anyhow::Result<()> {
+    let run = || {
+        let folder = to.parent().unwrap_or(to);
+        fs::create_dir_all(folder)?;
+        let new = tempfile::NamedTempFile::new_in(folder)?;
+        fs::copy(program, new.path())?; // with its permissions
+        new.persist(to).map_err(|error| error.error)?;
+        let Some(record) = record() else { return Ok(()) };
+        record.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(record, to.display().to_string())
+    };
+    run().with_context(|| format!("the program cannot be copied to {}", output::shown(to)))
+}
+
+/// The copy that `install` made, if it is still there.
+pub(super) fn copied() -> Option<PathBuf> {
+    let copy = PathBuf::from(fs::read_to_string(record()?).ok()?);
+    copy.is_file().then_some(copy)
+}
+
+/// Removes the copy.
+pub(super) fn remove(copy: &Path) -> anyhow::Result<()> {
+    fs::remove_file(copy).with_context(|| format!("{} cannot be removed", output::shown(copy)))?;
+    record().map_or(Ok(()), fs::remove_file).context("the record of the copy cannot be removed")
+}
+
+/// The file that names the copy.
+fn record() -> Option<PathBuf> {
+    Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("prompt-expander").join("copied-program"))
+}

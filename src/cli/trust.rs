@@ -1,0 +1,97 @@
+//! `prompt-expander trust`: whose `.prompts` are served without an option.
+
+use super::output::{self, full_path};
+use super::source::PromptSource;
+use super::{config, path};
+use crate::library::{Found, Layer, PROJECT_FOLDER, View};
+use crate::wording::{count, named};
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander trust            trust the repository that you are in
+  prompt-expander trust --list
+  prompt-expander trust --revoke ~/code/service";
+
+#[derive(Debug, Args)]
+pub(super) struct Trust {
+    /// A folder in the repository; by default, the working directory
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with = "list")]
+    folder: Option<PathBuf>,
+    /// List the repositories that you trust
+    #[arg(long)]
+    list: bool,
+    /// Trust the repository no longer
+    #[arg(long, conflicts_with = "list")]
+    revoke: bool,
+    /// Trust it without asking
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON object: `trusted`, the list of all repositories that you trust
+    #[arg(long)]
+    json: bool,
+}
+
+impl Trust {
+    pub(super) fn run(self, source: PromptSource) -> anyhow::Result<ExitCode> {
+        let file = config::path(&source.config).context("no settings file is used; leave out --no-config")?;
+        let mut trusted = config::trusted(&file);
+        if !self.list {
+            let folder = self.folder.as_deref().unwrap_or(Path::new("."));
+            let folder = fs::canonicalize(folder).with_context(|| format!("{} cannot be found", full_path(folder)))?;
+            let root = folder.ancestors().find(|folder| folder.join(".git").exists());
+            let is_known = |known: &String| folder.starts_with(known);
+            match (self.revoke, root) {
+                (true, _) if !trusted.iter().any(is_known) => bail!("{} is not trusted", full_path(&folder)),
+                (true, _) => trusted.retain(|known| !is_known(known)),
+                (false, None) => bail!(
+                    "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for once",
+                    full_path(&folder)
+                ),
+                (false, Some(root)) => {
+                    let text = root.to_str().with_context(|| format!("{} is not UTF-8", full_path(root)))?;
+                    if !self.is_granted(source, root)? {
+                        output::note("it is not trusted");
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                    trusted.retain(|known| known != text);
+                    trusted.push(text.to_owned());
+                }
+            }
+            config::set_trusted(&file, &trusted)?;
+        }
+        if self.json {
+            output::print_json(&json!({ "trusted": trusted }))?;
+        } else if self.list {
+            trusted.iter().try_for_each(|root| path::print("", Path::new(root)))?;
+        } else {
+            output::note(&format!("written to {}; it takes effect with the next message", full_path(&file)));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Shows what would be served, and asks.
+    fn is_granted(&self, mut source: PromptSource, root: &Path) -> anyhow::Result<bool> {
+        source.project = true;
+        let view = source.library_at(Some(root)).view();
+        let found = view.list().found.into_iter().filter(|found| found.layer.is_project());
+        let names: Vec<String> = found.map(|found| shown(&view, &found)).collect();
+        let root = full_path(root);
+        let served = match names.is_empty() {
+            true => format!("{root} has no prompts yet"),
+            false => format!("{root} has {}: {}", count(names.len(), "prompt"), names.join(", ")),
+        };
+        output::note(&format!("{served}; agents that work there would get them, and what a later pull brings, too"));
+        Ok(self.yes || output::confirm(&format!("Trust {root}?"), &format!("trust {root}"))?)
+    }
+}
+
+fn shown(view: &View, found: &Found) -> String {
+    let is_own = view.all(&found.name).iter().any(|other| other.layer == Layer::USER);
+    format!("{}{}", named(&found.name), if is_own { " (overrides yours)" } else { "" })
+}

@@ -1,0 +1,478 @@
+//! The store of a folder: one process writes at a time.
+//!
+//! | step | after a crash here |
+//! |---|---|
+//! | the lock of the folder is taken, and the file is read | – |
+//! | what the file holds is added to the history, unless that has it | nothing is changed |
+//! | the new text is added to the history | it is in the history, although it was never in the file |
+//! | a temporary file next to it gets the new text, and is stored | the next write removes it |
+//! | the file is compared once more, as an editor knows nothing of the lock, and replaced in one step | the new text is there, and counts as made by hand |
+//! | the author and the note of the new version are added to the history | old versions may be left, which the next write removes |
+//!
+//! So each text that was ever in the file is in the history or in the file, and what is acknowledged is in both.
+
+use super::cache::Trace;
+use super::caller::Caller;
+use super::handle::Files;
+use super::history::{Entry, History, Lock, Operation, Record, Version, create_folders, failed, sync_folder};
+use super::read::read_regular;
+use super::root::PromptFile;
+use super::source::{Found, Store, Write};
+use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, not_utf8};
+use crate::wording::named;
+use jiff::{SignedDuration, Timestamp};
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The store of a folder of prompts.
+#[derive(Debug)]
+pub(super) struct FileStore {
+    files: Arc<Files>,
+    history: History,
+}
+
+impl FileStore {
+    pub(super) fn new(files: Arc<Files>) -> FileStore {
+        let history = History { root: files.root.path.clone(), is_ignored: files.root.is_confined };
+        FileStore { files, history }
+    }
+
+    /// The file of a name, with its bytes, if there is one.
+    fn read(&self, name: &Name) -> Result<Option<(PromptFile, Vec<u8>)>, Diagnostic> {
+        let Some(file) = self.files.root.resolve(name, &mut Trace::default()) else { return Ok(None) };
+        let bytes = self.files.read(&file.path, file.is_linked)?;
+        Ok(Some((file, bytes)))
+    }
+
+    /// Refuses to write outside of the folder for a caller who is not at this machine, or outside of the part of it that they may write
+    /// to.
+    fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
+        let root = match &caller.prefix {
+            Some(prefix) => self.files.root.path.join(prefix.folder()),
+            None if caller.token.is_some() => self.files.root.path.clone(),
+            None => return Ok(()),
+        };
+        let real = |path: &Path| path.ancestors().find_map(|path| fs::canonicalize(path).ok());
+        let is_inside = real(&root).zip(real(target)).is_some_and(|(root, target)| target.starts_with(root));
+        let target = named(&target.display().to_string());
+        let message = format!("the file is a symlink to {target}, where you cannot write; nothing is written");
+        if is_inside { Ok(()) } else { Err(Diagnostic::new(Kind::Escapes, message, "write another prompt")) }
+    }
+
+    /// Where the prompt is written: its file, that of its last version if it was deleted, or a new one.
+    fn path_of(&self, write: &Write<'_>, file: Option<&PromptFile>, entries: &[Entry]) -> Result<PathBuf, Diagnostic> {
+        let last = entries.iter().find_map(|entry| Some(self.files.root.path.join(&entry.record.as_ref()?.path)));
+        let is_own = |path: &PathBuf| matches!(self.files.root.name_of(path), Some(Ok((of, _))) if of == *write.name);
+        match (file, last.filter(is_own)) {
+            (Some(file), _) => Ok(file.path.to_path_buf()),
+            (None, Some(last)) if write.is_restored => Ok(last),
+            (None, _) => self.files.root.path_for_new(write.name),
+        }
+    }
+
+    /// Adds what the file of a prompt holds to its history, unless that has it.
+    pub(super) fn keep(&self, name: &Name) -> Result<(), Diagnostic> {
+        let Some((file, current)) = self.read(name)? else { return Ok(()) };
+        let mut lock = self.history.lock()?;
+        let mut times = Times::after(&self.history.entries(name)?);
+        self.keep_current(&mut lock, name, &current, fs::metadata(&file.path).ok().as_ref(), &mut times)
+    }
+
+    /// The same under the lock.
+    fn keep_current(
+        &self,
+        lock: &mut Lock<'_>,
+        name: &Name,
+        current: &[u8],
+        like: Option<&Metadata>,
+        times: &mut Times,
+    ) -> Result<(), Diagnostic> {
+        let revision = Revision::of(current);
+        if self.history.entries(name)?.first().and_then(Entry::after) == Some(revision) {
+            return Ok(());
+        }
+        lock.add(name, (times.next(like.and_then(modified)), revision), None, Some(current), like)
+    }
+
+    /// Gives the versions of one prompt to another. Returns `false` if that has versions of its own, and leaves both as they are.
+    pub(super) fn rename_history(&self, from: &Name, to: &Name) -> Result<bool, Diagnostic> {
+        // Without a history, none is begun.
+        if self.history.entries(from)?.is_empty() { Ok(true) } else { self.history.lock()?.rename(from, to) }
+    }
+
+    /// A write. `interrupt` fails a step, for tests.
+    fn write_with(
+        &self,
+        write: &Write<'_>,
+        interrupt: impl Fn(Step) -> io::Result<()>,
+    ) -> Result<Revision, Diagnostic> {
+        let Write { name, expected, text, .. } = *write;
+        let mut lock = self.history.lock()?;
+        let read = self.read(name)?;
+        let now = read.as_ref().map(|(_, bytes)| Revision::of(bytes));
+        let after = text.map(|text| Revision::of(text.as_bytes()));
+        let entries = self.history.entries(name)?;
+        match (after, now, expected) {
+            (Some(after), Some(now), _) if after == now => return Ok(after),
+            (None, None, Some(expected))
+                if entries.first().is_some_and(|last| last.is_delete() && last.revision == expected) =>
+            {
+                return Ok(expected);
+            }
+            _ => {}
+        }
+        let conflict = || {
+            let kind = Kind::Conflict { current: now, diff: String::new() };
+            Diagnostic::new(kind, format!("{} is no longer as you read it", named(name)), "read it again")
+        };
+        let Some(revision) = after.or(expected).filter(|_| now == expected) else {
+            return Err(conflict());
+        };
+        let path = self.path_of(write, read.as_ref().map(|(file, _)| file), &entries)?;
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::AlreadyExists => conflict(),
+            _ => failed(&path, &error),
+        };
+        let target = if read.is_some() { fs::canonicalize(&path).map_err(failed)? } else { path.clone() };
+        self.check_target(&target, write.caller)?;
+        let metadata = read.as_ref().map(|_| fs::metadata(&target)).transpose().map_err(failed)?;
+        if metadata.as_ref().is_some_and(|file| file.permissions().readonly()) {
+            return Err(failed(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")));
+        }
+        // What is restored is as private as it was.
+        let restored = entries.iter().filter(|_| write.is_restored).find(|entry| entry.after() == after);
+        let like = metadata.or_else(|| restored.and_then(|entry| self.history.metadata(name, entry)));
+        let folder = target.parent().unwrap_or(&self.files.root.path);
+        create_folders(folder).map_err(|error| not_created(folder, &error))?;
+
+        let mut times = Times::after(&entries);
+        let current = read.as_ref().map(|(_, bytes)| &**bytes);
+        interrupt(Step::Keep).map_err(failed)?;
+        if let Some(current) = current {
+            self.keep_current(&mut lock, name, current, like.as_ref(), &mut times)?;
+        }
+        let bytes = text.map(str::as_bytes);
+        let at = times.next(None);
+        if bytes.is_some() {
+            // Before it is in the file, so that what is acknowledged is in both.
+            lock.add(name, (at, revision), None, bytes, like.as_ref())?;
+        }
+        let put = Put { path: &path, target: &target, current, text, like: like.as_ref() };
+        put.run(&mut lock, &interrupt).map_err(|error| {
+            if text.is_some() {
+                lock.remove(name, at, revision);
+            }
+            failed(error)
+        })?;
+        let record = Record {
+            operation: match (text, expected) {
+                (None, _) => Operation::Delete,
+                (Some(_), _) if write.is_restored => Operation::Restore,
+                (Some(_), None) => Operation::Create,
+                (Some(_), Some(_)) => Operation::Update,
+            },
+            path: self.files.root.below(&path),
+            author: write.author.map(str::to_owned),
+            note: write.note.map(str::to_owned),
+        };
+        let added = interrupt(Step::Add).map_err(failed);
+        let added = added.and_then(|()| lock.add(name, (at, revision), Some(&record), None, like.as_ref()));
+        if let Err(error) = added {
+            // Only its author and note are lost.
+            tracing::warn!(%name, %error, "a version is not recorded in the history");
+        }
+        lock.prune(name, write.versions.get().saturating_add(usize::from(text.is_some())));
+        Ok(revision)
+    }
+}
+
+/// The steps of a write that may fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Keep,
+    WriteTemporary,
+    Replace,
+    Sync,
+    Add,
+}
+
+impl Store for FileStore {
+    fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found {
+        let file = self.files.root.resolve(name, &mut Trace::default()).unwrap_or_else(|| {
+            let path = self.files.root.path_for_new(name);
+            let path = path.unwrap_or_else(|_| self.files.root.path.join(format!("{name}.md")));
+            PromptFile { path: path.into(), kind: FileName::OWN, is_linked: false }
+        });
+        self.files.draft(name.clone(), file, text, caller.prefix.clone())
+    }
+
+    fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
+        self.write_with(write, |_| Ok(()))
+    }
+
+    fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
+        let (current, entries) = loop {
+            let before = self.read(name)?;
+            let entries = self.history.entries(name)?;
+            let bytes = |read: &Option<(PromptFile, Vec<u8>)>| read.as_ref().map(|(_, bytes)| bytes.clone());
+            if bytes(&self.read(name)?) == bytes(&before) {
+                break (before, entries); // nothing was written meanwhile
+            }
+        };
+        let mut entries = entries;
+        // What `rm` has kept, for example, and was restored.
+        entries.dedup_by(|older, newer| older.after().is_some() && older.after() == newer.after());
+        let mut versions: Vec<Version> = entries.iter().map(Entry::version).collect();
+        if let Some((file, bytes)) = current {
+            let revision = Revision::of(&bytes);
+            if entries.first().and_then(Entry::after) != Some(revision) {
+                let at = fs::metadata(&file.path).ok().as_ref().and_then(modified).unwrap_or_else(Timestamp::now);
+                let operation = Operation::ByHand;
+                versions.insert(0, Version { revision, at, operation, author: None, note: None, is_current: true });
+            }
+            versions[0].is_current = true;
+        }
+        Ok(versions)
+    }
+
+    fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
+        let current = self.read(name)?.map(|(_, bytes)| bytes).filter(|bytes| Revision::of(bytes) == revision);
+        let text = current.map_or_else(|| self.history.text(name, revision), |text| Ok(Some(text)))?;
+        let text = text.map(|text| {
+            String::from_utf8(text).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
+        });
+        text.transpose()
+    }
+
+    fn folder(&self) -> &Path {
+        &self.files.root.path
+    }
+}
+
+/// Why a folder could not be created: the first part of its path that is not a folder, else the error of the system.
+pub(super) fn not_created(folder: &Path, error: &io::Error) -> Diagnostic {
+    let mut parts: Vec<&Path> = folder.ancestors().collect();
+    parts.reverse();
+    let obstacle = parts.into_iter().find(|part| fs::symlink_metadata(part).is_ok() && !part.is_dir());
+    match obstacle {
+        Some(part) if error.kind() != ErrorKind::PermissionDenied => {
+            let part = named(&part.display().to_string());
+            let message = format!("{part} is not a folder, and the new file needs one there");
+            Diagnostic::new(Kind::NotWritable, message, "choose another name or folder")
+        }
+        _ => failed(folder, error),
+    }
+}
+
+/// The step that changes the prompt's file.
+struct Put<'w> {
+    path: &'w Path,
+    /// The file itself, if the path is a symlink.
+    target: &'w Path,
+    current: Option<&'w [u8]>,
+    text: Option<&'w str>,
+    /// Whose owner and permissions it gets.
+    like: Option<&'w Metadata>,
+}
+
+impl Put<'_> {
+    /// Replaces, creates or deletes the file in one step. [`ErrorKind::AlreadyExists`]: it is no longer as it was read.
+    fn run(&self, lock: &mut Lock<'_>, interrupt: &impl Fn(Step) -> io::Result<()>) -> io::Result<()> {
+        let folder = self.target.parent().unwrap_or(Path::new("."));
+        self.replace(folder, lock, interrupt).inspect_err(|_| lock.remove_temporary_file())?;
+        interrupt(Step::Sync)?;
+        sync_folder(if self.text.is_none() { self.path.parent() } else { Some(folder) }.unwrap_or(folder))
+    }
+
+    fn replace(
+        &self,
+        folder: &Path,
+        lock: &mut Lock<'_>,
+        interrupt: &impl Fn(Step) -> io::Result<()>,
+    ) -> io::Result<()> {
+        interrupt(Step::WriteTemporary)?;
+        let text = self.text.map(str::as_bytes);
+        let sibling = text.map(|text| lock.write_temporary_file(folder, text, self.like)).transpose()?;
+        interrupt(Step::Replace)?;
+        // An editor knows nothing of the lock.
+        let is_unchanged = match (read_regular(self.target, MAX_FILE), self.current) {
+            (Ok(now), Some(current)) => now == current,
+            (Err(error), None) => error.kind() == ErrorKind::NotFound,
+            _ => false,
+        };
+        match (sibling, self.current) {
+            _ if !is_unchanged => Err(ErrorKind::AlreadyExists.into()),
+            (None, _) => fs::remove_file(self.path),
+            (Some(sibling), None) => rename_to_new(&sibling, self.target),
+            (Some(sibling), Some(_)) => fs::rename(sibling, self.target),
+        }
+    }
+}
+
+/// Renames a file, and fails if there is one at the new path.
+pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {} // some network file systems
+            renamed => return renamed.map_err(io::Error::from),
+        }
+    }
+    rename_over_empty(from, to)
+}
+
+/// The same in two steps, where the system has no such operation: an empty file that this process has created is replaced.
+fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(to)?;
+    fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))
+}
+
+/// The times of versions that are added one after the other, each later than the one before, even if the clock was set back.
+struct Times {
+    now: Timestamp,
+    last: Option<Timestamp>,
+}
+
+impl Times {
+    fn after(entries: &[Entry]) -> Times {
+        Times { now: Timestamp::now(), last: entries.first().map(|entry| entry.at) }
+    }
+
+    /// A time after the last one: this one if it is, else the present one.
+    fn next(&mut self, time: Option<Timestamp>) -> Timestamp {
+        let is_after = |time: &Timestamp| self.last.is_none_or(|last| last < *time);
+        let time = time.filter(|time| is_after(time) && *time < self.now).unwrap_or(self.now);
+        let least = self.last.and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok());
+        let time = least.map_or(time, |least| least.max(time));
+        self.last = Some(time);
+        time
+    }
+}
+
+fn modified(file: &Metadata) -> Option<Timestamp> {
+    file.modified().ok().and_then(|time| Timestamp::try_from(time).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cache::SETTLING;
+    use super::super::root::Root;
+    use super::super::source::{About, Layer};
+    use super::*;
+    use crate::prompt::Format;
+    use std::num::NonZeroUsize;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn store(folder: &Path) -> FileStore {
+        let root = Root { path: folder.to_owned(), format: Format::OWN, is_confined: false };
+        let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
+        FileStore::new(Arc::new(Files::new(root, about, SETTLING)))
+    }
+
+    fn write<'w>(name: &'w Name, caller: &'w Caller, from: Option<&str>, text: Option<&'w str>) -> Write<'w> {
+        let expected = from.map(|text| Revision::of(text.as_bytes()));
+        let versions = NonZeroUsize::MAX;
+        Write { name, expected, text, author: Some("ada"), note: None, is_restored: false, caller, versions }
+    }
+
+    #[test]
+    fn after_a_crash_between_any_two_steps_no_text_is_lost_and_the_next_write_goes_on() {
+        let (name, caller) = (Name::new("git/a").unwrap(), Caller::local());
+        for step in [Step::Keep, Step::WriteTemporary, Step::Replace, Step::Sync, Step::Add] {
+            for text in [Some("New."), None] {
+                let folder = tempfile::tempdir().unwrap();
+                let (path, store) = (folder.path().join("git/a.md"), store(folder.path()));
+                fs::create_dir(folder.path().join("git")).unwrap();
+                fs::write(&path, "By hand.").unwrap();
+                // A panic ends it as a crash does: nothing is cleaned up.
+                let crash = |at| if at == step { panic!("a crash") } else { Ok(()) };
+                let crashed =
+                    AssertUnwindSafe(|| store.write_with(&write(&name, &caller, Some("By hand."), text), crash));
+                assert!(catch_unwind(crashed).is_err());
+                let now = fs::read_to_string(&path).ok();
+                let is_written = matches!(step, Step::Sync | Step::Add);
+                assert_eq!(now.as_deref(), if is_written { text } else { Some("By hand.") }, "{step:?}");
+                let old = store.version(&name, Revision::of(b"By hand.")).unwrap();
+                assert_eq!(old.as_deref(), Some("By hand."), "{step:?}");
+                store.write(&write(&name, &caller, now.as_deref(), Some("Next."))).unwrap();
+                assert_eq!(fs::read_to_string(&path).unwrap(), "Next.", "{step:?}");
+                for text in ["By hand.", "Next."].into_iter().chain(now.as_deref()) {
+                    let kept = store.version(&name, Revision::of(text.as_bytes())).unwrap();
+                    assert_eq!(kept.as_deref(), Some(text), "{step:?}");
+                }
+                assert_eq!(fs::read_dir(folder.path().join("git")).unwrap().count(), 1, "no temporary file is left");
+            }
+        }
+    }
+
+    #[test]
+    fn a_disk_that_refuses_a_step_leaves_the_prompt_as_it_was_or_as_it_is_to_be() {
+        let (name, caller) = (Name::new("a").unwrap(), Caller::local());
+        for step in [Step::Keep, Step::WriteTemporary, Step::Replace, Step::Add] {
+            let folder = tempfile::tempdir().unwrap();
+            let (path, store) = (folder.path().join("a.md"), store(folder.path()));
+            fs::write(&path, "Old.").unwrap();
+            let full = |at| if at == step { Err(io::Error::other("no space left")) } else { Ok(()) };
+            let written = store.write_with(&write(&name, &caller, Some("Old."), Some("New.")), full);
+            // Without its entry in the history, the new text counts as made by hand.
+            let (is_ok, text) = if step == Step::Add { (true, "New.") } else { (false, "Old.") };
+            assert_eq!((written.is_ok(), fs::read_to_string(&path).unwrap().as_str()), (is_ok, text), "{step:?}");
+            assert_eq!(store.history(&name).unwrap()[0].revision, Revision::of(text.as_bytes()), "{step:?}");
+            let files = fs::read_dir(folder.path()).unwrap().count();
+            assert_eq!(files, 2, "the prompt and its history; no temporary file is left");
+        }
+    }
+
+    #[test]
+    fn an_editor_that_saves_meanwhile_wins() {
+        let (name, caller) = (Name::new("a").unwrap(), Caller::local());
+        for (from, saved) in [(Some("Old."), Some("Saved.")), (Some("Old."), None), (None, Some("Saved."))] {
+            let folder = tempfile::tempdir().unwrap();
+            let (path, store) = (folder.path().join("a.md"), store(folder.path()));
+            from.iter().for_each(|text| fs::write(&path, text).unwrap());
+            let save = |at| match (at, saved) {
+                (Step::Replace, Some(text)) => fs::write(&path, text),
+                (Step::Replace, None) => fs::remove_file(&path),
+                _ => Ok(()),
+            };
+            let refused = store.write_with(&write(&name, &caller, from, Some("New.")), save).unwrap_err();
+            assert!(matches!(refused.kind, Kind::Conflict { .. }), "{refused}");
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), saved);
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_version_of_the_program_has_left_is_removed() {
+        let (name, caller) = (Name::new("a").unwrap(), Caller::local());
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        store.write(&write(&name, &caller, None, Some("A"))).unwrap();
+        let pending = format!("20260101T000000.000000000Z-{}.pending", Revision::of(b"x"));
+        let pending = folder.path().join(".history/a").join(pending);
+        fs::write(&pending, "{}").unwrap();
+        assert_eq!(store.history(&name).unwrap().len(), 1);
+        store.write(&write(&name, &caller, Some("A"), Some("B"))).unwrap();
+        assert!(!pending.exists());
+    }
+
+    #[test]
+    fn a_renamed_file_never_replaces_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|file| folder.path().join(file));
+        for rename in [rename_to_new, rename_over_empty] {
+            fs::write(&a, "A").unwrap();
+            fs::write(&b, "B").unwrap();
+            assert_eq!(rename(&a, &b).unwrap_err().kind(), ErrorKind::AlreadyExists);
+            assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"A".to_vec(), b"B".to_vec()));
+            rename(&a, &c).unwrap();
+            assert_eq!(fs::read(&c).unwrap(), b"A");
+            fs::remove_file(&c).unwrap();
+            assert_eq!(rename(&a, &c).unwrap_err().kind(), ErrorKind::NotFound);
+            assert!(!c.exists());
+        }
+    }
+}

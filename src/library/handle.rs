@@ -1,0 +1,202 @@
+//! A prompt file, or a text that is not saved as one: read, parsed, checked and expanded.
+
+use super::attach::attachments;
+use super::cache::{Cache, SETTLING, Trace};
+use super::caller::Prefix;
+use super::include::Includes;
+use super::read::read;
+use super::root::{MAX_ENTRIES, PromptFile, Root};
+use super::source::{About, Found, Handle, Info, Join, Layer, Place};
+use crate::prompt::{Call, Diagnostic, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt, not_utf8};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How many bytes of texts are kept as parsed prompts, in each folder.
+const MAX_PROMPT_BYTES: usize = 8 * 1024 * 1024;
+
+type Parsed = Result<Arc<Prompt>, Diagnostic>;
+
+/// The files of a folder of prompts, and what is kept of them.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) root: Root,
+    pub(super) about: About,
+    pub(super) settling: Duration,
+    infos: Cache<Arc<Path>, Info>,
+    prompts: Cache<Arc<Path>, Parsed>,
+}
+
+impl Files {
+    pub(super) fn new(root: Root, about: About, settling: Duration) -> Files {
+        Files {
+            root,
+            about,
+            settling,
+            infos: Cache::new(MAX_ENTRIES, settling),
+            prompts: Cache::weighed(MAX_PROMPT_BYTES, weight, settling),
+        }
+    }
+
+    /// Those of the folder that a file is, or would be, a prompt of, although it is in no library.
+    pub(super) fn around(file: &Path) -> Arc<Files> {
+        let root = Root::around(file);
+        let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
+        Arc::new(Files::new(root, about, SETTLING))
+    }
+
+    pub(super) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
+        let handle = FileHandle { files: Arc::clone(self), name: name.clone(), file, draft: None };
+        Found::new(name, &self.about, Arc::new(handle))
+    }
+
+    /// A text that is not saved. With a prefix, that of somebody for whom there is nothing else.
+    pub(super) fn draft(self: &Arc<Self>, name: Name, file: PromptFile, text: &str, prefix: Option<Prefix>) -> Found {
+        let draft = Some(Draft { text: text.into(), prefix });
+        let handle = FileHandle { files: Arc::clone(self), name: name.clone(), file, draft };
+        Found::new(name, &self.about, Arc::new(handle))
+    }
+
+    /// Reads a file, unless it is outside a project's folder.
+    pub(super) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
+        let escape = if is_linked { self.root.escape(path) } else { None };
+        escape
+            .map_or(Ok(()), Err)
+            .and_then(|()| read(path, MAX_FILE, |open| self.root.escape_of_open_file(open).map_or(Ok(()), Err)))
+            .map_err(|why| why.in_file(path))
+    }
+
+    /// The text of a file.
+    pub(super) fn text(&self, path: &Path, is_linked: bool) -> Result<String, Diagnostic> {
+        String::from_utf8(self.read(path, is_linked)?)
+            .map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()).in_file(path))
+    }
+}
+
+/// How much memory a prompt takes, roughly.
+fn weight(parsed: &Parsed) -> usize {
+    let texts = parsed.iter().flat_map(|prompt| &prompt.messages).map(|message| message.body().len());
+    1024 + texts.sum::<usize>()
+}
+
+/// What a file holds.
+struct Contents {
+    bytes: Vec<u8>,
+    prompt: Result<Prompt, Diagnostic>,
+    modified: Option<SystemTime>,
+}
+
+/// A prompt in a file of a folder.
+#[derive(Debug)]
+struct FileHandle {
+    files: Arc<Files>,
+    name: Name,
+    file: PromptFile,
+    /// What it would be, instead of what the file holds.
+    draft: Option<Draft>,
+}
+
+#[derive(Debug)]
+struct Draft {
+    text: Arc<str>,
+    prefix: Option<Prefix>,
+}
+
+impl FileHandle {
+    fn read(&self, trace: &mut Trace) -> Result<Contents, Diagnostic> {
+        let path = &self.file.path;
+        let (bytes, stamp) = match &self.draft {
+            Some(draft) => (draft.text.as_bytes().to_vec(), None),
+            None => {
+                let stamp = trace.look(path);
+                if self.file.is_linked && self.files.root.is_confined {
+                    trace.distrust();
+                }
+                let read = self.files.read(path, self.file.is_linked);
+                (read.inspect_err(|_| trace.distrust())?, stamp)
+            }
+        };
+        let prompt = self.parse(&bytes, trace).map_err(|why| why.in_file(Arc::clone(path)));
+        Ok(Contents { bytes, prompt, modified: stamp.and_then(|stamp| stamp.modified) })
+    }
+
+    fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
+        let root = &self.files.root;
+        let mut includes = Includes { root, own: &self.file.path, prefix: self.prefix(), trace };
+        // Other programs' files include nothing.
+        let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() { None } else { Some(&mut includes) };
+        let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
+        if prompt.is_jinja() && root.is_confined {
+            let message = "`engine: jinja` is not used in the prompts of a project";
+            let fix = "copy the prompt into a folder of your own if you trust it";
+            return Err(Diagnostic::new(Kind::Invalid, message, fix));
+        }
+        let folder = self.file.path.parent().unwrap_or(&root.path).to_string_lossy();
+        Ok(prompt.with_base_directory(&folder))
+    }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        self.draft.as_ref()?.prefix.as_ref()
+    }
+
+    fn make_info(&self, trace: &mut Trace) -> Info {
+        match self.read(trace) {
+            Ok(Contents { bytes, prompt, modified }) => {
+                Info::of(&bytes, modified, prompt.as_ref().map_err(Clone::clone))
+            }
+            Err(diagnostic) => Info::unreadable(diagnostic),
+        }
+    }
+
+    fn make_prompt(&self, trace: &mut Trace) -> Parsed {
+        self.read(trace).and_then(|contents| contents.prompt).map(Arc::new)
+    }
+}
+
+impl Handle for FileHandle {
+    fn place(&self) -> Place {
+        let is_editable = !self.file.is_linked || self.files.root.escape(&self.file.path).is_none();
+        Place { shown: self.file.path.display().to_string(), file: Some(self.file.path.to_path_buf()), is_editable }
+    }
+
+    fn info(&self) -> Info {
+        match self.draft {
+            Some(_) => self.make_info(&mut Trace::new(self.files.settling)),
+            None => self.files.infos.get(&self.file.path, |trace| self.make_info(trace)),
+        }
+    }
+
+    fn text(&self) -> Result<String, Diagnostic> {
+        match &self.draft {
+            Some(draft) => Ok(draft.text.to_string()),
+            None => self.files.text(&self.file.path, self.file.is_linked),
+        }
+    }
+
+    fn prompt(&self) -> Parsed {
+        match self.draft {
+            Some(_) => self.make_prompt(&mut Trace::new(self.files.settling)),
+            None => self.files.prompts.get(&self.file.path, |trace| self.make_prompt(trace)),
+        }
+    }
+
+    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+        let messages = prompt.expand_with(call, join)?;
+        if prompt.attachments.is_empty() {
+            return Ok(messages);
+        }
+        let attachments = attachments(&self.files.root, prompt, &self.file.path, self.prefix());
+        Ok(Messages { attachments: attachments.collect::<Result<_, _>>()?, ..messages })
+    }
+
+    fn check(&self) -> Vec<Diagnostic> {
+        let prompt = match self.prompt() {
+            Ok(prompt) => prompt,
+            Err(broken) => return vec![broken],
+        };
+        let attachments =
+            attachments(&self.files.root, &prompt, &self.file.path, self.prefix()).filter_map(Result::err);
+        let warnings = prompt.warnings().into_iter().chain(attachments);
+        warnings.map(|diagnostic| diagnostic.in_file(Arc::clone(&self.file.path))).collect()
+    }
+}

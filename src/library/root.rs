@@ -1,0 +1,327 @@
+//! A folder of prompt files and its rules: from a name to a path, from a path to a name, and which symlinks are followed.
+//!
+//! A name becomes a path in one function ([`Root::resolve`]), segment by segment. Symlinks are followed, except for cycles and for those
+//! that point outside a project's folder. A folder with a `SKILL.md`, for example, is itself a prompt, and nothing else in it is one;
+//! which files do that, and which suffixes a prompt file has, the format says.
+
+use super::cache::Trace;
+use crate::prompt::{Diagnostic, FileName, Format, InvalidName, Kind, MAX_NAME, Name, is_partial};
+use crate::wording::{alternatives, named, printable};
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How many files and folders one scan looks at: 100,000 prompts, however they are divided among folders.
+pub const MAX_ENTRIES: usize = 200_000;
+
+/// What to do with a file that only has the wrong suffix.
+pub(super) const RENAME: &str = "rename it so that it ends in `.md`";
+
+/// A folder of prompt files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Root {
+    pub(super) path: PathBuf,
+    /// How its files are written.
+    pub(super) format: &'static Format,
+    /// Whether it is a project's, so that no symlink is followed outside of it.
+    pub(super) is_confined: bool,
+}
+
+/// A file that should be a prompt.
+#[derive(Debug, Clone)]
+pub(super) struct PromptFile {
+    pub(super) path: Arc<Path>,
+    pub(super) kind: FileName,
+    /// Whether it, or a folder between the prompts folder and it, is a symlink.
+    pub(super) is_linked: bool,
+}
+
+impl Root {
+    /// The folder that a file is, or would be, a prompt of: one that its path names, such as `.claude/commands`; else the one that it is
+    /// in, or for a file such as `NAME/SKILL.md` the one above.
+    pub(super) fn around(file: &Path) -> Root {
+        let own = Format::OWN;
+        let mut named = file.ancestors().skip(1).map(|folder| (folder, Format::of_folder(folder)));
+        let (folder, format) = named.find(|(_, format)| *format != own).unwrap_or_else(|| {
+            let parent = file.parent().unwrap_or(file);
+            let is_in_folder = |below: &Path| {
+                own.prompt_file(&below.to_string_lossy().replace('\\', "/"))
+                    .is_some_and(|(_, kind)| kind.is_in_folder())
+            };
+            let above = parent.parent().filter(|above| file.strip_prefix(above).is_ok_and(is_in_folder));
+            (above.unwrap_or(parent), own)
+        });
+        Root { path: folder.to_owned(), format, is_confined: false }
+    }
+
+    /// Whether nothing is ever written to it: its files are another program's.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.format != Format::OWN
+    }
+
+    /// Why it cannot be read at all at this moment. A folder that the user did not name may be missing.
+    pub(super) fn missing(&self, is_required: bool) -> Option<Diagnostic> {
+        let error = fs::read_dir(&self.path).err()?;
+        let (message, fix) = match error.kind() {
+            ErrorKind::NotFound if !is_required => return None,
+            ErrorKind::NotFound => {
+                ("the prompts folder does not exist".to_owned(), "create it; it is served as soon as it exists")
+            }
+            ErrorKind::NotADirectory => {
+                ("the prompts folder is a file".to_owned(), "name the folder that holds the prompt files")
+            }
+            _ => (format!("the prompts folder cannot be read: {error}"), "correct the path, or its permissions"),
+        };
+        Some(Diagnostic::new(Kind::Missing, message, fix).in_file(&*self.path))
+    }
+
+    /// The file with exactly this name: the only function that turns a name into a path.
+    pub(super) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
+        let (parent, stem, is_parent_linked) = self.folder_of(name, trace)?;
+        let own = parent.join(stem);
+        let mut own_link = None;
+        for (end, kind) in self.ends(name) {
+            let mut is_linked = is_parent_linked;
+            if kind.is_in_folder() {
+                match *own_link.get_or_insert_with(|| {
+                    trace.look(&own);
+                    self.followed_link(&own, trace)
+                }) {
+                    Some(is_link) => is_linked |= is_link,
+                    None => continue,
+                }
+            }
+            let path = parent.join(format!("{stem}{end}"));
+            if let Some(is_link) = self.link_of_file(&path, trace) {
+                return Some(PromptFile { path: path.into(), kind, is_linked: is_linked || is_link });
+            }
+        }
+        None
+    }
+
+    /// The ends of the paths that a file with this name may have, in the order in which they win.
+    fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = (String, FileName)> + use<'n> {
+        let format = self.format;
+        let all = format.file_names().flat_map(|kind| kind.spellings().map(move |end| (end, kind)));
+        // Not that of `x.prompt`, for example: `x.prompt.md` is `x`.
+        all.filter(move |(end, _)| {
+            let path = format!("{name}{end}");
+            format.prompt_file(&path).is_some_and(|(read, _)| read == name.as_str())
+        })
+    }
+
+    /// The files that make a folder itself a prompt, such as its `SKILL.md`, in the order in which they win; whether each is a symlink.
+    pub(super) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<(PathBuf, bool)> {
+        let names = self.format.file_names().filter(|kind| kind.is_in_folder()).map(|kind| &kind.end[1..]);
+        let paths = names.map(|name| folder.join(name));
+        paths.filter_map(|path| self.link_of_file(&path, trace).map(|is_link| (path, is_link))).collect()
+    }
+
+    /// Where the file of a new prompt with this name belongs.
+    ///
+    /// # Errors
+    /// It would not be read there.
+    pub(super) fn path_for_new(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
+        let mut trace = Trace::default();
+        if let Some((parent, stem, _)) = self.folder_of(name, &mut trace) {
+            return Ok(parent.join(format!("{stem}.md")));
+        }
+        let path = self.path.join(name.as_str());
+        let mut above = path.ancestors().skip(1).take_while(|above| **above != *self.path);
+        let is_in_prompt = above.any(|above| !self.files_of_prompt(above, &mut trace).is_empty());
+        let why = match is_in_prompt {
+            true => "would be in a folder that is itself a prompt, and not be read",
+            false => "has a symlink in its path that points outside the project, or back to a folder that it is in",
+        };
+        let message = format!("{} {why}", named(&path.display().to_string()));
+        Err(Diagnostic::new(Kind::NotWritable, message, "choose another name or folder"))
+    }
+
+    /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink. `None` if nothing in that
+    /// folder is read. A change in one of the folders that are looked at can make the name that of another file.
+    fn folder_of<'n>(&self, name: &'n Name, trace: &mut Trace) -> Option<(PathBuf, &'n str, bool)> {
+        let (folders, stem) =
+            name.rsplit_once('/').map_or((None, name.as_str()), |(folders, stem)| (Some(folders), stem));
+        if folders.is_some() && !self.format.is_recursive {
+            return None;
+        }
+        let mut parent = self.path.clone();
+        let mut is_linked = false;
+        for step in folders.into_iter().flat_map(|folders| folders.split('/')) {
+            parent.push(step);
+            trace.look(&parent);
+            is_linked |= self.followed_link(&parent, trace)?;
+            if !self.files_of_prompt(&parent, trace).is_empty() {
+                return None;
+            }
+        }
+        if folders.is_none() {
+            trace.look(&parent);
+        }
+        Some((parent, stem, is_linked))
+    }
+
+    /// Whether a folder is a symlink; `None` if it is one that is not followed.
+    fn followed_link(&self, folder: &Path, trace: &mut Trace) -> Option<bool> {
+        let is_link = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
+        if is_link && self.is_confined {
+            trace.distrust();
+        }
+        let is_refused = is_link && (self.cycle(folder).is_some() || self.escape(folder).is_some());
+        (!is_refused).then_some(is_link)
+    }
+
+    /// Whether a file is a symlink; `None` if there is none at the path, but nothing or a folder: one named `x.md` may hold prompts, but
+    /// is not a prompt itself.
+    fn link_of_file(&self, path: &Path, trace: &mut Trace) -> Option<bool> {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        if metadata.is_symlink() {
+            self.see_through(path, trace);
+        }
+        let is_folder = metadata.is_dir() || (metadata.is_symlink() && path.is_dir());
+        (!is_folder).then_some(metadata.is_symlink())
+    }
+
+    /// Records what a symlink points to. Whether that is outside of a project may change without a trace in any stamp.
+    pub(super) fn see_through(&self, link: &Path, trace: &mut Trace) {
+        trace.look(link);
+        if self.is_confined {
+            trace.distrust();
+        }
+    }
+
+    /// The folder that a symlink is in and points back to, if there is one.
+    pub(super) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
+        let target = fs::canonicalize(link).ok()?;
+        let mut parents = link.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
+        parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
+    }
+
+    /// Why a symlink in a project's folder is not followed: its target is outside the folder.
+    pub(super) fn escape(&self, link: &Path) -> Option<Diagnostic> {
+        if !self.is_confined {
+            return None;
+        }
+        self.outside(&fs::canonicalize(link).ok()?) // reading a broken link reports it
+    }
+
+    /// Why an open file of a project is not read: a path that was checked before it was opened may have been swapped since. Only Linux
+    /// is asked.
+    pub(super) fn escape_of_open_file(&self, file: &File) -> Option<Diagnostic> {
+        if !self.is_confined {
+            return None;
+        }
+        self.outside(&path_of_open_file(file)?)
+    }
+
+    fn outside(&self, target: &Path) -> Option<Diagnostic> {
+        let is_inside = fs::canonicalize(&self.path).is_ok_and(|root| target.starts_with(root));
+        let message = || {
+            let target = printable(&target.display().to_string());
+            format!("the symlink points outside the project's prompts, to {target}, and is not followed")
+        };
+        let fix = "delete it, replace it with a copy, or name the folder that it points to with --prompts";
+        (!is_inside).then(|| Diagnostic::new(Kind::Escapes, message(), fix))
+    }
+
+    /// A path below the folder, `/`-separated.
+    pub(super) fn below(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.path).unwrap_or(path);
+        below.iter().map(|segment| segment.to_string_lossy()).collect::<Vec<_>>().join("/")
+    }
+
+    /// Whether prompts of the folder may include a file, as far as its name says.
+    pub(super) fn is_includable(&self, path: &Path) -> bool {
+        !self.is_read_only() && path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"))
+    }
+
+    /// Whether a file below the folder is only there to be included.
+    pub(super) fn is_partial(&self, path: &Path) -> bool {
+        self.is_includable(path) && is_partial(&self.below(path))
+    }
+
+    /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is not a prompt file.
+    ///
+    /// # Errors
+    /// The name could not be typed as a command.
+    pub(super) fn name_of(&self, path: &Path) -> Option<Result<(Name, FileName), Diagnostic>> {
+        let below = self.below(path);
+        let is_utf8 = path.strip_prefix(&self.path).unwrap_or(path).to_str().is_some();
+        let (name, kind) = self.format.prompt_file(&below)?;
+        Some(Name::new(if is_utf8 { name } else { "" }).map(|name| (name, kind)).map_err(|why| {
+            let (message, fix) = match why {
+                InvalidName::TooLong => (
+                    format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len()),
+                    "shorten the names of the file and of its folders",
+                ),
+                InvalidName::Part if is_utf8 && is_hidden(path) => (
+                    "the file is hidden, because its name begins with a dot, and so is not read".to_owned(),
+                    "rename it",
+                ),
+                InvalidName::TooDeep | InvalidName::Part => (
+                    "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character"
+                        .to_owned(),
+                    "rename it",
+                ),
+            };
+            Diagnostic::new(Kind::BadName, message, fix).in_file(path)
+        }))
+    }
+
+    /// The prompt file that was named, which need not be found from its name.
+    ///
+    /// # Errors
+    /// There is none, or it is not a prompt.
+    pub(super) fn file_at(&self, path: &Path) -> Result<(Name, PromptFile), Diagnostic> {
+        let refused = |kind, message: String, fix| Err(Diagnostic::new(kind, message, fix).in_file(path));
+        if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return refused(Kind::Missing, "there is no such file".to_owned(), "correct the path");
+        }
+        if self.is_partial(path) {
+            let message =
+                "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one";
+            return refused(Kind::NotACommand, message.to_owned(), "rename it, or expand a prompt that includes it");
+        }
+        if let Some(named) = self.name_of(path) {
+            let (name, kind) = named?;
+            return Ok((name, PromptFile { path: path.into(), kind, is_linked: true }));
+        }
+        if let Some((end, purpose)) = Format::other_purpose(&path.to_string_lossy()) {
+            let message = format!("a file that ends in `{end}` is not a prompt, but {purpose}");
+            return refused(
+                Kind::Invalid,
+                message,
+                "to use it as a prompt, copy it to a file that ends in `.md` alone",
+            );
+        }
+        let ends: Vec<&str> = self.format.file_names().map(|kind| kind.end).collect();
+        let message = format!("only files that end in {} are read as prompts", alternatives(&ends));
+        match self.is_read_only() {
+            true => {
+                let message = format!("{message} in a folder of {}", self.format.title);
+                refused(Kind::Invalid, message, "to use it as a prompt, copy it to a `.md` file in your own folder")
+            }
+            false => refused(Kind::Invalid, message, RENAME),
+        }
+    }
+}
+
+/// The path of an open file; `None` where the system does not say.
+pub(super) fn path_of_open_file(file: &File) -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        let number = std::os::fd::AsRawFd::as_raw_fd(file);
+        // Without /proc, the path was at least checked before it was opened.
+        fs::read_link(format!("/proc/self/fd/{number}")).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        _ = file;
+        None
+    }
+}
+
+pub(super) fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}

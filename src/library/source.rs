@@ -1,0 +1,321 @@
+//! What a source of prompts is, and what it has: prompts that were found, each with the way back to its source.
+
+use super::caller::Caller;
+use super::history::Version;
+use super::watched::Watched;
+use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary};
+use std::fmt::Debug;
+use std::num::NonZeroUsize;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Where prompts come from. What is on disk is read when it is asked for.
+pub trait Source: Debug + Send + Sync {
+    /// What never changes.
+    fn about(&self) -> &About;
+
+    /// The prompt with exactly this name, broken or not. No file is opened.
+    fn find(&self, name: &Name) -> Option<Found>;
+
+    /// All prompts. Folders are read, files are not.
+    fn list(&self) -> Listing;
+
+    /// The prompt in this file, if its source is the one to read it. The file may be missing.
+    fn at(&self, _path: &Path) -> Option<Result<Found, Diagnostic>> {
+        None
+    }
+
+    /// Why it, or a part of it, cannot be read at this moment. `deep` also calls services.
+    fn health(&self, _deep: bool) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+
+    /// Adds what to watch for changes of its prompts.
+    fn watch(&self, _watched: &mut Watched) {}
+
+    /// Where its prompts are written.
+    fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
+        None
+    }
+}
+
+/// What never changes of a source.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Who wrote its prompts.
+    pub layer: Layer,
+    /// The folder or the document that has them, which may be missing.
+    pub path: Option<PathBuf>,
+    /// How its files are written.
+    pub format: &'static Format,
+    /// Whether services render its prompts.
+    pub calls_services: bool,
+    /// Whether its prompts are only for callers who may edit prompts.
+    pub for_editors: bool,
+}
+
+impl About {
+    /// A source of local prompts for everybody.
+    pub(super) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
+        About { layer, path, format, calls_services: false, for_editors: false }
+    }
+}
+
+/// Who wrote a prompt. Of two prompts of one name, the one of the lower rank is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Layer {
+    /// The place in the order of the sources.
+    rank: u8,
+    /// For people and JSON.
+    pub name: &'static str,
+    /// The first word of a description in a list, for a prompt that is not the user's.
+    pub mark: &'static str,
+}
+
+impl Layer {
+    /// The settings file, if it cannot be read.
+    pub const SETTINGS: Layer = Layer { rank: 0, name: "settings", mark: "" };
+    /// The authors of the project that the user works on.
+    pub const PROJECT: Layer = Layer { rank: 1, name: "project", mark: "(project) " };
+    /// The user, in their own folder or one that they named.
+    pub const USER: Layer = Layer { rank: 2, name: "user", mark: "" };
+    /// The authors of the project, in the folder of an agent.
+    pub const PROJECT_AGENT: Layer = Layer { rank: 3, ..Layer::PROJECT };
+    /// The user, in the folder of an agent.
+    pub const AGENT: Layer = Layer { rank: 4, ..Layer::USER };
+    /// A service that renders them. An OpenAPI document describes it.
+    pub const SERVICE: Layer = Layer { rank: 5, name: "remote", mark: "(remote) " };
+    /// The authors of this program.
+    pub const BUILTIN: Layer = Layer { rank: 6, name: "built-in", mark: "" };
+
+    /// Whether it is of the project that the user works on.
+    pub fn is_project(self) -> bool {
+        self.name == Layer::PROJECT.name
+    }
+}
+
+/// A prompt that was found. It dereferences to what its source can do with it.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Its name.
+    pub name: Name,
+    /// Who wrote it.
+    pub layer: Layer,
+    /// How its file is written.
+    pub format: &'static Format,
+    handle: Arc<dyn Handle>,
+}
+
+impl Found {
+    pub(super) fn new(name: Name, about: &About, handle: Arc<dyn Handle>) -> Found {
+        Found { name, layer: about.layer, format: about.format, handle }
+    }
+
+    /// Whether it is in this file.
+    pub fn is_in(&self, file: &Path) -> bool {
+        self.place().file.is_some_and(|own| own == file)
+    }
+
+    /// Whether it is a template that was not changed. Its file is read, unless that is kept.
+    pub fn is_template(&self) -> bool {
+        self.info().summary.is_ok_and(|summary| summary.is_template)
+    }
+}
+
+impl Deref for Found {
+    type Target = dyn Handle;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.handle
+    }
+}
+
+/// What a source can do with one of its prompts.
+pub trait Handle: Debug + Send + Sync {
+    /// Where it is, for people.
+    fn place(&self) -> Place;
+
+    /// What lists show of it. Its file is read, unless that is kept.
+    fn info(&self) -> Info;
+
+    /// The whole file, broken or not.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not UTF-8.
+    fn text(&self) -> Result<String, Diagnostic>;
+
+    /// The prompt.
+    ///
+    /// # Errors
+    /// The file is broken.
+    fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic>;
+
+    /// What a model gets for a call, with the attachments, which are read now. A service that renders the prompt is called, which may
+    /// take several seconds. `join` makes the text of a message from its pieces.
+    ///
+    /// # Errors
+    /// The prompt cannot be called like this; an attachment cannot be used; the service does not answer with a prompt.
+    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+        prompt.expand_with(call, join)
+    }
+
+    /// The request that [`expand`](Handle::expand) would send to a service; `None` if none renders the prompt.
+    fn request(&self, _prompt: &Prompt, _call: Call<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
+        None
+    }
+
+    /// Everything that is, or looks, wrong.
+    fn check(&self) -> Vec<Diagnostic> {
+        self.prompt().map_or_else(|broken| vec![broken], |prompt| prompt.warnings())
+    }
+}
+
+/// Makes the text of a message from its pieces, which it may change.
+pub type Join<'j> = &'j dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
+
+/// The pieces as they are.
+pub fn joined(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
+    pieces.map(Piece::as_str).collect()
+}
+
+/// Where a prompt is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// For people: a path, or the name of a layer that has no files.
+    pub shown: String,
+    /// The file that it is in, perhaps with others.
+    pub file: Option<PathBuf>,
+    /// Whether a person may change it there.
+    pub is_editable: bool,
+}
+
+/// What lists show of a prompt.
+#[derive(Debug, Clone)]
+pub struct Info {
+    /// All of the prompt but its text.
+    pub summary: Result<Arc<Summary>, Diagnostic>,
+    /// `None` if the file cannot be read, or a service renders the prompt. A broken one has a revision, so that it can be repaired.
+    pub revision: Option<Revision>,
+    /// The size of the file, in bytes.
+    pub size: u64,
+    /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
+    pub modified: Option<SystemTime>,
+}
+
+impl Info {
+    /// That of a file with these bytes, and its prompt.
+    pub(super) fn of(bytes: &[u8], modified: Option<SystemTime>, prompt: Result<&Prompt, Diagnostic>) -> Info {
+        let summary = prompt.map(|prompt| Arc::new(prompt.summary()));
+        Info { summary, revision: Some(Revision::of(bytes)), size: bytes.len() as u64, modified }
+    }
+
+    /// That of a file that cannot be read.
+    pub(super) fn unreadable(diagnostic: Diagnostic) -> Info {
+        Info { summary: Err(diagnostic), revision: None, size: 0, modified: None }
+    }
+}
+
+/// A request for a prompt that a service renders, without anything secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceRequest {
+    /// `GET`, `POST` and others.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// Names and values; for a secret, where its value comes from.
+    pub headers: Vec<(String, String)>,
+    /// Compact JSON.
+    pub body: Option<String>,
+}
+
+/// All prompts of a source or a library.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Sorted by name, in byte order.
+    pub found: Vec<Found>,
+    /// What was skipped, and what should be a prompt and can have no name; warnings and hints, too.
+    pub problems: Vec<Diagnostic>,
+    /// The test files, sorted by path.
+    pub tests: Vec<TestFile>,
+    /// Files and folders that look like prompts, and are not read.
+    pub(super) unread: Vec<PathBuf>,
+}
+
+impl Listing {
+    /// The parts that cannot be read, and may have further prompts.
+    pub fn unreadable(&self) -> impl Iterator<Item = &Diagnostic> {
+        let is_part = |kind: &Kind| matches!(kind, Kind::Missing | Kind::Unreadable | Kind::Escapes);
+        self.problems.iter().filter(move |problem| is_part(&problem.kind))
+    }
+
+    /// The names, those of the project and the user before the built-in ones.
+    pub fn names(&self) -> Vec<Name> {
+        let (builtin, own): (Vec<_>, Vec<_>) = self.found.iter().partition(|found| found.layer == Layer::BUILTIN);
+        own.into_iter().chain(builtin).map(|found| found.name.clone()).collect()
+    }
+}
+
+/// A test file in a folder of prompts. It belongs to the prompt of its name in that folder, whether or not an earlier folder overrides
+/// the prompt.
+#[derive(Debug, Clone)]
+pub struct TestFile {
+    /// Its whole path.
+    pub path: PathBuf,
+    /// Its path below the prompts folder, `/`-separated.
+    pub below: String,
+    /// Its prompt, or why it has none.
+    pub found: Result<Found, Diagnostic>,
+    /// Whether nothing is written to its folder, which is another program's.
+    pub is_read_only: bool,
+}
+
+/// Where prompts are written.
+pub trait Store: Debug + Send + Sync {
+    /// A text that is not saved, as the prompt of this name: it can be checked and expanded like any other.
+    fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found;
+
+    /// Carries out a write, unless the prompt is not as expected. If the result is there already, nothing is changed. Returns the
+    /// revision that the prompt now has, or of a deletion had.
+    ///
+    /// # Errors
+    /// The prompt is not as expected, or cannot be written.
+    fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic>;
+
+    /// The versions of a prompt, the newest first.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic>;
+
+    /// The text of a version; `None` if there is no such version.
+    ///
+    /// # Errors
+    /// It cannot be read, or was changed in the history.
+    fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
+
+    /// The folder of its files, which may be missing.
+    fn folder(&self) -> &Path;
+}
+
+/// A write of one prompt.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<'w> {
+    /// The prompt.
+    pub name: &'w Name,
+    /// The revision that it must have; `None`: there is no such prompt.
+    pub expected: Option<Revision>,
+    /// `None`: it is deleted.
+    pub text: Option<&'w str>,
+    /// Who writes, for the history.
+    pub author: Option<&'w str>,
+    /// Why, for the history.
+    pub note: Option<&'w str>,
+    /// Whether an earlier text is written again.
+    pub is_restored: bool,
+    /// What they may do.
+    pub caller: &'w Caller,
+    /// How many versions are kept besides the current one.
+    pub versions: NonZeroUsize,
+}

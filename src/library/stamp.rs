@@ -1,0 +1,123 @@
+//! The state of a file, by which a change of it shows without opening it; and which file systems can be relied on.
+
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// The state of a file or a folder, symlinks followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Stamp {
+    /// In bytes.
+    size: u64,
+    /// `None` where the file system does not say.
+    pub(super) modified: Option<SystemTime>,
+    /// Device, inode and mode, which std does not offer on Windows.
+    #[cfg(unix)]
+    identity: (u64, u64, u32),
+    /// The time of the last change of content or metadata: seconds and nanoseconds.
+    #[cfg(unix)]
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp of the file or folder at a path; `None` if there is none.
+    pub(super) fn at(path: &Path) -> io::Result<Option<Stamp>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn of(metadata: &Metadata) -> Stamp {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Stamp {
+            size: metadata.len(),
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            identity: (metadata.dev(), metadata.ino(), metadata.mode()),
+            #[cfg(unix)]
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Whether the next change of the file at this path is sure to show another stamp: the last one was at least so long ago.
+    pub(super) fn is_reliable(&self, path: &Path, settling: Duration) -> bool {
+        #[cfg(unix)]
+        let changed = u64::try_from(self.changed.0).ok().map(|seconds| {
+            SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(self.changed.1.unsigned_abs())
+        });
+        #[cfg(not(unix))]
+        let changed = self.modified;
+        // A time in the future is not reliable.
+        changed.is_some_and(|time| time.elapsed().is_ok_and(|age| age >= settling)) && is_local(path)
+    }
+}
+
+/// The type of the file system at a path, as in statfs(2) and the kernel's linux/magic.h.
+#[cfg(target_os = "linux")]
+fn file_system(path: &Path) -> Option<u32> {
+    // Wider on some platforms; the numbers have 32 bits.
+    rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
+}
+
+/// Whether the file at a path is on a file system that shows each change in the stamp at once. Unknown ones are not listed;
+/// nor is FAT: it stores no times of its root, and no time that programs cannot set.
+#[cfg(target_os = "linux")]
+fn is_local(path: &Path) -> bool {
+    file_system(path).is_some_and(is_local_type)
+}
+
+/// Other systems are not asked: there, every file is read at each request.
+#[cfg(not(target_os = "linux"))]
+fn is_local(_: &Path) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn is_local_type(number: u32) -> bool {
+    matches!(
+        number,
+        0xef53 // ext2 to ext4
+            | 0x9123_683e // Btrfs
+            | 0x5846_5342 // XFS
+            | 0x2fc1_2fc1 // ZFS
+            | 0xf2f5_2010 // F2FS
+            | 0xca45_1a4e // Bcachefs
+            | 0x0102_1994 // tmpfs
+            | 0x8584_58f6 // ramfs
+            | 0x794c_7630 // overlay, as in a container; changing its lower layers is undefined (kernel, overlayfs)
+    )
+}
+
+/// Whether other machines may change the files of this folder without an event on this one.
+#[cfg(target_os = "linux")]
+pub(super) fn is_remote(path: &Path) -> bool {
+    file_system(path).is_some_and(is_remote_type)
+}
+
+#[cfg(target_os = "linux")]
+fn is_remote_type(number: u32) -> bool {
+    matches!(
+        number,
+        0x6969 // NFS
+            | 0x517b // SMB
+            | 0xff53_4d42 // CIFS
+            | 0xfe53_4d42 // SMB 2
+            | 0x0102_1997 // 9P, as in a virtual machine
+            | 0x6573_5546 // FUSE
+            | 0x5346_414f // AFS
+            | 0x7375_7245 // Coda
+            | 0x00c3_6400 // Ceph
+            | 0x786f_4256 // VirtualBox
+            | 0x7c7c_6673 // Parallels
+    )
+}
+
+/// Other systems are not asked.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_remote(_: &Path) -> bool {
+    false
+}

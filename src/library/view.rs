@@ -1,0 +1,457 @@
+//! All prompts of a user: sources in their order, and the library as one caller sees it.
+
+use super::builtin::Builtin;
+use super::caller::{Caller, Prefix};
+use super::folder::Folder;
+use super::handle::Files;
+use super::hints::hints;
+use super::history::VERSIONS;
+#[cfg(feature = "openapi")]
+use super::openapi::{OpenApi, Options as OpenApiOptions};
+use super::project::{FOLDER as PROJECT_FOLDER, Project, Trust};
+use super::read::{is_prompt_file, read};
+use super::root::is_hidden;
+use super::settings::SettingsFile;
+use super::source::{Found, Layer, Listing, Source, Store};
+use super::stamp::is_remote;
+use super::watch::{Changes, Watch};
+use super::watched::{Change, Watched};
+use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, Severity};
+use crate::wording::printable;
+use std::collections::HashSet;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The sources of prompts, of which the first that has a name wins. It is shared by all threads.
+#[derive(Debug, Clone)]
+pub struct Library {
+    sources: Arc<Vec<Arc<dyn Source>>>,
+    project: Option<Arc<Project>>,
+    changes: Arc<Changes>,
+    /// How many versions of a prompt a write leaves in its history besides the current one.
+    pub(super) versions: NonZeroUsize,
+}
+
+impl Default for Library {
+    fn default() -> Library {
+        Library { sources: Arc::default(), project: None, changes: Arc::default(), versions: VERSIONS }
+    }
+}
+
+impl Library {
+    /// The same with a source behind those of the same layer.
+    #[must_use]
+    pub fn with(self, source: impl Source + 'static) -> Library {
+        self.with_shared(Arc::new(source))
+    }
+
+    fn with_shared(mut self, source: Arc<dyn Source>) -> Library {
+        let sources = Arc::make_mut(&mut self.sources);
+        sources.push(source);
+        sources.sort_by_key(|source| source.about().layer); // stable
+        self
+    }
+
+    /// A library of folders that the user named, in this order: a missing one is a problem. Which format a folder has, its path says.
+    /// Nothing is read yet.
+    pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
+        folders.into_iter().fold(Library::default(), |library, path| library.with_named(None, path))
+    }
+
+    /// A library of the user's own folder, which may be missing. Nothing is read yet.
+    pub fn own(folder: Option<PathBuf>) -> Library {
+        let own = |library: Library, path| library.with(Folder::new(path, Format::OWN, Layer::USER, false));
+        folder.into_iter().fold(Library::default(), own)
+    }
+
+    /// Adds a folder that the user named. `format` is `None` where its path says it.
+    #[must_use]
+    pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
+        let format = format.unwrap_or_else(|| Format::of_folder(&path));
+        self.with(Folder::new(path, format, Layer::USER, true))
+    }
+
+    /// Adds the folder of an agent, which may be missing.
+    #[must_use]
+    pub fn with_agent_folder(self, format: &'static Format, path: PathBuf) -> Library {
+        self.with(Folder::new(path, format, Layer::AGENT, false))
+    }
+
+    /// Adds the folder of an agent in the project that the folder `from` belongs to. `name` is its path in the project.
+    #[must_use]
+    pub fn with_agent_folder_of_project(
+        self,
+        format: &'static Format,
+        name: &str,
+        from: &Path,
+        home: Option<&Path>,
+        trust: Option<Arc<dyn Trust>>,
+    ) -> Library {
+        self.with(Project::new(from, home, (name, format), trust))
+    }
+
+    /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`, from that folder up to the root of its
+    /// repository, not above `home`, the user's home directory. It may be missing; each message searches for it.
+    /// With `trust`, only a repository that is trusted counts.
+    #[must_use]
+    pub fn with_project(self, from: &Path, home: Option<&Path>, trust: Option<Arc<dyn Trust>>) -> Library {
+        let project = Arc::new(Project::new(from, home, (PROJECT_FOLDER, Format::OWN), trust));
+        Library { project: Some(Arc::clone(&project)), ..self }.with_shared(project)
+    }
+
+    /// Adds what is wrong with the settings file. If it is unusable, its error stands for every prompt.
+    #[must_use]
+    pub fn with_settings_file(self, problems: Vec<Diagnostic>, is_unusable: bool) -> Library {
+        self.with(SettingsFile::new(problems, is_unusable))
+    }
+
+    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, [`VERSIONS`].
+    #[must_use]
+    pub fn with_history(self, versions: NonZeroUsize) -> Library {
+        Library { versions, ..self }
+    }
+
+    /// Adds the prompts that services render: operations of these documents.
+    #[cfg(feature = "openapi")]
+    #[must_use]
+    pub(crate) fn with_openapi(self, documents: Vec<PathBuf>, options: OpenApiOptions) -> Library {
+        // It must be clear whose service gets the headers.
+        let is_unclear = documents.len() > 1 && !options.headers.is_empty() && options.base.is_none();
+        let options = Arc::new(options);
+        documents
+            .into_iter()
+            .fold(self, |library, path| library.with(OpenApi::new(path, Arc::clone(&options), is_unclear)))
+    }
+
+    /// Adds the built-in prompts.
+    #[must_use]
+    pub fn with_builtin(self) -> Library {
+        self.with(Builtin::new(false)).with(Builtin::new(true))
+    }
+
+    /// The library as the user of this machine sees it who does not edit prompts.
+    pub fn view(&self) -> View {
+        let (sources, project) = (Arc::clone(&self.sources), self.project.clone());
+        View { sources, project, prefix: None, may_edit: false }
+    }
+
+    /// Where the project's prompts were looked for, if they were asked for and there are none.
+    pub fn absent_project(&self) -> Option<String> {
+        self.project.as_ref()?.absence()
+    }
+
+    /// The same for a caller: what they may not see is not in it.
+    pub fn view_for(&self, caller: &Caller) -> View {
+        View { prefix: caller.prefix.clone(), ..self.view() }
+    }
+
+    /// Where new prompts are written: in the project's folder, or in the user's first that is not another program's. `None` if there is
+    /// no such folder, for example without a home directory.
+    pub fn store(&self, of_project: bool) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
+        let mut sources = self.sources.iter().filter(|source| source.about().layer.is_project() == of_project);
+        sources.find_map(|source| source.store())
+    }
+
+    /// Tells those who watch that something has changed. Whoever changes a source does so.
+    pub fn changed(&self, change: &Change) {
+        self.changes.tell(change);
+    }
+
+    /// Watches from now on. `warn` receives why changes are noticed late.
+    pub fn watch(&self, warn: fn(&str)) -> Watch {
+        let sources = Arc::clone(&self.sources);
+        let look = move |watched: &mut Watched| sources.iter().for_each(|source| source.watch(watched));
+        Watch::start(Box::new(look), &self.changes, warn)
+    }
+
+    /// Whether a folder of it is on a network file system, so that any access may take long.
+    pub fn is_on_network(&self) -> bool {
+        let mut paths = self.sources.iter().filter_map(|source| source.about().path.as_deref());
+        paths.any(|path| path.ancestors().find(|path| path.exists()).is_some_and(is_remote))
+    }
+}
+
+/// A library as one caller sees it.
+#[derive(Debug, Clone)]
+pub struct View {
+    sources: Arc<Vec<Arc<dyn Source>>>,
+    project: Option<Arc<Project>>,
+    /// Nothing else exists.
+    prefix: Option<Prefix>,
+    /// Whether the prompts that are only for those who may edit prompts exist.
+    may_edit: bool,
+}
+
+/// What `check` finds in the files of all folders.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many files were read, including those that a file of the same name overrides.
+    pub files: usize,
+    /// Errors, warnings and hints, sorted by source, path and position.
+    pub problems: Vec<Diagnostic>,
+}
+
+impl View {
+    /// The same for somebody who may, or may not, edit prompts.
+    #[must_use]
+    pub fn for_editing(self, may_edit: bool) -> View {
+        View { may_edit, ..self }
+    }
+
+    /// The folder of the caller for whom nothing else exists.
+    pub fn prefix(&self) -> Option<&Prefix> {
+        self.prefix.as_ref()
+    }
+
+    /// What to tell who misses the prompts of a repository that is not trusted, in one line.
+    pub fn untrusted_hint(&self) -> Option<String> {
+        let root = self.project.as_ref().filter(|_| self.prefix.is_none())?.untrusted()?;
+        let root = printable(&root.display().to_string());
+        Some(format!(
+            "the prompts in {PROJECT_FOLDER} of {root} are not served, because you have not said that you trust them; \
+             `prompt-expander trust {root}` does"
+        ))
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
+        self.sources.iter().filter(|source| self.may_edit || !source.about().for_editors)
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.prefix.as_ref().is_none_or(|prefix| prefix.contains(name))
+    }
+
+    /// The prompt with exactly this name. A broken file overrides the prompts of later sources, too.
+    pub fn get(&self, name: &Name) -> Option<Found> {
+        self.sources().filter(|_| self.contains(name)).find_map(|source| source.find(name))
+    }
+
+    /// Every prompt with exactly this name, the one that wins first.
+    pub fn all(&self, name: &Name) -> Vec<Found> {
+        self.sources().filter(|_| self.contains(name)).filter_map(|source| source.find(name)).collect()
+    }
+
+    /// The prompt of this name that would exist for a caller who may edit prompts.
+    pub(super) fn only_for_editors(&self, name: &Name) -> Option<Found> {
+        let hidden = self.sources.iter().filter(|source| source.about().for_editors && !self.may_edit);
+        hidden.filter(|_| self.contains(name)).find_map(|source| source.find(name))
+    }
+
+    /// A text that is not saved, as the prompt of this name in the user's folder. `None` if there is no such folder.
+    pub fn draft(&self, name: &Name, text: &str) -> Option<Found> {
+        let mut of_user = self.sources().filter(|source| source.about().layer == Layer::USER);
+        let store = of_user.find_map(|source| source.store())?.ok()?;
+        let caller = Caller { prefix: self.prefix.clone(), ..Caller::local() };
+        Some(store.draft(name, text, &caller))
+    }
+
+    /// Which prompts there are: folders are read, files are not.
+    pub fn list(&self) -> Listing {
+        let mut all = Listing::default();
+        for listing in self.sources().map(|source| source.list()) {
+            all.found.extend(listing.found);
+            all.problems.extend(listing.problems);
+            all.tests.extend(listing.tests);
+            all.unread.extend(listing.unread);
+        }
+        // The sort is stable, and the first of each name remains, even if its file is broken.
+        all.found.sort_by(|a, b| a.name.cmp(&b.name));
+        all.found.dedup_by(|later, first| later.name == first.name);
+        if self.prefix.is_some() {
+            all.found.retain(|found| self.contains(&found.name));
+            all.problems.retain(|problem| self.is_visible(problem));
+        }
+        all
+    }
+
+    /// Whether a problem exists for the caller: not that of the whole prompts folder, if they see only a part of it.
+    fn is_visible(&self, problem: &Diagnostic) -> bool {
+        let Some(prefix) = &self.prefix else { return true };
+        let below = problem.file.as_ref().map(|file| self.below(file));
+        below.is_some_and(|below| prefix.contains(&below) || prefix.folder() == below)
+    }
+
+    /// A path below the folder of prompts that it is in, `/`-separated; elsewhere, the whole path.
+    pub fn below(&self, path: &Path) -> String {
+        let of_project = self.project.as_ref().and_then(|project| project.folder());
+        let mut roots = of_project.iter().map(|root| &**root).chain(self.paths());
+        match roots.find_map(|root| path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty())) {
+            Some(below) => below.iter().map(|step| step.to_string_lossy()).collect::<Vec<_>>().join("/"),
+            None => path.display().to_string(),
+        }
+    }
+
+    /// The files and folders that cannot be read, one of which may have a prompt that was not found.
+    pub fn unreadable(&self) -> Vec<Diagnostic> {
+        self.list().unreadable().cloned().collect()
+    }
+
+    /// Why sources cannot be read at this moment; `deep` also calls services.
+    pub fn health(&self, deep: bool) -> Vec<Diagnostic> {
+        self.sources().flat_map(|source| source.health(deep)).filter(|problem| self.is_visible(problem)).collect()
+    }
+
+    /// Whether services render some of the prompts, so that an expansion may take long.
+    pub fn calls_services(&self) -> bool {
+        self.sources().any(|source| source.about().calls_services)
+    }
+
+    /// Whether a file at this path would be one of the prompts.
+    pub fn is_prompt_path(&self, path: &Path) -> bool {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let Some(parent) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()) else { return false };
+        let is_inside = |root: &&Path| fs::canonicalize(root).is_ok_and(|root| parent.starts_with(root));
+        is_prompt_file(&path) && !is_hidden(&path) && self.paths().iter().any(is_inside)
+    }
+
+    /// The folders and documents that the prompts are in; some may be missing.
+    pub fn paths(&self) -> Vec<&Path> {
+        self.sources().filter_map(|source| source.about().path.as_deref()).collect()
+    }
+
+    /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in
+    /// `.claude/commands/x.md`. `path` is absolute.
+    ///
+    /// # Errors
+    /// The suffix or the name is not that of a prompt file.
+    pub fn at(&self, path: &Path) -> Result<Found, Diagnostic> {
+        let mut innermost = None;
+        for source in self.sources() {
+            let length = source.about().path.as_ref().map_or(usize::MAX, |path| path.as_os_str().len());
+            if innermost.as_ref().is_none_or(|(longest, _)| length > *longest)
+                && let Some(found) = source.at(path)
+            {
+                innermost = Some((length, found));
+            }
+        }
+        let around = || {
+            let files = Files::around(path);
+            files.root.file_at(path).map(|(name, file)| files.found(name, file))
+        };
+        innermost.map_or_else(around, |(_, found)| found)
+    }
+
+    /// Everything that is, or looks, wrong in one file, which may also be one that is only there to be included.
+    pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
+        let why = match self.at(path) {
+            Ok(found) => return found.check(),
+            Err(why) => why,
+        };
+        if why.kind == Kind::NotACommand
+            && let Ok(name) = Name::new("partial")
+        {
+            // What its placeholders stand for, only the prompts that include it know.
+            let parsed = read(path, MAX_FILE, |_| Ok(())).and_then(|bytes| Prompt::parse(name, &bytes));
+            return parsed.err().map(|why| why.in_file(path)).into_iter().collect();
+        }
+        vec![why]
+    }
+
+    /// Reads every file of every folder, or those below one, and reports everything that is, or looks, wrong.
+    pub fn check(&self, below: Option<&Path>) -> Report {
+        let mut report = Report::default();
+        let (mut unread, mut attached) = (Vec::new(), HashSet::new());
+        for source in self.sources() {
+            let Listing { found, mut problems, unread: more, .. } = source.list();
+            let is_below = |file: &Path| below.is_none_or(|below| file.starts_with(below) || below.starts_with(file));
+            problems.retain(|problem| problem.file.as_deref().is_none_or(is_below));
+            let own = found.iter().filter_map(|found| Some((found, found.place().file?)));
+            for (found, file) in own.filter(|(_, file)| is_below(file)) {
+                report.files += 1;
+                problems.extend(found.check());
+                let folder = file.parent().unwrap_or(&file);
+                let paths = found.prompt().map(|prompt| prompt.attachments.clone()).unwrap_or_default();
+                attached.extend(paths.iter().filter_map(|attached| fs::canonicalize(folder.join(&attached.path)).ok()));
+            }
+            problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
+            report.problems.extend(problems);
+            unread.extend(more.into_iter().filter(|path| is_below(path)));
+        }
+        let is_read = |path: &PathBuf| {
+            self.paths().contains(&path.as_path()) || fs::canonicalize(path).is_ok_and(|path| attached.contains(&path))
+        };
+        unread.retain(|path| !is_read(path));
+        report.problems.extend(hints(&unread));
+        report
+    }
+}
+
+impl Report {
+    /// How many problems are of this severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.problems.iter().filter(|problem| problem.severity() == severity).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn two_threads_look_through_one_library() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..20 {
+            fs::write(folder.path().join(format!("{number:02}.md")), "0 0").unwrap();
+        }
+        let library = Library::named([folder.path().to_owned()]);
+        let name = Name::new("07").unwrap();
+        let look = || {
+            for _ in 0..50 {
+                let view = library.view();
+                let found = view.list().found;
+                assert_eq!(found.len(), 20);
+                for found in found {
+                    let description = found.info().summary.unwrap().description.clone().unwrap();
+                    let (first, second) = description.split_once(' ').unwrap();
+                    assert_eq!(first, second);
+                }
+                view.get(&name).unwrap().prompt().unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(look);
+            scope.spawn(look);
+            for round in 0..50 {
+                fs::write(folder.path().join("new"), format!("{round} {round}")).unwrap();
+                fs::rename(folder.path().join("new"), folder.path().join("07.md")).unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn the_first_source_that_has_a_name_wins_and_a_prefix_shows_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("one/team/a.md", "One");
+        put("two/team/a.md", "Two");
+        put("two/team/b.md", "---\nnever closed");
+        put("two/review.md", "Mine");
+        put("repo/.prompts/team/a.md", "Project");
+        let library = Library::named(["one", "two"].map(|name| folder.path().join(name))).with_builtin().with_project(
+            &folder.path().join("repo"),
+            None,
+            None,
+        );
+        let texts = |view: &View, name: &str| -> Vec<String> {
+            view.all(&Name::new(name).unwrap()).iter().map(|found| found.text().unwrap()).collect()
+        };
+        let all = library.view();
+        assert_eq!(texts(&all, "team/a"), ["Project", "One", "Two"]);
+        assert_eq!(texts(&all, "review")[0], "Mine");
+        let listed = all.list().found;
+        assert!(listed.is_sorted_by(|a, b| a.name < b.name));
+        assert_eq!(listed.iter().find(|found| found.name.as_str() == "team/a").unwrap().layer, Layer::PROJECT);
+        let team = Caller { prefix: Some(Prefix::new("team/").unwrap()), ..Caller::local() };
+        let team = library.view_for(&team);
+        let names: Vec<Name> = team.list().found.into_iter().map(|found| found.name).collect();
+        assert_eq!(names.iter().map(Name::as_str).collect::<Vec<_>>(), ["team/a", "team/b"]);
+        assert!(team.find("review").is_err() && team.get(&Name::new("review").unwrap()).is_none());
+    }
+}

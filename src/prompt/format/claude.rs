@@ -1,0 +1,201 @@
+//! Commands and skills of Claude Code: Markdown in which `$ARGUMENTS` is the whole text, and `$name` is a word of it if the
+//! frontmatter names it in `arguments`. And the commands of opencode and Cursor, which are simpler.
+
+use super::frontmatter::Dialect;
+use super::markdown;
+use crate::prompt::diagnostic::Diagnostic;
+use crate::prompt::include::IncludeReader;
+use crate::prompt::marks::{CLAUDE_CODE, CURSOR, OPENCODE};
+use crate::prompt::model::Prompt;
+use crate::prompt::name::Name;
+use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES};
+
+const CLAUDE_SYNTAX: Syntax = Syntax {
+    marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, Mark { names: Names::Declared, ..ARGUMENTS }],
+    fallback: None,
+    escape: Escape::BackslashAndDigit,
+};
+
+const OPENCODE_SYNTAX: Syntax =
+    Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS], fallback: None, ..Syntax::OWN };
+
+/// Reads a command of Claude Code.
+///
+/// # Errors
+/// Those of the frontmatter.
+pub(crate) fn command(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
+    let is_bare = prompt.messages.iter().any(|it| it.placeholders().any(|mark| it.written(mark).starts_with('$')));
+    Ok(Prompt { has_words: is_bare, marks: &CLAUDE_CODE, ..prompt })
+}
+
+/// Reads a skill.
+///
+/// # Errors
+/// Those of the frontmatter; or it has no text.
+pub(crate) fn skill(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let prompt = command(name, text, None)?;
+    if prompt.messages.iter().all(|message| message.body().is_empty()) {
+        return Err(Diagnostic::error(None, "the skill has no text", "write its instructions below the frontmatter"));
+    }
+    Ok(Prompt { names_its_folder: true, ..prompt })
+}
+
+/// Reads a command of opencode.
+///
+/// # Errors
+/// Those of the frontmatter.
+pub(crate) fn opencode(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
+    Ok(Prompt { marks: &OPENCODE, ..prompt })
+}
+
+/// Reads a command of Cursor.
+///
+/// # Errors
+/// Those of the frontmatter.
+pub(crate) fn cursor(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
+    Ok(Prompt { marks: &CURSOR, ..prompt })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prompt::format::testing::{check, parsed, refused, warned};
+    use crate::prompt::{Call, Parse};
+    use std::collections::BTreeMap;
+
+    const COMMAND: Parse = super::command;
+
+    #[test]
+    fn arguments_is_the_text_exactly_as_typed() {
+        check(COMMAND, "Fix issue $ARGUMENTS now.", "12 \"high prio\"", "Fix issue 12 \"high prio\" now.");
+        check(COMMAND, "Review.", "a b", "Review.\n\na b");
+        check(COMMAND, "$ARGUMENTS", "costs $& $$ $1 $ARGUMENTS", "costs $& $$ $1 $ARGUMENTS");
+        check(COMMAND, "Fix \\$ARGUMENTS: [$ARGUMENTS]", "", "Fix $ARGUMENTS: []");
+        check(COMMAND, "docs/$ARGUMENTS_notes.md $ARGUMENTS-1 $ARGUMENTS[0]", "x", "docs/x_notes.md x-1 $ARGUMENTS[0]");
+        check(COMMAND, "```\n$ARGUMENTS\n```", "x", "```\nx\n```");
+        // Next to `{{input}}` too, unlike in a file of this program.
+        check(COMMAND, "$ARGUMENTS {{input}}", "x", "x x");
+        check(COMMAND, "awk '{print $1}' $0 $3.5M $10", "", "awk '{print $1}' $0 $3.5M $10");
+    }
+
+    #[test]
+    fn lines_between_two_rules_at_the_start_are_no_text_whatever_they_say() {
+        let file = "---\nFor tickets, or other lists of tasks.\n---\n\nDivide $ARGUMENTS.";
+        for format in [COMMAND, super::skill, super::super::codex::parse, super::opencode, super::super::vscode::parse]
+        {
+            let prompt = parsed(format, file);
+            assert!(!prompt.expand(Call::Text("x")).unwrap().into_text().contains("tickets"), "{format:?}");
+            assert!(prompt.warnings()[0].message.contains("they are left out"), "{:?}", prompt.warnings());
+        }
+        check(COMMAND, file, "x", "Divide x.");
+        check(COMMAND, "---\n---\nA", "", "A");
+        check(COMMAND, "---\nnever closed", "", "---\nnever closed");
+    }
+
+    #[test]
+    fn a_name_in_arguments_is_a_word_of_the_text() {
+        let file = "---\narguments: [issue, branch]\n---\nCost \\$1 for $issue on $branch$x.";
+        check(COMMAND, file, "12 main", "Cost $1 for 12 on main$x.");
+        check(COMMAND, file, "12", "Cost $1 for 12 on $x.");
+        check(COMMAND, file, "'1 2' main", "Cost $1 for 1 2 on main$x.");
+        check(COMMAND, file, "branch=main 12", "Cost $1 for 12 on main$x.");
+        check(COMMAND, file, "$branch b", "Cost $1 for $branch on b$x.");
+        let text = "---\narguments: issue branch 1\n---\n$issue/$branch $issues $issue[0] \\$issue: $ARGUMENTS";
+        check(COMMAND, text, "12 main \"and more\"", "12/main $issues $issue[0] $issue: 12 main \"and more\"");
+        assert_eq!(parsed(COMMAND, text).value_names(), ["issue", "branch", "input"]);
+        let longest = "---\narguments: [a, a-b]\n---\n$a-b $a-c";
+        check(COMMAND, longest, "1 2", "2 1-c");
+    }
+
+    #[test]
+    fn words_without_a_place_are_left_out_with_a_warning() {
+        let prompt = parsed(COMMAND, "---\narguments: [issue]\n---\nFix $issue.");
+        check(COMMAND, "---\narguments: [issue]\n---\nFix $issue.", "12 now please", "Fix 12.");
+        let want = "the prompt has no place for the text from `now` on, which is left out";
+        assert_eq!(prompt.bind(Call::Text("12 now please")).warnings, [want]);
+        assert!(prompt.bind(Call::Text("12")).warnings.is_empty());
+        let words = ["12".to_owned(), "now".to_owned()];
+        assert_eq!(prompt.bind(Call::Words(&words)).warnings, [want]);
+    }
+
+    #[test]
+    fn words_of_a_shell_and_values_by_name_are_divided_like_a_text() {
+        let prompt = parsed(COMMAND, "---\narguments: [a, b]\n---\n[$a][$b] $ARGUMENTS");
+        let words = ["x y".to_owned(), "z".to_owned(), "w".to_owned()];
+        let expanded = |call| prompt.expand(call).unwrap().into_text();
+        assert_eq!(expanded(Call::Words(&words)), "[x y][z] x y z w");
+        assert_eq!(expanded(Call::Piped { words: &words[..1], text: "p\n", at: 1 }), "[x y][p\n] x y\n\np\n");
+        let [first, piped] =
+            ["[$a][$b]", "$a"].map(|body| parsed(COMMAND, &format!("---\narguments: [a, b]\n---\n{body}")));
+        let error = first.bind(Call::Piped { words: &words[..2], text: "p", at: 2 }).error.unwrap().to_string();
+        assert_eq!(
+            error,
+            "`p` belongs to none of its arguments; write `:p [a=…] [b=…]`, with quotes around a value of several words"
+        );
+        let text = "piped, in several words";
+        assert_eq!(piped.expand(Call::Piped { words: &[], text, at: 0 }).unwrap().into_text(), text);
+        let values = BTreeMap::from([("b".to_owned(), "$a".to_owned())]);
+        assert_eq!(expanded(Call::Named { values: &values, input: "in", is_strict: true }), "[][$a] in");
+    }
+
+    #[test]
+    fn a_frontmatter_that_yaml_refuses_or_that_is_never_closed_costs_nothing() {
+        let file = "---\nargument-hint: [file] [options]\ndescription: Do: it\n---\nDo $ARGUMENTS";
+        check(COMMAND, file, "x", "Do x");
+        assert_eq!(parsed(COMMAND, file).description.as_deref(), Some("Do: it"));
+        warned(COMMAND, file, &[]);
+        check(COMMAND, "---\nDo $ARGUMENTS", "x", "---\nDo x");
+    }
+
+    #[test]
+    fn what_claude_code_would_run_or_attach_stays_and_check_says_so() {
+        let file = "---\nallowed-tools: Bash(git:*)\n---\nStatus: !`git status`\n!`git\nlog` @src/main.rs and $2\n```!\nls\n```\n";
+        check(COMMAND, file, "", file.split_once("---\n").unwrap().1.split_once("---\n").unwrap().1.trim_end());
+        let fix = "the agent gets the text, and decides what to do with it";
+        warned(
+            COMMAND,
+            file,
+            &[
+                &format!(
+                    "4:9: `` !`git status` `` and 1 more like it stay as written: Claude Code would run them; {fix}"
+                ),
+                &format!("6:6: `@src/main.rs` stays as written: Claude Code would attach it; {fix}"),
+                &format!("6:23: `$2` stays as written: Claude Code would replace it by a word of the input; {fix}"),
+                &format!("7:1: `` ```! `` stays as written: Claude Code would run it; {fix}"),
+            ],
+        );
+        warned(
+            COMMAND,
+            "Fix $ARGUMENTS[0] in ${CLAUDE_PLUGIN_ROOT}/x, $ARGUMENTS, \\$ARGUMENTS[1] $ARGUMENTS[x] ${CLAUDE_",
+            &[
+                &format!(
+                    "1:5: `$ARGUMENTS[0]` stays as written: Claude Code would replace it by a word of the input; {fix}"
+                ),
+                &format!("1:22: `${{CLAUDE_PLUGIN_ROOT}}` stays as written: Claude Code would replace it; {fix}"),
+            ],
+        );
+        warned(COMMAND, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]);
+    }
+
+    #[test]
+    fn a_skill_begins_with_its_base_directory_which_is_never_searched_for_placeholders() {
+        let skill = |file: &str| parsed(super::skill, file).with_base_directory("/h/$ARGUMENTS/{{input}}/pdf");
+        let expanded = |file: &str, text: &str| skill(file).expand(Call::Text(text)).unwrap().into_text();
+        let base = "Base directory for this skill: /h/$ARGUMENTS/{{input}}/pdf\n\n";
+        let file = "---\nname: pdf\ndescription: D\n---\nUse scripts/fill.py.\n";
+        assert_eq!(expanded(file, ""), format!("{base}Use scripts/fill.py."));
+        assert_eq!(expanded(file, "a.pdf"), format!("{base}Use scripts/fill.py.\n\na.pdf"));
+        assert_eq!(expanded("Fill $ARGUMENTS", "a.pdf"), format!("{base}Fill a.pdf"));
+        let command = parsed(COMMAND, "Do").with_base_directory("/h");
+        assert_eq!(command.expand(Call::Text("")).unwrap().into_text(), "Do");
+    }
+
+    #[test]
+    fn a_skill_without_text_is_a_problem() {
+        let want = "the skill has no text; write its instructions below the frontmatter";
+        refused(super::skill, "---\nname: pdf\n---\n\n", want);
+        refused(super::skill, "", want);
+    }
+}

@@ -1,0 +1,158 @@
+//! The lenient reading of a frontmatter that YAML refuses: line by line, as `key: value`.
+
+use super::yaml::{self, Field, Node, Refusal, Value};
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::limits::MAX_WEIGHT;
+use crate::wording::quoted;
+
+/// The longest line that a fix repeats, in bytes.
+const MAX_REPEATED: usize = 200;
+
+/// The keys that begin a line, each with the lines that belong to it, so that a mistake in one costs no other. A value that YAML
+/// refuses is read as text. What is wrong is added to `warnings`.
+///
+/// # Errors
+/// The aliases of the text exceed the `budget`.
+pub(super) fn fields(
+    yaml: &str,
+    first_line: usize,
+    budget: &mut usize,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Field>, Diagnostic> {
+    let mut fields = Vec::new();
+    let mut lines = (first_line..).zip(yaml.split_inclusive('\n')).peekable();
+    while let Some((number, line)) = lines.next() {
+        let position = Position { line: number, column: 1 };
+        let Some((key, raw)) = key_of(line) else {
+            if !is_empty_or_comment(line) {
+                let message = format!("the line {} is not a `key: value`, and is ignored", quoted(line.trim()));
+                warnings.push(Diagnostic::warning(Some(position), message, "give it a key, or delete it"));
+            }
+            continue;
+        };
+        let mut block = line.to_owned();
+        let belongs = |line: &str| line.starts_with([' ', '\t', '-']) || is_empty_or_comment(line);
+        while let Some((_, line)) = lines.next_if(|(_, line)| belongs(line)) {
+            block += line;
+        }
+        let mut parse = |text: &str| match yaml::parse(text, number, budget) {
+            Ok(Node { value: Value::Map(mut map), .. }) if map.len() == 1 && map[0].key == key => {
+                Ok(map.pop().map(|field| field.node))
+            }
+            Err(Refusal::TooLarge(error)) => Err(error),
+            _ => Ok(None),
+        };
+        let node = match parse(&block)? {
+            Some(node) => node,
+            None => parse(&repaired(&block, number, warnings))?.unwrap_or_else(|| {
+                let lines = block.lines().skip(1).map(str::trim).filter(|line| !is_empty_or_comment(line));
+                let text = std::iter::once(unquoted(raw)).chain(lines).collect::<Vec<_>>().join(" ");
+                if warnings.last().is_none_or(|warning| warning.position < Some(position)) {
+                    let message = format!("{} is read as text, because it is not valid YAML", quoted(key));
+                    warnings.push(Diagnostic::warning(Some(position), message, "put the value in quotes"));
+                }
+                Node { position, end: position, value: Value::Text { text, is_quoted: false } }
+            }),
+        };
+        fields.push(Field { key: key.to_owned(), position, node });
+    }
+    Ok(fields)
+}
+
+/// The lines, with quotes around each value that YAML refuses.
+fn repaired(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> String {
+    let mut repaired = String::new();
+    let mut text_below = usize::MAX; // a text in several lines is indented more than this
+    for (number, line) in (first_line..).zip(block.split_inclusive('\n')) {
+        let indent = line.len() - line.trim_start().len();
+        let is_text = indent > text_below || line.trim().is_empty();
+        let item = line.trim_start_matches([' ', '\t', '-']);
+        let Some((key, raw)) = key_value(item).filter(|(_, raw)| !is_text && !raw.is_empty()) else {
+            repaired += line;
+            continue;
+        };
+        text_below = if raw.starts_with(['|', '>']) { indent } else { usize::MAX };
+        let refusal = match yaml::parse(item, number, &mut MAX_WEIGHT.clone()) {
+            Ok(Node { value: Value::Map(map), .. }) if map.iter().all(|field| field.key == key) => None,
+            Err(Refusal::Syntax(why)) => Some(why),
+            _ => Some(Diagnostic::warning(None, "no space after the colon", "")),
+        };
+        match refusal {
+            None => repaired += line,
+            Some(why) => {
+                let before = &line[..line.trim_end().len() - raw.len()];
+                let in_line = |at: Position| at.column + line.chars().count() - item.chars().count();
+                let first = raw.chars().next().filter(|first| "[]{},&*!|>%@`?-#".contains(*first));
+                let message = match first {
+                    Some(first) => format!("a value that begins with {} needs quotes", quoted(&first.to_string())),
+                    None => why.message,
+                };
+                let column = why.position.filter(|_| first.is_none()).map_or(before.chars().count() + 1, in_line);
+                let message = format!("{message}; the value is read as text");
+                let position = Position { line: number, column };
+                warnings.push(Diagnostic::warning(Some(position), message, quote_it(key, raw)));
+                repaired += &format!("{}{key}: {}\n", &line[..line.len() - item.len()], in_quotes(unquoted(raw)));
+            }
+        }
+    }
+    repaired
+}
+
+/// Whether a line has a key of one word, which frontmatter has and other text has not.
+pub(super) fn has_keys(yaml: &str) -> bool {
+    let is_word = |key: &str| key.chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter));
+    yaml.lines().filter_map(key_of).any(|(key, _)| is_word(key) && key.starts_with(char::is_alphabetic))
+}
+
+pub(super) fn is_empty_or_comment(line: &str) -> bool {
+    matches!(line.trim_start().chars().next(), None | Some('#'))
+}
+
+/// The key and the value of a line that begins with a key.
+fn key_of(line: &str) -> Option<(&str, &str)> {
+    key_value(line).filter(|_| !line.starts_with([' ', '\t']))
+}
+
+/// `key: value` of one line, or `key:value`, if that is not `https://…`, `std::vec`, `C:\…` or `10:30`.
+pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let is_spaced = |at: usize| matches!(line[at + 1..].chars().next(), None | Some(' ' | '\t'));
+    let is_glued = |at: usize| {
+        line.starts_with(char::is_alphabetic)
+            && line[..at].chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
+            && !line[at + 1..].starts_with(['/', ':', '\\'])
+    };
+    let first = line.find(':')?;
+    let at =
+        if is_glued(first) { first } else { line.match_indices(':').map(|(at, _)| at).find(|at| is_spaced(*at))? };
+    let key = line[..at].trim_end().trim_matches('"');
+    let is_key = !key.is_empty() && !key.starts_with(|first| "-?[]{},#&*!|>\"'".contains(first));
+    is_key.then(|| (key, line[at + 1..].trim()))
+}
+
+/// A value without the quotes around it, or without a quote that is never closed.
+fn unquoted(raw: &str) -> &str {
+    let inside = |quote: char| {
+        let inside = raw.strip_prefix(quote)?.strip_suffix(quote)?;
+        let ends_inside = inside.split(' ').any(|word| word.starts_with(quote) || word.ends_with(quote));
+        (!ends_inside).then_some(inside)
+    };
+    let unclosed = || raw.strip_prefix('"').filter(|rest| !rest.contains('"'));
+    inside('"').or_else(|| inside('\'')).or_else(unclosed).unwrap_or(raw)
+}
+
+/// A text as a value in quotes.
+fn in_quotes(text: &str) -> String {
+    match text.contains(['"', '\\']) {
+        true => format!("'{}'", text.replace('\'', "''")),
+        false => format!("\"{text}\""),
+    }
+}
+
+/// The fix: the line with its value in quotes.
+pub(super) fn quote_it(key: &str, raw: &str) -> String {
+    if raw.is_empty() || raw.len() > MAX_REPEATED || [key, raw].concat().contains(char::is_control) {
+        return "put the value in quotes".to_owned();
+    }
+    format!("write `{key}: {}`", in_quotes(unquoted(raw)))
+}

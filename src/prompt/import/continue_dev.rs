@@ -1,0 +1,144 @@
+//! Prompts of Continue: YAML without a first `---`, a line `---`, and the text, in which `{{{ input }}}` is the input. Or Markdown
+//! with an ordinary frontmatter, or without one: then a `---` is a rule, and what is before it is text.
+//!
+//! Names in braces such as `{{{ diff }}}` stay as written; a file with blocks or partials needs the engine Handlebars.
+
+use crate::prompt::diagnostic::Diagnostic;
+use crate::prompt::format::frontmatter::{self, Dialect};
+use crate::prompt::format::markdown::{self, Source};
+use crate::prompt::include::IncludeReader;
+use crate::prompt::marks::CONTINUE;
+use crate::prompt::model::Prompt;
+use crate::prompt::name::Name;
+use crate::prompt::template::{Place, Syntax, THREE_BRACES, TWO_BRACES};
+use std::borrow::Cow;
+
+const SYNTAX: Syntax = Syntax { marks: &[TWO_BRACES, THREE_BRACES], fallback: None, ..Syntax::OWN };
+
+/// Keys of Continue and of Dotprompt, of which a frontmatter has one at least.
+const KEYS: [&str; 11] = [
+    "config",
+    "description",
+    "input",
+    "invokable",
+    "model",
+    "name",
+    "output",
+    "schema",
+    "temperature",
+    "title",
+    "version",
+];
+
+/// Reads the text of a prompt.
+///
+/// # Errors
+/// Those of the frontmatter; or the text needs Handlebars.
+pub(super) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let text = text.replace("\r\n", "\n");
+    let mut source = match text.split_once("\n---\n") {
+        Some((yaml, body)) if !text.starts_with("---") && is_frontmatter(yaml) => {
+            match frontmatter::read(yaml, Dialect::Other, &mut Vec::new())? {
+                Some(frontmatter) => Source::new(frontmatter, body, yaml.lines().count() + 2),
+                None => markdown::read(Dialect::Other, &text)?,
+            }
+        }
+        _ => markdown::read(Dialect::Other, &text)?,
+    };
+    let tags = ["{{#", "{{>", "{{/", "{{^", "{{role ", "{{media ", "{{history", "{{section "];
+    if let Some(at) = tags.iter().filter_map(|tag| source.body.find(tag)).min() {
+        let length = source.body[at..].find("}}").map_or(3, |end| end + 2);
+        return Err(source.needs_engine("Handlebars", at..at + length));
+    }
+    // Continue sends this part as the system prompt.
+    if let Some((before, rest)) = source.body.split_once("<system>")
+        && let Some((system, after)) = rest.split_once("</system>")
+    {
+        let texts = [system.trim(), before.trim(), after.trim()];
+        let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        source.body = Cow::Owned(texts.join("\n\n"));
+        source.place = Place::made_at_line(1);
+    }
+    Ok(Prompt { marks: &CONTINUE, ..source.into_prompt(name, &SYNTAX) })
+}
+
+/// Whether the text before the first `---` is a frontmatter. Continue takes any text for one, and sends the model nothing of it.
+fn is_frontmatter(text: &str) -> bool {
+    let is_of_key = |line: &&str| line.starts_with(|first: char| !first.is_whitespace() && !"#-".contains(first));
+    let keys: Option<Vec<&str>> =
+        text.lines().filter(is_of_key).map(|line| Some(line.split_once(':')?.0.trim())).collect();
+    keys.is_some_and(|keys| keys.iter().any(|key| KEYS.contains(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prompt::Parse;
+    use crate::prompt::format::testing::{check, parsed, refused, warned};
+
+    const CONTINUE: Parse = super::parse;
+
+    #[test]
+    fn the_frontmatter_has_no_first_rule_and_three_braces_are_the_input() {
+        check(CONTINUE, "name: T\n---\nWrite tests.", "for a.ts", "Write tests.\n\nfor a.ts");
+        check(CONTINUE, "name: T\r\ndescription: D\r\n---\r\nWrite tests.\r\n", "", "Write tests.");
+        check(CONTINUE, "Explain {{{ input }}}", "this", "Explain this");
+        check(
+            CONTINUE,
+            "---\ndescription: D\n---\nExplain {{{input}}} now",
+            "{{{ input }}}",
+            "Explain {{{ input }}} now",
+        );
+        check(CONTINUE, "A rule follows\n---\nText.", "", "A rule follows\n---\nText.");
+        let file = "description: D\n---\nText.";
+        assert_eq!(parsed(CONTINUE, file).description.as_deref(), Some("D"));
+    }
+
+    #[test]
+    fn the_text_before_a_rule_is_not_lost() {
+        for text in [
+            "# Review\n\n---\n\nText.",
+            "Note: be brief\n---\nText.",
+            "Say: x\n  name: y\n---\nText.",
+            "a\nname: x\n---\nT",
+        ] {
+            check(CONTINUE, text, "", text);
+        }
+        check(CONTINUE, "# For all\nname: T\nmodel:\n  - x\n---\nText.", "", "Text.");
+    }
+
+    #[test]
+    fn the_system_prompt_is_the_beginning_of_the_text() {
+        check(CONTINUE, "<system>\nBe brief.\n</system>\n\nExplain {{{ input }}}", "x", "Be brief.\n\nExplain x");
+    }
+
+    #[test]
+    fn providers_and_files_stay_and_check_says_so() {
+        let file = "Review {{{ diff }}} of @src/main.rs";
+        check(CONTINUE, file, "", file);
+        let fix = "the agent gets the text, and decides what to do with it";
+        warned(
+            CONTINUE,
+            file,
+            &[
+                &format!("1:8: `{{{{{{ diff }}}}}}` stays as written: Continue would replace it; {fix}"),
+                &format!("1:24: `@src/main.rs` stays as written: Continue would attach it; {fix}"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_file_that_needs_handlebars_is_a_problem_that_says_so() {
+        let fix = "write the text for each case into a file of its own, with placeholders such as `{{name}}`";
+        for (file, tag) in [
+            ("---\nmodel: x\n---\nHi\n{{#if a}}x{{/if}}", "5:1: `{{#if a}}`"),
+            ("{{role \"system\"}}\nHi", "1:1: `{{role \"system\"}}`"),
+            ("Hi {{>footer}}", "1:4: `{{>footer}}`"),
+        ] {
+            refused(
+                CONTINUE,
+                file,
+                &format!("{tag} needs the template engine Handlebars, which is not built in; {fix}"),
+            );
+        }
+    }
+}

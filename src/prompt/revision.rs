@@ -1,0 +1,92 @@
+//! The revision of a prompt: which content its file has.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+/// Distinguishes one content of a prompt's file from another: the first half of the SHA-256 of its bytes, without those of the
+/// files that it includes. The same on every machine; to a client, an opaque text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Revision([u8; 16]);
+
+/// A text is not a [`Revision`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidRevision;
+
+impl Revision {
+    /// The revision of a file with these bytes.
+    pub fn of(bytes: &[u8]) -> Revision {
+        let digest: [u8; 32] = Sha256::digest(bytes).into();
+        let mut half = [0; 16];
+        half.copy_from_slice(&digest[..16]);
+        Revision(half)
+    }
+
+    /// Its first 8 characters, for people.
+    pub fn short(&self) -> String {
+        self.to_string()[..8].to_owned()
+    }
+}
+
+/// 32 lower-case hexadecimal digits.
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Revision {
+    type Err = InvalidRevision;
+
+    fn from_str(text: &str) -> Result<Revision, InvalidRevision> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() != 32 || !text.bytes().all(is_digit) {
+            return Err(InvalidRevision);
+        }
+        let number = u128::from_str_radix(text, 16).map_err(|_| InvalidRevision)?;
+        Ok(Revision(number.to_be_bytes()))
+    }
+}
+
+impl<'d> Deserialize<'d> for Revision {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Revision, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for Revision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Display for InvalidRevision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a revision has 32 lower-case hexadecimal digits, as lists and answers show it")
+    }
+}
+
+impl std::error::Error for InvalidRevision {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_is_the_first_half_of_the_sha_256_and_is_read_as_it_is_written() {
+        let revision = Revision::of(b"abc");
+        assert_eq!(revision.to_string(), "ba7816bf8f01cfea414140de5dae2223");
+        assert_eq!(revision.short(), "ba7816bf");
+        assert_eq!(revision.to_string().parse(), Ok(revision));
+        for invalid in ["", "ba7816bf", "BA7816BF8F01CFEA414140DE5DAE2223", "+a7816bf8f01cfea414140de5dae2223"] {
+            assert_eq!(invalid.parse::<Revision>(), Err(InvalidRevision), "{invalid}");
+        }
+    }
+}

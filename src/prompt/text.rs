@@ -1,0 +1,53 @@
+//! The text of a file.
+
+use super::diagnostic::{Diagnostic, Position};
+use super::limits::MAX_FILE;
+
+/// The text of a file, without its byte order mark.
+///
+/// # Errors
+/// It is longer than [`MAX_FILE`], or not UTF-8.
+pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
+    if bytes.len() > MAX_FILE {
+        return Err(too_large(bytes.len() as u64));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// The diagnostic for a file of `length` bytes, more than [`MAX_FILE`].
+pub fn too_large(length: u64) -> Diagnostic {
+    Diagnostic::error(
+        None,
+        format!("the file is {length} bytes long, the limit for a prompt is {MAX_FILE}"),
+        "keep the instructions here, and give the path of the material for the agent to read",
+    )
+}
+
+/// The diagnostic for a file of which only the first `valid_up_to` bytes are UTF-8.
+pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
+    let before = String::from_utf8_lossy(&bytes[..valid_up_to]);
+    let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    Diagnostic::error(
+        Some(Position::in_text(&before, before.len(), 1)),
+        if is_utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 from here on" },
+        "save it with the encoding UTF-8",
+    )
+}
+
+/// The body without the empty lines at its start and end, and how many were dropped at the beginning.
+pub(super) fn without_empty_ends(body: &str) -> (&str, usize) {
+    let mut rest = body;
+    let mut dropped = 0;
+    while let Some((_, after)) = rest.split_once('\n').filter(|(line, _)| line.trim().is_empty()) {
+        rest = after;
+        dropped += 1;
+    }
+    if rest.trim().is_empty() {
+        return ("", dropped);
+    }
+    let end = rest.trim_end().len();
+    // The last line keeps the spaces at its end.
+    let line_end = rest[end..].find('\n').map_or(rest.len(), |newline| end + newline);
+    (&rest[..line_end], dropped)
+}

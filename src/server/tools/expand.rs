@@ -1,0 +1,273 @@
+//! The tool `expand_prompt`: the whole prompt for a command and an input.
+
+use super::super::context::{Context, Work};
+use super::parts::{NoPart, part};
+use super::tool::{Content, Given, READ_ONLY, Tool, ToolError, Type};
+use crate::agents::PartLimit;
+use crate::jsonrpc::{Object, read};
+use crate::library::{Found, Role, View, joined};
+use crate::prompt::{Call, Diagnostic, Kind, Name, Prompt, strip};
+use crate::server::prompts::without_templates;
+use crate::wording::quoted;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many bytes the names of the commands may take in the description.
+const NAMES_BUDGET: usize = 2048;
+
+/// The same in an error.
+const NAMES_IN_ERROR: usize = 512;
+
+/// How many unreadable files and folders an error lists; list_prompts lists all.
+const SKIPPED_IN_ERROR: usize = 3;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "expand_prompt",
+    title: "Expand a prompt",
+    // No file is read for it, so the name of a template that nobody has changed yet may be in it.
+    description: |names| format!("{}{}", include_str!("expand_prompt.md"), commands(names, NAMES_BUDGET)),
+    takes: &[
+        (
+            "arguments",
+            Type::TextMembers,
+            "Optional, for a prompt with several arguments (list_prompts shows its usage): all values by name, such as {\"options\": \
+             \"Rust or Go\", \"criteria\": \"speed\"}. Without it, `input` is divided: `name=value` pairs, then text for the required \
+             arguments",
+            Given::Optional,
+        ),
+        (
+            "command",
+            Type::Text,
+            "Name of the prompt command, without the colon: `research` for `:research solar cells`",
+            Given::Always,
+        ),
+        (
+            "input",
+            Type::Text,
+            "All remaining text of the message, verbatim, quotes included: `solar cells`. An empty string if there is none",
+            Given::Always,
+        ),
+        (
+            "part",
+            Type::Text,
+            "Optional: the `next` of the part that you have, for the part after it of a long prompt",
+            Given::Optional,
+        ),
+    ],
+    gives: &[
+        (
+            "next",
+            Type::Text,
+            "Only if `prompt` is a part of a long prompt: the `part` to call expand_prompt with, before you do anything else",
+            Given::Optional,
+        ),
+        ("prompt", Type::Text, "What the user asks you to do now", Given::Always),
+    ],
+    annotations: READ_ONLY,
+    is_always_loaded: true,
+    work: Work::Files,
+    shown_by_claude_code: Some(150_000),
+    role: Role::Read,
+    run,
+};
+
+#[derive(Deserialize)]
+struct Arguments<'l> {
+    command: &'l str,
+    input: &'l str,
+}
+
+fn run(context: &Context, arguments: &Object) -> Result<Content, ToolError> {
+    let Arguments { command, input } = read(arguments).map_err(|mismatch| {
+        ToolError::Arguments(format!(
+            "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
+             that follows the name, or an empty string if there is none"
+        ))
+    })?;
+    let values = values(arguments)?;
+    let view = context.view();
+    let (found, prompt) = find(&view, command)?;
+    let (limit, part) = (context.part_limit(), requested_part(arguments));
+    if !prompt.is_remote() {
+        return expand(&found, &prompt, &values, input, limit, &part).map(Content::Now);
+    }
+    let input = input.to_owned();
+    Ok(Content::Later(Box::new(move || expand(&found, &prompt, &values, &input, limit, &part))))
+}
+
+/// The prompt of a command; an error says what the model should do.
+fn find(view: &View, command: &str) -> Result<(Found, Arc<Prompt>), ToolError> {
+    let found = view.find(command).map_err(|why| {
+        let why = without_templates(why, view);
+        let untrusted = view.untrusted_hint().map(|hint| format!("Tell the user: {hint}."));
+        let next = what_next(command, &why, view);
+        let sentences = [sentence(&why.to_string()), next, untrusted.unwrap_or_default(), unreadable_places(view)];
+        let said = sentences.iter().filter(|sentence| !sentence.is_empty());
+        ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" "))
+    })?;
+    let prompt = found.prompt().map_err(|broken| {
+        ToolError::Execution(format!(
+            "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as the file is saved.",
+            quoted(command)
+        ))
+    })?;
+    Ok((found, prompt))
+}
+
+/// The requested part of an expansion.
+fn expand(
+    found: &Found,
+    prompt: &Prompt,
+    values: &BTreeMap<String, String>,
+    input: &str,
+    limit: Option<PartLimit>,
+    requested: &str,
+) -> Result<Box<RawValue>, ToolError> {
+    let expansion = found.expand(prompt, Call::Named { values, input, is_strict: true }, &joined).map_err(|error| {
+        let next = match error.kind {
+            Kind::NoSuchArgument => "Call expand_prompt again with only these.",
+            Kind::UnusedText if !values.is_empty() => {
+                "Call expand_prompt again: with an empty `input`, or without `arguments`."
+            }
+            _ => "Tell the user this.",
+        };
+        ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
+    })?;
+    let text = expansion.into_text();
+    let part = part(&text, limit, requested).map_err(|no_part| {
+        let why = match no_part {
+            NoPart::Invalid => "`part` must be the `next` of the part before",
+            NoPart::Changed => "The text of this prompt has changed since you were given the part before",
+        };
+        ToolError::Execution(format!(
+            "{why}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
+        ))
+    })?;
+    Ok(to_raw_value(&part)?)
+}
+
+/// The part that a model requests; what can be no part's name is refused where a text is divided.
+fn requested_part(arguments: &Object) -> String {
+    match arguments.get("part") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(part)) => part.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.
+fn values(arguments: &Object) -> Result<BTreeMap<String, String>, ToolError> {
+    let wrong = |what: &str| ToolError::Execution(format!("{what}; call expand_prompt again with one."));
+    let mut values = BTreeMap::new();
+    match arguments.get("arguments") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(members)) => {
+            for (name, value) in members {
+                let text = match value {
+                    Value::Null => continue,
+                    Value::String(text) => text.clone(),
+                    Value::Number(_) | Value::Bool(_) => value.to_string(),
+                    _ => return Err(wrong(&format!("{} in `arguments` must be a string", quoted(name)))),
+                };
+                values.insert(name.clone(), text);
+            }
+        }
+        Some(_) => return Err(wrong("`arguments` must be an object whose values are strings")),
+    }
+    Ok(values)
+}
+
+/// What a model should do about an unknown command, in sentences.
+fn what_next(command: &str, why: &Diagnostic, view: &View) -> String {
+    let all = || {
+        let mut listing = view.list();
+        listing.found.retain(|found| !found.is_template());
+        commands(&listing.names(), NAMES_IN_ERROR)
+    };
+    match &why.kind {
+        Kind::NoSuchPrompt { closest } if closest.is_empty() => format!(
+            "If it was meant as a command, tell the user which commands are available; if not, answer the message as usual. {}",
+            all()
+        ),
+        Kind::NoSuchPrompt { .. } => "If one of these is clearly meant, call expand_prompt again with that name and the same input; \
+                                      otherwise ask the user. list_prompts lists all names. If it was not meant as a command, answer \
+                                      the message as usual."
+            .to_owned(),
+        Kind::Ambiguous { .. } => {
+            "Call expand_prompt again with the exact name; ask the user if it is not clear which one is meant.".to_owned()
+        }
+        Kind::TextInName { .. } => {
+            "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
+        }
+        Kind::NotACommand if strip(command).is_empty() => all(),
+        Kind::NotACommand => "There is nothing to expand: answer the message as usual.".to_owned(),
+        _ => "Tell the user this.".to_owned(),
+    }
+}
+
+/// The unreadable files and folders, one of which may contain the prompt.
+fn unreadable_places(view: &View) -> String {
+    let places: String =
+        view.unreadable().iter().take(SKIPPED_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
+    if places.is_empty() { places } else { format!("Tell the user that some files or folders cannot be read:{places}") }
+}
+
+/// A clause as a sentence: with a capital letter and a full stop.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let stop = if clause.ends_with('?') { "" } else { "." };
+    format!("{}{}{stop}", first.collect::<String>(), letters.as_str())
+}
+
+/// The sentence that names the commands: the user's own before the built-in ones, as many as `budget` bytes allow.
+fn commands(names: &[Name], budget: usize) -> String {
+    if names.is_empty() {
+        return "There are no commands yet.".to_owned();
+    }
+    let mut sentence = String::from("Available commands: ");
+    let more = |remaining: usize| format!(" and {remaining} more, which list_prompts names.");
+    for (index, name) in names.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        let remaining = names.len() - index;
+        if sentence.len() + separator.len() + 1 + name.len() + more(remaining).len() > budget {
+            sentence.push_str(&more(remaining));
+            return sentence;
+        }
+        sentence.push_str(separator);
+        sentence.push(':');
+        sentence.push_str(name);
+    }
+    sentence.push('.');
+    sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_names_own_commands_before_shipped_ones_within_2_kib() {
+        let name = |text: &str| Name::new(text).unwrap();
+        let names = |own: usize| -> Vec<Name> {
+            (0..own).map(|n| name(&format!("own-{n:04}"))).chain([name("research"), name("test")]).collect()
+        };
+        assert_eq!(commands(&names(1), NAMES_BUDGET), "Available commands: :own-0000, :research, :test.");
+        let many = commands(&names(5000), NAMES_BUDGET);
+        assert!(many.starts_with("Available commands: :own-0000, :own-0001, "), "{many}");
+        assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
+        let shown = many.matches(" :").count();
+        assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
+        let long = vec![name(&"x".repeat(1000)); 3];
+        assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
+        assert_eq!(commands(&[], NAMES_BUDGET), "There are no commands yet.");
+    }
+
+    #[test]
+    fn the_description_stays_below_what_claude_code_cuts() {
+        assert!(include_str!("expand_prompt.md").len() + NAMES_BUDGET < 4096);
+    }
+}

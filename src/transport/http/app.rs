@@ -1,0 +1,153 @@
+//! What all requests over HTTP share, and the threads on which they wait for files and services.
+
+use super::auth::Access;
+use super::limits::{RateLimits, Requests};
+use super::metrics::{Metrics, Readiness};
+use super::origin::Sites;
+use super::proxy::Client;
+use super::refusal::Refusal;
+use super::sessions::{Keys, Sessions};
+use super::sse::Streams;
+use super::tls::Tls;
+use crate::jsonrpc::Message;
+use crate::server::{Reply, Server, Session, Work};
+use crate::transport::tap::Tap;
+use ipnet::IpNet;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::spawn_blocking;
+use tracing::Span;
+
+/// How many requests may wait for services at the same time, and how many may write, which take turns anyway.
+const MAX_SERVICES: usize = 64;
+const MAX_WRITES: usize = 4;
+
+/// How the server is reached, and by whom.
+pub struct Options {
+    /// Where it listens; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// Its certificate; `None`: HTTP without TLS.
+    pub tls: Option<Tls>,
+    /// Proxies that say who the client is.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Sign session ids.
+    pub keys: Keys,
+    /// The longest body of a request, in bytes.
+    pub max_body: usize,
+    /// Records all messages.
+    pub tap: Option<Tap>,
+    /// Who may use it.
+    pub access: Access,
+    /// By which names, and from which web pages.
+    pub sites: Sites,
+    /// How often.
+    pub rate_limits: RateLimits,
+}
+
+/// What all requests share.
+pub(super) struct App {
+    pub(super) server: Arc<Server>,
+    pub(super) sessions: Sessions,
+    pub(super) streams: Streams,
+    /// Threads that are free for work that reads files, that writes, and that waits for services.
+    pub(super) files: Arc<Semaphore>,
+    pub(super) writes: Arc<Semaphore>,
+    pub(super) services: Arc<Semaphore>,
+    pub(super) requests: Requests,
+    pub(super) metrics: Metrics,
+    pub(super) readiness: Readiness,
+    pub(super) tap: Option<Arc<Tap>>,
+    pub(super) trusted_proxies: Vec<IpNet>,
+    pub(super) access: Access,
+    pub(super) sites: Sites,
+    pub(super) rate_limits: RateLimits,
+    /// Whether the server was told to stop.
+    pub(super) stopping: watch::Receiver<bool>,
+}
+
+/// How many processors there are.
+pub(super) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Waits until the server is told to stop.
+pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
+}
+
+/// The result of blocking work on one of the threads that are free. The thread is free again when the work ends, even if nobody waits
+/// for it any more.
+///
+/// # Errors
+/// It panics.
+pub(super) async fn on_thread<T: Send + 'static>(
+    free: &Arc<Semaphore>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    let permit = Arc::clone(free).acquire_owned().await.map_err(|_| Refusal::bug())?;
+    let span = Span::current();
+    let work = move || {
+        let _permit = permit;
+        span.in_scope(work)
+    };
+    spawn_blocking(work).await.map_err(|_| Refusal::bug())
+}
+
+impl App {
+    /// What the requests to a server share, which is told to stop through `stopping`.
+    pub(super) fn new(server: Arc<Server>, options: Options, stopping: watch::Receiver<bool>) -> App {
+        let tap = options.tap.map(Arc::new);
+        App {
+            sessions: Sessions::new(options.keys),
+            streams: Streams::new(Arc::clone(&server), tap.clone()),
+            server,
+            files: Arc::new(Semaphore::new(2 * processors())),
+            writes: Arc::new(Semaphore::new(MAX_WRITES)),
+            services: Arc::new(Semaphore::new(MAX_SERVICES)),
+            requests: Requests::new(options.max_body),
+            metrics: Metrics::new(),
+            readiness: Readiness::default(),
+            tap,
+            trusted_proxies: options.trusted_proxies,
+            access: options.access,
+            sites: options.sites,
+            rate_limits: options.rate_limits,
+            stopping,
+        }
+    }
+
+    /// Answers a message; what waits does so on a thread of its own.
+    ///
+    /// # Errors
+    /// A bug.
+    pub(super) async fn handle(&self, mut session: Session, message: Message) -> Result<(Reply, Session), Refusal> {
+        let server = Arc::clone(&self.server);
+        let (mut reply, session) = match message {
+            Message::Batch(_) => {
+                on_thread(&self.files, move || (server.handle(&mut session, message), session)).await?
+            }
+            _ => (server.handle(&mut session, message), session),
+        };
+        while let Reply::Later(job) = reply {
+            let threads = match job.work {
+                Work::Write => &self.writes,
+                Work::Service => &self.services,
+                Work::Memory | Work::Files | Work::Folders => &self.files,
+            };
+            reply = on_thread(threads, move || job.run()).await?;
+        }
+        Ok((reply, session))
+    }
+
+    /// Records a message that was received, if messages are recorded.
+    pub(super) fn received(&self, client: &Client, message: &[u8]) {
+        self.tap.iter().for_each(|tap| tap.received(client, message));
+    }
+
+    /// Records a message that is sent.
+    pub(super) fn sent(&self, client: &Client, message: &[u8]) {
+        self.tap.iter().for_each(|tap| tap.sent(client, message));
+    }
+}

@@ -1,0 +1,230 @@
+//! Connections: how many there may be, TLS, what a slow client may cost, and how they end.
+
+use super::app::{App, stopped};
+use super::proxy::Peer;
+use super::tls::Tls;
+use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, sink};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
+use tower::Service;
+
+/// How many connections may be open: 10,000 clients with a stream each, and their requests.
+const MAX_CONNECTIONS: usize = 20_000;
+
+/// The answer to a connection that is one too many.
+const TOO_MANY_CONNECTIONS: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// The answer to HTTP without TLS where TLS is needed.
+const NEEDS_TLS: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 69\r\nConnection: close\r\n\r\n\
+    this server uses HTTPS; write https:// in its URL instead of http://\n";
+
+/// How many open files connections do not get: without any, the lists of the library would be empty.
+#[cfg(unix)]
+const FILES_FOR_LIBRARY: usize = 64;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 4_096;
+
+/// How long a client may take for the handshake of TLS.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a client may take to send the head of a request; also how long a connection may be idle.
+const HEAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a client may leave unread what was sent to it.
+const READ_BY_CLIENT_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long running requests may take once the server is told to stop.
+const END_WITHIN: Duration = Duration::from_millis(1_900);
+
+/// The longest head of a request, in bytes, and the most headers that it has. hyper may accept one of almost twice the length.
+const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEADERS: usize = 100;
+
+/// Listens on an address.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // On Windows, this would let two servers listen on one address.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves connections until the process is told to stop; then answers what it has received, for a while.
+pub(super) async fn serve(
+    listener: TcpListener,
+    app: Arc<App>,
+    router: Router,
+    tls: Option<Tls>,
+    stopping: watch::Sender<bool>,
+    stop: impl Future<Output = ()>,
+) {
+    tokio::select! {
+        () = accept(&listener, &app, router, tls) => {}
+        () = stop => {}
+    }
+    drop(listener);
+    tracing::info!("told to stop");
+    stopping.send_replace(true);
+    app.streams.end();
+    drop(app);
+    let _ = timeout(END_WITHIN, stopping.closed()).await; // each connection has a receiver
+}
+
+/// Accepts connections for ever.
+async fn accept(listener: &TcpListener, app: &Arc<App>, router: Router, tls: Option<Tls>) {
+    let permits = Arc::new(Semaphore::new(max_connections()));
+    let mut connection = 0;
+    loop {
+        match listener.accept().await {
+            Ok((stream, address)) => {
+                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+                    if tls.is_none() {
+                        let _ = stream.try_write(TOO_MANY_CONNECTIONS);
+                    }
+                    continue;
+                };
+                let _ = stream.set_nodelay(true);
+                connection += 1;
+                let held = Arc::new((app.metrics.connection(), permit));
+                let peer = Peer { address: address.ip(), is_tls: tls.is_some(), connection, held };
+                tokio::spawn(serve_stream(stream, peer, app.stopping.clone(), router.clone(), tls.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                // Without a free file descriptor, the next attempt would fail at once.
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection.
+async fn serve_stream(
+    stream: TcpStream,
+    peer: Peer,
+    stopping: watch::Receiver<bool>,
+    router: Router,
+    tls: Option<Tls>,
+) {
+    let mut first = [0];
+    if tls.is_some() && !matches!(timeout(HANDSHAKE_WITHIN, stream.peek(&mut first)).await, Ok(Ok(1))) {
+        return;
+    }
+    let address = peer.address;
+    // Below TLS, which takes what is written into a buffer of its own.
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(READ_BY_CLIENT_WITHIN));
+    let mut stream = Box::pin(stream);
+    let served = match tls {
+        None => serve_requests(stream, peer, stopping, router).await,
+        // A method, such as `POST`; a handshake begins with the byte 22.
+        Some(_) if first[0].is_ascii_uppercase() => {
+            let _ = stream.write_all(NEEDS_TLS).await;
+            let _ = stream.shutdown().await;
+            // Otherwise, the system would reset the connection, and the client might not see the answer.
+            let _ = timeout(Duration::from_secs(2), copy(&mut stream, &mut sink())).await;
+            return;
+        }
+        Some(tls) => match timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
+            Ok(Ok(stream)) => serve_requests(stream, peer, stopping, router).await,
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err("the TLS handshake took too long".into()),
+        },
+    };
+    if let Err(error) = served {
+        tracing::debug!(%address, error, "the connection ended");
+    }
+}
+
+/// Serves the requests of a connection until either side ends it.
+async fn serve_requests(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    mut stopping: watch::Receiver<bool>,
+    router: Router,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        router.clone().call(request)
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = stopped(&mut stopping) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    Ok(served?)
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        })
+    }
+    #[cfg(not(unix))]
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// How many connections may be open. They leave some files to the library: without any, its lists would be empty.
+fn max_connections() -> usize {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit};
+        let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
+        files.unwrap_or(usize::MAX).saturating_sub(FILES_FOR_LIBRARY).clamp(1, MAX_CONNECTIONS)
+    }
+    #[cfg(not(unix))]
+    MAX_CONNECTIONS
+}
+
+/// Allows as many open files, and so connections, as the system lets this process have.
+pub(super) fn raise_limit_of_files() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+            tracing::warn!(%error, "the limit of open files stays as it is");
+        }
+    }
+}

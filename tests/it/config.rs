@@ -1,0 +1,132 @@
+//! `config.toml` and `trust`: one settings file for the server, the hook and the commands.
+
+use crate::client::Client;
+use std::fs;
+use std::path::PathBuf;
+
+/// A client whose settings file has this text, and which gets no options.
+fn with_settings(text: &str) -> (Client, PathBuf) {
+    let client = Client::new().arguments([]);
+    let file = client.root().join(".config/prompt-expander/config.toml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, text).unwrap();
+    (client, file)
+}
+
+#[test]
+fn server_hook_and_commands_read_the_settings_file_and_an_option_replaces_the_key_of_its_name() {
+    let (client, _) = with_settings("prompts = ['~/prompts']\nbuiltin = false\n");
+    let mut client = client.prompt("greet.md", "Hello");
+    fs::create_dir(client.root().join("other")).unwrap();
+    fs::write(client.root().join("other/bye.md"), "Bye").unwrap();
+    client.expand("greet", "").text("Hello");
+    let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":greet"}"#;
+    assert!(client.run(["hook", "codex"], event).stdout.contains("Hello"));
+    for (arguments, names) in [
+        (&["list"][..], "greet"),
+        (&["--prompts", "other", "list"], "bye"),
+        (&["--no-config", "--prompts", "other", "--no-builtin", "list"], "bye"),
+        (&["--config", "/dev/null", "--prompts", "prompts", "--no-builtin", "list"], "greet"),
+    ] {
+        let listed = client.run(arguments.iter().copied(), "").stdout;
+        assert_eq!(listed.split('\t').next(), Some(names), "{arguments:?}: {listed}");
+        assert_eq!(listed.lines().count(), 1, "{arguments:?}: {listed}");
+    }
+    let client = client.variable("PROMPT_EXPANDER_PROMPTS", "other");
+    assert!(client.run(["list"], "").stdout.starts_with("bye"), "the variable is between option and file");
+    assert!(client.run(["--prompts", "prompts", "list"], "").stdout.starts_with("greet"));
+}
+
+#[test]
+fn a_wrong_key_is_a_problem_in_lists_and_the_other_keys_hold() {
+    let (client, file) = with_settings("promts = ['~/x']\nbuiltin = false\nprompts = ['~/prompts']\n");
+    let file = file.display().to_string();
+    let warning = format!("warning: {file}:1:1: there is no key `promts`; did you mean `prompts`?\n");
+    let mut client = client.prompt("greet.md", "Hello").stderr(Some(&warning));
+    let listed = client.list();
+    assert_eq!(listed["prompts"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["problems"][0]["file"], file.as_str());
+    for command in [&["list"][..], &["expand", "greet"]] {
+        let ran = client.run(command.iter().copied(), "");
+        assert!(ran.status.success() && ran.stderr == warning, "{command:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_toml_never_leads_to_another_prompt_of_the_same_name() {
+    let (client, _) = with_settings("prompts = [");
+    let mut client = client.stderr(None);
+    let listed = client.list();
+    assert!(listed["prompts"].as_array().unwrap().iter().any(|prompt| prompt["name"] == "research"));
+    let error = client.expand("research", "x").error();
+    assert!(error.contains("config.toml:1:12: this is not TOML"), "{error}");
+    for command in [&["list"][..], &["expand", "research", "x"], &["check"], &["path"], &["new", "x"]] {
+        let ran = client.run(command.iter().copied(), "");
+        assert_eq!(ran.status.code(), Some(1), "{command:?}");
+        assert!(ran.stdout.is_empty() && ran.stderr.contains("this is not TOML"), "{command:?}: {}", ran.stderr);
+    }
+    let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x"}"#;
+    assert!(client.run(["hook", "codex"], event).stdout.contains("this is not TOML"));
+}
+
+#[test]
+fn a_file_in_a_project_grants_nothing() {
+    let client = Client::new().working_in("repository/.git").working_in("repository");
+    let file = client.root().join("repository/c.toml");
+    let root = fs::canonicalize(client.root().join("repository")).unwrap();
+    fs::write(
+        &file,
+        format!("edit = true\ntrusted = ['{}']\nbuiltin = false\n[[openapi]]\nfile = 'x'\n", root.display()),
+    )
+    .unwrap();
+    fs::create_dir(root.join(".prompts")).unwrap();
+    fs::write(root.join(".prompts/deploy.md"), "Deploy").unwrap();
+    let mut client = client.arguments(["--config", "c.toml"]).stderr(None);
+    assert_eq!(client.request("tools/list", serde_json::json!({}))["result"]["tools"].as_array().unwrap().len(), 2);
+    let listed = client.list();
+    assert_eq!(listed["prompts"].as_array().unwrap().len(), 0);
+    assert_eq!(listed["problems"].as_array().unwrap().len(), 3, "{listed}");
+    let ran = client.run(["trust", "--yes"], "");
+    assert!(ran.status.code() == Some(1) && ran.stderr.contains("inside a project"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_trusted_repository_is_served_without_an_option_from_the_next_message_on() {
+    let (client, file) = with_settings("# mine\nbuiltin = false\n");
+    let mut client = client.prompt("x.md", "mine").working_in("repository/.git").working_in("repository/below");
+    let root = fs::canonicalize(client.root().join("repository")).unwrap();
+    let shown = root.display().to_string();
+    for (name, text) in [("deploy.md", "Deploy"), ("own.md", "theirs")] {
+        fs::create_dir_all(root.join(".prompts")).unwrap();
+        fs::write(root.join(".prompts").join(name), text).unwrap();
+    }
+    let own = client.root().join(".config/prompt-expander/prompts");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("own.md"), "ours").unwrap();
+    let hint = format!("`prompt-expander trust {shown}`");
+
+    let error = client.expand("deploy", "").error();
+    assert!(error.contains(&hint), "{error}");
+    for command in [&["list"][..], &["expand", "deploy"], &["new", "--project", "release", "--empty"]] {
+        let ran = client.run(command.iter().copied(), "");
+        assert!(ran.stderr.contains(&hint), "{command:?}: {}", ran.stderr);
+    }
+    fs::remove_file(root.join(".prompts/release.md")).unwrap();
+    let asked = client.run(["trust"], "");
+    assert_eq!(asked.status.code(), Some(1));
+    assert!(asked.stderr.contains("2 prompts: `deploy`, `own` (overrides yours)"), "{}", asked.stderr);
+    assert!(asked.stderr.contains("a later pull"), "{}", asked.stderr);
+    client.expand("own", "").text("ours");
+
+    let granted = client.run(["trust", "--yes"], "");
+    assert!(granted.status.success(), "{}", granted.stderr);
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("# mine\nbuiltin = false\ntrusted = [\"{shown}\"]\n"));
+    client.expand("deploy", "").text("Deploy");
+    client.expand("own", "").text("theirs");
+    assert!(client.run(["list"], "").stderr.is_empty());
+    assert_eq!(client.run(["trust", "--list"], "").stdout, format!("{shown}\n"));
+
+    assert!(client.run(["trust", "--revoke"], "").status.success());
+    assert!(client.expand("deploy", "").error().contains(&hint));
+    client.expand("own", "").text("ours");
+}

@@ -1,0 +1,338 @@
+//! `import`: prompts of other programs become files of one's own. No file is overwritten.
+
+use crate::client::{Client, Ran};
+use serde_json::{Value, json};
+use std::fs;
+
+/// A client with these files in its root, which imports into `prompts`.
+fn client(files: &[(&str, &str)]) -> Client {
+    let client = Client::new();
+    files.iter().for_each(|(file, text)| client.write(&format!("../{file}"), text));
+    client
+}
+
+fn run(client: &Client, arguments: &[&str]) -> Ran {
+    client.run(arguments.iter().copied(), "")
+}
+
+/// The same with other options than `--no-builtin --prompts prompts`.
+fn with(client: &Client, arguments: &[&str]) -> Ran {
+    let mut command = client.command();
+    let output = command.args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[track_caller]
+fn has(ran: &Ran, status: i32, parts: &[&str]) {
+    assert_eq!(ran.status.code(), Some(status), "{ran:?}");
+    let printed = format!("{}{}", ran.stdout, ran.stderr);
+    parts.iter().for_each(|part| assert!(printed.contains(part), "{part:?} is not in {printed}"));
+}
+
+fn read(client: &Client, file: &str) -> String {
+    fs::read_to_string(client.root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// A folder of each format that is read in place: its path, a file, and the text.
+const FOLDERS: [(&str, &str, &str); 8] = [
+    (
+        ".claude/commands",
+        "fix.md",
+        "---\narguments: [issue, branch]\n---\nFix $issue on {$branch}, \\$1: $ARGUMENTS {% if %}\n",
+    ),
+    (
+        ".claude/skills",
+        "fix/SKILL.md",
+        "---\nname: fix\ndescription: D\n---\nRun scripts/x.py: \\{{input}} $ARGUMENTS\n",
+    ),
+    (".codex/prompts", "fix.md", "Do $1, then $2. {{input}} $$1\n"),
+    (
+        ".gemini/commands",
+        "fix.toml",
+        "description = 'D'\nprompt = \"Say {{args}}, not {{input}} or $ARGUMENTS or <<input>>.\"\n",
+    ),
+    (".opencode/command", "fix.md", "---\nagent: build\n---\nReview $ARGUMENTS and $1.\n"),
+    (".github/prompts", "fix.prompt.md", "Test ${input:tool:which tool} in ${file}.\n"),
+    (".cursor/commands", "fix.md", "---\nText between rules\n---\nReview.\n"),
+    ("fabric/patterns", "fix/system.md", "# IDENTITY\n\nTranslate to {{lang}}: {{input}}\n"),
+];
+
+/// Inputs with marks of every system in them.
+const INPUTS: [&str; 5] =
+    ["", "x", "one \"two three\" four", "$ARGUMENTS {{input}} \\{{a}} $1 {{args}}", "a={{a}} it's <!-- assistant -->"];
+
+#[test]
+fn an_imported_prompt_expands_as_the_one_that_is_read_in_place() {
+    for (folder, file, text) in FOLDERS {
+        let client = client(&[(&format!("{folder}/{file}"), text)]);
+        has(&run(&client, &["import", folder]), 0, &[":fix", "1 prompt imported, 0 unchanged, 0 errors"]);
+        for input in INPUTS {
+            let expand = |from: &str| {
+                let ran = with(&client, &["--no-builtin", "--prompts", from, "expand", "fix", input]);
+                (ran.status.code(), ran.stdout)
+            };
+            assert_eq!(expand("prompts"), expand(folder), "{folder} {input:?}: {}", read(&client, "prompts/fix.md"));
+        }
+        // What it says about itself, except for the usage of a variable of fabric.
+        let described = |from: &str| {
+            let list = with(&client, &["--no-builtin", "--prompts", from, "list", "--json"]).stdout;
+            let list: Value = serde_json::from_str(&list).unwrap();
+            let prompt = &list["prompts"][0];
+            (prompt["title"].clone(), prompt["tags"].clone(), prompt["usage"].clone())
+        };
+        assert_eq!(described("prompts"), described(folder), "{folder}");
+    }
+}
+
+#[test]
+fn an_imported_file_has_placeholders_of_this_program_and_a_backslash_where_it_needs_one() {
+    for (index, want) in [
+        (
+            0,
+            "---\narguments:\n  - name: issue\n  - name: branch\nwords: true\n---\nFix {{issue}} on {<<branch>>}, $1: {{input}} {% if %}\n",
+        ),
+        (3, "---\ndescription: D\n---\nSay {{input}}, not \\{{input}} or $ARGUMENTS or \\<<input>>.\n"),
+        (
+            5,
+            "---\narguments:\n  - name: tool\n    description: which tool\n    default: \"${input:tool:which tool}\"\n---\nTest {{tool}} in ${file}.\n",
+        ),
+    ] {
+        let (folder, file, text) = FOLDERS[index];
+        let client = client(&[(&format!("{folder}/{file}"), text)]);
+        has(&run(&client, &["import", folder]), 0, &[]);
+        assert_eq!(read(&client, "prompts/fix.md"), want);
+    }
+}
+
+#[test]
+fn a_file_or_a_folder_that_is_a_prompt_is_imported_alone_by_the_name_that_its_program_gives_it() {
+    for (source, folder, file, other) in [
+        (".claude/commands/git/fix.md", ".claude/commands", "git/fix.md", "other.md"),
+        (".claude/skills/fix", ".claude/skills", "fix/SKILL.md", "other/SKILL.md"),
+        ("x/fix/SKILL.md", "x", "fix/SKILL.md", "other/SKILL.md"),
+        ("fabric/patterns/fix", "fabric/patterns", "fix/system.md", "other/system.md"),
+        ("fabric:x/fix", "x", "fix/system.md", "other/system.md"),
+        ("codex:x/fix.md", "x", "fix.md", "other.md"),
+    ] {
+        let client = client(&[(&format!("{folder}/{file}"), "Fix"), (&format!("{folder}/{other}"), "Other")]);
+        let name = if file.starts_with("git/") { ":git/fix" } else { ":fix" };
+        has(&run(&client, &["import", source]), 0, &[name, "1 prompt imported, 0 unchanged, 0 errors"]);
+    }
+}
+
+#[test]
+fn a_file_of_this_program_is_copied_byte_for_byte() {
+    let text = "\u{feff}---\r\ntitle: T # note\r\ntags: x\r\n---\r\nDo <<input>>";
+    let client = client(&[("team/a.md", text)]);
+    has(&run(&client, &["import", "team"]), 0, &["1 prompt imported"]);
+    assert_eq!(read(&client, "prompts/a.md"), text);
+}
+
+#[test]
+fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
+    let folder = [(".claude/commands/a.md", "A"), (".claude/commands/git/b.md", "B"), ("prompts/a.md", "mine")];
+    let client = client(&folder);
+    let path = client.prompts().join("a.md").display().to_string();
+    let refused = format!(
+        "a.md: error: {path} already exists with another text, and is not changed\n    fix: choose another folder with --to, or remove that file\n"
+    );
+    has(
+        &run(&client, &["import", ".claude/commands"]),
+        1,
+        &[&refused, ":git/b", "1 prompt imported, 0 unchanged, 1 error"],
+    );
+    assert_eq!((read(&client, "prompts/a.md").as_str(), read(&client, "prompts/git/b.md").as_str()), ("mine", "B\n"));
+    let again = run(&client, &["import", ".claude/commands/git/b.md"]);
+    has(&again, 0, &[":git/b (unchanged)  B\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"]);
+    let again = run(&client, &["import", ".claude/commands", "--to", "other"]);
+    has(&again, 0, &["2 prompts imported, 0 unchanged", "other is not served"]);
+    has(&run(&client, &["import", ".claude/commands", "--to", "other"]), 0, &["0 prompts imported, 2 unchanged"]);
+}
+
+#[test]
+fn a_dry_run_says_the_same_and_writes_nothing() {
+    let client = client(&[(".claude/commands/a.md", "A !`ls`"), (".claude/commands/b.md", "B")]);
+    let dry = run(&client, &["import", "--dry-run", ".claude/commands", "--to", "new"]);
+    has(&dry, 0, &["a.md:1:3: warning: ", "2 prompts would be imported", "note: nothing was written"]);
+    assert!(!client.root().join("new").exists());
+    let done = run(&client, &["import", ".claude/commands", "--to", "new"]);
+    assert_eq!(done.stdout, dry.stdout.replace("would be imported", "imported"));
+}
+
+#[test]
+fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
+    let files = [
+        (
+            ".claude/commands/a.md",
+            "---\nallowed-tools: Bash(git:*)\nargument-hint: [a] [b]\n---\nStatus: !`git status`\n",
+        ),
+        (".claude/skills/s/SKILL.md", "---\nname: s\ndescription: D\n---\nRun x.py\n"),
+        (".claude/skills/t/SKILL.md", "---\nname: t\ndescription: D\n---\nRun y.py\n"),
+        ("team/d.md", "---\nattachments: [x.png]\n---\nD\n"),
+        (".codex/prompts/e.md", "Do $ARGUMENTS\n"),
+        (".gemini/commands/c.toml", "prompt = 'C:\\{{args}}'\n"),
+    ];
+    let client = client(&files);
+    let root = fs::canonicalize(client.root()).unwrap().display().to_string();
+    let ran = format!(
+        "{root}/.claude/commands/a.md:5:9: warning: `` !`git status` `` stays as written: Claude Code would run it\n"
+    );
+    has(&run(&client, &["import", ".claude/commands"]), 0, &[&ran, "note: type `:a …` in a chat"]);
+    let imported = "---\nallowed-tools: \"Bash(git:*)\"\nargument-hint: \"[a] [b]\"\n---\nStatus: !`git status`\n";
+    assert_eq!(read(&client, "prompts/a.md"), imported);
+    let skills = ["warning: the text begins with the path of the skill's folder", "the same in 1 more files"];
+    has(&run(&client, &["import", ".claude/skills"]), 0, &skills);
+    let text = format!("Base directory for this skill: {root}/.claude/skills/s\n\nRun x.py\n");
+    assert!(read(&client, "prompts/s.md").ends_with(&text));
+    has(&run(&client, &["import", "team"]), 0, &["d.md: warning: the attachment `x.png` is not imported"]);
+    has(
+        &run(&client, &["import", ".codex/prompts"]),
+        0,
+        &["e.md: warning: the quotes of words in the input are dropped"],
+    );
+    let refused = ["c.toml: error: what `c` says cannot be written as one Markdown file"];
+    has(&run(&client, &["import", ".gemini/commands"]), 1, &refused);
+}
+
+#[test]
+fn a_folder_above_those_of_agents_is_imported_by_the_rules_of_each() {
+    let client = client(&[
+        (".claude/commands/git/fix.md", "Fix $ARGUMENTS"),
+        (".claude/skills/pdf/SKILL.md", "---\ndescription: D\n---\nFill it."),
+        (".claude/skills/pdf/reference.md", "R"),
+        (".claude/CLAUDE.md", "Be brief."),
+    ]);
+    for source in [".claude", "."] {
+        has(&run(&client, &["import", "--dry-run", source]), 0, &[":git/fix", ":pdf", "2 prompts would be imported"]);
+    }
+}
+
+#[test]
+fn a_toml_file_that_is_no_command_is_a_note() {
+    let client = client(&[("x/Cargo.toml", "[package]\n"), ("x/say.toml", "prompt = 'Say {{args}}'")]);
+    let note = [
+        "hint: there is no `prompt`, so the file is not a command",
+        "1 prompt imported, 0 unchanged, 0 errors, 0 warnings",
+    ];
+    has(&run(&client, &["import", "x"]), 0, &note);
+    assert_eq!(read(&client, "prompts/say.md"), "Say {{input}}\n");
+}
+
+const LINE: &str =
+    r#"{"name":"g","messages":[{"role":"user","content":{"text":"G {{input}}"}}],"created":"2025-01-02T03:04:05Z"}"#;
+
+#[test]
+fn llm_continue_and_hexai_are_imported_from_files_folders_and_standard_input() {
+    let files = [
+        ("io.datasette.llm/templates/short.yaml", "system: Be brief.\nprompt: 'In $lang: $input'\nmodel: x\n"),
+        (".continue/prompts/why.prompt", "name: Why\n---\nExplain {{{ input }}}.\n"),
+        ("hexai/prompts/user.jsonl", LINE),
+    ];
+    let template =
+        "---\narguments:\n  - name: lang\n    required: true\nmodel: x\n---\nBe brief.\n\nIn {{lang}}: {{input}}\n";
+    let line = "---\ncreated: \"2025-01-02T03:04:05Z\"\n---\nG \\{{input}}\n";
+    for (at, file, want) in
+        [(0, "short.md", template), (1, "why.md", "---\nname: Why\n---\nExplain {{input}}.\n"), (2, "g.md", line)]
+    {
+        let (source, _) = files[at];
+        for source in [source, source.rsplit_once('/').unwrap().0] {
+            let client = client(&files);
+            has(&run(&client, &["import", source]), 0, &["1 prompt imported"]);
+            let imported = read(&client, &format!("prompts/{file}"));
+            assert_eq!(imported.replace("title: Why\n", "name: Why\n"), want, "{source}");
+        }
+    }
+    let client = client(&[]);
+    has(&client.run(["import", "-"], LINE), 0, &["1 prompt imported"]);
+    assert_eq!(read(&client, "prompts/g.md"), line);
+    has(&client.run(["import", "claude:-", "--name", "fix"], "Fix $ARGUMENTS"), 0, &[":fix"]);
+    assert_eq!(read(&client, "prompts/fix.md"), "Fix {{input}}\n");
+    has(&client.run(["import", "-"], "Text"), 1, &["the prompt has no name; write it as in `import - --name review`"]);
+}
+
+#[test]
+fn import_prints_one_json_object_on_request() {
+    let client =
+        client(&[(".claude/commands/a.md", "---\nmodel: x\n---\nA"), (".claude/commands/bad.md", "---\na: b\n")]);
+    fs::write(client.root().join(".claude/commands/bad.md"), b"\xff").unwrap();
+    let ran = run(&client, &["import", ".claude/commands", "--json"]);
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let root = fs::canonicalize(client.root()).unwrap();
+    let original = root.join(".claude/commands/a.md");
+    assert_eq!(report["imported"], json!([{"name": "a", "path": root.join("prompts/a.md"), "original": original}]));
+    assert_eq!((&report["unchanged"], &report["written"]), (&json!([]), &json!(true)));
+    assert_eq!(report["problems"][0]["file"], json!(root.join(".claude/commands/bad.md")));
+}
+
+#[test]
+fn an_invalid_source_or_target_is_refused_with_what_to_do() {
+    let client =
+        client(&[(".claude/commands/a.md", "A"), ("empty/x.txt", ""), ("prompts/own.md", "O"), ("notes.txt", "N")]);
+    fs::create_dir_all(client.root().join(".codex/prompts")).unwrap();
+    for (arguments, said) in [
+        (&["nope"][..], "cannot be read: "),
+        (&["empty"], "there are no prompts in "),
+        (&["gemini:empty"], "no files `NAME.toml`; put the format before it"),
+        (&["notes.txt"], "there are no prompts in "),
+        (&["prompts"], "contain each other"),
+        (&[".claude/commands", "--to", ".codex/prompts"], "has prompts for Codex, and nothing is written to it"),
+        (&[".claude/commands", "--to", ".claude/commands/sub"], "has prompts for Claude Code"),
+        (&[".claude/commands", "--to", "x", "--project"], "--to and --project each choose a folder"),
+    ] {
+        let ran = run(&client, &[&["import"], arguments].concat());
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+        has(&ran, 1, &["error: ", said]);
+    }
+    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_broken_line_or_a_name_of_another_format_does_not_affect_the_other_prompts() {
+    let line = |name: &str| {
+        format!("{{\"name\":\"{name}\",\"messages\":[{{\"role\":\"user\",\"content\":{{\"text\":\"T\"}}}}]}}\n")
+    };
+    let text = [line("a"), "{\n".to_owned(), line("x.prompt"), line("b")].concat();
+    let client = client(&[("user.jsonl", &text)]);
+    let ran = run(&client, &["import", "user.jsonl"]);
+    has(&ran, 1, &["user.jsonl:2:", "2 prompts imported, 0 unchanged, 2 errors"]);
+}
+
+#[test]
+fn a_template_is_imported_as_it_is() {
+    let judge = "---\nengine: jinja\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
+    let client = client(&[("from/judge.md", judge)]);
+    has(&run(&client, &["import", "from"]), 0, &["judge"]);
+    assert_eq!(read(&client, "prompts/judge.md"), judge);
+}
+
+#[test]
+fn a_template_is_not_imported_into_a_project_where_it_would_be_an_error() {
+    let client = client(&[("from/judge.md", "---\nengine: jinja\n---\n{{ input }}\n"), ("from/a.md", "A.\n")]);
+    let refused = ["judge.md: error: `engine: jinja` is not used in the prompts of a project", "leave out --project"];
+    let ran = with(&client, &["import", "--project", "from"]);
+    has(&ran, 1, &[refused[0], refused[1], "1 prompt imported, 0 unchanged, 1 error"]);
+    assert_eq!(read(&client, ".prompts/a.md"), "A.\n");
+    assert!(!client.root().join(".prompts/judge.md").exists());
+}
+
+#[test]
+fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
+    let files = [
+        ("from/ask.md", "---\ninclude: true\n---\nAnswer {{input}}\n{{> _style}}\n"),
+        ("from/_style.md", "Be brief.\n"),
+        (
+            "from/judge.md",
+            "---\ninclude: true\nengine: jinja\n---\n{% if input %}{{ input }}{% endif %}\n{{> _style}}\n",
+        ),
+    ];
+    let client = client(&files);
+    has(
+        &run(&client, &["import", "from"]),
+        1,
+        &["the files that it includes is part of the imported prompt", "cannot be written as one Markdown file"],
+    );
+    assert_eq!(run(&client, &["expand", "ask", "it"]).stdout, "Answer it\nBe brief.\n");
+    assert!(!client.root().join("prompts/judge.md").exists());
+}
