@@ -114,8 +114,27 @@ impl FileStore {
         let now = read.as_ref().map(|(_, bytes)| Revision::of(bytes));
         let after = text.map(|text| Revision::of(text.as_bytes()));
         let entries = self.history.entries(name)?;
+        let record = |path: &Path| Record {
+            operation: match (text, expected) {
+                (None, _) => Operation::Delete,
+                (Some(_), _) if write.is_restored => Operation::Restore,
+                (Some(_), None) => Operation::Create,
+                (Some(_), Some(_)) => Operation::Update,
+            },
+            path: self.files.root.below(path),
+            author: write.author.map(str::to_owned),
+            note: write.note.map(str::to_owned),
+        };
         match (after, now, expected) {
-            (Some(after), Some(now), _) if after == now => return Ok(after),
+            (Some(after), Some(now), _) if after == now => {
+                // A process that was killed may have written the text and not the record; then this is the same write once more.
+                let unrecorded = entries.first().filter(|last| last.revision == now && last.record.is_none());
+                if let (Some(last), Some((file, _)), true) = (unrecorded, &read, expected != Some(now)) {
+                    let like = fs::metadata(&file.path).ok();
+                    lock.add(name, (last.at, now), Some(&record(&file.path)), None, like.as_ref())?;
+                }
+                return Ok(after);
+            }
             (None, None, Some(expected))
                 if entries.first().is_some_and(|last| last.is_delete() && last.revision == expected) =>
             {
@@ -166,19 +185,8 @@ impl FileStore {
             }
             failed(error)
         })?;
-        let record = Record {
-            operation: match (text, expected) {
-                (None, _) => Operation::Delete,
-                (Some(_), _) if write.is_restored => Operation::Restore,
-                (Some(_), None) => Operation::Create,
-                (Some(_), Some(_)) => Operation::Update,
-            },
-            path: self.files.root.below(&path),
-            author: write.author.map(str::to_owned),
-            note: write.note.map(str::to_owned),
-        };
         let added = interrupt(Step::Add).map_err(failed);
-        let added = added.and_then(|()| lock.add(name, (at, revision), Some(&record), None, like.as_ref()));
+        let added = added.and_then(|()| lock.add(name, (at, revision), Some(&record(&path)), None, like.as_ref()));
         if let Err(error) = added {
             // Only its author and note are lost.
             tracing::warn!(%name, %error, "a version is not recorded in the history");
@@ -398,6 +406,12 @@ mod tests {
                 assert_eq!(now.as_deref(), if is_written { text } else { Some("By hand.") }, "{step:?}");
                 let old = store.version(&name, Revision::of(b"By hand.")).unwrap();
                 assert_eq!(old.as_deref(), Some("By hand."), "{step:?}");
+                if text.is_some() {
+                    store.write(&write(&name, &caller, Some("By hand."), text)).unwrap();
+                    let again = &store.history(&name).unwrap()[0];
+                    assert_eq!((again.operation, again.author.as_deref()), (Operation::Update, Some("ada")), "{step:?}");
+                }
+                let now = fs::read_to_string(&path).ok();
                 store.write(&write(&name, &caller, now.as_deref(), Some("Next."))).unwrap();
                 assert_eq!(fs::read_to_string(&path).unwrap(), "Next.", "{step:?}");
                 for text in ["By hand.", "Next."].into_iter().chain(now.as_deref()) {
