@@ -409,7 +409,11 @@ mod tests {
                 if text.is_some() {
                     store.write(&write(&name, &caller, Some("By hand."), text)).unwrap();
                     let again = &store.history(&name).unwrap()[0];
-                    assert_eq!((again.operation, again.author.as_deref()), (Operation::Update, Some("ada")), "{step:?}");
+                    assert_eq!(
+                        (again.operation, again.author.as_deref()),
+                        (Operation::Update, Some("ada")),
+                        "{step:?}"
+                    );
                 }
                 let now = fs::read_to_string(&path).ok();
                 store.write(&write(&name, &caller, now.as_deref(), Some("Next."))).unwrap();

@@ -217,6 +217,7 @@ struct Acknowledged {
     name: String,
     id: String,
     revision: String,
+    is_delete: bool,
 }
 
 /// The addresses of the servers, which change when one is started again.
@@ -296,7 +297,7 @@ fn write(
         };
         if answer["isError"] != true {
             let revision = answer["structuredContent"]["revision"].as_str().unwrap().to_owned();
-            acknowledged.push(Acknowledged { name, id, revision });
+            acknowledged.push(Acknowledged { name, id, revision, is_delete: tool == "delete_prompt" });
             count.fetch_add(1, Ordering::Relaxed);
             _ = done.send(());
         } else {
@@ -377,15 +378,24 @@ fn with_two_servers_that_are_killed_at_any_moment_no_acknowledged_write_is_lost(
     });
 
     let mut recorded: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    let mut deleted: Vec<(String, String)> = Vec::new();
     for name in names {
         for (revision, record) in records(prompts, &name) {
-            if let Some(id) = record["note"].as_str() {
+            if record["operation"] == "delete" {
+                deleted.push((name.clone(), revision));
+            } else if let Some(id) = record["note"].as_str() {
                 recorded.entry((name.clone(), id.to_owned())).or_default().push(revision);
             }
         }
     }
-    for Acknowledged { name, id, revision } in acknowledged {
-        assert_eq!(recorded.get(&(name.clone(), id.clone())), Some(&vec![revision]), "{name} {id}: once, and no other");
+    for Acknowledged { name, id, revision, is_delete } in acknowledged {
+        if is_delete {
+            // Of two writers who delete the same version, the second finds it deleted.
+            assert!(deleted.contains(&(name, revision)), "{id}");
+        } else {
+            let once = Some(&vec![revision]);
+            assert_eq!(recorded.get(&(name.clone(), id.clone())), once, "{name} {id}: once, and no other");
+        }
     }
 }
 
