@@ -4,12 +4,13 @@ use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::text_editor::{self, Ended};
 use super::{completions, path};
-use crate::library::{FileState, Found, Layer, Library, create, delete_if};
+use crate::library::{Found, Layer, Library, create, delete_if};
 use crate::prompt::{Format, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
@@ -82,7 +83,7 @@ fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow:
     let checked = until_checked(library, &file);
     let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
-    if is_unchanged || FileState::of(&file) == FileState::Deleted {
+    if is_unchanged || is_deleted(&file) {
         output::note(&format!("nothing was changed, and {original} stays in use; {}", text_editor::WAIT));
         return checked.map(|_| ExitCode::SUCCESS);
     }
@@ -91,12 +92,14 @@ fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow:
     checked
 }
 
+fn is_deleted(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_err()
+}
+
 /// Prints what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
 pub(super) fn check(library: &Library, file: &Path, is_json: bool) -> ExitCode {
-    match FileState::of(file) {
-        FileState::Deleted => output::warning(&format!("{} was deleted", full_path(file))),
-        FileState::Folder => output::warning(&format!("{} is a folder now", full_path(file))),
-        FileState::Exists => {}
+    if is_deleted(file) {
+        output::warning(&format!("{} was deleted", full_path(file)));
     }
     let problems = library.view().check(Some(file)).problems;
     if is_json {

@@ -86,14 +86,16 @@ impl List {
     fn nothing(&self, folder: &str, query: Option<&str>) -> String {
         let whose = if self.mine { " of your own" } else { "" };
         let tag = self.tag.as_ref().map(|tag| format!(" with the tag {}", quoted(tag))).unwrap_or_default();
-        match query {
-            Some(query) => {
-                format!("no prompt{whose}{tag} matches {}; `prompt-expander list` shows all", quoted(query))
-            }
+        match query.map(|query| format!(" that matches {}", quoted(query))) {
             None if tag.is_empty() => {
                 format!("there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{folder}")
             }
-            None => format!("there is no prompt{whose}{tag}; `prompt-expander list` shows all"),
+            matches => {
+                format!(
+                    "there is no prompt{whose}{tag}{}; `prompt-expander list` shows all",
+                    matches.unwrap_or_default()
+                )
+            }
         }
     }
 

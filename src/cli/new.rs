@@ -58,13 +58,8 @@ impl New {
             None => source.folder_of_new(&library)?,
         };
         let own = Library::named([folder.clone()]);
-        // Before the file is created: afterwards, its own name would be found.
-        let neighbor = library.view().find(&name).ok().filter(|found| found.name != name);
         let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
         let is_template = piped.trim().is_empty();
-        if !is_template && self.empty {
-            bail!("--empty creates a template, but standard input has text; leave out --empty, or add `< /dev/null`");
-        }
         let edit_command = format!("prompt-expander edit {name}{}", if source.project { " --project" } else { "" });
         if is_template && !self.empty {
             match own.view().get(&name) {
@@ -89,9 +84,6 @@ impl New {
         }
         if source.project {
             output::note_if_any(source.untrusted_hint());
-        }
-        if let Some(neighbor) = neighbor {
-            output::warning(&format!("{} has almost the same name; type each name exactly", named(&neighbor.name)));
         }
         let ended = self.edit.then(|| text_editor::open(&file)).transpose();
         if self.edit && is_template && delete_if(&file, |now| now == text.as_bytes())? {

@@ -7,11 +7,10 @@ use crate::agents::PROMPTS_VARIABLE;
 #[cfg(feature = "openapi")]
 use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
 use crate::library::{Library, Trust};
-use crate::prompt::similar::closest;
-use crate::prompt::{Diagnostic, FORMATS, Format};
-use crate::wording::{named, quoted};
+use crate::prompt::{Diagnostic, Format};
 use anyhow::Context;
-use clap::builder::{PathBufValueParser, TypedValueParser};
+#[cfg(feature = "openapi")]
+use clap::builder::TypedValueParser;
 #[cfg(feature = "openapi")]
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -89,8 +88,7 @@ pub(super) struct Folders {
     /// `.claude/commands`, `.claude/skills`, `.codex/prompts`, `.gemini/commands`, `.opencode/command`, `.github/prompts`,
     /// `.cursor/commands`, `fabric/patterns`. For a folder elsewhere, put the format before it, as in `claude:DIR`: `claude`,
     /// `skills`, `codex`, `gemini`, `opencode`, `vscode`, `cursor`, or `fabric`.
-    #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath,
-          value_parser = PathBufValueParser::new().try_map(known_format))]
+    #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
     pub(super) prompts: Vec<PathBuf>,
     /// Add the commands, prompts and skills of the agents on this machine (Codex, Claude Code, Gemini CLI, VS Code, Cursor and
     /// opencode), which your own prompts override; with --project also those in the project
@@ -408,24 +406,6 @@ fn header(option: &str) -> Result<SecretHeader, String> {
         _ => return Err(format!("its value must not be in the option, where others can see it; {FORM}")),
     };
     Ok(SecretHeader { name, scheme, value })
-}
-
-/// The same folder, unless a format before it is misspelled: `cluade:DIR`, where there is no folder of this name.
-fn known_format(option: PathBuf) -> Result<PathBuf, String> {
-    let misspelled = || {
-        let (word, folder) = option.to_str()?.split_once(':')?;
-        let names = FORMATS.iter().map(|format| format.name);
-        let is_folder =
-            names.clone().any(|name| name == word) || word.chars().count() < 2 || absolute(&option).exists();
-        closest(word, names).filter(|_| !is_folder).map(|format| (word.to_owned(), format!("{format}:{folder}")))
-    };
-    match misspelled() {
-        Some((word, meant)) => {
-            let (word, meant) = (quoted(&word), named(&meant));
-            Err(format!("there is no such folder, and no format {word}; write {meant} if that is meant"))
-        }
-        None => Ok(option),
-    }
 }
 
 /// The system and the absolute path of a folder, as `--prompts` takes it.

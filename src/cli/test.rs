@@ -61,9 +61,6 @@ struct Tested {
     line: usize,
     status: Status,
     failures: Vec<ShownFailure>,
-    /// Whether a text was written into its file.
-    #[serde(skip)]
-    is_updated: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize)]
@@ -224,7 +221,6 @@ fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
             line: case.line,
             status,
             failures: failures.into_iter().map(ShownFailure::from).collect(),
-            is_updated,
         });
     }
     if texts.is_empty() {
@@ -308,9 +304,6 @@ impl Tested {
             Status::Updated => format!("{ADDED}updated{ADDED:#} {name} {place}\n"),
             Status::Failed => format!("{ERROR}FAIL{ERROR:#}  {name} {place}\n"),
         };
-        if self.status == Status::Failed && self.is_updated {
-            text += "  text: updated\n";
-        }
         for ShownFailure { check, message, diff } in &self.failures {
             text += &format!("  {check}: {}\n", printable(message));
             for line in diff.iter().flat_map(|diff| diff.lines()) {

@@ -71,12 +71,8 @@ fn words(value: &OsStr) -> Option<Vec<OsString>> {
     };
     // On Windows, a backslash separates folders.
     let text = if cfg!(windows) { text.replace('\\', r"\\") } else { text.to_owned() };
-    let mut words: Vec<OsString> = shlex::split(&text)?.into_iter().map(OsString::from).collect();
-    let program = Path::new(words.first()?);
-    if let (Ok(below), Some(home)) = (program.strip_prefix("~"), dirs::home_dir()) {
-        words[0] = home.join(below).into_os_string(); // the shell does not expand it in quotes
-    }
-    Some(words)
+    let words: Vec<OsString> = shlex::split(&text)?.into_iter().map(OsString::from).collect();
+    (!words.is_empty()).then_some(words)
 }
 
 /// Starts one of the [`DEFAULTS`], and prints which.

@@ -199,25 +199,6 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// What is at the path of a prompt file after other programs may have changed it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileState {
-    /// A file, or a symlink of any kind.
-    Exists,
-    Folder,
-    Deleted,
-}
-
-impl FileState {
-    pub(crate) fn of(file: &Path) -> FileState {
-        match fs::symlink_metadata(file) {
-            Err(_) => FileState::Deleted,
-            Ok(now) if now.is_dir() => FileState::Folder,
-            Ok(_) => FileState::Exists,
-        }
-    }
-}
-
 /// Creates the file of a new prompt. `folder` need not be a source of the library (`new --dir` takes any), so whether the rules for a
 /// project's folder hold is decided by its name.
 ///
@@ -321,16 +302,15 @@ mod tests {
     fn a_created_file_is_deleted_only_if_it_is_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let file = create(folder.path(), &Name::new("git/a").unwrap(), "Text.\n").unwrap();
-        assert_eq!(FileState::of(&file), FileState::Exists);
         fs::write(&file, "Text.").unwrap();
         let delete_if_unchanged = |file: &Path, text: &str| delete_if(file, |now| now == text.as_bytes());
         assert!(!delete_if_unchanged(&file, "Text.\n").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"Text.");
         assert!(delete_if_unchanged(&file, "Text.").unwrap());
-        assert_eq!(FileState::of(&file), FileState::Deleted);
+        assert!(!file.exists());
         fs::create_dir(&file).unwrap();
         assert!(!delete_if_unchanged(&file, "Text.").unwrap());
-        assert_eq!(FileState::of(&file), FileState::Folder);
+        assert!(file.is_dir());
     }
 
     #[test]

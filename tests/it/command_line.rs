@@ -84,10 +84,12 @@ fn list_selects_by_query_and_tag_best_match_first() {
     assert_eq!(names(&["--tag", "#vcs", "look"]), want("commit", 0));
     assert_eq!(names(&["list"]), want("list", 0));
     assert_eq!(names(&[""]), want("commit git/push list", 1));
-    client.run(["list", "zzz"], "").said("warning: no prompt matches `zzz`; `prompt-expander list` shows all\n");
+    client
+        .run(["list", "zzz"], "")
+        .said("warning: there is no prompt that matches `zzz`; `prompt-expander list` shows all\n");
     client
         .run(["list", "zzz", "--tag", "x"], "")
-        .said("warning: no prompt with the tag `x` matches `zzz`; `prompt-expander list` shows all\n");
+        .said("warning: there is no prompt with the tag `x` that matches `zzz`; `prompt-expander list` shows all\n");
     fs::remove_file(client.prompts().join("git-broken.md")).unwrap();
     client
         .run(["list", "--tag", "y"], "")
@@ -109,7 +111,7 @@ fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
         .printed(&format!("a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"));
     let long = client.run(["list", "commit", "-l"], "").stdout;
     assert!(long.starts_with("commit\tWrite a commit message") && long.trim_end().ends_with("\tbuilt-in"), "{long}");
-    let warning = "warning: no prompt of your own matches `commit`; `prompt-expander list` shows all\n";
+    let warning = "warning: there is no prompt of your own that matches `commit`; `prompt-expander list` shows all\n";
     client.run(["list", "commit", "--mine"], "").said(warning);
 }
 

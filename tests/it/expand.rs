@@ -356,17 +356,19 @@ mod copy {
     #[cfg(not(target_os = "macos"))]
     #[test]
     fn without_a_clipboard_the_error_says_what_to_install_or_to_do() {
-        let ran = with_commands(&[]).run(["copy", "body"], "");
-        let no_display = "error: there is no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; use `prompt-expander \
-                          expand NAME | …` instead\n";
-        ran.failed(1, no_display);
-        let nothing = "error: no program that copies to the clipboard is installed; install `xclip` or `xsel`, or use \
-                       `prompt-expander expand NAME | …`\n";
-        with_commands(&[]).variable("DISPLAY", "x").run(["copy", "body"], "").failed(1, nothing);
-        let client = with_commands(&[("xclip", "echo 'no display' >&2; exit 1")]).variable("DISPLAY", "x");
-        let failed = "error: the clipboard cannot be reached: xclip: no display; use `prompt-expander expand NAME | …` \
-                      instead\n";
-        client.run(["copy", "body"], "").failed(1, failed);
+        for (client, why) in [
+            (with_commands(&[]), "neither WAYLAND_DISPLAY nor DISPLAY is set"),
+            (with_commands(&[]).variable("DISPLAY", "x"), "xclip: not installed; xsel: not installed"),
+            (
+                with_commands(&[("wl-copy", "echo 'no socket' >&2; exit 1")]).variable("WAYLAND_DISPLAY", "x"),
+                "wl-copy: no socket",
+            ),
+        ] {
+            let error = format!(
+                "error: the clipboard cannot be reached: {why}; use `prompt-expander expand NAME | …` instead\n"
+            );
+            client.run(["copy", "body"], "").failed(1, &error);
+        }
     }
 
     #[cfg(target_os = "linux")]

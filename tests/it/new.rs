@@ -41,44 +41,11 @@ fn a_new_prompt_is_a_file_in_the_user_s_folder_that_works_at_once() {
 #[test]
 fn a_new_file_has_no_warning_but_that_it_is_a_template_whatever_its_name() {
     let client = home();
-    let names = [
-        "standup",
-        "yes",
-        "null",
-        "on",
-        "it's",
-        "a/b/c",
-        "#1a",
-        "[x]",
-        "{x}",
-        "&x",
-        "!x",
-        "%x",
-        "@x",
-        "`x`",
-        "-",
-        "--x",
-        "x:y",
-        "{{inptu}}",
-        "<<x",
-        "$(x)",
-        "5whys",
-        "1e3",
-        "v1.2",
-        "要約",
-        "👩‍💻",
-        "éa",
-        "a_b-c",
-        "__",
-        "list",
-        "help",
-        "new",
-        "=",
-        "~",
-        "x,y;z",
-    ];
-    for name in names {
-        let refused = ["<<x", "👩‍💻", "-", "__", "=", "~"].contains(&name);
+    let names = "standup yes null on it's a/b/c #1a [x] {x} &x !x %x @x `x` - --x x:y \
+                 {{inptu}} <<x $(x) 5whys 1e3 v1.2 要約 👩‍💻 éa a_b-c __ list help new = ~ x,y;z";
+    let names: Vec<&str> = names.split(' ').collect();
+    for name in &names {
+        let refused = ["<<x", "👩‍💻", "-", "__", "=", "~"].contains(name);
         let ran = client.run(["new", "--", name], "");
         assert_eq!(ran.status.code(), Some(i32::from(refused)), "{name}: {ran:?}");
     }
@@ -259,9 +226,6 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
     says(&project, 0, &["note: the file is a template; write the prompt with `prompt-expander edit z --project`\n"]);
     let ran = client.run(["new", "z"], "Text.");
     assert_eq!((ran.status.code(), ran.stderr.contains("overrides")), (Some(0), false), "{ran:?}");
-    if cfg!(target_os = "linux") {
-        says(&client.run(["new", "X"], ""), 0, &["warning: `x` has almost the same name"]);
-    }
 }
 
 #[cfg(unix)]
@@ -310,9 +274,6 @@ fn a_template_with_the_name_of_another_prompt_is_refused_unless_empty_is_given()
 
     says(&client.run(["new", "research", "--empty"], ""), 0, &["the new file overrides the built-in prompt"]);
     assert!(client.root().join("one/research.md").exists());
-    let ran = client.run(["new", "x", "--empty"], "Text.");
-    says(&ran, 1, &["error: --empty creates a template, but standard input has text"]);
-    assert!(!client.root().join("one/x.md").exists());
 }
 
 #[cfg(unix)]
@@ -349,7 +310,8 @@ mod editors {
 
     #[test]
     fn edit_opens_the_file_and_prints_nothing_if_it_is_fine() {
-        let client = editor(Client::new(), "ed", "echo more >> \"$1\"").variable("EDITOR", "./ed");
+        let client = editor(Client::new(), "my 'own' editor/ed", "echo \"$1\" >> \"$2\"");
+        let client = client.variable("VISUAL", "\"./my 'own' editor/ed\" more").variable("EDITOR", "false");
         let client = client.prompt("git/a.md", "Text.\n");
         client.run(["edit", ":git:a"], "").printed("");
         assert_eq!(fs::read_to_string(client.prompts().join("git/a.md")).unwrap(), "Text.\nmore\n");
@@ -373,16 +335,8 @@ mod editors {
 
     #[test]
     fn a_file_that_the_editor_deleted_is_reported() {
-        for (script, said) in [
-            ("rm \"$1\"", "was deleted"),
-            ("mv \"$1\" moved.md", "was deleted"),
-            ("rm \"$1\"; mkdir \"$1\"", "is a folder now"),
-        ] {
-            let client = editor(home(), "ed", script).variable("EDITOR", "./ed");
-            says(&client.run(["new", "a", "--edit"], ""), 0, &["warning: ", &format!("a.md {said}\n")]);
-            let client = editor(Client::new(), "ed", script).variable("EDITOR", "./ed").prompt("a.md", "Text.\n");
-            says(&client.run(["edit", "a"], ""), 0, &["warning: ", &format!("a.md {said}\n")]);
-        }
+        let client = editor(home(), "ed", "rm \"$1\"").variable("EDITOR", "./ed");
+        says(&client.run(["new", "a", "--edit"], ""), 0, &["warning: ", "a.md was deleted\n"]);
     }
 
     #[test]
@@ -467,36 +421,6 @@ mod editors {
     }
 
     #[test]
-    fn an_editor_may_have_arguments_and_spaces_and_quotes_in_its_path() {
-        let client = editor(home(), "my 'own' editor/ed", "printf '%s\\n' \"$@\" > \"$HOME/seen\"");
-        let program = client.root().join("my 'own' editor/ed");
-        let program = program.to_str().unwrap();
-        let file = own(&client, "a b.md");
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, "x").unwrap();
-        let quoted = format!("\"{program}\" --wait 'two words'");
-        for (variable, value, before) in [
-            ("EDITOR", program, ""),
-            ("VISUAL", &quoted, "--wait\ntwo words\n"),
-            ("VISUAL", "\"$HOME", "not run"),
-            ("VISUAL", "~/\"my 'own' editor/ed\" -x", "-x\n"),
-        ] {
-            _ = fs::remove_file(client.root().join("seen"));
-            let mut command = client.command();
-            let command = command.env("EDITOR", "false").env(variable, value).args(["edit", "a b"]);
-            let output = command.stdin(Stdio::null()).output().unwrap();
-            let stderr = String::from_utf8(output.stderr).unwrap();
-            if before == "not run" {
-                let error = "error: VISUAL is `\"$HOME`, which has an unclosed quote; correct or unset VISUAL\n";
-                assert_eq!((output.status.code(), stderr.as_str()), (Some(1), error));
-                continue;
-            }
-            let seen = fs::read_to_string(client.root().join("seen")).unwrap_or_else(|_| panic!("{value}: {stderr}"));
-            assert_eq!(seen, format!("{before}{}\n", file.display()), "{value}");
-        }
-    }
-
-    #[test]
     fn a_missing_editor_is_named_with_its_variable() {
         let client = home().variable("EDITOR", "nope --wait").variable("VISUAL", " ");
         let ran = client.run(["edit", "research"], "");
@@ -536,26 +460,6 @@ mod editors {
             1,
             "error: the command is empty; it must be the name of a prompt (`prompt-expander list` shows all prompts)\n",
         );
-    }
-
-    #[test]
-    fn edit_opens_nothing_but_files() {
-        let client = Client::new().variable("EDITOR", "true");
-        crate::client::make_fifo(&client.prompts().join("fifo.md"));
-        std::os::unix::fs::symlink("nowhere", client.prompts().join("broken.md")).unwrap();
-        says(&client.run(["edit", "fifo"], ""), 1, &["fifo.md: it is not a regular file"]);
-        says(&client.run(["edit", "broken"], ""), 1, &["the link is broken; point it at a file that exists"]);
-    }
-
-    #[test]
-    fn new_with_edit_checks_what_was_written() {
-        let client = editor(home(), "ed", "cp draft \"$1\"").variable("EDITOR", "./ed");
-        fs::write(client.root().join("draft"), "---\nnever closed").unwrap();
-        says(&client.run(["new", "a", "--edit"], ""), 1, &["a.md:1:1: error: the frontmatter"]);
-        fs::write(client.root().join("draft"), "Good.").unwrap();
-        let ran = client.run(["new", "b", "--edit"], "");
-        let next = "note: type `:b …` in a chat; `prompt-expander edit b` opens the file\n";
-        assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
     }
 
     #[cfg(target_os = "linux")]
@@ -602,29 +506,6 @@ mod editors {
                 said.contains("no editor was found; set EDITOR to your editor, for example `EDITOR='code --wait'`"),
                 "{said}"
             );
-        }
-
-        #[test]
-        fn nothing_is_cut_on_a_terminal_of_20_columns() {
-            let client = home().variable("EDITOR", "true").variable("NO_COLOR", "1");
-            let said = |line: &str| {
-                let said = typed(&client, 20, line, "")?;
-                let is_too_long = |line: &&str| line.chars().count() > 20 && line.split_whitespace().count() > 1;
-                assert_eq!(said.lines().find(is_too_long), None, "{said}");
-                Some(said.split_whitespace().collect::<Vec<_>>().join(" "))
-            };
-            let Some(created) = said("prompt-expander new git/commit-message") else { return };
-            let path = "~/.config/prompt-expander/prompts/git/commit-message.md";
-            let next = "the file is a template; write the prompt with `prompt-expander edit git/commit-message`";
-            assert_eq!(created, format!("{path} note: {next}"));
-            let unchanged = said("prompt-expander edit research").unwrap();
-            assert!(
-                unchanged.starts_with("note: nothing was changed, and the built-in `research` stays in use; "),
-                "{unchanged}"
-            );
-            let why = "a space ends a command in a chat; write `my-prompt`";
-            let refused = said("prompt-expander new 'my prompt'").unwrap();
-            assert_eq!(refused, format!("error: `my prompt` cannot be the name of a prompt: {why}"));
         }
     }
 

@@ -160,13 +160,6 @@ fn hidden_files_and_folders_are_ignored() {
     }
 }
 
-#[test]
-fn the_prompts_folder_itself_may_be_hidden() {
-    let mut client = Client::new().arguments(["--no-builtin", "--prompts", ".prompts"]);
-    write(&client.root().join(".prompts/a.md"), "A");
-    assert_eq!(client.names(), "a");
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn of_two_files_of_one_name_the_first_in_byte_order_wins_and_the_other_is_a_problem() {
@@ -228,19 +221,6 @@ mod links {
         let broken = "the link is broken; point it at a file that exists, or delete it";
         assert_eq!(problems[0], json!({"file": "me.md", "message": broken}));
         assert!(client.expand("me", "").error().contains(broken));
-    }
-
-    #[test]
-    fn two_folders_with_symlinks_to_each_other_end_too() {
-        let mut client = Client::new().prompt("a/x.md", "X").prompt("b/y.md", "Y");
-        symlink("../b", client.prompts().join("a/b")).unwrap();
-        symlink("../a", client.prompts().join("b/a")).unwrap();
-        let names = client.names();
-        assert_eq!(names, "a/b/y a/x b/a/x b/y");
-        for name in names.split(' ') {
-            client.expand(name, "").structured();
-        }
-        client.expand("a/b/a/x", "").error();
     }
 
     #[test]

@@ -250,8 +250,7 @@ fn update_writes_nothing_that_is_right_or_not_a_text() {
 fn a_text_and_another_block_of_one_case_are_independent() {
     let client = Client::new().prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- text\nB\n--- lacks\nA\n");
     let (status, printed) = ran(&client, &["test", "--update"]);
-    let want =
-        "FAIL  a: T (prompts/a.test.txt:1)\n  text: updated\n  lacks: `A` is in line 1: `A`\n0 passed, 1 failed\n";
+    let want = "FAIL  a: T (prompts/a.test.txt:1)\n  lacks: `A` is in line 1: `A`\n0 passed, 1 failed\n";
     assert_eq!((status, printed.as_str()), (1, want));
     assert_eq!(read(&client, "a.test.txt"), "=== T\n--- text\nA\n--- lacks\nA\n");
 }
