@@ -135,17 +135,13 @@ impl Prompt {
     /// What each declared argument gets in a call; the module documentation has the rules.
     pub fn bind<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         let mut binding = self.bind_values(call);
-        let typed = match call {
-            Call::Words(words) | Call::Piped { words, .. } if words.len() > 1 => {
-                words.iter().map(String::as_str).collect()
-            }
-            Call::Words(words) | Call::Piped { words, .. } => {
-                words.first().map_or(Vec::new(), |text| first_words(text))
-            }
-            Call::Named { values, .. } if !values.is_empty() => Vec::new(),
-            Call::Text(text) | Call::Named { input: text, .. } => first_words(text),
+        let typed: Cow<'_, str> = match call {
+            Call::Words(words) | Call::Piped { words, .. } => words.join(" ").into(),
+            Call::Named { values, .. } if !values.is_empty() => "".into(),
+            Call::Text(text) | Call::Named { input: text, .. } => text.into(),
         };
-        let warning = typed.into_iter().find_map(|word| misspelled(self, &binding.arguments, word));
+        let mut words = first_words(&typed).into_iter();
+        let warning = words.find_map(|word| misspelled(self, &binding.arguments, word));
         binding.warnings.extend(warning);
         binding
     }
@@ -465,18 +461,20 @@ fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
     if prompt.takes_input() && (prompt.arguments.is_empty() || !has_input) {
         given.input = Some(Cow::Borrowed(text));
     }
-    if prompt.takes_words() {
-        divide_into_words(prompt, text, &mut given);
-        return given;
-    }
     let pairs = match prompt.arguments.as_slice() {
-        [] => return given,
-        [_] if !has_input && pair_at(&prompt.arguments, text.trim_start()).is_none() => Vec::new(),
+        [] if !prompt.takes_words() => return given,
+        [_] if !has_input && !prompt.takes_words() && pair_at(&prompt.arguments, text.trim_start()).is_none() => {
+            Vec::new()
+        }
         arguments => pairs(arguments, text),
     };
     for pair in &pairs {
         let value = Cow::Owned(unquoted(&text[pair.value..pair.range.end]));
         given.give(Slot::Argument(pair.argument), value, Origin::Pair);
+    }
+    if prompt.takes_words() {
+        divide_into_words(prompt, &pairs, text, &mut given);
+        return given;
     }
     match given.slots(prompt).as_slice() {
         [] if prompt.takes_input() => {}
@@ -487,17 +485,9 @@ fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
 }
 
 /// Divides a text into words. The input is the text as typed, and in Codex its words with a space between two of them.
-fn divide_into_words<'v>(prompt: &Prompt, text: &'v str, given: &mut Given<'v>) {
-    let pairs = pairs(&prompt.arguments, text);
-    for pair in &pairs {
-        let value = Cow::Owned(unquoted(&text[pair.value..pair.range.end]));
-        given.give(Slot::Argument(pair.argument), value, Origin::Pair);
-    }
-    let mut others = Vec::new();
-    for gap in gaps(&pairs, text) {
-        others.extend(words(&text[gap]));
-    }
-    give_words(prompt, given, others.iter().copied().map(|word| Cow::Owned(unquoted(word))));
+fn divide_into_words<'v>(prompt: &Prompt, pairs: &[Pair], text: &'v str, given: &mut Given<'v>) {
+    let others = gaps(pairs, text).flat_map(|gap| words(&text[gap]));
+    give_words(prompt, given, others.map(|word| Cow::Owned(unquoted(word))));
     given.input = prompt.takes_input().then(|| match prompt.joins_words {
         true => Cow::Owned(words(text).into_iter().map(unquoted).collect::<Vec<_>>().join(" ")),
         false => Cow::Borrowed(text),

@@ -199,7 +199,7 @@ impl Position {
 
     /// The position of the byte `offset` in `text`, whose first line counts as `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
-        Positions::new(text, first_line).at(offset)
+        Positions::from(text, Position { line: first_line, column: 1 }).at(offset)
     }
 }
 
@@ -213,11 +213,6 @@ pub(crate) struct Positions<'t> {
 }
 
 impl<'t> Positions<'t> {
-    /// The first line of `text` counts as `first_line`.
-    pub(crate) fn new(text: &'t str, first_line: usize) -> Positions<'t> {
-        Positions::from(text, Position { line: first_line, column: 1 })
-    }
-
     /// The first character of `text` has this position.
     pub(crate) fn from(text: &'t str, position: Position) -> Positions<'t> {
         Positions { rest: text, offset: 0, position, is_fixed: false }

@@ -20,7 +20,7 @@ use super::diagnostic::{Diagnostic, Position};
 use super::limits::{MAX_CASES, MAX_FILE, MAX_SEARCHES};
 use super::message::Messages;
 use super::model::Prompt;
-use super::text::not_utf8;
+use super::text::{not_utf8, too_large};
 use crate::wording::{alternatives, named, quoted, thousands};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl Tests {
     /// The file is not UTF-8, has no case or is beyond a limit, or a line has no meaning.
     pub fn parse(bytes: &[u8]) -> Result<Tests, Diagnostic> {
         if bytes.len() > MAX_FILE {
-            return Err(tests_too_large(bytes.len() as u64));
+            return Err(too_large(bytes.len() as u64));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
         let mut parser = Parser::default();
@@ -359,9 +359,6 @@ fn finish_block(case: &mut Case, block: Option<Block<'_>>) -> Result<(), Diagnos
             all.extend(texts());
             false
         }
-        _ if max.is_some() && texts().next().is_some() => {
-            return error("the block `characters` has no lines", "delete the lines below it");
-        }
         _ if max.is_some() => std::mem::replace(&mut case.max_characters, max).is_some(),
         _ => {
             let fix = format!("write one of {}, or `\\---` if the line belongs to a text", alternatives(&BLOCKS));
@@ -372,12 +369,6 @@ fn finish_block(case: &mut Case, block: Option<Block<'_>>) -> Result<(), Diagnos
         true => error("the case has two blocks of this kind", "delete one of them, or make two cases of it"),
         false => Ok(()),
     }
-}
-
-/// The diagnostic for a test file of `length` bytes, more than [`MAX_FILE`].
-fn tests_too_large(length: u64) -> Diagnostic {
-    let message = format!("the file is {length} bytes long, the limit for tests is {MAX_FILE}");
-    Diagnostic::error(None, message, "use `--- contains` instead of long texts")
 }
 
 /// A first test file for a prompt: one case, and the expansion that it has now. It has no text yet if the prompt is still a

@@ -137,10 +137,11 @@ impl Assembly<'_> {
             }
             let position =
                 Position { line: number, column: 1 + line.chars().take_while(|it| it.is_whitespace()).count() };
-            let result = match includes.then(|| target(line)).flatten() {
-                Some(Line::Include(path)) => self.include(path),
-                Some(Line::Escaped(line)) => self.add_line(line, index, number),
-                None => self.add_line(line, index, number),
+            let tag = line.trim();
+            let escaped = tag.strip_prefix('\\').filter(|tag| includes && path(tag).is_some());
+            let result = match path(tag).filter(|_| includes) {
+                Some(path) => self.include(path),
+                None => self.add_line(escaped.unwrap_or(line), index, number),
             };
             // The error of a file that is included in turn has its own place.
             result.map_err(|error| match error.position.is_some() || error.file.is_some() {
@@ -221,23 +222,6 @@ impl Assembly<'_> {
             self.open[first..].iter().map(|(file, line)| format!("{}:{line}", file.name)).collect();
         steps.join(" → ")
     }
-}
-
-/// A line that is only an include.
-#[derive(Debug, PartialEq, Eq)]
-enum Line<'l> {
-    /// The path of the file.
-    Include(&'l str),
-    /// The line without the backslash that makes it text.
-    Escaped(&'l str),
-}
-
-fn target(line: &str) -> Option<Line<'_>> {
-    let tag = line.trim();
-    if let Some(escaped) = tag.strip_prefix('\\') {
-        return path(escaped).map(|_| Line::Escaped(escaped));
-    }
-    path(tag).map(Line::Include)
 }
 
 /// The path in a tag.

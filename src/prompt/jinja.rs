@@ -88,8 +88,7 @@ const LOOP: [&str; 5] = ["first", "index", "index0", "last", "length"];
 const WORDS: [&str; 12] = ["and", "in", "is", "not", "or", "loop", "true", "false", "none", "True", "False", "None"];
 
 /// What to do about what is not supported.
-const FIX: &str =
-    "use `if`, `for`, comparisons and filters only; write text in braces between `{% raw %}` and `{% endraw %}`";
+const FIX: &str = "use `if`, `for`, comparisons and filters only, and `include` alone in a line, with `include: true`; write text in braces between `{% raw %}` and `{% endraw %}`";
 
 /// A body that was looked at: what minijinja gets. It has the same lines; a loop goes over the lines of a text, and each value is
 /// counted when it is used.
@@ -182,12 +181,6 @@ fn tags(text: &str, syntax: impl Fn(Error) -> Mistake) -> Result<(String, Vec<Ad
                     body.replace_range(at.clone(), &format!("{:1$}", "elif", word.len()));
                 }
                 "endif" | "endfor" => drop(blocks.pop()),
-                "include" | "render" => {
-                    let what =
-                        format!("{} is not alone in its line, or the prompt has no `include: true`", quoted(word));
-                    let fix = "write the whole tag alone in a line, and `include: true` in the frontmatter";
-                    return Err(Mistake { fix: fix.to_owned(), ..refused(at.start, what) });
-                }
                 _ => return Err(refused(at.start, format!("the tag {} is not supported", quoted(word)))),
             },
             Token::Ident("in") if is_loop && in_tag == 3 => added.push((at.end, " (")),
@@ -289,10 +282,6 @@ impl Fence<'_> {
     }
 
     fn name(&mut self, word: &str, span: Span) -> Result<(), Mistake> {
-        if word == "loop" && !self.items.is_empty() {
-            let fix = format!("write `loop.index`, or another of {}", alternatives(&LOOP));
-            return Err(Mistake { fix, ..refused(start(span), "`loop` itself has no value") });
-        }
         if !self.items.iter().any(|item| item == word) {
             let names: Vec<&str> = self.names.iter().copied().filter(|name| *name != INPUT).chain([INPUT]).collect();
             known("argument", word, span, &names)?;
@@ -466,17 +455,20 @@ impl Used {
     /// The filters would have made too much.
     fn make(&mut self, length: usize) -> Result<(), Error> {
         self.made = self.made.saturating_add(length);
-        let message = || format!("its filters make texts of more than {MAX_FILTERED} bytes");
-        if self.made > MAX_FILTERED { Err(Error::new(ErrorKind::InvalidOperation, message())) } else { Ok(()) }
+        within(self.made, MAX_FILTERED, "its filters make texts")
     }
 
     /// # Errors
     /// The template would have read too much.
     fn read(&mut self, length: usize) -> Result<(), Error> {
         self.read = self.read.saturating_add(length);
-        let message = || format!("it uses values of more than {MAX_READ} bytes in all");
-        if self.read > MAX_READ { Err(Error::new(ErrorKind::InvalidOperation, message())) } else { Ok(()) }
+        within(self.read, MAX_READ, "it uses values")
     }
+}
+
+fn within(length: usize, max: usize, what: &str) -> Result<(), Error> {
+    let error = || Error::new(ErrorKind::InvalidOperation, format!("{what} of more than {max} bytes in all"));
+    if length > max { Err(error()) } else { Ok(()) }
 }
 
 fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
@@ -611,11 +603,6 @@ mod tests {
             ("{% if x %}{% endif %}", 6, names),
             ("{% for x in x %}{% endfor %}", 12, names),
             ("{{ lang|uper }}", 8, "no filter named `uper`; did you mean `upper`?"),
-            (
-                "{% for x in input %}{{ loop }}{% endfor %}",
-                23,
-                "`loop` itself has no value; write `loop.index`, or another of `first`, `index`, `index0`, `last` or `length`",
-            ),
         ] {
             let mistake = Template::parse(body, &NAMES).unwrap_err();
             assert_eq!((mistake.at, format!("{}; {}", mistake.message, mistake.fix).as_str()), (at, want), "{body}");
@@ -700,9 +687,9 @@ mod tests {
         let text = format!("{{% for a in input %}}{long}{{% endfor %}}");
         assert_eq!(failure(&text, &lines).message, "the text becomes longer than 67108864 bytes");
         let doubling = "{{ input|replace('', input)|replace('', input) }}";
-        assert_eq!(failure(doubling, &lines).message, "its filters make texts of more than 16777216 bytes");
+        assert_eq!(failure(doubling, &lines).message, "its filters make texts of more than 16777216 bytes in all");
         let joined = format!("{{{{ input|join('{long}')|upper }}}}");
-        assert_eq!(failure(&joined, &lines).message, "its filters make texts of more than 16777216 bytes");
+        assert_eq!(failure(&joined, &lines).message, "its filters make texts of more than 16777216 bytes in all");
         assert_eq!(
             failure("{% for a in input %}{% endfor %}", &"x\n".repeat(100_001)).message,
             "a list has more than 100000 lines"

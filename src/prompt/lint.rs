@@ -1,12 +1,13 @@
 //! What works, but is probably a mistake: for `check`, never for a list or an expansion.
 
-use super::diagnostic::{Diagnostic, Position};
+use super::diagnostic::Diagnostic;
 use super::limits::LONG;
 use super::model::{Argument, Prompt};
 use super::name::{half_width, is_invisible};
 use super::outline::Code;
 use super::similar::closest;
-use super::template::{INPUT, MessageTemplate, SPACES, openings};
+use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
+use super::text::beginning;
 use super::write::is_template_description;
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
@@ -22,118 +23,104 @@ impl Prompt {
     }
 }
 
-/// The most lookalikes of placeholders in one message that get a warning each.
+/// The most lookalikes of placeholders in one message that get a warning.
 const MAX_WARNINGS: usize = 100;
 
 /// How many different words in braces are compared with the names. A body with more of them is full of another
 /// program's templates.
 const MAX_WORDS: usize = 200;
 
+/// The longest name in full-width braces, in bytes.
+const MAX_LENGTH: usize = 200;
+
 /// Placeholders of other programs for the input.
 const FOREIGN: [&str; 4] = ["{{args}}", "${input}", "{input}", "｛input｝"];
 
 /// All warnings about a prompt, apart from those about its frontmatter.
-pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
+fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    lint_name(prompt, &mut warnings);
-    lint_template(prompt, &mut warnings);
-    lint_length(prompt, &mut warnings);
-    lint_invisible_in_metadata(prompt, &mut warnings);
-    for message in &prompt.messages {
-        lint_body(prompt, message, &mut warnings);
-        if message.jinja().is_none() {
-            lint_placeholders(prompt, message, &mut warnings);
-        }
-        warnings.extend(prompt.foreign_marks(message));
-    }
-    lint_arguments(prompt, &mut warnings);
-    warnings
-}
-
-fn lint_name(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+    let mut warn = |message: String, fix: &str| warnings.push(Diagnostic::warning(None, message, fix));
     if prompt.name.contains(char::is_whitespace) {
         let hyphenated = prompt.name.split_whitespace().collect::<Vec<_>>().join("-");
-        warnings.push(Diagnostic::warning(
-            None,
-            format!(
-                "the name {} contains a space, so it cannot be typed as one word after a colon",
-                quoted(&prompt.name)
-            ),
-            format!("rename it to {}", named(&hyphenated)),
-        ));
-    }
-}
-
-fn lint_template(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    let edit = format!("`prompt-expander edit {}`", prompt.name);
-    if prompt.is_template() {
-        let position = prompt.messages.first().map(|body| Position { line: body.first_line(), column: 1 });
-        let message = "the body is still the template that `new` wrote, so the prompt is not listed to agents";
-        warnings.push(Diagnostic::warning(
-            position,
-            message,
-            format!("write the prompt with {edit}, or delete the file"),
-        ));
+        let name = quoted(&prompt.name);
+        let message = format!("the name {name} contains a space, so it cannot be typed as one word after a colon");
+        warn(message, &format!("rename it to {}", named(&hyphenated)));
     }
     if prompt.description.as_deref().is_some_and(is_template_description) {
-        let message = "the description is still the one that `new` wrote";
-        warnings.push(Diagnostic::warning(None, message, format!("say what the prompt is for, with {edit}")));
+        let fix = format!("say what the prompt is for, with `prompt-expander edit {}`", prompt.name);
+        warn("the description is still the one that `new` wrote".to_owned(), &fix);
     }
+    let length: usize = prompt.messages.iter().map(|message| message.body().chars().count()).sum();
+    if length >= LONG {
+        let message = format!("the body is {length} characters long; from {LONG} on, an agent may cut out the middle");
+        warn(message, "keep the instructions here, and give the path of the material for the agent to read");
+    }
+    if prompt.messages.iter().all(|message| message.body().is_empty()) && !prompt.is_remote() {
+        warn("the prompt has no body: it expands to its input only".to_owned(), "write the instructions");
+    }
+    // Words count from the first, so that some are skipped on purpose.
+    let unused: Vec<&str> = match prompt.takes_words() {
+        true => Vec::new(),
+        false => prompt.arguments.iter().filter(|it| !prompt.uses(it)).map(|it| it.name.as_str()).collect(),
+    };
+    if !unused.is_empty() {
+        let placeholders: Vec<String> = unused.iter().map(|name| prompt.placeholder(name)).collect();
+        let fix = format!("write `{}` where the text belongs, or delete the declaration", placeholders.join("`, `"));
+        warn(format!("declared but not used in the body: {}", all_of(&unused)), &fix);
+    }
+    for (what, text) in metadata(prompt) {
+        if let Some((_, hidden)) = invisible(text) {
+            warn(format!("{what} has {hidden}: the model reads what you cannot see"), DELETE_IT);
+        }
+    }
+    for message in &prompt.messages {
+        lint_body(prompt, message, &mut warnings);
+        warnings.extend(prompt.foreign_marks(message));
+    }
+    warnings
 }
 
 fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     let body = message.body();
-    if body.is_empty() && prompt.messages.len() > 1 {
-        warnings.push(Diagnostic::warning(None, "an empty message, which is left out", "write its text, or delete it"));
-    } else if body.is_empty() {
-        let message = "the prompt has no body: it expands to its input only";
-        warnings.push(Diagnostic::warning(None, message, "write the instructions"));
+    let mut warn = |at: usize, message_text: String, fix: String| {
+        warnings.push(Diagnostic::warning(Some(message.positions().at(at)), message_text, fix));
+    };
+    if prompt.is_template() {
+        let text = "the body is still the template that `new` wrote, so the prompt is not listed to agents";
+        let fix = format!("write the prompt with `prompt-expander edit {}`, or delete the file", prompt.name);
+        warn(0, text.to_owned(), fix);
     }
     if let Some(at) = body.find('\0') {
-        warnings.push(Diagnostic::warning(
-            Some(message.positions().at(at)),
-            "a NUL character, as in a file that was saved as UTF-16",
-            "save it with the encoding UTF-8",
-        ));
+        let text = "a NUL character, as in a file that was saved as UTF-16";
+        warn(at, text.to_owned(), "save it with the encoding UTF-8".to_owned());
     }
-    lint_invisible(message, warnings);
-}
-
-/// A reader approves what they see, and the model reads the rest, too.
-fn lint_invisible(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
-    if let Some((at, hidden)) = invisible(message.body()) {
-        let position = Some(message.positions().at(at));
-        let why = format!("{hidden}: the model reads what you cannot see");
-        warnings.push(Diagnostic::warning(position, why, DELETE_IT));
+    // A reader approves what they see, and the model reads the rest, too.
+    if let Some((at, hidden)) = invisible(body) {
+        warn(at, format!("{hidden}: the model reads what you cannot see"), DELETE_IT.to_owned());
     }
-}
-
-/// The same for what agents read in a list.
-fn lint_invisible_in_metadata(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    let mut texts: Vec<(String, &str)> = Vec::new();
-    texts.extend(prompt.title.iter().map(|title| ("the title".to_owned(), title.as_str())));
-    // One that is taken from the body has its warning there.
-    if prompt.messages.iter().all(|message| invisible(message.body()).is_none()) {
-        texts.extend(prompt.description.iter().map(|description| ("the description".to_owned(), description.as_str())));
-    }
-    texts.extend(prompt.tags.iter().map(|tag| ("a tag".to_owned(), tag.as_str())));
-    for Argument { name, title, description, default, choices, .. } in &prompt.arguments {
-        let keys = [("title", title), ("description", description), ("default", default)];
-        let values = keys.into_iter().filter_map(|(key, text)| Some((key, text.as_ref()?)));
-        let values = values.chain(choices.iter().map(|choice| ("choices", choice)));
-        texts.extend(
-            values.map(|(key, text)| (format!("{} of the argument {}", quoted(key), named(name)), text.as_str())),
-        );
-    }
-    for (what, text) in texts {
-        if let Some((_, hidden)) = invisible(text) {
-            let message = format!("{what} has {hidden}: the model reads what you cannot see");
-            warnings.push(Diagnostic::warning(None, message, DELETE_IT));
-        }
+    for Lookalike { at, written, fix } in lookalikes(prompt, message).into_iter().take(MAX_WARNINGS) {
+        let text = format!("{} is not a placeholder, and is left as it is", quoted(&written));
+        warn(at, text, format!("{fix} if it is meant to be replaced"));
     }
 }
 
 const DELETE_IT: &str = "delete it, unless you need it";
+
+/// What agents read of a prompt in a list, and what to call it.
+fn metadata(prompt: &Prompt) -> Vec<(String, &str)> {
+    // A description that is taken from the body has its warning there.
+    let is_derived = prompt.messages.iter().any(|message| invisible(message.body()).is_some());
+    let description = prompt.description.as_ref().filter(|_| !is_derived);
+    let mut texts = vec![("the title", prompt.title.as_ref()), ("the description", description)];
+    texts.extend(prompt.tags.iter().map(|tag| ("a tag", Some(tag))));
+    let of_prompt = texts.into_iter().filter_map(|(what, text)| Some((what.to_owned(), text?.as_str())));
+    let of_arguments = prompt.arguments.iter().flat_map(|argument| {
+        let Argument { name, title, description, default, choices, .. } = argument;
+        let texts = [title, description, default].into_iter().flatten().chain(choices);
+        texts.map(move |text| (format!("the argument {}", named(name)), text.as_str()))
+    });
+    of_prompt.chain(of_arguments).collect()
+}
 
 /// Where the first invisible character of a text is, and what to call it and the others.
 fn invisible(text: &str) -> Option<(usize, String)> {
@@ -150,173 +137,101 @@ fn invisible(text: &str) -> Option<(usize, String)> {
     Some((at, format!("an invisible character, U+{:04X}{more}", u32::from(character))))
 }
 
-fn lint_length(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    let length: usize = prompt.messages.iter().map(|message| message.body().chars().count()).sum();
-    if length >= LONG {
-        warnings.push(Diagnostic::warning(
-            None,
-            format!("the body is {length} characters long; from {LONG} on, an agent may cut out the middle"),
-            "keep the instructions here, and give the path of the material for the agent to read",
-        ));
-    }
-}
-
 /// A text that looks like a placeholder.
-pub(super) struct Lookalike<'p> {
+pub(super) struct Lookalike {
     /// The byte of the body at which it begins.
     pub(super) at: usize,
     pub(super) written: String,
-    fix: Fix<'p>,
+    /// How to turn it into a placeholder.
+    fix: String,
 }
 
-/// How to turn a [`Lookalike`] into a placeholder.
-#[derive(Clone, Copy)]
-enum Fix<'p> {
-    /// Write the placeholder of this name.
-    Write(&'p str),
-    /// Declare an argument of this name.
-    Declare(&'p str),
+impl Lookalike {
+    /// One that is meant to be the placeholder of this name.
+    fn of(name: &str, at: usize, written: &str) -> Lookalike {
+        Lookalike { at, written: written.to_owned(), fix: format!("write `{{{{{name}}}}}`") }
+    }
 }
 
 /// The lookalikes of a message: a misspelled name, a brace too few, full-width braces, another program's placeholder. In the
-/// files of other programs there are none: what looks like a placeholder of this one is text there.
-pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -> Vec<Lookalike<'p>> {
-    if prompt.syntax.fallback.is_none() {
+/// files of other programs there are none: what looks like a placeholder of this one is text there. Neither are there any in a template.
+pub(super) fn lookalikes(prompt: &Prompt, message: &MessageTemplate) -> Vec<Lookalike> {
+    if prompt.syntax.fallback.is_none() || message.jinja().is_some() {
         return Vec::new();
     }
     let body = message.body();
     let names: Vec<&str> = std::iter::once(INPUT).chain(prompt.arguments.iter().map(|a| a.name.as_str())).collect();
     let code = Code::of(body);
     let mut found = misspelled(body, &names, &code);
-    found.extend(half_open(body, &names));
-    found.extend(full_width(body, &names, &code));
-    if prompt.placeholders().next().is_none() {
-        found.extend(foreign(body));
+    found.extend(full_width(body, &names));
+    if prompt.has_placeholders() {
+        found.extend(unfilled_arguments(message, &code));
     } else {
-        found.extend(unfilled_arguments(message));
+        // The first of each placeholder of other programs.
+        let foreign = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
+        let foreign = foreign.filter(|(at, _)| !body[..*at].ends_with(['{', '｛', '$', '\\']));
+        found.extend(foreign.map(|(at, written)| Lookalike::of(INPUT, at, written)));
     }
     found.sort_by_key(|lookalike| lookalike.at);
     found
 }
 
-fn lint_placeholders(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
-    let found = lookalikes(prompt, message);
-    let mut positions = message.positions();
-    let more = found.len().saturating_sub(MAX_WARNINGS);
-    for Lookalike { at, written, fix } in found.iter().take(MAX_WARNINGS) {
-        let fix = match fix {
-            Fix::Write(name) => format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
-            Fix::Declare(name) => {
-                format!("declare {} in the `arguments` of the frontmatter if it is meant to be replaced", quoted(name))
-            }
-        };
-        let message = format!("{} is not a placeholder, and is left as it is", quoted(written));
-        warnings.push(Diagnostic::warning(Some(positions.at(*at)), message, fix));
-    }
-    if let Some(first) = found.get(MAX_WARNINGS) {
-        let message = format!("from here on, {more} more like these are not placeholders, and are left as they are");
-        let fix = "fix those above, and check again";
-        warnings.push(Diagnostic::warning(Some(positions.at(first.at)), message, fix));
-    }
-}
-
 /// `{{inptu}}`, `<<inptu>>`, and `{{input}`, with one brace too few at its end; and the first `{{name}}` of each name that
 /// looks like an argument, unless it is in code.
-fn misspelled<'p>(body: &'p str, names: &[&'p str], code: &Code) -> Vec<Lookalike<'p>> {
+fn misspelled(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
     let mut found = Vec::new();
-    let mut nearest: HashMap<&str, Option<&'p str>> = HashMap::new();
+    let mut nearest: HashMap<&str, Option<&str>> = HashMap::new();
     let mut undeclared = HashSet::new();
-    for opening in openings(body) {
-        let (at, close) = (opening.range.start, opening.close);
-        let inside = body[opening.range.end..].trim_start_matches(SPACES);
+    for Opening { range, close } in openings(body) {
+        let inside = body[range.end..].trim_start_matches(SPACES);
         let length = inside.find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
         let (word, after) = inside.split_at(length.unwrap_or(inside.len()));
         let after = after.trim_start_matches(SPACES);
-        let exact = names.iter().find(|name| **name == word).copied();
-        let braces = after.bytes().take_while(|byte| *byte == b'}').count();
-        let (fix, close) = if after.starts_with(close) && exact.is_none() {
-            if nearest.len() < MAX_WORDS {
-                nearest.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
-            }
-            let fix = nearest.get(word).copied().flatten().map(Fix::Write);
-            let mut is_first = || undeclared.len() < MAX_WORDS && undeclared.insert(word);
-            let is_name = word.starts_with(char::is_alphabetic) && word != "args"; // Gemini CLI's
-            (fix.or_else(|| (is_name && !code.contains(at) && is_first()).then_some(Fix::Declare(word))), close)
-        } else if close != ">>" && (1..close.len()).contains(&braces) {
-            (exact.map(Fix::Write), &"}}"[..braces])
-        } else {
+        let written = &body[range.start..body.len() - after.len()];
+        let is_known = names.contains(&word);
+        let braces = &after[..after.bytes().take_while(|byte| *byte == b'}').count()];
+        if is_known && (1..close.len()).contains(&braces.len()) && close != ">>" {
+            found.push(Lookalike::of(word, range.start, &format!("{written}{braces}")));
+        }
+        if is_known || !after.starts_with(close) {
             continue;
-        };
-        let written = &body[at..body.len() - after.len()];
-        found.extend(fix.map(|fix| Lookalike { at, written: format!("{written}{close}"), fix }));
-    }
-    found
-}
-
-/// `{input}}`, with one brace too few at its beginning.
-fn half_open<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
-    let of = |name: &'p str| {
-        let written = format!("{{{name}}}}}");
-        let found: Vec<usize> = body.match_indices(&written).map(|(at, _)| at).collect();
-        let found = found.into_iter().filter(|&at| !body[..at].ends_with('{'));
-        found.map(move |at| Lookalike { at, written: written.clone(), fix: Fix::Write(name) })
-    };
-    names.iter().copied().flat_map(of).collect()
-}
-
-/// `｛｛input｝｝` and `＜＜input＞＞`, as Japanese and Chinese keyboards write braces. Any name in double braces is meant as one,
-/// unless it is in code; angle brackets are also quotation marks.
-fn full_width<'p>(body: &'p str, names: &[&'p str], code: &Code) -> Vec<Lookalike<'p>> {
-    let mut found = Vec::new();
-    for (open, close) in [("｛｛", "｝｝"), ("＜＜", "＞＞")] {
-        for (at, _) in body.match_indices(open) {
-            let inside = &body[at + open.len()..];
-            let end = inside.find(|letter: char| "\n{}<>｛｝＜＞".contains(letter)).unwrap_or(inside.len());
-            let (word, after) = (inside[..end].trim(), &inside[end..]);
-            let Some(after) = after.strip_prefix(close) else { continue };
-            let plain = half_width(word);
-            let name = names.iter().copied().find(|name| *name == plain);
-            let is_name =
-                open == "｛｛" && !word.is_empty() && !word.contains(char::is_whitespace) && !code.contains(at);
-            let written = body[at..body.len() - after.len()].to_owned();
-            found.extend(name.or(is_name.then_some(word)).map(|name| Lookalike { at, written, fix: Fix::Write(name) }));
+        }
+        let written = format!("{written}{close}");
+        if nearest.len() < MAX_WORDS {
+            nearest.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
+        }
+        let is_name = word.starts_with(char::is_alphabetic) && word != "args"; // Gemini CLI's
+        if let Some(name) = nearest.get(word).copied().flatten() {
+            found.push(Lookalike::of(name, range.start, &written));
+        } else if is_name && !code.contains(range.start) && undeclared.len() < MAX_WORDS && undeclared.insert(word) {
+            let fix = format!("declare {} in the `arguments` of the frontmatter", quoted(word));
+            found.push(Lookalike { at: range.start, written, fix });
         }
     }
     found
 }
 
-/// The first of each placeholder of other programs.
-fn foreign<'p>(body: &str) -> Vec<Lookalike<'p>> {
-    let found = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
-    let found = found.filter(|(at, _)| !body[..*at].ends_with(['{', '｛', '$', '\\']));
-    found.map(|(at, written)| Lookalike { at, written: written.to_owned(), fix: Fix::Write(INPUT) }).collect()
+/// `｛｛input｝｝` and `＜＜input＞＞`, as Japanese and Chinese keyboards write braces.
+fn full_width(body: &str, names: &[&str]) -> Vec<Lookalike> {
+    let mut found = Vec::new();
+    for (open, close) in [("｛｛", "｝｝"), ("＜＜", "＞＞")] {
+        for (at, _) in body.match_indices(open) {
+            let inside = at + open.len();
+            let Some(length) = beginning(&body[inside..], MAX_LENGTH).find(close) else { continue };
+            let word = half_width(body[inside..inside + length].trim());
+            let written = &body[at..inside + length + close.len()];
+            found.extend(names.iter().filter(|name| **name == word).map(|name| Lookalike::of(name, at, written)));
+        }
+    }
+    found
 }
 
 /// The first `$ARGUMENTS` that stays as written because there is an `{{input}}`, as in a file that was only half converted.
-fn unfilled_arguments<'p>(message: &MessageTemplate) -> Option<Lookalike<'p>> {
+fn unfilled_arguments(message: &MessageTemplate, code: &Code) -> Option<Lookalike> {
     const WRITTEN: &str = "$ARGUMENTS";
     let body = message.body();
     let is_filled = |at: usize| message.placeholders().any(|placeholder| placeholder.range.contains(&at));
-    let code = Code::of(body);
-    let is_text = |at: usize| body[..at].ends_with('\\') || code.contains(at);
     let mut found = body.match_indices(WRITTEN).map(|(at, _)| at).take(MAX_WARNINGS);
-    let at = found.find(|&at| !is_filled(at) && !is_text(at))?;
-    Some(Lookalike { at, written: WRITTEN.to_owned(), fix: Fix::Write(INPUT) })
-}
-
-fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    // Words count from the first, so that some are skipped on purpose. And a service gets every argument.
-    if prompt.takes_words() || prompt.is_remote() {
-        return;
-    }
-    let is_used = |name: &str| prompt.placeholders().any(|placeholder| placeholder.name == name);
-    let unused: Vec<&str> = prompt.arguments.iter().map(|a| a.name.as_str()).filter(|name| !is_used(name)).collect();
-    if !unused.is_empty() {
-        let placeholders: Vec<String> = unused.iter().map(|name| prompt.placeholder(name)).collect();
-        warnings.push(Diagnostic::warning(
-            None,
-            format!("declared but not used in the body: {}", all_of(&unused)),
-            format!("write `{}` where the text belongs, or delete the declaration", placeholders.join("`, `")),
-        ));
-    }
+    let at = found.find(|&at| !is_filled(at) && !body[..at].ends_with('\\') && !code.contains(at))?;
+    Some(Lookalike::of(INPUT, at, WRITTEN))
 }

@@ -2,6 +2,7 @@
 //!
 //! Nothing of it is ever rendered back into a prompt.
 
+use super::text::beginning;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 
@@ -31,7 +32,7 @@ impl Outline {
 
 /// Reads the outline of a body.
 pub(super) fn outline(body: &str) -> Outline {
-    let body = beginning(body);
+    let body = beginning(body, MAX_PARSED);
     let (mut heading, mut paragraph, mut other) = (None, None, None);
     // The block that is being read, and its text so far. Blocks that contain blocks (lists, quotes) end it too.
     let mut text = String::new();
@@ -117,14 +118,6 @@ fn cut_after_a_word(text: String) -> String {
     let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else { return text };
     let cut = if text[end..].starts_with(' ') { end } else { text[..end].rfind(' ').unwrap_or(end) };
     text[..cut].to_owned()
-}
-
-fn beginning(body: &str) -> &str {
-    let mut end = body.len().min(MAX_PARSED);
-    while !body.is_char_boundary(end) {
-        end -= 1;
-    }
-    &body[..end]
 }
 
 #[cfg(test)]

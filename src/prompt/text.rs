@@ -19,7 +19,7 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
 pub fn too_large(length: u64) -> Diagnostic {
     Diagnostic::error(
         None,
-        format!("the file is {length} bytes long, the limit for a prompt is {MAX_FILE}"),
+        format!("the file is {length} bytes long, the limit is {MAX_FILE}"),
         "keep the instructions here, and give the path of the material for the agent to read",
     )
 }
@@ -33,6 +33,12 @@ pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
         if is_utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 from here on" },
         "save it with the encoding UTF-8",
     )
+}
+
+/// At most the first `max` bytes of a text.
+pub(super) fn beginning(text: &str, max: usize) -> &str {
+    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// The body without the empty lines at its start and end, and how many were dropped at the beginning.

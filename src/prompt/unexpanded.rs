@@ -3,17 +3,11 @@
 use super::diagnostic::Position;
 use super::lint;
 use super::model::Prompt;
-use super::template::{MessageTemplate, openings};
+use super::template::{MessageTemplate, Opening, openings};
+use super::text::beginning;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
-
-impl Prompt {
-    /// What in double braces or angle brackets is not a placeholder, in the order of the text.
-    pub fn unexpanded(&self) -> Vec<Unexpanded> {
-        unexpanded(self)
-    }
-}
 
 /// The longest text in braces, in bytes. If the closing braces come later, they probably do not belong to the opening ones.
 const MAX_LENGTH: usize = 200;
@@ -43,15 +37,15 @@ pub enum Reason {
     Unknown,
 }
 
-/// All of them, in the order of the text.
-pub(super) fn unexpanded(prompt: &Prompt) -> Vec<Unexpanded> {
-    prompt.messages.iter().flat_map(|message| in_message(prompt, message)).collect()
+impl Prompt {
+    /// What in double braces or angle brackets is not a placeholder, in the order of the text.
+    pub fn unexpanded(&self) -> Vec<Unexpanded> {
+        let plain = self.messages.iter().filter(|message| message.jinja().is_none());
+        plain.flat_map(|message| in_message(self, message)).collect()
+    }
 }
 
 fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
-    if message.jinja().is_some() {
-        return Vec::new();
-    }
     let body = message.body();
     let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
     let escaped: HashSet<usize> = message.escaped().collect();
@@ -59,29 +53,16 @@ fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
     // Only the first of several is among the lookalikes.
     let unknown: HashSet<&str> = lookalikes.iter().map(|lookalike| &*lookalike.written).collect();
     let mut found: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
-    let mut openings = openings(body).peekable();
-    while let Some(opening) = openings.next() {
-        let at = opening.range.start;
-        let rest = &body.as_bytes()[opening.range.end..body.len().min(at + MAX_LENGTH)];
-        let is_end = |bytes: &[u8]| bytes == opening.close.as_bytes() || bytes[0] == b'\n';
-        let end = rest.windows(opening.close.len()).position(is_end).filter(|end| rest[*end] != b'\n');
-        let Some(end) = end.map(|end| opening.range.end + end + opening.close.len()) else { continue };
-        // The last opening before a closing is the one that it closes.
-        let is_innermost = openings.peek().is_none_or(|next| next.range.start >= end);
-        let written = &body[at..end];
+    for Opening { range, close } in openings(body).filter(|opening| !placeholders.contains(&opening.range.start)) {
+        let line = beginning(&body[range.end..], MAX_LENGTH).lines().next().unwrap_or_default();
+        let Some(length) = line.find(close) else { continue };
+        let written = &body[range.start..range.end + length + close.len()];
         let reason = match written {
-            _ if placeholders.contains(&at) => continue,
-            _ if escaped.contains(&at) => Reason::Escaped,
+            _ if escaped.contains(&range.start) => Reason::Escaped,
             _ if unknown.contains(written) => Reason::Unknown,
-            _ if is_innermost => Reason::Foreign,
-            _ => continue,
+            _ => Reason::Foreign,
         };
-        found.insert(at, (written.to_owned(), reason));
-    }
-    for at in escaped.into_iter().filter(|at| body[*at..].starts_with('$')) {
-        let is_mark = |letter: char| letter.is_alphanumeric() || "_{".contains(letter);
-        let end = body[at + 1..].find(|letter: char| !is_mark(letter)).map_or(body.len(), |end| at + 1 + end);
-        found.insert(at, (body[at..end].to_owned(), Reason::Escaped));
+        found.insert(range.start, (written.to_owned(), reason));
     }
     for lookalike in lookalikes {
         found.insert(lookalike.at, (lookalike.written, Reason::Unknown));
@@ -97,13 +78,12 @@ fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::format::{claude, markdown};
-    use crate::prompt::{Name, Parse};
+    use crate::prompt::Name;
 
     #[test]
     fn what_is_not_expanded_says_why() {
         let file = "---\narguments: [topic]\n---\n{{input}} \\{{topic}} {{ .Values.x }} ${{ github.ref }}\n\
-                    {{topc}} {{topic}} {{other}} {{topc}} <<T as X>> <<EOF {input}}\n`{{code}}` {{\n}} {{{input}}} {{{else}}} <<<input>>>";
+                    {{topc}} {{topic}} {{other}} {{topc}} <<T as X>> <<EOF \n`{{code}}` {{\n}} {{{input}}} {{{else}}} <<<input>>>";
         let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
         let found: Vec<(String, usize, Reason)> =
             prompt.unexpanded().into_iter().map(|found| (found.written, found.position.line, found.reason)).collect();
@@ -115,22 +95,9 @@ mod tests {
             ("{{other}}", 5, Reason::Unknown),
             ("{{topc}}", 5, Reason::Unknown),
             ("<<T as X>>", 5, Reason::Foreign),
-            ("{input}}", 5, Reason::Unknown),
             ("{{code}}", 6, Reason::Foreign),
             ("{{{else}}}", 7, Reason::Unknown),
         ];
         assert_eq!(found, want.map(|(written, line, reason)| (written.to_owned(), line, reason)));
-    }
-
-    #[test]
-    fn an_escaped_mark_with_a_dollar_is_not_expanded_either() {
-        let found = |parse: Parse, file: &str| {
-            let prompt = parse(&Name::new("p").unwrap(), file, None).unwrap();
-            let found = prompt.unexpanded().into_iter();
-            found.map(|found| (found.written, found.position.column, found.reason)).collect::<Vec<_>>()
-        };
-        let escaped = |written: &str, column| (written.to_owned(), column, Reason::Escaped);
-        assert_eq!(found(markdown::parse, "\\$ARGUMENTS, $ARGUMENTS"), [escaped("$ARGUMENTS", 2)]);
-        assert_eq!(found(claude::command, "é \\$1 $1"), [escaped("$1", 4)]);
     }
 }

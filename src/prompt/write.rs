@@ -173,7 +173,7 @@ pub(super) fn messages(texts: &[(Role, String)]) -> (String, bool) {
 
 /// The bytes before which a backslash is needed, so that a line is no marker, except for these.
 fn markers_to_escape(body: &str, own: &[usize]) -> Vec<usize> {
-    let lines = markers(body).into_iter().filter(Marker::needs_backslash).map(|marker| marker.line.start);
+    let lines = markers(body).into_iter().map(|marker| marker.line.start);
     let start = |at: usize| at + body[at..].len() - body[at..].trim_start().len();
     lines.filter(|at| !own.contains(at)).map(start).collect()
 }

@@ -515,7 +515,7 @@ fn what_cannot_be_a_prompt_is_not_written() {
     assert!(failed(&broken, 422).contains("x.md:1:1: "), "{}", broken.text());
     let problem = &broken.json()["error"]["problem"];
     assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
-    assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit for a prompt is 4194304"));
+    assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit is 4194304"));
     let authorization = format!("Bearer {ANA}");
     for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
         let headers =

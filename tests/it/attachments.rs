@@ -284,7 +284,7 @@ fn explain_and_check_show_what_is_attached_and_what_is_wrong_with_the_list() {
     client.write("odd.md", "---\nattachments:\n  - {file: a.png}\n---\nP {{input}}\n");
     client.write("many.md", format!("---\nattachments: [{}]\n---\nP {{{{input}}}}\n", "a.txt, ".repeat(101)));
     let ran = client.run(["check"], "");
-    assert!(ran.stdout.contains("odd.md:3:3: warning: an attachment that is not text is ignored"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("odd.md:3:5: warning: a part of `attachments` is not text"), "{}", ran.stdout);
     assert!(
         ran.stdout.contains("many.md:2:1: error: the prompt has 101 attachments, the limit is 100"),
         "{}",

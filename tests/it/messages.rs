@@ -166,12 +166,7 @@ fn the_text_of_the_system_is_a_message_of_the_user_and_check_warns() {
 fn check_warns_of_markers_that_do_nothing() {
     let client = Client::new();
     for (file, want) in [
-        ("---\nmessages: true\n---\nA {{input}}\n", &["null: `messages: true` has no effect"][..]),
-        (
-            "---\nmessages: true\n---\nA\n<!-- user -->\n{{input}}\n<!--Assistant-->\n",
-            &["7: `<!--Assistant-->` begins no"],
-        ),
-        ("A {{input}}\n\n<!-- assistant -->\nB\n<!-- user -->\n", &["3: `<!-- assistant -->` is text"]),
+        ("A {{input}}\n\n<!-- assistant -->\nB\n<!-- user -->\n", &["3: `<!-- assistant -->` is text"][..]),
         ("A {{input}}\n```\n<!-- user -->\n```\n", &[]),
         (SHOTS, &[]),
     ] {

@@ -150,36 +150,6 @@ mod tests {
     }
 
     #[test]
-    fn what_claude_code_would_run_or_attach_stays_and_check_says_so() {
-        let file = "---\nallowed-tools: Bash(git:*)\n---\nStatus: !`git status`\n!`git\nlog` @src/main.rs and $2\n```!\nls\n```\n";
-        check(COMMAND, file, "", file.split_once("---\n").unwrap().1.split_once("---\n").unwrap().1.trim_end());
-        let fix = "the agent gets the text, and decides what to do with it";
-        warned(
-            COMMAND,
-            file,
-            &[
-                &format!(
-                    "4:9: `` !`git status` `` and 1 more like it stay as written: Claude Code would run them; {fix}"
-                ),
-                &format!("6:6: `@src/main.rs` stays as written: Claude Code would attach it; {fix}"),
-                &format!("6:23: `$2` stays as written: Claude Code would replace it by a word of the input; {fix}"),
-                &format!("7:1: `` ```! `` stays as written: Claude Code would run it; {fix}"),
-            ],
-        );
-        warned(
-            COMMAND,
-            "Fix $ARGUMENTS[0] in ${CLAUDE_PLUGIN_ROOT}/x, $ARGUMENTS, \\$ARGUMENTS[1] $ARGUMENTS[x] ${CLAUDE_",
-            &[
-                &format!(
-                    "1:5: `$ARGUMENTS[0]` stays as written: Claude Code would replace it by a word of the input; {fix}"
-                ),
-                &format!("1:22: `${{CLAUDE_PLUGIN_ROOT}}` stays as written: Claude Code would replace it; {fix}"),
-            ],
-        );
-        warned(COMMAND, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]);
-    }
-
-    #[test]
     fn a_skill_begins_with_its_base_directory_which_is_never_searched_for_placeholders() {
         let skill = |file: &str| parsed(super::skill, file).with_base_directory("/h/$ARGUMENTS/{{input}}/pdf");
         let expanded = |file: &str, text: &str| skill(file).expand(Call::Text(text)).unwrap().into_text();

@@ -87,10 +87,6 @@ mod tests {
             assert_eq!(missing, "it needs a value for `BRANCH`; write `:p USER=… BRANCH=…`");
         }
         check(CODEX, "literal $$USER $PATH $1", "x", "literal $$USER $PATH x");
-        let fix = "the agent gets the text, and decides what to do with it";
-        let want = format!("`$PATH` stays as written: Codex would replace it by a value given as `NAME=…`; {fix}");
-        warned(CODEX, "literal $$USER $PATH $1", &[&format!("1:16: {want}")]);
-        warned(CODEX, "---\nargument-hint: USER=\n---\n$USER $PATH", &[&format!("4:7: {want}")]);
         check(
             CODEX,
             "---\nargument-hint: USER=\n---\n$USER $USERS $PATH $1 $$USER",

@@ -64,18 +64,6 @@ mod tests {
         let code = "Write `{{code}}` for {{Hostname}} and {{BaseURL}}.";
         check(FABRIC, code, "x", &format!("{code}\nx"));
         assert_eq!(parsed(FABRIC, code).arguments, []);
-        let want = "1:8: `{{code}}` and 2 more like it stay as written: fabric would refuse the pattern without a value for \
-                    them; the agent gets the text, and decides what to do with it";
-        warned(FABRIC, code, &[want]);
         warned(FABRIC, "Translate to {{lang}}: {{input}}", &[]);
-    }
-
-    #[test]
-    fn a_plugin_stays_and_check_says_so() {
-        let file = "{{plugin:file:read:/etc/passwd}} {{ext:a:b}}\nINPUT:";
-        check(FABRIC, file, "x", &format!("{file}\nx"));
-        let want = "1:1: `{{plugin:file:read:/etc/passwd}}` and 1 more like it stay as written: fabric would run them; \
-                    the agent gets the text, and decides what to do with it";
-        warned(FABRIC, file, &[want]);
     }
 }

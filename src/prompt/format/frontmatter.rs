@@ -41,8 +41,6 @@ pub(crate) struct Frontmatter {
     pub(crate) include: bool,
     /// Where `engine: jinja` is written.
     pub(crate) jinja: Option<Position>,
-    /// Whether the arguments are the `parameters` of swissarmyhammer.
-    pub(crate) has_parameters: bool,
 }
 
 /// What the same frontmatter means in the files of different programs.
@@ -114,25 +112,10 @@ fn is_almost_fence(line: &str) -> bool {
 /// `---`.
 pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     let late = text.trim_start();
-    let position = Some(Position::in_text(text, text.len() - late.len(), 1));
-    let is_frontmatter = || match split(late) {
-        Ok(Split { yaml: Some(yaml), .. }) => {
-            read(yaml, Dialect::Own, &mut Vec::new()).is_ok_and(|read| read.is_some())
-        }
-        Ok(_) => false,
-        Err(_) => true,
-    };
-    if late.len() < text.len() && is_frontmatter() {
-        return Some(Diagnostic::warning(
-            position,
-            "frontmatter that does not begin in line 1 is part of the prompt's text",
-            "delete the spaces and empty lines before the first `---`",
-        ));
-    }
     let first = late.lines().next()?;
     (is_almost_fence(first) || first.starts_with("---") || first.trim() == "+++").then(|| {
         Diagnostic::warning(
-            position,
+            Some(Position::in_text(text, text.len() - late.len(), 1)),
             format!("the line {} does not open frontmatter, and is part of the prompt's text", quoted(first)),
             "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
         )
@@ -187,32 +170,32 @@ pub(crate) fn read(
     };
     let mut reader = Reader { dialect, lines: yaml.split('\n').collect(), warnings };
     reader.lint(&fields, &KEYS);
-    let mut fields = Fields(fields);
-    let arguments = fields.take("arguments");
-    let parameters = fields.take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
+    let mut fields = fields;
+    let mut take = |key: &str| take(&mut fields, key);
+    let arguments = take("arguments");
+    let parameters = take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
     let is_own = dialect == Dialect::Own;
     let mut frontmatter = Frontmatter {
-        title: reader.text(fields.take("title")),
-        description: reader.text(fields.take("description")),
-        jinja: reader.jinja(fields.take("engine")),
-        include: is_own && reader.truth(fields.take("include")),
-        has_parameters: parameters.is_some(),
+        title: reader.text(take("title")),
+        description: reader.text(take("description")),
+        jinja: reader.jinja(take("engine")),
+        include: is_own && reader.truth(take("include")),
         arguments: reader.arguments(arguments.or(parameters))?,
-        tags: reader.texts(fields.take("tags")),
+        tags: reader.texts(take("tags")),
         metadata: Metadata {
-            author: plain_text(fields.take("author")),
-            version: plain_text(fields.take("version")),
-            category: plain_text(fields.take("category")),
+            author: reader.text(take("author")),
+            version: reader.text(take("version")),
+            category: reader.text(take("category")),
         },
-        attachments: if is_own { reader.attachments(fields.take("attachments"))? } else { Vec::new() },
-        has_messages: is_own && reader.truth(fields.take("messages")),
-        has_words: is_own && reader.truth(fields.take("words")),
+        attachments: if is_own { reader.attachments(take("attachments"))? } else { Vec::new() },
+        has_messages: is_own && reader.truth(take("messages")),
+        has_words: is_own && reader.truth(take("words")),
         other_keys: Vec::new(),
     };
-    fields.0.retain(|field| !KEYS.contains(&field.key.as_str())); // those that mean something here only
-    fields.0.sort_by_key(|field| field.position);
+    fields.retain(|field| !KEYS.contains(&field.key.as_str())); // those that mean something here only
+    fields.sort_by_key(|field| field.position);
     let other = |Field { key, position, node }: Field| OtherKey { key, position, value: yaml::in_one_line(&node) };
-    frontmatter.other_keys = fields.0.into_iter().map(other).collect();
+    frontmatter.other_keys = fields.into_iter().map(other).collect();
     Ok(Some(frontmatter))
 }
 
@@ -230,24 +213,10 @@ fn has_glued_key(fields: &[Field]) -> bool {
     fields.iter().any(is_glued)
 }
 
-/// A value that is text. Files for other programs may have another kind of value for the same key, which is ignored like their
-/// other keys.
-fn plain_text(field: Option<Field>) -> Option<String> {
-    match field?.node.value {
-        Value::Text { text, .. } => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-        _ => None,
-    }
-}
-
-/// The fields of a map, of which each is read once.
-struct Fields(Vec<Field>);
-
-impl Fields {
-    /// The field of a key; of several, the last.
-    fn take(&mut self, key: &str) -> Option<Field> {
-        let at = self.0.iter().rposition(|field| field.key == key)?;
-        Some(self.0.swap_remove(at))
-    }
+/// The field of a key, which is read once; of several, the last.
+fn take(fields: &mut Vec<Field>, key: &str) -> Option<Field> {
+    let at = fields.iter().rposition(|field| field.key == key)?;
+    Some(fields.swap_remove(at))
 }
 
 /// Reads one frontmatter.
@@ -290,19 +259,14 @@ impl<'y> Reader<'y, '_> {
         let Some((_, raw)) = lenient::key_value(rest).filter(|(found, _)| *found == key) else { return };
         let dropped = match raw.chars().next() {
             None | Some('"' | '\'' | '|' | '>' | '[' | '{') => None,
-            Some('&' | '!') => {
-                let word = raw.split([' ', '\t']).next().unwrap_or_default();
-                let alias = word.replacen('&', "*", 1); // an alias uses the anchor
-                (!self.lines.iter().any(|line| line.contains(&alias) && word != alias)).then_some(0..word.len())
-            }
-            Some('#') => Some(0..raw.len()),
-            Some(_) => raw.find(" #").or_else(|| raw.find("\t#")).map(|at| at + 1..raw.len()),
+            Some('#') => Some(0),
+            Some(_) => raw.find(" #").or_else(|| raw.find("\t#")).map(|at| at + 1),
         };
         let is_refused = |warning: &Diagnostic| warning.position.is_some_and(|warned| warned.line == at.line);
         let Some(dropped) = dropped.filter(|_| !self.warnings.iter().any(is_refused)) else { return };
-        let start = line.trim_end().len() - raw.len() + dropped.start;
+        let start = line.trim_end().len() - raw.len() + dropped;
         let position = Position { column: line[..start].chars().count() + 1, ..at };
-        let message = format!("{} is dropped by YAML, and not part of {}", quoted(&raw[dropped]), quoted(key));
+        let message = format!("{} is dropped by YAML, and not part of {}", quoted(&raw[dropped..]), quoted(key));
         self.warn(Some(position), message, lenient::quote_it(key, raw));
     }
 
@@ -335,7 +299,7 @@ impl<'y> Reader<'y, '_> {
         let nodes = match node.value {
             Value::Null(_) => return Ok(Vec::new()),
             Value::List(nodes) => nodes,
-            Value::Text { text, .. } if self.dialect == Dialect::Claude || is_unclosed(&text) => {
+            Value::Text { text, .. } if self.dialect == Dialect::Claude => {
                 let names = text.split([' ', ',', '\n', '[', ']', '"']).filter(|name| !name.is_empty());
                 let value = |name: &str| Value::Text { text: name.to_owned(), is_quoted: false };
                 names.map(|name| Node { position: node.position, end: node.end, value: value(name) }).collect()
@@ -349,7 +313,7 @@ impl<'y> Reader<'y, '_> {
         };
         let mut arguments: Vec<Argument> = Vec::new();
         for (index, node) in nodes.into_iter().enumerate() {
-            let position = Some(self.item_position(&node));
+            let position = Some(node.position);
             let argument = self.argument(node);
             if self.dialect == Dialect::Claude && argument.name.bytes().all(|byte| byte.is_ascii_digit()) {
                 continue; // Claude Code drops such names: `$1` is a word of the text there
@@ -370,15 +334,6 @@ impl<'y> Reader<'y, '_> {
         Ok(arguments)
     }
 
-    /// Where an item of a list begins: at its dash, if it has one.
-    fn item_position(&self, node: &Node) -> Position {
-        let Position { line, column } = node.position;
-        let before: String = self.line(line).chars().take(column - 1).collect();
-        let before = before.trim_end_matches([' ', '\t']);
-        let column = before.strip_suffix('-').map_or(column, |indent| indent.chars().count() + 1);
-        Position { line, column }
-    }
-
     /// One argument; its name is empty if the declared one is missing or invalid.
     fn argument(&mut self, node: Node) -> Argument {
         match node.value {
@@ -390,15 +345,16 @@ impl<'y> Reader<'y, '_> {
                 self.lint(&fields, &ARGUMENT_KEYS);
                 let position = |key: &str| fields.iter().rfind(|field| field.key == key).map(|field| field.position);
                 let (default, strict) = (position("default"), position("strict"));
-                let mut fields = Fields(fields);
+                let mut fields = fields;
+                let mut take = |key: &str| take(&mut fields, key);
                 let argument = Argument {
-                    name: self.text(fields.take("name")).filter(|name| is_argument_name(name)).unwrap_or_default(),
-                    title: self.text(fields.take("title")),
-                    description: self.text(fields.take("description")),
-                    required: self.truth(fields.take("required")),
-                    default: self.text(fields.take("default")),
-                    choices: self.texts(fields.take("choices")),
-                    strict: self.truth(fields.take("strict")),
+                    name: self.text(take("name")).filter(|name| is_argument_name(name)).unwrap_or_default(),
+                    title: self.text(take("title")),
+                    description: self.text(take("description")),
+                    required: self.truth(take("required")),
+                    default: self.text(take("default")),
+                    choices: self.texts(take("choices")),
+                    strict: self.truth(take("strict")),
                 };
                 if let Some(value) = argument.default.as_ref().filter(|value| !argument.allows(value)) {
                     let choices = alternatives(&argument.choices);
@@ -417,27 +373,40 @@ impl<'y> Reader<'y, '_> {
 
     /// A value that should be a list of texts; a text is one of them, or several between commas.
     fn texts(&mut self, field: Option<Field>) -> Vec<String> {
-        let Some(Field { key, node, .. }) = field else { return Vec::new() };
+        let Some(field) = field else { return Vec::new() };
+        let texts = match &field.node.value {
+            Value::Text { text, is_quoted: false } => {
+                if text.contains(',') && field.key != "tags" {
+                    let message = format!("{} is not a list, and is split at its commas", quoted(&field.key));
+                    let fix = format!("write `{}: [{}]`", field.key, text.trim().replace(char::is_control, " "));
+                    self.warn(Some(field.node.position), message, fix);
+                }
+                let texts = text.split(',').map(|text| text.trim().trim_matches(['"', '\'', '[', ']']));
+                texts.map(str::to_owned).collect()
+            }
+            _ => self.items(field).into_iter().map(|(text, _)| text).collect(),
+        };
+        distinct(texts)
+    }
+
+    /// The texts in a list, or the one that is given.
+    fn items(&mut self, Field { key, node, .. }: Field) -> Vec<(String, Position)> {
         let nodes = match node.value {
             Value::Null(_) => return Vec::new(),
             Value::List(nodes) => nodes,
-            Value::Text { text, is_quoted } if !is_quoted || is_unclosed(&text) => {
-                return self.between_commas(&key, &text, node.position);
-            }
             _ => vec![node],
         };
-        let mut texts = Vec::new();
-        for (index, node) in nodes.into_iter().enumerate() {
-            match node.value {
-                Value::Text { text, .. } | Value::Null(text) => texts.push(text),
+        let mut items = Vec::new();
+        for Node { value, position, .. } in nodes {
+            match value {
+                Value::Text { text, .. } | Value::Null(text) => items.push((text, position)),
                 Value::List(_) | Value::Map(_) => {
-                    let position = Some(self.item_position(&node));
-                    let message = format!("part {} of {} is not text, and is ignored", index + 1, quoted(&key));
-                    self.warn(position, message, "write it as text, in quotes if it begins with `[` or `{`");
+                    let message = format!("a part of {} is not text, and is ignored", quoted(&key));
+                    self.warn(Some(position), message, "write it as text, in quotes if it begins with `[` or `{`");
                 }
             }
         }
-        distinct(texts)
+        items
     }
 
     /// The paths and addresses in a list of them, or the one that is given.
@@ -445,44 +414,16 @@ impl<'y> Reader<'y, '_> {
     /// # Errors
     /// There are more than [`MAX_ATTACHMENTS`].
     fn attachments(&mut self, field: Option<Field>) -> Result<Vec<AttachmentPath>, Diagnostic> {
-        let Some(Field { node, position, .. }) = field else { return Ok(Vec::new()) };
-        let nodes = match node.value {
-            Value::List(nodes) => nodes,
-            _ => vec![node],
-        };
-        if nodes.len() > MAX_ATTACHMENTS {
-            let message = format!("the prompt has {} attachments, the limit is {MAX_ATTACHMENTS}", nodes.len());
-            return Err(Diagnostic::error(
-                Some(position),
-                message,
-                "attach fewer, or write their paths for the agent to read",
-            ));
+        let Some(field) = field else { return Ok(Vec::new()) };
+        let position = Some(field.position);
+        let items = self.items(field);
+        if items.len() > MAX_ATTACHMENTS {
+            let message = format!("the prompt has {} attachments, the limit is {MAX_ATTACHMENTS}", items.len());
+            let fix = "attach fewer, or write their paths for the agent to read";
+            return Err(Diagnostic::error(position, message, fix));
         }
-        let mut attachments = Vec::new();
-        for node in nodes {
-            let position = self.item_position(&node);
-            match node.value {
-                Value::Text { text, .. } if !text.trim().is_empty() => {
-                    attachments.push(AttachmentPath { path: text.trim().to_owned(), position: node.position });
-                }
-                Value::Text { .. } | Value::Null(_) => {}
-                Value::List(_) | Value::Map(_) => {
-                    let fix = "write the path of a file, in quotes if it begins with `[` or `{`";
-                    self.warn(Some(position), "an attachment that is not text is ignored", fix);
-                }
-            }
-        }
-        Ok(attachments)
-    }
-
-    fn between_commas(&mut self, key: &str, text: &str, position: Position) -> Vec<String> {
-        if text.contains(',') && key != "tags" && !is_unclosed(text) {
-            let message = format!("{} is not a list, and is split at its commas", quoted(key));
-            let fix = format!("write `{key}: [{}]`", text.trim().replace(char::is_control, " "));
-            self.warn(Some(position), message, fix);
-        }
-        let texts = text.split(',').map(|text| text.trim().trim_matches(['"', '\'', '[', ']']));
-        distinct(texts.map(str::to_owned).collect())
+        let items = items.into_iter().filter(|(path, _)| !path.trim().is_empty());
+        Ok(items.map(|(path, position)| AttachmentPath { path: path.trim().to_owned(), position }).collect())
     }
 
     /// Where `engine` says `jinja`.
@@ -499,14 +440,14 @@ impl<'y> Reader<'y, '_> {
     /// A value that should be `true` or `false`; without one it is `false`.
     fn truth(&mut self, field: Option<Field>) -> bool {
         let Some(Field { key, node, .. }) = field else { return false };
-        let text = match node.value {
-            Value::Null(_) => return false,
-            Value::Text { text, .. } => Some(text.to_lowercase()),
-            Value::List(_) | Value::Map(_) => None,
+        let text = match &node.value {
+            Value::Null(_) => String::new(),
+            Value::Text { text, .. } => text.to_lowercase(),
+            Value::List(_) | Value::Map(_) => yaml::in_one_line(&node),
         };
-        match text.as_deref() {
-            Some("true" | "yes" | "on") => true,
-            Some("" | "false" | "no" | "off") => false,
+        match text.as_str() {
+            "true" | "yes" | "on" => true,
+            "" | "false" | "no" | "off" => false,
             _ => {
                 let message = format!("{} is neither `true` nor `false`, and is read as `false`", quoted(&key));
                 self.warn(Some(node.position), message, format!("write `{key}: true` or `{key}: false`"));
@@ -520,11 +461,6 @@ impl<'y> Reader<'y, '_> {
 pub(crate) fn is_argument_name(name: &str) -> bool {
     let is_forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
     !name.is_empty() && !name.contains(is_forbidden)
-}
-
-/// Whether a text is a list whose bracket is never closed.
-fn is_unclosed(text: &str) -> bool {
-    text.starts_with('[') && !text.contains(['{', ']'])
 }
 
 /// Each text that is not empty, once.

@@ -10,6 +10,7 @@ use crate::prompt::marks::GEMINI;
 use crate::prompt::model::{OtherKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{Escape, Mark, Names, Place, Syntax};
+use crate::prompt::text::beginning;
 use crate::wording::quoted;
 use toml_edit::{Document, Item};
 
@@ -22,16 +23,19 @@ const SYNTAX: Syntax = Syntax { marks: &[ARGS], fallback: None, escape: Escape::
 /// It is not TOML, or its `prompt` is missing, empty or not a text.
 pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
     let document = Document::parse(text).map_err(|error| {
-        let position = error.span().map(|span| Position::in_text(text, floor(text, span.start), 1));
+        let position = error.span().map(|span| Position::in_text(text, beginning(text, span.start).len(), 1));
         let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(", ");
         let fix = "correct it; a text of several lines goes between `'''`";
         Diagnostic::error(position, format!("invalid TOML: {message}"), fix)
     })?;
-    let start = |item: &Item| item.span().map_or(0, |span| floor(text, span.start));
+    let start = |item: &Item| item.span().map_or(0, |span| beginning(text, span.start).len());
     let position = |item: &Item| Position::in_text(text, start(item), 1);
-    let Some(prompt) = document.get("prompt") else { return Err(no_command()) };
+    let fix = "write `prompt = '''…'''` with the instructions";
+    let Some(prompt) = document.get("prompt") else {
+        let message = "there is no `prompt`, so the file is not a command of Gemini CLI";
+        return Err(Diagnostic::new(Kind::Hint, message, fix));
+    };
     let Some(body) = prompt.as_str().filter(|body| !body.trim().is_empty()) else {
-        let fix = "write `prompt = '''…'''` with the instructions";
         return Err(Diagnostic::error(Some(position(prompt)), "the `prompt` is empty, or not a text", fix));
     };
     let mut frontmatter = Frontmatter::default();
@@ -55,17 +59,6 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     let mut source = Source { lenient, ..Source::new(frontmatter, body, 1) };
     source.place = Place::in_value(text, start(prompt), &source.body);
     Ok(Prompt { marks: &GEMINI, ..source.into_prompt(name, &SYNTAX) })
-}
-
-/// The error for a file that is TOML, and no command.
-fn no_command() -> Diagnostic {
-    let fix = "write `prompt = '''…'''` with the instructions";
-    Diagnostic::new(Kind::Hint, "there is no `prompt`, so the file is not a command of Gemini CLI", fix)
-}
-
-/// The byte `at`, or the beginning of the character that it is in.
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -128,23 +121,5 @@ mod tests {
             "1:10: the `prompt` is empty, or not a text; write `prompt = '''…'''` with the instructions",
         );
         assert!(GEMINI(&crate::prompt::Name::new("p").unwrap(), &"é = [".repeat(50_000), None).is_err());
-    }
-
-    #[test]
-    fn what_gemini_would_run_or_read_stays_and_check_says_so() {
-        let file = "prompt = '''\nDiff: !{git diff {{args}}}\nNotes: @{notes.md}\n'''";
-        check(GEMINI, file, "a b", "Diff: !{git diff a b}\nNotes: @{notes.md}");
-        let fix = "the agent gets the text, and decides what to do with it";
-        warned(
-            GEMINI,
-            file,
-            &[
-                &format!("2:7: `!{{git diff {{{{args}}}}}}` stays as written: Gemini CLI would run it; {fix}"),
-                &format!("3:8: `@{{notes.md}}` stays as written: Gemini CLI would read it; {fix}"),
-            ],
-        );
-        let file = "prompt = '''\n!{a {b}\n{ c }} é !{d}\n!{never { closed }\n'''";
-        let want = "2:1: `!{a {b}\\n{ c }}` and 2 more like it stay as written: Gemini CLI would run them; ".to_owned();
-        warned(GEMINI, file, &[&(want + fix)]);
     }
 }

@@ -72,28 +72,16 @@ fn repaired(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> S
             continue;
         };
         text_below = if raw.starts_with(['|', '>']) { indent } else { usize::MAX };
-        let refusal = match yaml::parse(item, number, &mut MAX_WEIGHT.clone()) {
-            Ok(Node { value: Value::Map(map), .. }) if map.iter().all(|field| field.key == key) => None,
-            Err(Refusal::Syntax(why)) => Some(why),
-            _ => Some(Diagnostic::warning(None, "no space after the colon", "")),
-        };
-        match refusal {
-            None => repaired += line,
-            Some(why) => {
-                let before = &line[..line.trim_end().len() - raw.len()];
-                let in_line = |at: Position| at.column + line.chars().count() - item.chars().count();
-                let first = raw.chars().next().filter(|first| "[]{},&*!|>%@`?-#".contains(*first));
-                let message = match first {
-                    Some(first) => format!("a value that begins with {} needs quotes", quoted(&first.to_string())),
-                    None => why.message,
-                };
-                let column = why.position.filter(|_| first.is_none()).map_or(before.chars().count() + 1, in_line);
-                let message = format!("{message}; the value is read as text");
-                let position = Position { line: number, column };
-                warnings.push(Diagnostic::warning(Some(position), message, quote_it(key, raw)));
-                repaired += &format!("{}{key}: {}\n", &line[..line.len() - item.len()], in_quotes(unquoted(raw)));
-            }
+        let parsed = yaml::parse(item, number, &mut MAX_WEIGHT.clone());
+        if matches!(parsed, Ok(Node { value: Value::Map(map), .. }) if map.iter().all(|field| field.key == key)) {
+            repaired += line;
+            continue;
         }
+        let before = &line[..line.trim_end().len() - raw.len()];
+        let position = Position { line: number, column: before.chars().count() + 1 };
+        let message = format!("the value of {} is not valid YAML without quotes, and is read as text", quoted(key));
+        warnings.push(Diagnostic::warning(Some(position), message, quote_it(key, raw)));
+        repaired += &format!("{}{key}: {}\n", &line[..line.len() - item.len()], in_quotes(unquoted(raw)));
     }
     repaired
 }

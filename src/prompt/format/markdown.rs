@@ -7,7 +7,6 @@ use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::include::{self, IncludeReader, Origins, Part};
 use crate::prompt::jinja::Mistake;
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
-use crate::prompt::marks::template_tag;
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
@@ -32,9 +31,6 @@ pub(crate) fn parse(name: &Name, text: &str, includes: Option<&mut dyn IncludeRe
         let (body, from) = include::assemble(&source.part(), reader, |text| Ok(read(Dialect::Own, text)?.part()))?;
         markers = moved(markers, &source, &body, &from);
         (source.body, origins) = (Cow::Owned(body), from);
-    }
-    if source.frontmatter.jinja.is_none() {
-        source.refuse_liquid().map_err(|error| origins.locate(error))?;
     }
     let messages = source.divide(&markers).map_err(|error| origins.locate(error))?;
     let whole = || vec![MessageTemplate::new(Role::User, source.body.to_string(), source.place)];
@@ -104,9 +100,6 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source<'_>, Diagnosti
         let fix = "put the prompt into such a folder, or delete the key";
         return Err(Diagnostic::error(source.frontmatter.jinja, message, fix));
     }
-    if !is_own {
-        source.refuse_liquid()?;
-    }
     Ok(Source { lenient, ..source })
 }
 
@@ -137,24 +130,6 @@ impl<'t> Source<'t> {
         self.place.positions(&self.body).at(0).line
     }
 
-    /// # Errors
-    /// It is a file of swissarmyhammer, and has tags of Liquid.
-    fn refuse_liquid(&self) -> Result<(), Diagnostic> {
-        match template_tag(&self.body).filter(|_| self.frontmatter.has_parameters) {
-            Some(tag) => Err(self.needs_engine("Liquid", tag)),
-            None => Ok(()),
-        }
-    }
-
-    /// The error for a file whose text at `tag` only the engine of another program can fill in.
-    pub(crate) fn needs_engine(&self, engine: &str, tag: Range<usize>) -> Diagnostic {
-        Diagnostic::error(
-            Some(self.place.positions(&self.body).at(tag.start)),
-            format!("{} needs the template engine {engine}, which is not built in", quoted(&self.body[tag])),
-            "write the text for each case into a file of its own, with placeholders such as `{{name}}`",
-        )
-    }
-
     /// Declares those of the arguments that the body has a placeholder for, and that are not declared yet.
     ///
     /// # Errors
@@ -182,11 +157,11 @@ impl<'t> Source<'t> {
     fn divide(&mut self, markers: &[Marker]) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
         let body = &*self.body;
         let mut positions = self.place.positions(body);
-        let written = |marker: &Marker| quoted(body[marker.line.clone()].trim());
         if !self.frontmatter.has_messages {
             let first = markers.iter().find(|marker| matches!(marker.kind, Kind::User | Kind::Assistant));
             self.lenient.extend(first.map(|marker| {
-                let message = format!("{} is text, because the frontmatter has no `messages: true`", written(marker));
+                let written = quoted(body[marker.line.clone()].trim());
+                let message = format!("{written} is text, because the frontmatter has no `messages: true`");
                 let fix = "write `messages: true` if it is meant to begin a message, or a backslash before it";
                 Diagnostic::warning(Some(positions.at(marker.line.start)), message, fix)
             }));
@@ -203,48 +178,30 @@ impl<'t> Source<'t> {
             text.clear();
             messages.len()
         };
-        for marker in markers {
-            let Marker { line: Range { start: at, end }, kind } = marker;
+        for Marker { line: Range { start: at, end }, kind } in markers {
+            if *kind == Kind::Escaped {
+                let backslash = at + body[*at..].find('\\').unwrap_or_default();
+                text += &body[start..backslash];
+                start = backslash + 1;
+                continue;
+            }
+            text += &body[start..*at];
             let position = positions.at(*at);
-            let mut warn = |message: String, fix: &str| {
-                self.lenient.push(Diagnostic::warning(Some(position), message, fix));
-            };
-            match kind {
-                Kind::Misspelled => {
-                    let fix =
-                        "write `<!-- user -->` or `<!-- assistant -->` if it is meant to, or a backslash before it";
-                    warn(format!("{} begins no message, and is text", written(marker)), fix);
-                }
-                Kind::Escaped => {
-                    let backslash = at + body[*at..].find('\\').unwrap_or_default();
-                    text += &body[start..backslash];
-                    start = backslash + 1;
-                }
-                Kind::User | Kind::Assistant | Kind::System => {
-                    text += &body[start..*at];
-                    if finish(role, &mut text, first_line) >= MAX_MESSAGES {
-                        let message = format!("the prompt has more than {MAX_MESSAGES} messages");
-                        return Err(Diagnostic::error(Some(position), message, "divide it among several files"));
-                    }
-                    (start, first_line) = (*end, position.line + 1);
-                    role = if *kind == Kind::Assistant { Role::Assistant } else { Role::User };
-                    if *kind == Kind::System {
-                        let message = "a prompt has no system messages; this text is a message of the user";
-                        warn(message.to_owned(), "write `<!-- user -->`");
-                    }
-                }
+            if finish(role, &mut text, first_line) >= MAX_MESSAGES {
+                let message = format!("the prompt has more than {MAX_MESSAGES} messages");
+                return Err(Diagnostic::error(Some(position), message, "divide it among several files"));
+            }
+            (start, first_line) = (*end, position.line + 1);
+            role = if *kind == Kind::Assistant { Role::Assistant } else { Role::User };
+            if *kind == Kind::System {
+                let message = "a prompt has no system messages; this text is a message of the user";
+                self.lenient.push(Diagnostic::warning(Some(position), message, "write `<!-- user -->`"));
             }
         }
         text += &body[start..];
         finish(role, &mut text, first_line);
         if messages.is_empty() {
             messages.push(MessageTemplate::new(Role::User, String::new(), self.place));
-        }
-        if !markers.iter().any(|marker| matches!(marker.kind, Kind::User | Kind::Assistant | Kind::System)) {
-            let message = "`messages: true` has no effect, because no line of the body begins a message";
-            let fix =
-                "write `<!-- user -->` or `<!-- assistant -->` alone in a line before each message, or delete the key";
-            self.lenient.push(Diagnostic::warning(None, message, fix));
         }
         Ok(Some(messages))
     }
@@ -294,18 +251,12 @@ enum Kind {
     System,
     /// A marker after a backslash, which is dropped.
     Escaped,
-    Misspelled,
 }
 
 impl Marker {
     /// The first word of the line that begins a message of this role.
     pub(crate) fn of(role: Role) -> &'static str {
         if role == Role::Assistant { "<!-- assistant -->" } else { "<!-- user -->" }
-    }
-
-    /// Whether a backslash before it makes it text, or another one is needed for that.
-    pub(crate) fn needs_backslash(&self) -> bool {
-        self.kind != Kind::Misspelled
     }
 }
 
@@ -331,21 +282,14 @@ pub(crate) fn markers(body: &str) -> Vec<Marker> {
 }
 
 fn kind(line: &str) -> Option<Kind> {
-    let (is_escaped, comment) = line.strip_prefix('\\').map_or((false, line), |line| (true, line));
-    let word = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
-    let kind = match word.trim_end_matches(':').to_lowercase().as_str() {
-        "user" => Kind::User,
-        "assistant" => Kind::Assistant,
-        "system" => Kind::System,
+    let comment = line.strip_prefix('\\').unwrap_or(line);
+    let kind = match comment {
+        "<!-- user -->" => Kind::User,
+        "<!-- assistant -->" => Kind::Assistant,
+        "<!-- system -->" => Kind::System,
         _ => return None,
     };
-    let is_exact = matches!(comment, "<!-- user -->" | "<!-- assistant -->" | "<!-- system -->");
-    match (is_exact, is_escaped) {
-        (true, true) => Some(Kind::Escaped),
-        (true, false) => Some(kind),
-        (false, true) => None,
-        (false, false) => Some(Kind::Misspelled),
-    }
+    Some(if comment == line { kind } else { Kind::Escaped })
 }
 
 /// The same markers in a body with all that it includes: no line of another file is a marker.

@@ -34,7 +34,7 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
 #[cfg(test)]
 mod tests {
     use crate::prompt::Parse;
-    use crate::prompt::format::testing::{check, parsed, warned};
+    use crate::prompt::format::testing::{check, parsed};
 
     const VSCODE: Parse = super::parse;
 
@@ -67,18 +67,5 @@ mod tests {
             check(VSCODE, text, "", text);
             assert_eq!(parsed(VSCODE, text).arguments, [], "{text}");
         }
-    }
-
-    #[test]
-    fn marks_that_are_no_arguments_stay_and_check_says_so() {
-        let fix = "the agent gets the text, and decides what to do with it";
-        warned(
-            VSCODE,
-            "Do ${input:a b:which?} with #file:src/a.rs,\n#tool:search and ${selection} ${input: } ${input:a b",
-            &[
-                &format!("1:29: `#file:src/a.rs` stays as written: VS Code would attach it; {fix}"),
-                &format!("2:1: `#tool:search` stays as written: VS Code would enable it; {fix}"),
-            ],
-        );
     }
 }

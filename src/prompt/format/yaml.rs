@@ -87,8 +87,7 @@ pub(crate) fn parse_nested(
         let (event, at) = match parser.next_token() {
             Ok((event, at)) => (event, position(&at)),
             Err(error) => {
-                let (message, fix) = in_plain_words(error.info());
-                return syntax(position(error.marker()), message, fix);
+                return syntax(position(error.marker()), error.info(), "put the value in quotes if it is text");
             }
         };
         match event {
@@ -255,22 +254,4 @@ pub(crate) fn in_double_quotes(text: &str) -> String {
         }
     }
     quoted + "\""
-}
-
-/// The parser's message for a common mistake, reworded for people who write prompts and do not know YAML; and the fix.
-fn in_plain_words(info: &str) -> (&str, &'static str) {
-    const QUOTES: &str = "put the value in quotes";
-    const INDENT: &str =
-        "begin each key in the first column, and indent all lines that belong to it with the same number of spaces";
-    match info {
-        "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
-        "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
-        "invalid trailing content after double-quoted scalar" => ("text after the closing quote", QUOTES),
-        "while scanning a quoted scalar, found unexpected end of stream" => ("a quote that is never closed", QUOTES),
-        _ if info.starts_with("while parsing a flow") => ("a `[` or `{` that is never closed", QUOTES),
-        _ if info.contains("block mapping") || info.contains("indent") || info.contains("tab") => {
-            ("a line that is indented differently from its neighbors, or is not a `key: value`", INDENT)
-        }
-        _ => (info, QUOTES),
-    }
 }

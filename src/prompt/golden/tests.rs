@@ -167,7 +167,6 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
         ("=== T\n--- a/file\n", "2:1: there is no block `a/file`; write one of `--- text`, "),
         ("=== T\n--- characters: -1\n", "2:1: there is no block `characters: -1`; "),
         ("=== T\n--- characters\n", "2:1: there is no block `characters`; "),
-        ("=== T\n--- characters: 9\nx\n", "2:1: the block `characters` has no lines; "),
         ("=== T\n--- lacks\n\n=== U\n", "2:1: the block is empty, and would test nothing; "),
         ("=== T\n--- text\na\n--- text\n", "4:1: the case has two blocks of this kind; "),
         ("=== T\nclient: codex\n--- error\n", "1:1: the case expects an error and a text; "),
@@ -185,7 +184,7 @@ fn a_test_file_is_bounded() {
     let searches = format!("=== T\n--- lacks\n{}", "x\n".repeat(MAX_SEARCHES));
     assert!(Tests::parse(searches.as_bytes()).is_ok());
     assert!(refused(searches + "x\n").contains("more than 10,000 lines in `contains` and `lacks`; "));
-    assert!(refused(vec![b'\n'; MAX_FILE + 1]).contains("the limit for tests is 4194304; "));
+    assert!(refused(vec![b'\n'; MAX_FILE + 1]).contains("the limit is 4194304; "));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::prompt::marks::CONTINUE;
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{Place, Syntax, THREE_BRACES, TWO_BRACES};
+use crate::wording::quoted;
 use std::borrow::Cow;
 
 const SYNTAX: Syntax = Syntax { marks: &[TWO_BRACES, THREE_BRACES], fallback: None, ..Syntax::OWN };
@@ -34,7 +35,11 @@ const KEYS: [&str; 11] = [
 ///
 /// # Errors
 /// Those of the frontmatter; or the text needs Handlebars.
-pub(super) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+pub(in crate::prompt) fn parse(
+    name: &Name,
+    text: &str,
+    _: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
     let text = text.replace("\r\n", "\n");
     let mut source = match text.split_once("\n---\n") {
         Some((yaml, body)) if !text.starts_with("---") && is_frontmatter(yaml) => {
@@ -47,8 +52,12 @@ pub(super) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     };
     let tags = ["{{#", "{{>", "{{/", "{{^", "{{role ", "{{media ", "{{history", "{{section "];
     if let Some(at) = tags.iter().filter_map(|tag| source.body.find(tag)).min() {
-        let length = source.body[at..].find("}}").map_or(3, |end| end + 2);
-        return Err(source.needs_engine("Handlebars", at..at + length));
+        let tag = source.body[at..].split_inclusive("}}").next().unwrap_or_default();
+        return Err(Diagnostic::error(
+            Some(source.place.positions(&source.body).at(at)),
+            format!("{} needs the template engine Handlebars, which is not built in", quoted(tag)),
+            "write the text for each case into a file of its own, with placeholders such as `{{name}}`",
+        ));
     }
     // Continue sends this part as the system prompt.
     if let Some((before, rest)) = source.body.split_once("<system>")
@@ -73,7 +82,7 @@ fn is_frontmatter(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::prompt::Parse;
-    use crate::prompt::format::testing::{check, parsed, refused, warned};
+    use crate::prompt::format::testing::{check, parsed, refused};
 
     const CONTINUE: Parse = super::parse;
 
@@ -109,21 +118,6 @@ mod tests {
     #[test]
     fn the_system_prompt_is_the_beginning_of_the_text() {
         check(CONTINUE, "<system>\nBe brief.\n</system>\n\nExplain {{{ input }}}", "x", "Be brief.\n\nExplain x");
-    }
-
-    #[test]
-    fn providers_and_files_stay_and_check_says_so() {
-        let file = "Review {{{ diff }}} of @src/main.rs";
-        check(CONTINUE, file, "", file);
-        let fix = "the agent gets the text, and decides what to do with it";
-        warned(
-            CONTINUE,
-            file,
-            &[
-                &format!("1:8: `{{{{{{ diff }}}}}}` stays as written: Continue would replace it; {fix}"),
-                &format!("1:24: `@src/main.rs` stays as written: Continue would attach it; {fix}"),
-            ],
-        );
     }
 
     #[test]

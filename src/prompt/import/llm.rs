@@ -135,7 +135,11 @@ mod tests {
         for file in ["- a\n- b", "prompt: [x]", "model: x", ""] {
             refused(parse, file, without);
         }
-        refused(parse, "prompt: a: b", "1:10: `: ` inside a value that is not in quotes; put the value in quotes");
+        refused(
+            parse,
+            "prompt: a: b",
+            "1:10: mapping values are not allowed in this context; put the value in quotes if it is text",
+        );
         let bomb = format!("prompt: x\nmodel: &a {}\noptions: [{}]", "x".repeat(4_000), "*a, ".repeat(1_100));
         assert!(parse(&crate::prompt::Name::new("p").unwrap(), &bomb, None).is_err());
         let want = "2:1: `functions` has no effect here; nothing is read or run; tell the agent in the text what to do";
