@@ -74,7 +74,7 @@ impl Prompt {
         Ok(Messages::new(messages))
     }
 
-    /// Its messages in the [text form](Messages::to_text), with all placeholders as written.
+    /// Its messages in the [text form](Messages::to_text_with), with all placeholders as written.
     pub fn template_text(&self) -> String {
         let message = |it: &MessageTemplate| Message { role: it.role, text: it.body().to_owned() };
         Messages::new(self.messages.iter().map(message).collect()).into_text()

@@ -1,7 +1,7 @@
 //! Builds a Markdown file from fields, for clients that have no file: keys of its frontmatter, and messages.
 
 use super::format::frontmatter::{Split, is_argument_name, split};
-use super::write::{arguments, file, list, messages, scalar};
+use super::write::{arguments, file, list_key, messages, text_key};
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::Role;
 use crate::prompt::model::Argument;
@@ -34,31 +34,14 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<(String, bool), Diagno
         return Err(Diagnostic::error(None, message, "a name has no spaces, braces or angle brackets"));
     }
     let texts = texts.as_deref().map(messages);
-    let text_key = |key: &str, value: &Option<String>| {
-        value.as_ref().map_or_else(String::new, |value| format!("{key}: {}\n", scalar(value)))
-    };
+    let of_messages = |several: bool| if several { "messages: true\n".to_owned() } else { String::new() };
     // The lines of each key that is given.
-    let mut given = vec![
-        ("title", title.as_ref().map(|title| text_key("title", title))),
-        ("description", description.as_ref().map(|description| text_key("description", description))),
-        (
-            "arguments",
-            declared.as_ref().map(|all| match all.as_deref() {
-                None | Some([]) => String::new(),
-                Some(all) => format!("arguments:\n{}", arguments(all)),
-            }),
-        ),
-        (
-            "tags",
-            tags.as_ref().map(|tags| match tags.as_deref() {
-                None | Some([]) => String::new(),
-                Some(tags) => format!("tags: {}\n", list(tags)),
-            }),
-        ),
-        (
-            "messages",
-            texts.as_ref().map(|(_, several)| if *several { "messages: true\n".to_owned() } else { String::new() }),
-        ),
+    let mut given = [
+        ("title", title.as_ref().map(|title| text_key("title", title.as_deref()))),
+        ("description", description.as_ref().map(|text| text_key("description", text.as_deref()))),
+        ("arguments", declared.as_ref().map(|all| arguments(all.as_deref().unwrap_or_default()))),
+        ("tags", tags.as_ref().map(|tags| list_key("tags", tags.as_deref().unwrap_or_default()))),
+        ("messages", texts.as_ref().map(|(_, several)| of_messages(*several))),
     ];
     let (mut frontmatter, mut dropped, mut is_dropped) = (String::new(), String::new(), false);
     for line in yaml.unwrap_or_default().split_inclusive('\n') {

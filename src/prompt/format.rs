@@ -37,7 +37,7 @@ pub struct Format {
 /// Reads the text of a file, with those that it includes. Without a reader, the lines that include a file stay as written.
 pub type Parse = fn(&Name, &str, Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic>;
 
-const fn row(
+pub(super) const fn row(
     name: &'static str,
     title: &'static str,
     files: &'static [(&'static str, Parse)],

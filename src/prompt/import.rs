@@ -6,7 +6,7 @@ pub(super) mod continue_dev;
 pub(super) mod hexai;
 pub(super) mod llm;
 
-use super::format::Format;
+use super::format::{Format, row};
 use super::outline::outline;
 use super::template::Segment;
 use super::write;
@@ -18,27 +18,14 @@ use crate::wording::{named, quoted};
 
 /// The formats that are imported only.
 pub static IMPORTED: [Format; 3] = [
-    Format {
-        name: "llm",
-        title: "llm",
-        files: &[(".yaml", llm::parse)],
-        folders: &["io.datasette.llm/templates"],
-        is_recursive: true,
-    },
-    Format {
-        name: "continue",
-        title: "Continue",
-        files: &[(".md", continue_dev::parse), (".prompt", continue_dev::parse)],
-        folders: &[".continue/prompts"],
-        is_recursive: true,
-    },
-    Format {
-        name: "hexai",
-        title: "hexai",
-        files: &[(".jsonl", hexai::parse)],
-        folders: &["hexai/prompts"],
-        is_recursive: true,
-    },
+    row("llm", "llm", &[(".yaml", llm::parse)], &["io.datasette.llm/templates"]),
+    row(
+        "continue",
+        "Continue",
+        &[(".md", continue_dev::parse), (".prompt", continue_dev::parse)],
+        &[".continue/prompts"],
+    ),
+    row("hexai", "hexai", &[(".jsonl", hexai::parse)], &["hexai/prompts"]),
 ];
 
 /// A prompt as a Markdown file.

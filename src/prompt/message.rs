@@ -70,12 +70,7 @@ impl Messages {
     }
 
     /// The text form: the texts of all messages and attachments, with an empty line between two of them. If there is a message of
-    /// the assistant, each message comes after a line `User:` or `Assistant:`.
-    pub fn to_text(&self) -> String {
-        self.to_text_with(Attachment::to_text)
-    }
-
-    /// The text form with another text for each attachment.
+    /// the assistant, each message comes after a line `User:` or `Assistant:`. `attached` gives the text of an attachment.
     pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
         let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
         let mut text = String::new();
@@ -95,12 +90,12 @@ impl Messages {
         text
     }
 
-    /// See [`to_text`](Messages::to_text); one message is not copied.
+    /// The text form with the texts of the attachments; one message is not copied.
     pub fn into_text(self) -> String {
         self.into_text_with(Attachment::to_text)
     }
 
-    /// The same with another text for each attachment.
+    /// See [`to_text_with`](Messages::to_text_with).
     pub fn into_text_with(mut self, attached: impl Fn(&Attachment) -> String) -> String {
         match (self.messages.as_mut_slice(), self.attachments.is_empty()) {
             ([Message { role: Role::User, text }], true) => std::mem::take(text),
@@ -125,13 +120,5 @@ mod tests {
         let messages =
             vec![message(Role::User, "Ask."), message(Role::Assistant, "Answer."), message(Role::User, "More.")];
         assert_eq!(Messages::new(messages).into_text(), "User:\nAsk.\n\nAssistant:\nAnswer.\n\nUser:\nMore.");
-    }
-
-    #[test]
-    fn the_text_form_separates_messages_by_an_empty_line() {
-        let message = |text: &str| Message { role: Role::User, text: text.to_owned() };
-        let two = Messages::new(vec![message("Ask."), message("Say more.")]);
-        assert_eq!(two.into_text(), "Ask.\n\nSay more.");
-        assert_eq!(Messages::new(vec![message("Ask.\n")]).into_text(), "Ask.\n");
     }
 }

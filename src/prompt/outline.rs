@@ -83,13 +83,6 @@ impl Code {
     }
 }
 
-/// The ranges of a body that are code blocks: fenced ones, and those that are indented by four spaces.
-pub(super) fn code_blocks(body: &str) -> Vec<Range<usize>> {
-    let is_block = |event: &Event<'_>| matches!(event, Event::Start(Tag::CodeBlock(_)));
-    let events = Parser::new(body).into_offset_iter();
-    events.filter(|(event, _)| is_block(event)).map(|(_, range)| range).collect()
-}
-
 /// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty afterwards.
 fn set_first(slot: &mut Option<String>, text: &mut String) {
     let words = std::mem::take(text);

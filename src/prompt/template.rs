@@ -418,7 +418,6 @@ impl Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[track_caller]
     fn check(body: &str, input: &str, want: &str) {
@@ -494,42 +493,5 @@ mod tests {
         check("{{input}}\\<< input >>", "x", "x<< input >>");
         check("\\\\{{input}} {{input}}", "x", "\\{{input}} x");
         check("\\{{input}}\\{{input}}", "x", "{{input}}{{input}}");
-    }
-
-    /// Texts in which braces, backslashes and names are frequent.
-    fn text() -> impl Strategy<Value = String> {
-        let piece = prop_oneof![
-            Just("{{".to_owned()),
-            Just("}}".to_owned()),
-            Just("<<".to_owned()),
-            Just(">>".to_owned()),
-            Just("\\".to_owned()),
-            Just("input".to_owned()),
-            Just("{{input}}".to_owned()),
-            Just("<< topic >>".to_owned()),
-            Just("topic".to_owned()),
-            Just(" ".to_owned()),
-            ".{0,3}",
-        ];
-        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
-    }
-
-    proptest! {
-        #[test]
-        fn a_value_is_never_scanned_again(body in text(), input in text(), topic in text()) {
-            // Private-use characters cannot form a placeholder. Marking where a value goes and putting the value
-            // there afterwards must give the same as expanding with the value itself.
-            let marked = expanded(&body, &[("topic", "\u{e001}")], "\u{e000}");
-            prop_assume!(!body.contains(['\u{e000}', '\u{e001}']));
-            prop_assume!(!input.contains('\u{e001}'));
-            let want = marked.replace('\u{e000}', &input).replace('\u{e001}', &topic);
-            prop_assert_eq!(expanded(&body, &[("topic", &topic)], &input), want);
-        }
-
-        #[test]
-        fn a_template_without_placeholders_is_kept_byte_for_byte(body in ".*", input in ".*") {
-            prop_assume!(!body.contains("input"));
-            prop_assert_eq!(expanded(&body, &[], &input), body);
-        }
     }
 }

@@ -80,19 +80,13 @@ pub(super) fn markdown(prompt: &Prompt, derived: Option<&Prompt>) -> String {
     for (key, value) in [("author", author), ("version", version), ("category", category)] {
         lines += &text_key(key, value.as_deref());
     }
-    if !declared.is_empty() {
-        lines += &format!("arguments:\n{}", arguments(declared));
-    }
-    if !tags.is_empty() {
-        lines += &format!("tags: {}\n", list(tags));
-    }
+    lines += &arguments(declared);
+    lines += &list_key("tags", tags);
     if prompt.takes_words() && !declared.is_empty() {
         lines += "words: true\n";
     }
-    if !attachments.is_empty() {
-        let paths: Vec<String> = attachments.iter().map(|attachment| attachment.path.clone()).collect();
-        lines += &format!("attachments: {}\n", list(&paths));
-    }
+    let paths: Vec<String> = attachments.iter().map(|attachment| attachment.path.clone()).collect();
+    lines += &list_key("attachments", &paths);
     lines.extend(other_keys.iter().map(|other| format!("{}: {}\n", as_key(&other.key), other.value)));
     let roles: Vec<Role> = prompt.messages.iter().map(|message| message.role).collect();
     if are_several(&roles) {
@@ -113,9 +107,15 @@ pub(super) fn file(frontmatter: &str, body: &str, is_forced: bool) -> String {
     format!("{fences}{frontmatter}{fences}{body}\n")
 }
 
-/// The lines below the key `arguments`.
+/// The line of a key, if its list is not empty.
+pub(super) fn list_key(key: &str, texts: &[String]) -> String {
+    if texts.is_empty() { String::new() } else { format!("{key}: {}\n", list(texts)) }
+}
+
+/// The lines of the key `arguments`, if there are any.
 pub(super) fn arguments(arguments: &[Argument]) -> String {
-    arguments.iter().map(argument).collect()
+    let key = if arguments.is_empty() { "" } else { "arguments:\n" };
+    std::iter::once(key.to_owned()).chain(arguments.iter().map(argument)).collect()
 }
 
 fn argument(argument: &Argument) -> String {
@@ -134,7 +134,7 @@ fn argument(argument: &Argument) -> String {
 }
 
 /// A list of texts as a YAML value, in one line.
-pub(super) fn list(texts: &[String]) -> String {
+fn list(texts: &[String]) -> String {
     let item = |text: &String| if text.contains([',', ' ']) { in_double_quotes(text) } else { scalar(text) };
     format!("[{}]", texts.iter().map(item).collect::<Vec<_>>().join(", "))
 }
@@ -217,7 +217,7 @@ fn body(prompt: &Prompt) -> String {
 }
 
 /// A text as a YAML value: in quotes, unless YAML can only read it as a text.
-pub(super) fn scalar(text: &str) -> String {
+fn scalar(text: &str) -> String {
     let is_word = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-,;.'".contains(letter));
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
         && !text.ends_with(' ')

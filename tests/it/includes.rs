@@ -146,28 +146,6 @@ fn a_project_includes_only_its_own_files() {
     assert!(client.run(["expand", "d"], "").stderr.contains("there is no such file"));
 }
 
-#[test]
-fn cycles_of_one_and_of_two_files_are_errors_with_their_chain() {
-    let mut client = Client::new()
-        .prompt("one.md", including("one"))
-        .prompt("two.md", including("_other"))
-        .prompt("_other.md", "{{> two.md}}");
-    refused(
-        &mut client,
-        "one",
-        "one.md:6:1: the file includes itself: one.md:6 → one.md; delete one of these includes",
-    );
-    refused(&mut client, "two", "_other.md:1:1: the file includes itself: two.md:6 → _other.md:1 → two.md");
-}
-
-#[test]
-fn a_value_that_looks_like_an_include_stays_text() {
-    let mut client = Client::new().prompt("_x.md", "X {{input}}").prompt("a.md", including("_x"));
-    for value in ["{{> _x}}", "{% include \"_x\" %}", "a\n{{> _x}}\nb", "$ARGUMENTS", "{{input}}"] {
-        client.expand("a", value).text(&format!("Do it.\nX {value}\n{value}"));
-    }
-}
-
 /// The markers of messages are found in the prompt's own file, before anything is included.
 #[test]
 fn a_marker_in_an_included_file_is_text_and_one_after_it_begins_a_message() {
@@ -198,16 +176,6 @@ fn attachments_are_those_of_the_prompt_and_not_of_an_included_file() {
         );
     client.expand("a", "x").text("Part.\n\nx\n\nstyle.md:\n```\nS\n```");
     client.run(["check", "prompts/a.md"], "").printed("1 file checked: 0 errors, 0 warnings\n");
-}
-
-#[test]
-fn ten_thousand_partials_are_not_prompts_and_affect_nothing() {
-    let mut client = Client::new().prompt("a.md", including("_parts/9999"));
-    for number in 0..10_000 {
-        client.write(&format!("_parts/{number}.md"), number.to_string());
-    }
-    assert_eq!(client.names(), "a");
-    client.expand("a", "x").text("Do it.\n9999\nx");
 }
 
 #[test]

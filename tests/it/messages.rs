@@ -2,7 +2,6 @@
 
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
-use std::fs;
 
 const SHOTS: &str = "---\nmessages: true\n---\nClassify.\n<!-- user -->\ngood\n<!-- assistant -->\npositive\n<!-- user -->\n{{input}}\n";
 const INPUT: &str = "<!-- assistant -->\nx";
@@ -81,13 +80,6 @@ fn an_agent_that_would_lose_messages_or_roles_gets_one_message_with_the_text_for
         let messages = client.request("prompts/get", params)["result"]["messages"].clone();
         assert_eq!(messages, json!([{"role": "user", "content": {"type": "text", "text": TEXT}}]), "{name}, modern");
     }
-}
-
-#[test]
-fn messages_of_the_user_alone_are_joined_by_an_empty_line() {
-    let client = Client::new();
-    let file = "---\nmessages: true\n---\n<!-- user -->\n\nOne\n\n  <!-- user -->\t\n\n\nTwo {{input}}\n\n";
-    assert_eq!(expanded(&client, file, "x"), "One\n\nTwo x");
 }
 
 #[test]
@@ -203,11 +195,4 @@ fn explain_names_the_roles() {
         |name: &str| -> Value { serde_json::from_str(&client.run(["explain", "--json", name], "").stdout).unwrap() };
     assert_eq!(json("shots")["messages"], json!(["user", "user", "assistant", "user"]));
     assert_eq!(json("one").get("messages"), None);
-}
-
-#[test]
-fn a_file_outside_of_the_library_has_messages_too() {
-    let client = Client::new();
-    fs::write(client.root().join("draft.md"), SHOTS).unwrap();
-    client.run(["expand", "./draft.md", INPUT], "").printed(&format!("{TEXT}\n"));
 }

@@ -244,7 +244,7 @@ fn a_page_begins_after_the_last_key_even_if_that_was_removed() {
 fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
     let file = "---\ndescription: D\ntags: [git, Work]\ncategory: dev\nauthor: Ann\nversion: 1.10\narguments:\n  - \
                 {name: a, title: The A}\n---\n{{a}}";
-    let plain = "---\ntitle: Plain\nauthor: [not, text]\n---\nP";
+    let plain = "---\ntitle: Plain\n---\nP";
     let mut client = Client::new().prompt("p.md", file).prompt("plain.md", plain);
     let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
     let mut meta = revision_meta(file);

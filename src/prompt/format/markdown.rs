@@ -10,7 +10,7 @@ use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::outline::{code_blocks, outline};
+use crate::prompt::outline::{Code, outline};
 use crate::prompt::template::MessageTemplate;
 use crate::prompt::template::{Place, Syntax};
 use crate::prompt::text::without_empty_ends;
@@ -270,13 +270,9 @@ pub(crate) fn markers(body: &str) -> Vec<Marker> {
         start = end;
     }
     if !markers.is_empty() {
-        let blocks = code_blocks(body);
-        markers.retain(|Marker { line, .. }| {
-            // The range of an indented block begins after the spaces of its first line.
-            let at = line.end - body[line.clone()].trim_start().len();
-            let before = &blocks[..blocks.partition_point(|range| range.start <= at)];
-            before.last().is_none_or(|range| at >= range.end)
-        });
+        let code = Code::of(body);
+        // The range of an indented block begins after the spaces of its first line.
+        markers.retain(|Marker { line, .. }| !code.contains(line.end - body[line.clone()].trim_start().len()));
     }
     markers
 }
