@@ -168,7 +168,6 @@ impl Case {
     }
 
     fn compare(&self, expansion: &str) -> Vec<Failure> {
-        let failure = |check, message| Failure { check, message, texts: None };
         if self.error.is_some() {
             let first = quoted(expansion.lines().next().unwrap_or_default());
             return vec![failure("error", format!("the prompt is expanded; the text begins with {first}"))];
@@ -190,26 +189,24 @@ impl Case {
         }
         if let Some(max) = self.max_characters.filter(|max| expansion.chars().nth(*max).is_some()) {
             let (characters, limit) = (thousands(expansion.chars().count()), thousands(max));
-            failures.push(failure(
-                "characters",
-                format!("the expansion has {characters} characters, the limit is {limit}"),
-            ));
+            let message = format!("the expansion has {characters} characters, the limit is {limit}");
+            failures.push(failure("characters", message));
         }
         failures
     }
 
     fn compare_error(&self, message: String) -> Vec<Failure> {
         let Some(expected) = &self.error else {
-            return vec![Failure { check: "expansion", message, texts: None }];
+            return vec![failure("expansion", message)];
         };
         let missing = expected.iter().filter(|part| !message.contains(*part));
-        let failure = |part: &String| Failure {
-            check: "error",
-            message: format!("{} is not in the error: {message}", named(part)),
-            texts: None,
-        };
+        let failure = |part: &String| failure("error", format!("{} is not in the error: {message}", named(part)));
         missing.map(failure).collect()
     }
+}
+
+fn failure(check: &'static str, message: String) -> Failure {
+    Failure { check, message, texts: None }
 }
 
 /// What follows a mark at the beginning of a line, if the line is a header: the mark alone, or with a space after it.

@@ -126,21 +126,6 @@ fn a_block_cannot_span_a_marker() {
 }
 
 #[test]
-fn a_value_that_looks_like_a_tag_a_marker_or_an_include_is_text() {
-    let mut client = Client::new().prompt("_x.md", "X").prompt("a.md", SHOTS).prompt("_yes.md", "Y").prompt(
-        "b.md",
-        "---\nengine: jinja\nmessages: true\ninclude: true\n---\n<{{ input }}>{% for l in input %}{{ l }}{% endfor %}",
-    );
-    for value in
-        ["{{ input }}", "{% if x %}", "{{> _x}}", "{% include \"_x\" %}", "<!-- user -->", "$ARGUMENTS", "{# x", "{{"]
-    {
-        client.expand("b", value).text(&format!("<{value}>{value}"));
-    }
-    client.write("c.md", "---\nengine: jinja\n---\n$ARGUMENTS <<input>> {{ input }}");
-    client.expand("c", "x").text("$ARGUMENTS <<input>> x");
-}
-
-#[test]
 fn what_is_not_supported_is_an_error_at_its_place() {
     // In a text, a comment and a raw block, nothing is looked at.
     let file = template("{# set ~ #}{{ '* + ~ {% set' }}{% raw %} ~ {{ x + {% endraw %}\n{% set a = 1 %}");

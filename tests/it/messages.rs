@@ -38,13 +38,6 @@ fn warnings(client: &Client, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn if_all_messages_are_empty_there_is_no_role() {
-    let file = "---\nmessages: true\narguments: [x]\n---\n<!-- assistant -->\n{{x}}\n<!-- user -->\n{{x}}\n";
-    let mut client = Client::new().prompt("p.md", file);
-    assert_eq!(client.call("expand_prompt", json!({"command": "p", "input": ""})).structured()["prompt"], "");
-}
-
-#[test]
 fn the_text_form_is_the_same_in_the_tool_the_hook_and_the_command_line() {
     let mut client = Client::new().prompt("shots.md", SHOTS);
     client.run(["expand", "shots", INPUT], "").printed(&format!("{TEXT}\n"));

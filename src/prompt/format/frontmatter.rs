@@ -234,7 +234,7 @@ impl<'y> Reader<'y, '_> {
     /// Warns of unknown keys that look like a known one, of keys that appear twice, and of what YAML drops from a text.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
         let mut known = HashSet::new();
-        for Field { key, position, node } in fields {
+        for Field { key, position, .. } in fields {
             if !known.insert(key) {
                 let message = format!("{} appears twice; the last is used", quoted(key));
                 self.warn(Some(*position), message, "keep one of the two");
@@ -246,7 +246,7 @@ impl<'y> Reader<'y, '_> {
                     let message = format!("unknown key {}", quoted(key));
                     self.warn(Some(*position), message, format!("write `{known}:` if that is meant"));
                 }
-            } else if TEXTS.contains(&key.as_str()) && node.end.line == node.position.line {
+            } else if TEXTS.contains(&key.as_str()) {
                 self.lint_dropped(key, *position);
             }
         }
@@ -302,7 +302,7 @@ impl<'y> Reader<'y, '_> {
             Value::Text { text, .. } if self.dialect == Dialect::Claude => {
                 let names = text.split([' ', ',', '\n', '[', ']', '"']).filter(|name| !name.is_empty());
                 let value = |name: &str| Value::Text { text: name.to_owned(), is_quoted: false };
-                names.map(|name| Node { position: node.position, end: node.end, value: value(name) }).collect()
+                names.map(|name| Node { position: node.position, value: value(name) }).collect()
             }
             Value::Text { .. } | Value::Map(_) => {
                 let message = "`arguments` is not a list, and declares nothing";

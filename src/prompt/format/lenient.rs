@@ -51,7 +51,7 @@ pub(super) fn fields(
                     let message = format!("{} is read as text, because it is not valid YAML", quoted(key));
                     warnings.push(Diagnostic::warning(Some(position), message, "put the value in quotes"));
                 }
-                Node { position, end: position, value: Value::Text { text, is_quoted: false } }
+                Node { position, value: Value::Text { text, is_quoted: false } }
             }),
         };
         fields.push(Field { key: key.to_owned(), position, node });

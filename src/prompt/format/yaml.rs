@@ -14,8 +14,6 @@ use yaml_rust2::scanner::{Marker, TScalarStyle};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) position: Position,
-    /// For a list or map in brackets or braces: where the closing one is.
-    pub(crate) end: Position,
     pub(crate) value: Value,
 }
 
@@ -74,7 +72,7 @@ pub(crate) fn parse_nested(
     let mut builder = Builder {
         open: Vec::new(),
         anchors: HashMap::new(),
-        root: Node { position: start, end: start, value: Value::Null(String::new()) },
+        root: Node { position: start, value: Value::Null(String::new()) },
         weight: 0,
         budget: *budget,
         max_nesting,
@@ -103,7 +101,7 @@ pub(crate) fn parse_nested(
             }
             Event::SequenceStart(anchor, _) => builder.open(anchor, at, Value::List(Vec::new()))?,
             Event::MappingStart(anchor, _) => builder.open(anchor, at, Value::Map(Vec::new()))?,
-            Event::SequenceEnd | Event::MappingEnd => builder.close(at)?,
+            Event::SequenceEnd | Event::MappingEnd => builder.close()?,
             Event::Scalar(text, style, anchor, tag) => {
                 let weight = node_weight + text.len();
                 builder.weigh(weight, at)?;
@@ -112,7 +110,7 @@ pub(crate) fn parse_nested(
                     && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL");
                 let is_quoted = matches!(style, TScalarStyle::SingleQuoted | TScalarStyle::DoubleQuoted);
                 let value = if is_null { Value::Null(text) } else { Value::Text { text, is_quoted } };
-                builder.push(Node { position: at, end: at, value }, anchor, weight)?;
+                builder.push(Node { position: at, value }, anchor, weight)?;
             }
             Event::Alias(anchor) => {
                 let weight = builder.anchors.get(&anchor).map_or(node_weight, |(_, weight)| *weight);
@@ -120,7 +118,7 @@ pub(crate) fn parse_nested(
                 // An alias within what it names has no value yet.
                 let value = builder.anchors.get(&anchor).map(|(node, _)| node.value.clone());
                 let value = value.unwrap_or(Value::Null(String::new()));
-                builder.push(Node { position: at, end: at, value }, 0, weight)?;
+                builder.push(Node { position: at, value }, 0, weight)?;
             }
             Event::Nothing | Event::StreamStart | Event::DocumentEnd => {}
         }
@@ -168,7 +166,7 @@ impl Builder {
     fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), Refusal> {
         let weight_before = self.weight;
         self.weigh(self.node_weight, at)?;
-        let node = Node { position: at, end: at, value };
+        let node = Node { position: at, value };
         self.open.push(Open { node, anchor, weight_before, key: None });
         if self.open.len() > self.max_nesting {
             let message = format!("lists or maps nested deeper than {} levels", self.max_nesting);
@@ -177,9 +175,8 @@ impl Builder {
         Ok(())
     }
 
-    fn close(&mut self, at: Position) -> Result<(), Refusal> {
+    fn close(&mut self) -> Result<(), Refusal> {
         let Some(mut closed) = self.open.pop() else { return Ok(()) };
-        closed.node.end = at;
         if let Value::Map(fields) = &closed.node.value {
             // The parser sees that a block map begins only after its first key.
             let first = fields.first().map_or(closed.node.position, |field| field.position);

@@ -26,7 +26,7 @@ const WITH_EFFECT: [&str; 5] = ["attachments", "fragments", "system_fragments", 
 /// # Errors
 /// It is not YAML, or has no text.
 pub(super) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
-    let Node { position, end, value } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(|refusal| {
+    let Node { position, value } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(|refusal| {
         let (Refusal::Syntax(why) | Refusal::TooLarge(why)) = refusal;
         // The parser may find the end of the file in a line after the last.
         let end = Position::in_text(text, text.len(), 1);
@@ -34,7 +34,7 @@ pub(super) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     })?;
     let fields = match value {
         Value::Map(fields) => fields,
-        value => vec![Field { key: "prompt".to_owned(), position, node: Node { position, end, value } }],
+        value => vec![Field { key: "prompt".to_owned(), position, node: Node { position, value } }],
     };
     let (mut system, mut prompt, mut line) = (None, None, usize::MAX);
     let mut defaults = HashMap::new();
