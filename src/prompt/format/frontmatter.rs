@@ -79,16 +79,10 @@ pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
         }
         end += line.len();
     }
-    let rest = &text[opening.len()..];
-    let almost_closing = rest.lines().position(is_almost_fence).map(|count| count + 2);
-    let close = match almost_closing {
-        Some(line) => format!("write line {line} as `---`"),
-        None => "add a line `---` after its last key".to_owned(),
-    };
     Err(Diagnostic::error(
         Some(Position::START),
         "the frontmatter that line 1 opens with `---` is never closed",
-        format!("{close}, or write the rule in line 1 as `***` if no frontmatter is meant"),
+        "add a line `---` after its last key, or write the rule in line 1 as `***` if no frontmatter is meant",
     ))
 }
 
@@ -101,19 +95,12 @@ fn is_fence(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|after| after.trim_end().is_empty())
 }
 
-/// Whether a line looks like a mistyped fence: indented, too long or too short, of other dashes or dots.
-fn is_almost_fence(line: &str) -> bool {
-    let mark = line.trim();
-    let letters = mark.chars().count();
-    !is_fence(line) && (letters >= 2 || mark == "—") && (mark == "..." || mark.chars().all(|dash| "-–—".contains(dash)))
-}
-
 /// A warning about a text without frontmatter, if it has what looks like one but does not begin in line 1, or not with
 /// `---`.
 pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     let late = text.trim_start();
     let first = late.lines().next()?;
-    (is_almost_fence(first) || first.starts_with("---") || first.trim() == "+++").then(|| {
+    (["--", "+++", "—", "–"].iter().any(|start| first.starts_with(start))).then(|| {
         Diagnostic::warning(
             Some(Position::in_text(text, text.len() - late.len(), 1)),
             format!("the line {} does not open frontmatter, and is part of the prompt's text", quoted(first)),
@@ -160,11 +147,7 @@ pub(crate) fn read(
             }
             return Ok(Some(Frontmatter::default()));
         }
-        Ok(Node { value: Value::Map(fields), .. })
-            if !has_glued_key(&fields) && (fields.iter().any(is_known) || lenient::has_keys(yaml)) =>
-        {
-            fields
-        }
+        Ok(Node { value: Value::Map(fields), .. }) if fields.iter().any(is_known) || lenient::has_keys(yaml) => fields,
         _ if lenient::has_keys(yaml) => lenient::fields(yaml, FIRST_LINE, &mut MAX_WEIGHT.clone(), warnings)?,
         _ => return Ok(None),
     };
@@ -204,13 +187,6 @@ fn are_parameters(node: &Node) -> bool {
     let has_name =
         |node: &Node| matches!(&node.value, Value::Map(fields) if fields.iter().any(|field| field.key == "name"));
     matches!(&node.value, Value::List(nodes) if nodes.iter().all(has_name))
-}
-
-/// Whether a known key is lost in a longer one: `description:Review: the code` is the key `description:Review` to YAML.
-fn has_glued_key(fields: &[Field]) -> bool {
-    let has = |key: &str| fields.iter().any(|field| field.key == key);
-    let is_glued = |field: &Field| field.key.split_once(':').is_some_and(|(key, _)| KEYS.contains(&key) && !has(key));
-    fields.iter().any(is_glued)
 }
 
 /// The field of a key, which is read once; of several, the last.
