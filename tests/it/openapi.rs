@@ -7,7 +7,6 @@ use crate::openapi_call::{base, with_document};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpListener;
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -85,50 +84,6 @@ fn a_document_is_listed_as_its_sample_says() {
     let mut client = with_document(DESK, &[]);
     let answer = client.request("prompts/list", json!({}));
     assert_eq!(answer["result"]["prompts"].to_string(), LISTED);
-    // The same in JSON.
-    let mut client = with_document("", &[]);
-    let json = client.run(["list", "--json"], "").stdout;
-    assert!(json.contains("\"problems\""), "an empty document is a problem: {json}");
-    fs::write(client.root().join("desk.yaml"), desk_in_json()).unwrap();
-    let answer = client.request("prompts/list", json!({}));
-    assert_eq!(answer["result"]["prompts"].to_string(), LISTED);
-}
-
-fn desk_in_json() -> String {
-    let parameter = |name: &str, place: &str, about: Option<&str>, required: bool, schema: Value| {
-        let mut parameter = json!({"name": name, "in": place, "required": required, "schema": schema});
-        if let Some(about) = about {
-            parameter["description"] = about.into();
-        }
-        parameter
-    };
-    let parameters = json!([
-        parameter(
-            "service",
-            "path",
-            Some("Name of the service"),
-            true,
-            json!({"type": "string", "enum": ["billing", "search"]})
-        ),
-        parameter("lang", "query", Some("Language of the brief"), false, json!({"type": "string", "default": "en"})),
-    ]);
-    let properties = json!({
-        "symptom": {"type": "string", "description": "What the user sees"},
-        "severity": {"type": "integer", "default": 3}
-    });
-    let schema = json!({"type": "object", "required": ["symptom"], "properties": properties});
-    json!({"openapi": "3.0.4", "paths": {
-        "/triage/{service}": {"post": {
-            "operationId": "triageIncident", "parameters": parameters,
-            "requestBody": {"content": {"application/json; charset=utf-8": {"schema": schema}}},
-            "x-zuplo-mcp-prompt": {"name": "triage", "description": "Open an incident with the right brief"}
-        }},
-        "/changelog": {"get": {
-            "operationId": "draft changelog", "description": "Draft the\nchangelog\n\nfor a release",
-            "parameters": [parameter("since", "query", None, true, json!({"type": "string"}))], "x-mcp-prompt": null
-        }}
-    }})
-    .to_string()
 }
 
 #[test]
@@ -154,22 +109,6 @@ fn a_call_sends_each_value_to_its_place_and_every_interface_gets_the_answer() {
     let requests = service.requests();
     assert_eq!(requests.len(), 6);
     assert!(requests.iter().all(|request| request.head.starts_with(line) && request.body == body), "{requests:?}");
-}
-
-#[test]
-fn several_messages_keep_their_roles_and_system_becomes_the_beginning_of_the_first_user_message() {
-    let service = Service::start(|_| {
-        let message = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
-        let messages = [message("system", "Be brief."), message("user", "Ask."), message("assistant", "Well?")];
-        response("200 OK", "application/json", &json!({ "messages": messages }).to_string())
-    });
-    let mut client = served_by(&service);
-    let answer =
-        client.request("prompts/get", json!({"name": "draft-changelog", "arguments": {"since": "2026-01-01"}}));
-    assert_eq!(messages(&answer), [("user", "Be brief.\n\nAsk."), ("assistant", "Well?")]);
-    client
-        .run(["expand", "draft-changelog", "2026-01-01"], "")
-        .printed("User:\nBe brief.\n\nAsk.\n\nAssistant:\nWell?\n");
 }
 
 #[test]
@@ -283,21 +222,6 @@ fn a_value_of_another_type_is_an_error_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_failing_service_is_an_error_that_names_the_prompt_the_operation_and_the_status() {
-    let service = Service::answering(response("503 X", "application/json", r#"{"detail":"closed"}"#));
-    let mut client = served_by(&service);
-    let answer = client.request("prompts/get", json!({"name": "draft-changelog", "arguments": {"since": "2026"}}));
-    assert_eq!(answer["error"]["code"], -32603, "{answer}");
-    let message = answer["error"]["message"].as_str().unwrap();
-    for part in ["`draft-changelog`", "answered 503", "the service for GET /changelog"] {
-        assert!(message.contains(part), "{message}");
-    }
-    let called = client.call("expand_prompt", json!({"command": "draft-changelog", "input": "2026"}));
-    let error = called.error();
-    assert!(error.contains("answered 503") && error.ends_with("Tell the user this."), "{error}");
-}
-
-#[test]
 fn a_service_that_hangs_delays_no_request_but_for_other_services() {
     let (release, held): (Sender<()>, Receiver<()>) = channel();
     let held = Mutex::new(held);
@@ -407,6 +331,8 @@ fn what_is_wrong_in_a_document_is_said_with_its_line_and_leaves_the_rest() {
     get: {operationId: thirteen, x-mcp-prompt: {}}
   /fourteen:
     get: {operationId: fourteen, parameters: [{name: p, in: query, style: deepObject}], x-mcp-prompt: {}}
+  /fifteen:
+    get: {operationId: fifteen, parameters: [{name: p, in: query, content: {application/json: {}}}], x-mcp-prompt: {}}
 components:
   schemas:
     a: {allOf: [{$ref: '#/components/schemas/b'}]}
@@ -428,6 +354,7 @@ components:
         "warning 24 the operations of `/eleven` are not read: `$ref: paths.yaml` is in another document, which is not read",
         "error 28 `GET /thirteen?a=1` is no prompt: its path does not begin with `/`, or has a query or a fragment",
         "error 30 `GET /fourteen` is no prompt: its query parameter `p` has the style `deepObject`, which is not supported",
+        "error 32 `GET /fifteen` is no prompt: its query parameter `p` has `content`, which is not supported",
         "error null `COPY /twelve` is no prompt: its method is not supported",
     ];
     let mut found = problems(&client);
@@ -440,36 +367,11 @@ components:
 }
 
 #[test]
-fn a_parameter_with_json_as_its_content_is_sent_as_json() {
-    let content = |schema: &str| format!("content: {{application/json: {schema}}}");
-    let document = paths(&format!(
-        "  /c:\n    get: {{operationId: c, x-mcp-prompt: {{}}, parameters: [{{name: filter, in: query, {}}}, {{name: list, in: query, {}}}, {{name: text, in: query, {}}}]}}
-  /d:\n    get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{{name: q, in: query, content: {{text/csv: {{}}}}}}]}}\n",
-        content("{schema: {type: object, default: {b: 1}}}"),
-        content("{schema: {type: array}}"),
-        content("{}")
-    ));
-    let service = echo();
-    let client = with_document(&document, &["--openapi-base", &base(&service)]);
-    let want =
-        "error 7 `GET /d` is no prompt: its query parameter `q` is `text/csv`, and only `application/json` can be sent";
-    assert_eq!(problems(&client), [want]);
-    client
-        .run(["expand", "--arg", r#"filter={"a":1}"#, "--arg", "list=[1,2]", "--arg", "text=\"a\"", "c"], "")
-        .printed("GET /v1/c?filter=%7B%22a%22%3A1%7D&list=%5B1%2C2%5D&text=%22a%22\n");
-    client.run(["expand", "c"], "").printed("GET /v1/c?filter=%7B%22b%22%3A1%7D\n");
-    let ran = client.run(["expand", "--arg", "text=a", "c"], "");
-    assert!(ran.stderr.contains("is not what `text` takes; give JSON, such as"), "{ran:?}");
-}
-
-#[test]
 fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_used() {
     let schemas = [
         ("integer", "{type: integer, default: abc}"),
         ("decimal", "{type: integer, default: 1.5}"),
         ("boolean", "{type: boolean, default: 'yes'}"),
-        ("list", "{type: array, default: a}"),
-        ("texts", "{type: string, default: [a]}"),
         ("choice", "{type: string, enum: [a, b], default: z}"),
         // These are used.
         ("digits", "{type: integer, default: '3'}"),
@@ -486,8 +388,6 @@ fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_us
         "the default `abc` of `integer` is not used: it is not `integer`",
         "the default `1.5` of `decimal` is not used: it is not `integer`",
         "the default `yes` of `boolean` is not used: it is not `boolean`",
-        "the default `\"a\"` of `list` is not used: it is not `array`",
-        "the default `[\"a\"]` of `texts` is not used: it is not `string`",
         "the default `z` of `choice` is not used: it is not `string`, `a` or `b`",
     ];
     assert_eq!(problems(&client), want.map(|message| format!("warning 5 `GET /d`: {message}")));
@@ -512,12 +412,7 @@ fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
     assert!(ran.stderr.contains(want), "{ran:?}");
     // What it says works, in a chat and on the command line.
     client.expand("j", r#"q='["a","b"]' n=x"#).text("GET /v1/j?q=a&q=b&n=x");
-    client.expand("j", r#"q='["a", "b"]'"#).text("GET /v1/j?q=a&q=b");
-    client.run(["expand", "--arg", r#"q=["a", "b"]"#, "j"], "").printed("GET /v1/j?q=a&q=b\n");
     client.run(["expand", "--arg", typed, "j"], "").printed("GET /v1/j?q=a&q=b\n");
-    let answer = client.request("prompts/get", json!({"name": "j", "arguments": {"q": "[a,b]"}}));
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains(want), "{message}");
 }
 
 #[test]
@@ -748,55 +643,19 @@ fn the_example_of_zuplo_works() {
     });
     for operation in [of_route, of_extension, ours] {
         let document = json!({"openapi": "3.1.0", "paths": {"/greeting": {"post": operation}}}).to_string();
-        let server = HttpServer::start(with_document(&document, &["--openapi-base", &service.url()]));
-        let curl = |line: &str| -> Value {
-            let line = line.replace("localhost:9000", &format!("localhost:{}", server.address.port()));
-            let output = Command::new("sh").args(["-c", &line.replace("curl ", "curl -sSf ")]).output().unwrap();
-            let answer = String::from_utf8(output.stdout).unwrap();
-            serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}{:?}", String::from_utf8(output.stderr)))
-        };
-        let listed = curl(
-            r#"curl localhost:9000/mcp \
-  -X POST \
-  -H 'accept: application/json, text/event-stream' \
-  -d '{
-    "jsonrpc": "2.0",
-    "id": "1",
-    "method": "prompts/list"
-  }'"#,
-        );
+        let mut client = with_document(&document, &["--openapi-base", &service.url()]);
+        let listed = client.request("prompts/list", json!({}));
         let about = "Utilize this prompt to generate a personalized greeting message";
-        assert_eq!(
-            listed,
-            json!({"jsonrpc": "2.0", "id": "1", "result": {"prompts": [{
-                "name": "greeting_generator",
-                "description": format!("(remote) {about}"),
-                "arguments": [{"name": "name", "description": "The name of the person to greet", "required": true}]
-            }]}})
-        );
-        let expanded = curl(
-            r#"curl localhost:9000/mcp \
-  -X POST \
-  -H 'accept: application/json, text/event-stream' \
-  -d '{
-    "jsonrpc": "2.0",
-    "id": "1",
-    "method": "prompts/get",
-    "params": {
-      "name": "greeting_generator",
-      "arguments": {
-        "name": "john"
-      }
-    }
-  }'"#,
-        );
+        let arguments = json!([{"name": "name", "description": "The name of the person to greet", "required": true}]);
+        let prompt = json!({
+            "name": "greeting_generator", "description": format!("(remote) {about}"), "arguments": arguments
+        });
+        assert_eq!(listed["result"]["prompts"], json!([prompt]));
+        let params = json!({"name": "greeting_generator", "arguments": {"name": "john"}});
+        let expanded = client.request("prompts/get", params);
         let text = "Create a personalized greeting for john. Make it friendly and welcoming!";
-        assert_eq!(
-            expanded,
-            json!({"jsonrpc": "2.0", "id": "1", "result": {
-                "description": about, "messages": [{"role": "assistant", "content": {"type": "text", "text": text}}]
-            }})
-        );
+        assert_eq!(messages(&expanded), [("assistant", text)]);
+        assert_eq!(expanded["result"]["description"], about);
     }
     let bodies: Vec<String> = service.requests().into_iter().map(|request| request.body).collect();
     assert_eq!(bodies, [r#"{"name":"john"}"#; 3]);

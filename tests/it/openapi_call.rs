@@ -9,22 +9,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-/// The operations of a desk: one with all kinds of arguments, and one without any.
+/// A desk with one operation.
 const DESK: &str = r#"openapi: 3.1.0
 info: { title: Release desk, version: 1.0.0 }
 servers: [{ url: "https://prompts.example.com/v1" }]
 paths:
-  /triage/{service}:
-    post:
-      operationId: triageIncident
-      summary: Triage an incident
-      parameters:
-        - { name: service, in: path, required: true, description: Name of the service, schema: { type: string } }
-        - { name: lang, in: query, description: Language of the brief, schema: { type: string, default: en } }
-      requestBody: { required: true, content: { application/json: { schema: { type: object, required: [symptom],
-        properties: { symptom: { type: string, description: What the user sees }, severity: { type: integer, default: 3 } } } } } }
-      responses: { "200": { description: Messages } }
-      x-zuplo-route: { mcp: { type: prompt, name: triage, description: Open an incident with the right brief } }
   /brief:
     get:
       operationId: brief
@@ -58,10 +47,6 @@ fn ok(body: &Value) -> String {
     response("200 OK", "application/json", &body.to_string())
 }
 
-fn text(role: &str, text: &str) -> Value {
-    json!({"role": role, "content": {"type": "text", "text": text}})
-}
-
 /// A listener that nothing may connect to.
 struct Untouched(TcpListener);
 
@@ -83,61 +68,13 @@ impl Untouched {
 }
 
 #[test]
-fn a_value_that_leads_out_of_its_path_is_an_error_of_the_caller() {
-    let service = Service::answering(ok(&json!("Brief.")));
-    let mut client = client_of(&service, &[]);
-    client.initialize(LEGACY);
-    for value in ["..", "../admin", "a/../../admin", "."] {
-        let want = "is not what `service` takes; give a part of a path, ";
-        let values = json!({"service": value, "symptom": "s"});
-        let error = client.request("prompts/get", json!({"name": "triage", "arguments": values}))["error"].clone();
-        assert_eq!(error["code"], -32602, "{error}");
-        assert!(error["message"].as_str().unwrap().contains(want), "{error}");
-        let error =
-            client.call("expand_prompt", json!({"command": "triage", "input": "", "arguments": values})).error();
-        assert!(error.contains(want), "{error}");
-    }
-    assert!(service.requests().is_empty());
-}
-
-#[test]
-fn a_thousand_messages_and_a_text_of_a_mebibyte_are_a_prompt() {
-    let messages = vec![text("user", "A"); 1000];
-    let service = Service::answering(ok(&json!({"messages": messages})));
-    let result = client_of(&service, &[]).request("prompts/get", json!({"name": "brief"}));
-    assert_eq!(result["result"]["messages"].as_array().unwrap().len(), 1000);
-    let long = "x".repeat(1024 * 1024);
-    let service = Service::answering(response("200 OK", "text/markdown", &long));
-    client_of(&service, &[]).run(["expand", "brief"], "").printed(&format!("{long}\n"));
-}
-
-#[test]
 fn what_a_service_does_wrong_names_the_operation_and_the_status() {
     let json = "application/json";
-    let many = json!({"messages": vec![text("user", "A"); 1001]}).to_string();
     let endless = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n";
     let endless = endless.to_owned() + &"x".repeat(2_000_000);
     let cases = [
         (response("503 No", json, r#"{"error":"overloaded"}"#), "answered 503 Service Unavailable: overloaded; try"),
-        (response("503 No", "text/html", "<h1>no</h1>"), "answered 503 Service Unavailable; try"),
-        (response("404 No", json, "{}"), "answered 404 Not Found; check"),
-        (
-            response("401 No", json, r#"{"message":"no key"}"#),
-            "answered 401 Unauthorized: no key; check --openapi-header",
-        ),
-        ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "answered 204 No Content; ask"),
-        (
-            response("200 OK", "text/html", "<html>"),
-            "answered 200 OK: not a prompt, but content of the type `text/html`",
-        ),
         (response("200 OK", json, "{\"messages\""), "not a prompt, but invalid JSON: line 1, column 11"),
-        (response("200 OK", json, "{\"prompt\":\"A\"}"), "not a prompt, but JSON without valid `messages`"),
-        (response("200 OK", json, &many), "not a prompt, but 1,001 messages, the limit is 1,000"),
-        (response("200 OK", "text/plain", ""), "not a prompt, but an empty text"),
-        (
-            response("500 No", json, "{\"error\":\"\\u001b]0;x\\u0007\\u001b[2J\\nline\"}"),
-            "answered 500 Internal Server Error: \\u{1b}]0;x\\u{7}\\u{1b}[2J line; try",
-        ),
         (
             response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)),
             "answered 200 OK with a body of more than 1048576 bytes; ask",
@@ -205,14 +142,7 @@ fn hosts_with_private_addresses_are_not_called() {
     let port = untouched.port();
     for (host, address) in [
         ("10.0.0.1", "10.0.0.1"),
-        ("169.254.169.254", "169.254.169.254"),
-        ("192.168.1.1", "192.168.1.1"),
-        ("0.0.0.0", "0.0.0.0"),
-        ("[::]", "::"),
-        ("[fd00::1]", "fd00::1"),
-        ("[fe80::1]", "fe80::1"),
         ("[::ffff:127.0.0.1]", "::ffff:127.0.0.1"),
-        ("[64:ff9b::7f00:1]", "64:ff9b::7f00:1"),
         ("2130706433", "127.0.0.1"), // another spelling, which the system resolves
         ("0x7f.1", "127.0.0.1"),
     ] {

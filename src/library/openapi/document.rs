@@ -4,7 +4,8 @@
 //! extensions ([`Extension`]), or if the user names its `operationId`. Its arguments are the parameters in the path, those in the
 //! query, and the properties of the body, in this order.
 
-use super::operation::{List, Operation, Parameter, Place};
+use super::operation::{Kind, List, Operation, Parameter, Place};
+use super::request::to_json;
 use super::schema::{Schema, Schemas, text};
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Prompt, yaml};
 use crate::wording::{all_of, alternatives, named, quoted};
@@ -378,14 +379,10 @@ impl<'d> Reader<'d> {
         name: &str,
         parameter: &'d Value,
     ) -> Result<(), String> {
-        let content = parameter.get("content").and_then(Value::as_object).filter(|content| !content.is_empty());
-        let schema = match (parameter.get("schema"), content) {
-            (Some(schema), _) => self.schemas.schema(schema)?,
-            (None, Some(content)) => {
-                self.of_json(content, &format!("its {place} parameter {}", named(name)))?.of_json()
-            }
-            (None, None) => Schema::default(),
-        };
+        if parameter.get("content").is_some() {
+            return Err(format!("its {place} parameter {} has `content`, which is not supported", named(name)));
+        }
+        let schema = self.schema_of(parameter)?;
         let place = place_of(place, name, parameter)?;
         let is_required = place == Place::Path || is_true(parameter.get("required"));
         self.add(draft, place, name, parameter.get("description"), is_required, &schema);
@@ -398,10 +395,17 @@ impl<'d> Reader<'d> {
         let Some(content) = body.get("content").and_then(Value::as_object).filter(|content| !content.is_empty()) else {
             return Ok(false);
         };
-        let schema = self.of_json(content, "its body")?;
+        let essence = |format: &str| format.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let is_json = |format: &str| ["application/json", "application/*", "*/*"].contains(&&*essence(format));
+        let Some((_, media)) = content.iter().find(|(format, _)| is_json(format)) else {
+            let formats = all_of(&content.keys().collect::<Vec<_>>());
+            return Err(format!("its body is {formats}, and only `application/json` can be sent"));
+        };
+        let mut schema = self.schema_of(media)?;
         let properties = schema.properties();
         if properties.is_empty() && schema.types() != ["object"] {
-            self.add(draft, Place::WholeBody, "body", None, is_true(body.get("required")), &schema.of_json());
+            schema.kind = Kind::Json;
+            self.add(draft, Place::WholeBody, "body", None, is_true(body.get("required")), &schema);
             return Ok(true);
         }
         let required = schema.required();
@@ -414,18 +418,9 @@ impl<'d> Reader<'d> {
         Ok(true)
     }
 
-    /// The schema of JSON among the media types of a content.
-    ///
-    /// # Errors
-    /// There is no JSON. `whose` content it is begins the message.
-    fn of_json(&mut self, content: &'d Map<String, Value>, whose: &str) -> Result<Schema<'d>, String> {
-        let essence = |format: &str| format.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let is_json = |format: &str| ["application/json", "application/*", "*/*"].contains(&&*essence(format));
-        let Some((_, media)) = content.iter().find(|(format, _)| is_json(format)) else {
-            let formats = all_of(&content.keys().collect::<Vec<_>>());
-            return Err(format!("{whose} is {formats}, and only `application/json` can be sent"));
-        };
-        media.get("schema").map_or_else(|| Ok(Schema::default()), |schema| self.schemas.schema(schema))
+    /// The schema that a parameter or a media type has.
+    fn schema_of(&mut self, owner: &'d Value) -> Result<Schema<'d>, String> {
+        owner.get("schema").map_or_else(|| Ok(Schema::default()), |schema| self.schemas.schema(schema))
     }
 
     fn add(
@@ -459,7 +454,7 @@ impl<'d> Reader<'d> {
         };
         if let Some(value) = schema.get("default").filter(|value| !value.is_null()) {
             let default = schema.text_of(value).unwrap_or_default();
-            if schema.accepts(value) && argument.allows(&default) {
+            if to_json(schema.kind, &default).is_ok() && argument.allows(&default) {
                 argument.default = Some(default);
             } else {
                 let types = [schema.types(), argument.choices.iter().map(String::as_str).collect()].concat();

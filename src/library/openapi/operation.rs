@@ -60,8 +60,6 @@ pub(crate) enum Kind {
     Boolean,
     /// A text that is JSON: a list, an object, or one of several types. In an address, a list is divided, and a string has no quotes.
     Json,
-    /// A text that is JSON, and stays JSON in an address.
-    WholeJson,
 }
 
 /// The options of the documents: what they have, and how their services are called.

@@ -1,7 +1,6 @@
 //! The schemas of an OpenAPI document, as far as they say what an argument takes.
 
 use super::operation::Kind;
-use super::request::to_json;
 use crate::wording::named;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -26,11 +25,6 @@ pub(super) struct Schema<'d> {
 impl<'d> Schema<'d> {
     pub(super) fn get(&self, key: &str) -> Option<&'d Value> {
         self.parts.iter().find_map(|part| part.get(key))
-    }
-
-    /// The same for a value that is given and sent as JSON.
-    pub(super) fn of_json(self) -> Self {
-        Schema { kind: Kind::WholeJson, ..self }
     }
 
     /// The types that it names, without null.
@@ -63,27 +57,9 @@ impl<'d> Schema<'d> {
     /// A value of the document as the text that a call gives for it; `None` for null.
     pub(super) fn text_of(&self, value: &Value) -> Option<String> {
         match self.kind {
-            Kind::Json | Kind::WholeJson => (!value.is_null()).then(|| value.to_string()),
+            Kind::Json => (!value.is_null()).then(|| value.to_string()),
             _ => text(value),
         }
-    }
-
-    /// Whether a call could give a value of the document. A number may be written as a text, and the other way around, if the argument
-    /// takes texts that are no JSON.
-    pub(super) fn accepts(&self, value: &Value) -> bool {
-        let is_json = matches!(self.kind, Kind::Json | Kind::WholeJson);
-        let types = self.types();
-        let is_of = |name: &&str| match *name {
-            "string" | "integer" | "number" | "boolean" if !is_json => !value.is_array() && !value.is_object(),
-            "string" => value.is_string(),
-            "integer" | "number" => value.is_number(),
-            "boolean" => value.is_boolean(),
-            "array" => value.is_array(),
-            "object" => value.is_object(),
-            _ => true,
-        };
-        let is_of_type = types.is_empty() || types.iter().any(is_of);
-        is_of_type && self.text_of(value).is_some_and(|text| to_json(self.kind, &text).is_ok())
     }
 }
 
