@@ -8,14 +8,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ureq::http::Uri;
 
-/// The scheme, the host, the port and the beginning of the path of a service.
+/// The scheme, the host, the port and the beginning of the path of a service, and the addresses that may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base {
     /// Without a slash at its end.
     url: String,
-    host: String,
-    port: u16,
-    is_encrypted: bool,
     allowed: Allowed,
 }
 
@@ -70,13 +67,11 @@ impl Base {
             return Err("must end with its path, without `?` or `#`");
         }
         let host = authority.host().to_ascii_lowercase();
-        let port = match authority.as_str().strip_prefix(authority.host()) {
-            Some("") => Some(if is_encrypted { 443 } else { 80 }),
-            _ => authority.port_u16().filter(|port| *port > 0),
-        };
-        let (Some(port), false) = (port, host.is_empty()) else {
+        let has_valid_port =
+            authority.as_str() == authority.host() || authority.port_u16().is_some_and(|port| port > 0);
+        if host.is_empty() || !has_valid_port {
             return Err("must have a host, and a port from 1 to 65535 after the colon, or none");
-        };
+        }
         let is_loopback = is_loopback(&host);
         if !is_encrypted && !is_loopback {
             return Err("is not encrypted, and not on this machine");
@@ -91,7 +86,7 @@ impl Base {
             (true, false) => Allowed::Public,
         };
         let url = format!("{scheme}://{}{}", authority.as_str().to_ascii_lowercase(), uri.path().trim_end_matches('/'));
-        Ok(Base { url, host, port, is_encrypted, allowed })
+        Ok(Base { url, allowed })
     }
 
     /// The base address of the service that has an operation.
@@ -105,12 +100,6 @@ impl Base {
         Base::new(base, named_by, options.allow_private).map_err(service)
     }
 
-    /// The scheme, the host and the port of the address.
-    pub(super) fn origin(&self) -> &str {
-        let host = self.url.find("://").map_or(0, |at| at + 3);
-        self.url[host..].find('/').map_or(&self.url, |end| &self.url[..host + end])
-    }
-
     /// The address without a slash at its end.
     pub(super) fn url(&self) -> &str {
         &self.url
@@ -119,15 +108,6 @@ impl Base {
     /// The addresses that its host may have.
     pub(super) fn allowed(&self) -> Allowed {
         self.allowed
-    }
-
-    /// Whether a whole address has the same scheme, host and port.
-    pub(super) fn is_origin_of(&self, uri: &Uri) -> bool {
-        let of =
-            |uri: &Uri| Base::new(&format!("{}://{}", uri.scheme_str()?, uri.authority()?), NamedBy::User, true).ok();
-        of(uri).is_some_and(|other| {
-            (&other.host, other.port, other.is_encrypted) == (&self.host, self.port, self.is_encrypted)
-        })
     }
 }
 
@@ -319,23 +299,5 @@ mod tests {
         assert_eq!(of("https://localhost"), Ok(Allowed::All));
         assert_eq!(of("http://localhost"), Ok(Allowed::Loopback));
         assert!(of("http://10.0.0.1").is_err());
-    }
-
-    #[test]
-    fn an_origin_is_a_scheme_a_host_and_a_port() {
-        let base = base("https://example.com/v1").unwrap();
-        for (url, is_same) in [
-            ("https://example.com/", true),
-            ("https://EXAMPLE.com:443/v2?a=b", true),
-            ("https://example.com:8443/", false),
-            ("http://example.com/", false),
-            ("https://example.com.evil.test/", false),
-            ("https://example.com@evil.test/", false),
-            ("https://user@example.com/", false),
-            ("http://169.254.169.254/latest/meta-data/", false),
-            ("/v1", false),
-        ] {
-            assert_eq!(base.is_origin_of(&url.parse().unwrap()), is_same, "{url}");
-        }
     }
 }

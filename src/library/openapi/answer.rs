@@ -125,6 +125,9 @@ impl Answer {
     fn refusal(&self, conceal: impl Fn(&str) -> String) -> NoPrompt {
         let fix = match self.status.as_u16() {
             200..300 => ASK_FOR_A_PROMPT,
+            300..400 => {
+                "correct the address of the service with --openapi-base, or the path in the document: no redirect is followed"
+            }
             401 | 403 => "check --openapi-header, and that what it names is still valid",
             404 | 405 => "check that the document is of this version of the service, and its address",
             400 | 409 | 413..=415 | 422 => "correct the values of the arguments",
@@ -400,7 +403,7 @@ mod tests {
             (204, json!(""), "answered 204 No Content; ask"),
             (201, json!({ "messages": [text("user", "A")] }), "answered 201 Created; ask"),
             (599, json!("why"), "answered 599: why; try again later"),
-            (304, json!(null), "answered 304 Not Modified; ask"),
+            (304, json!(null), "answered 304 Not Modified; correct the address"),
         ] {
             let error = answer(status, "application/problem+json", body.to_string().as_bytes()).unwrap_err();
             assert!(error.starts_with(want), "{error}");
