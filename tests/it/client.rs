@@ -225,6 +225,11 @@ impl Client {
         self.arguments.clone().unwrap_or_else(|| ["--no-builtin", "--prompts", "prompts"].map(str::to_owned).to_vec())
     }
 
+    /// Runs the words of a line, divided at spaces, with an empty standard input.
+    pub(crate) fn words(&self, line: &str) -> Ran {
+        self.run(line.split_whitespace(), "")
+    }
+
     /// Runs a command on this client's library, with this standard input.
     pub(crate) fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>, stdin: impl AsRef<[u8]>) -> Ran {
         let mut command = self.command();
@@ -528,6 +533,15 @@ impl Ran {
     pub(crate) fn said(self, want: &str) {
         assert_eq!((self.status.code(), self.stdout.as_str()), (Some(0), ""), "{}", self.stderr);
         assert_eq!(self.stderr, want);
+    }
+
+    /// It ended with this status, and all of these are in what it printed.
+    #[track_caller]
+    pub(crate) fn says(&self, status: i32, parts: &[&str]) {
+        assert_eq!(self.status.code(), Some(status), "{self:?}");
+        for part in parts {
+            assert!(self.stdout.contains(part) || self.stderr.contains(part), "{part:?} is not in {self:?}");
+        }
     }
 
     /// It failed with this status, and printed exactly this on standard error.

@@ -7,26 +7,17 @@ use std::fs;
 use std::process::Stdio;
 
 #[test]
-fn list_is_one_line_a_prompt_with_a_tab_for_scripts() {
+fn list_is_one_line_a_prompt_with_a_tab_for_scripts_and_problems_are_on_standard_error() {
     let client = Client::new()
         .prompt("b.md", "---\ndescription: |\n  two\n  lines\n---\nB")
         .prompt("git/commit.md", "---\narguments: [style]\ntags: [vcs, daily work]\n---\nCommit *this*.")
-        .prompt("c.md", "");
-    client.run(["list"], "").printed(
-        "b\ttwo lines\tuser\t\t\nc\t\tuser\t\t\ngit/commit\tCommit this.\tuser\tvcs,daily work\t:git/commit [style=…]\n",
-    );
-}
-
-#[test]
-fn list_reports_problems_on_standard_error() {
-    let client = Client::new().prompt("a.md", "A").prompt("broken.md", "---\n");
-    let ran = client.run(["list"], "");
-    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "a\tA\tuser\t\t\n"));
-    assert!(
-        ran.stderr.starts_with("warning: ") && ran.stderr.contains("broken.md:1:1: the frontmatter"),
-        "{}",
-        ran.stderr
-    );
+        .prompt("c.md", "")
+        .prompt("broken.md", "---\n");
+    let ran = client.words("list");
+    let want = "b\ttwo lines\tuser\t\t\nc\t\tuser\t\t\ngit/commit\tCommit this.\tuser\tvcs,daily work\t:git/commit [style=…]\n";
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), want));
+    let said = &ran.stderr;
+    assert!(said.starts_with("warning: ") && said.contains("broken.md:1:1: the frontmatter"), "{said}");
 }
 
 #[test]
@@ -69,36 +60,30 @@ fn list_selects_by_query_and_tag_best_match_first() {
     let client = Client::new()
         .prompt("commit.md", "---\ndescription: Look at git\ntags: [vcs]\n---\n")
         .prompt("git/push.md", "---\ndescription: Push it\ntags: ['#VCS', x]\n---\n")
-        .prompt("list.md", "List.")
         .prompt("git-broken.md", "---\n");
-    let names = |arguments: &[&str]| {
-        let ran = client.run([&["list"], arguments].concat(), "");
-        assert_eq!(ran.status.code(), Some(0), "{arguments:?}");
-        let names: Vec<String> = ran.stdout.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
-        (names.join(" "), ran.stderr.lines().count())
-    };
-    let want = |found: &str, said| (found.to_owned(), said);
-    assert_eq!(names(&["git"]), want("git/push commit", 1), "and a warning of the broken file");
-    assert_eq!(names(&["pus", "it"]), want("git/push", 0));
-    assert_eq!(names(&["--tag", "vcs"]), want("commit git/push", 1));
-    assert_eq!(names(&["--tag", "#vcs", "look"]), want("commit", 0));
-    assert_eq!(names(&["list"]), want("list", 0));
-    assert_eq!(names(&[""]), want("commit git/push list", 1));
-    client
-        .run(["list", "zzz"], "")
-        .said("warning: there is no prompt that matches `zzz`; `prompt-expander list` shows all\n");
-    client
-        .run(["list", "zzz", "--tag", "x"], "")
-        .said("warning: there is no prompt with the tag `x` that matches `zzz`; `prompt-expander list` shows all\n");
-    fs::remove_file(client.prompts().join("git-broken.md")).unwrap();
-    client
-        .run(["list", "--tag", "y"], "")
-        .said("warning: there is no prompt with the tag `y`; `prompt-expander list` shows all\n");
-    client.run(["list", "--tag", "y", "--json"], "").printed("{\"prompts\":[]}\n");
+    for (arguments, want, warnings) in [
+        ("git", "git/push commit", 1), // of the broken file
+        ("pus it", "git/push", 0),
+        ("--tag vcs", "commit git/push", 1),
+        ("--tag #vcs look", "commit", 0),
+    ] {
+        let ran = client.words(&format!("list {arguments}"));
+        let names: Vec<&str> = ran.stdout.lines().map(|line| line.split('\t').next().unwrap()).collect();
+        assert_eq!((names.join(" ").as_str(), ran.stderr.lines().count()), (want, warnings), "{arguments}");
+    }
+    for (arguments, what) in [
+        ("zzz", "that matches `zzz`"),
+        ("zzz --tag x", "with the tag `x` that matches `zzz`"),
+        ("zzz --mine", "of your own that matches `zzz`"),
+    ] {
+        let warning = format!("warning: there is no prompt {what}; `prompt-expander list` shows all\n");
+        client.words(&format!("list {arguments}")).said(&warning);
+    }
+    client.words("list zzz --json").printed("{\"prompts\":[]}\n");
     let empty = Client::new();
     let folder = std::path::absolute(empty.prompts()).unwrap();
     let warning = "warning: there are no prompts; `prompt-expander new NAME --edit` makes one in";
-    empty.run(["list"], "").said(&format!("{warning} {}\n", folder.display()));
+    empty.words("list").said(&format!("{warning} {}\n", folder.display()));
 }
 
 #[test]
@@ -111,8 +96,6 @@ fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
         .printed(&format!("a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"));
     let long = client.run(["list", "commit", "-l"], "").stdout;
     assert!(long.starts_with("commit\tWrite a commit message") && long.trim_end().ends_with("\tbuilt-in"), "{long}");
-    let warning = "warning: there is no prompt of your own that matches `commit`; `prompt-expander list` shows all\n";
-    client.run(["list", "commit", "--mine"], "").said(warning);
 }
 
 #[test]
@@ -196,83 +179,29 @@ fn json_output_escapes_all_control_characters() {
 }
 
 #[test]
-fn expand_joins_words_by_one_space() {
-    let client = Client::new().prompt("p.md", "[{{input}}]");
-    client.run(["expand", "p", "two  spaces", "and", "", "more"], "").printed("[two  spaces and  more]\n");
-    client.run(["expand", ":P", "x"], "").printed("[x]\n");
-}
-
-#[test]
 fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
     let compare = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
                    {{options}} by {{criteria}}";
-    let client = Client::new().prompt("compare.md", compare);
-    client.run(["expand", "compare", "Rust", "or", "Go"], "").printed("Rust or Go by cost\n");
-    client.run(["expand", "compare", "Rust or Go criteria=speed"], "").printed("Rust or Go by speed\n");
-    client
-        .run(["expand", "compare", "criteria=speed and size", "Rust or Go"], "")
-        .printed("Rust or Go by speed and size\n");
-    client
-        .run(["expand", "compare", "\"Rust or Go\" speed and size"], "")
-        .printed("\"Rust or Go\" speed and size by cost\n");
-    client.run(["expand", "compare", "-"], "Rust or Go criteria=speed\n").printed("Rust or Go by speed\n");
-    client.run(["expand", "--arg", "options=a=b c", "--arg", "criteria= x", "compare"], "").printed("a=b c by  x\n");
-    client.run(["expand", "compare"], "").failed(
-        1,
-        "error: `compare` cannot be expanded: it needs a value for `options`; write `:compare options=… [criteria=…]`\n",
-    );
-    client.run(["expand", "--arg", "opt=x", "compare"], "").failed(
-        1,
-        "error: `compare` cannot be expanded: it has no argument `opt`; it takes `options` and `criteria`\n",
-    );
-    client.run(["expand", "--arg", "options=x", "compare", "two", "words"], "").failed(
-        1,
-        "error: `two words` cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or leave out --arg\n",
-    );
-    client
-        .run(["expand", "--arg", "options=x", "--arg", "options=y", "compare"], "")
-        .failed(1, "error: --arg options=… is given twice\n");
-    client.write("both.md", "---\narguments: [lang]\n---\n{{lang}}: {{input}}");
-    client.run(["expand", "--arg", "lang=rust", "both"], "from a pipe").printed("rust: from a pipe\n");
-    client.run(["expand", "--arg", "lang=rust", "both", "two", "words"], "").printed("rust: two words\n");
-    client.run(["expand", "--arg", "lang=rust", "--arg", "input=x", "both"], "").printed("rust: x\n");
-    let ran = client.run(["expand", "--arg", "options", "compare"], "");
-    assert_eq!(ran.status.code(), Some(2));
-    assert!(ran.stderr.contains("it must be NAME=VALUE, such as `criteria=speed`"), "{}", ran.stderr);
-}
-
-#[test]
-fn expand_reads_standard_input_for_a_dash_or_for_no_words() {
-    let client = Client::new().prompt("p.md", "[{{input}}]").prompt("end.md", "{{input}}");
-    client.run(["expand", "p", "-"], "two\nlines\n").printed("[two\nlines\n]\n");
-    client.run(["expand", "p"], "piped").printed("[piped]\n");
-    client.run(["expand", "p"], "").printed("[]\n");
-    client.run(["expand", "end"], "with newline\n").printed("with newline\n");
-    client
-        .run(["expand", "p"], b"a\xff")
-        .failed(1, "error: standard input is not UTF-8 at byte 1; convert it first, for example with `iconv`\n");
-}
-
-#[test]
-fn expand_says_why_it_failed() {
-    let client = Client::new().prompt("research.md", "R").prompt("broken.md", "---\n").prompt("git/x.md", "X");
-    for (name, want) in [
-        (
-            "reserch",
-            "error: no prompt named `reserch`; did you mean `research`? (`prompt-expander list` shows all prompts)\n",
-        ),
-        ("zzz", "error: no prompt named `zzz` (`prompt-expander list` shows all prompts)\n"),
-        (
-            "10:30",
-            "error: `10:30` looks like a time or a number, not like a command (`prompt-expander list` shows all prompts)\n",
-        ),
+    let both = "---\narguments: [lang]\n---\n{{lang}}: {{input}}";
+    let client = Client::new().prompt("compare.md", compare).prompt("both.md", both);
+    for (words, want) in [
+        (&["compare", "Rust", "or", "Go"][..], "Rust or Go by cost\n"),
+        (&["compare", "Rust or Go criteria=speed"], "Rust or Go by speed\n"),
+        (&["--arg", "options=a=b c", "--arg", "criteria= x", "compare"], "a=b c by  x\n"),
+        (&["--arg", "lang=rust", "both", "two", "words"], "rust: two words\n"),
+        (&["--arg", "lang=rust", "--arg", "input=x", "both"], "rust: x\n"),
     ] {
-        client.run(["expand", name, "x"], "").failed(1, want);
+        client.run([&["expand"], words].concat(), "").printed(want);
     }
-    let broken = std::path::absolute(client.prompts()).unwrap().join("broken.md");
-    let ran = client.run(["expand", "broken", "x"], "");
-    assert_eq!(ran.status.code(), Some(1));
-    assert!(ran.stderr.starts_with(&format!("error: {}:1:1: the frontmatter", broken.display())), "{}", ran.stderr);
+    for (line, status, want) in [
+        ("compare", 1, "it needs a value for `options`; write `:compare options=… [criteria=…]`\n"),
+        ("--arg opt=x compare", 1, "it has no argument `opt`; it takes `options` and `criteria`\n"),
+        ("--arg options=x compare two words", 1, "`two words` cannot be combined with --arg for this prompt; pass it"),
+        ("--arg options=x --arg options=y compare", 1, "error: --arg options=… is given twice\n"),
+        ("--arg options compare", 2, "it must be NAME=VALUE, such as `criteria=speed`"),
+    ] {
+        client.words(&format!("expand {line}")).says(status, &[want]);
+    }
 }
 
 #[test]
@@ -295,12 +224,26 @@ fn a_missing_folder_is_reported_on_standard_error() {
 }
 
 #[test]
-fn invalid_arguments_are_status_2_with_a_hint() {
-    let client = Client::new();
-    for arguments in [vec!["nope"], vec!["list", "--nope"], vec!["expand"]] {
-        let ran = client.run(arguments.clone(), "");
-        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""), "{arguments:?}");
-        assert!(ran.stderr.contains("For more information, try '--help'"), "{}", ran.stderr);
+fn invalid_arguments_are_status_2_with_a_hint_and_for_the_hook_status_0_and_silent() {
+    let client = Client::new().arguments([]);
+    for (line, want) in [
+        ("nope", "For more information, try '--help'"),
+        ("list --nope", "For more information, try '--help'"),
+        ("expand", "For more information, try '--help'"),
+        ("--prompts hook list --bad", "--bad"),
+        ("list hook --bad x", "--bad"),
+        ("--prompts x hook --bad", ""),
+        ("--bad hook codex --prompts", ""),
+        ("--tap x hook codex", ""),
+        ("--prompts x uninstall codex", "`uninstall` has no option --prompts; leave out the option or"),
+        ("--no-builtin man", "`man` has no option --no-builtin"),
+        ("--project install codex", "put --project after `install`"),
+        ("--page-size 500 list", "`list` has no option --page-size"),
+    ] {
+        let ran = client.words(line);
+        let status = if want.is_empty() { 0 } else { 2 };
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(status), ""), "{line}");
+        assert!(ran.stderr.contains(want) && ran.stderr.is_empty() == want.is_empty(), "{line}: {}", ran.stderr);
     }
 }
 
@@ -390,11 +333,6 @@ mod at_a_terminal {
         let plain = anstream::adapter::strip_str(&colored).to_string();
         assert!(plain.starts_with(wide), "{plain}");
         assert_eq!(on_terminal(60, &[("NO_COLOR", "1")]).unwrap(), plain);
-        let narrow = "Your prompts\n  :a\n    Short.\n  :c\n  :git/compare\n    Compare options\n    for a decision,\n    \
-                      which is a good\n    deal longer than\n    a line.\n    :git/compare\n    options=…\n    [criteria=…]\n    \
-                      #decision #work\n\nwarning:\n    ";
-        let shown = on_terminal(20, &[("NO_COLOR", "1")]).unwrap();
-        assert!(shown.starts_with(narrow), "{shown}");
         for columns in [1, 20, 33, 60, 200] {
             let shown = on_terminal(columns, &[("NO_COLOR", "1")]).unwrap();
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
@@ -454,58 +392,12 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn without_a_command_on_a_terminal_the_program_says_what_it_is_and_what_to_type() {
+    fn without_a_command_on_a_terminal_the_program_says_what_it_is_and_serves_even_if_that_cannot_be_written() {
         let client = Client::new();
         let Some(said) = ran(&client, 60, "", &[], "\x04") else { return };
         assert!(said.contains("prompt-expander is an MCP server, waiting for a client"), "{said}");
-        assert!(said.contains("`prompt-expander list`"), "{said}");
-    }
-
-    #[test]
-    fn without_a_command_on_a_terminal_the_program_serves_even_if_standard_error_cannot_be_written() {
-        let client = Client::new();
-        let Some(said) = ran(&client, 60, "2>/dev/full; echo status $?", &[], "\x04") else { return };
+        let said = ran(&client, 60, "2>/dev/full; echo status $?", &[], "\x04").unwrap();
         assert!(said.contains("status 0"), "{said}");
-    }
-
-    #[test]
-    fn expand_without_words_on_a_terminal_does_not_wait_for_input() {
-        let client = Client::new().prompt("p.md", "[{{input}}]");
-        let Some(said) = ran(&client, 60, "expand p", &[], "") else { return };
-        assert_eq!(said, "[]\n");
-    }
-}
-
-#[test]
-fn invalid_arguments_are_status_0_and_silent_for_hook_only() {
-    for arguments in [["--prompts", "hook", "list", "--bad"], ["list", "hook", "--bad", "x"]] {
-        let ran = Client::new().arguments([]).run(arguments, "");
-        assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
-        assert!(ran.stderr.contains("--bad"), "{}", ran.stderr);
-    }
-    for arguments in
-        [["--prompts", "x", "hook", "--bad"], ["--bad", "hook", "codex", "--prompts"], ["hook", "", "x", "y"]]
-    {
-        Client::new().arguments([]).run(arguments, "").printed("");
-    }
-}
-
-#[test]
-fn an_option_before_a_command_that_does_not_have_it_is_refused() {
-    for (arguments, want) in [
-        (
-            ["--prompts", "x", "uninstall", "codex"].as_slice(),
-            "`uninstall` has no option --prompts; leave out the option or",
-        ),
-        (&["--no-builtin", "man"], "`man` has no option --no-builtin"),
-        (&["--tap", "x", "hook", "codex"], ""),
-        (&["--project", "install", "codex"], "put --project after `install`"),
-        (&["--page-size", "500", "list"], "`list` has no option --page-size"),
-    ] {
-        let ran = Client::new().arguments([]).run(arguments.iter().copied(), "");
-        let status = if want.is_empty() { 0 } else { 2 };
-        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(status), ""), "{arguments:?}");
-        assert!(ran.stderr.contains(want), "{}", ran.stderr);
     }
 }
 

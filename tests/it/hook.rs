@@ -2,7 +2,7 @@
 //!
 //! What the agents do with the answer is in `docs/clients`.
 
-use crate::client::{AUDIT, Client, Ran};
+use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
@@ -107,19 +107,8 @@ fn a_prompt_without_a_command_that_exists_has_no_answer() {
     for prompt in [
         "",
         "10:30",
-        ":30",
-        "std::vec",
-        "::research",
-        "C:\\research",
         ":smile:",
-        ":)",
         "Please :research this",
-        "> :research this",
-        "- :research this",
-        "    :research this",
-        "Look:\n  :research this",
-        "```\n:research this\n```",
-        "~~~ text\n:research this",
         ":reserch this",
         ":RESEARCH this",
         ":../prompts/research x",
@@ -135,20 +124,15 @@ fn a_prompt_without_a_command_that_exists_has_no_answer() {
 #[test]
 fn a_command_on_a_line_of_its_own_takes_what_follows_up_to_the_next() {
     let client = client();
+    let several = ":research a\n:unknown\n:compare x criteria=y\n:research a\n:unknown";
+    let parts =
+        part(":research a\\n:unknown", "Topic: a\n:unknown") + "\n\n" + &part(":compare x criteria=y", "x by y");
     for (prompt, want) in [
-        ("\n :research, a\r\nb\n", vec![part(":research a\\r\\nb", "Topic: a\r\nb")]),
-        ("My draft is below.\n:git:commit", vec![part(":git:commit", "Commit.")]),
-        ("Do this:\n:research a\nb", vec![part(":research a\\nb", "Topic: a\nb")]),
-        (
-            ":research a\n:unknown\n:compare x criteria=y\n:research a\n:unknown",
-            vec![part(":research a\\n:unknown", "Topic: a\n:unknown"), part(":compare x criteria=y", "x by y")],
-        ),
-        (
-            ":research\n```\n:git/commit\n```",
-            vec![part(":research ```\\n:git/commit\\n```", "Topic: ```\n:git/commit\n```")],
-        ),
+        ("\n :research, a\r\nb\n", part(":research a\\r\\nb", "Topic: a\r\nb")),
+        ("My draft is below.\n:git:commit", part(":git:commit", "Commit.")),
+        (several, parts),
     ] {
-        assert_eq!(context(&client, prompt), Some(want.join("\n\n")), "{prompt:?}");
+        assert_eq!(context(&client, prompt), Some(want), "{prompt:?}");
     }
 }
 
@@ -166,43 +150,6 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
         format!("In the user's message, `:broken x` names a stored prompt that cannot be read. {place}:1:1: the front");
     assert!(broken.starts_with(&begin) && broken.contains("; "), "{broken}");
     assert!(broken.ends_with(". Tell the user this; the command works as soon as the file is saved."), "{broken}");
-}
-
-#[test]
-fn a_full_width_colon_begins_a_command_and_is_left_alone_elsewhere() {
-    let client = Client::new().prompt("要約.md", "B {{input}}").prompt("仕事/週報.md", "C {{input}}");
-    assert_eq!(context(&client, "：要約 これ"), Some(part(":要約 これ", "B これ")));
-    assert_eq!(context(&client, "：要約\u{3000}これ"), Some(part(":要約 これ", "B これ")));
-    assert_eq!(context(&client, "：仕事：週報"), Some(part(":仕事：週報", "C ")));
-    for other in ["10：30", "：30", "：要約：", "これを：要約", "：：要約", "：）"] {
-        assert_eq!(context(&client, other), None, "{other:?}");
-    }
-}
-
-#[test]
-fn a_name_stored_with_separate_accents_is_found_however_it_is_typed() {
-    let [composed, separate] = ["カフェ/ガイド\u{e9}", "カフェ/カ\u{3099}イト\u{3099}e\u{301}"];
-    // As one writes a name of which the first part was copied from a file name on macOS.
-    let mixed = "カフェ/カ\u{3099}イド\u{e9}";
-    for stored in [composed, separate, mixed] {
-        let client = Client::new().prompt(&format!("{stored}.md"), "B {{input}}");
-        for typed in [composed, separate, mixed] {
-            assert_eq!(context(&client, &format!(":{typed} x")), Some(part(&format!(":{typed} x"), "B x")));
-        }
-    }
-}
-
-#[test]
-fn a_value_outside_strict_choices_says_why_there_is_no_expansion() {
-    let client = Client::new().prompt("audit.md", AUDIT);
-    assert_eq!(
-        context(&client, ":audit level=paranoid").unwrap(),
-        "In the user's message, `:audit level=paranoid` is short for a stored prompt that cannot be expanded: `paranoid` is not \
-         a choice for `level`, which takes `low` or `high`; write `:audit [level=…] [tone=…]`. Tell the user this; \
-         expand_prompt would say the same."
-    );
-    let allowed = context(&client, ":audit tone=loud").unwrap();
-    assert!(allowed.starts_with(&part(":audit tone=loud", "Audit: , loud")), "{allowed}");
 }
 
 #[test]
@@ -263,19 +210,7 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     let submitted = event("UserPromptSubmit", ":research x");
     let nested = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     let too_long = event("UserPromptSubmit", &format!(":research {}", "x".repeat(33 << 20)));
-    for stdin in [
-        "",
-        "\n",
-        "{",
-        "null",
-        "[]",
-        ":research x",
-        &submitted[1..],
-        &submitted[..40],
-        &nested,
-        "{}{}",
-        too_long.as_str(),
-    ] {
+    for stdin in ["", "null", ":research x", &submitted[..40], &nested, too_long.as_str()] {
         hook(&client, "codex", stdin).printed("");
     }
     hook(&client, "codex", [submitted.as_bytes(), b"\xff"].concat()).printed("");
@@ -283,18 +218,9 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     for name in ["", "codx", "Codex", "vscode", "-"] {
         hook(&client, name, &submitted).printed("");
     }
-    for arguments in [
-        vec!["hook"],
-        vec!["hook", "codex", "--bad"],
-        vec!["hook", "codex", "gemini"],
-        vec!["hook", "--prompts"],
-        vec!["--bad", "hook", "codex"],
-        vec!["--page-size", "0", "hook", "codex"],
-    ] {
-        client.run(arguments, &submitted).printed("");
+    for line in ["hook", "hook codex gemini", "--page-size 0 hook codex", "hook codex --no-builtin --prompts missing"] {
+        client.run(line.split(' '), &submitted).printed("");
     }
-    let missing = ["hook", "codex", "--no-builtin", "--prompts", "not there"];
-    client.run(missing, &submitted).printed("");
     assert_ne!(client.run(["expand", "hook"], "").status.code(), Some(0), "another command, that names it");
 }
 
