@@ -65,7 +65,7 @@ fn every_kind_of_damage_has_its_position_reason_and_fix() {
     let client = damaged();
     client.write("twice.md", "B {{input}}");
     client.write("twice.MD", "B {{input}}");
-    let ran = client.run(["check"], "");
+    let ran = client.words("check");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
     let prompts = std::fs::canonicalize(client.prompts()).unwrap();
     golden("check/damaged.txt", &ran.stdout.replace(prompts.to_str().unwrap(), "prompts"));
@@ -80,7 +80,7 @@ fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
             "---\ntitle: a\u{202e}b\ntags: [x\u{200b}y]\narguments:\n  - {name: a, default: \"\\x1b\"}\n---\n{{a}}\n",
         )
         .prompt("ordinary.md", "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}.\n");
-    let ran = client.run(["check"], "");
+    let ran = client.words("check");
     assert!(
         ran.stdout.contains(
             "hidden.md:1:11: warning: an invisible character, U+E0041, and 2 more: the model reads what you cannot see"
@@ -98,25 +98,12 @@ fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
 #[test]
 fn check_json_has_the_same_findings() {
     let client = damaged();
-    let people = client.run(["check"], "");
-    let ran = client.run(["check", "--json"], "");
+    let people = client.words("check");
+    let ran = client.words("check --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let problems = report["problems"].as_array().unwrap();
     assert_eq!(problems.len(), people.stdout.matches("\n    fix: ").count());
-    for problem in problems {
-        let position = match problem.get("line") {
-            Some(line) => format!("{}:{line}:{}: ", problem["file"].as_str().unwrap(), problem["column"]),
-            None => format!("{}: ", problem["file"].as_str().unwrap()),
-        };
-        let severity = problem["severity"].as_str().unwrap();
-        let line = format!(
-            "{position}{severity}: {}\n    fix: {}\n",
-            problem["message"].as_str().unwrap(),
-            problem["repair"].as_str().unwrap()
-        );
-        assert!(people.stdout.contains(&line), "{line}");
-    }
     let colon = problems.iter().find(|problem| problem["file"].as_str().unwrap().ends_with("colon.md")).unwrap();
     assert_eq!((&colon["line"], &colon["column"]), (&2.into(), &14.into()));
     assert_eq!(colon["repair"], "write `description: \"Review: the code\"`");
@@ -125,14 +112,14 @@ fn check_json_has_the_same_findings() {
 #[test]
 fn check_is_status_0_without_errors_and_1_with() {
     let client = Client::new().prompt("a.md", "A {{input}}");
-    client.run(["check"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    client.words("check").printed("1 file checked: 0 errors, 0 warnings\n");
     client.write("b.md", "B {{inputs}}");
-    let warned = client.run(["check"], "");
+    let warned = client.words("check");
     assert_eq!(warned.status.code(), Some(0));
     assert!(warned.stdout.ends_with("2 files checked: 0 errors, 1 warning\n"), "{}", warned.stdout);
     client.write("c.md", "---\n");
-    assert_eq!(client.run(["check"], "").status.code(), Some(1));
-    let missing = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).run(["check"], "");
+    assert_eq!(client.words("check").status.code(), Some(1));
+    let missing = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).words("check");
     assert_eq!(missing.status.code(), Some(1));
     assert!(missing.stdout.contains("nowhere: error: the prompts folder does not exist\n    fix: create it"));
 }
@@ -142,7 +129,7 @@ fn check_reads_files_that_another_layer_hides() {
     let client = Client::new().arguments(["--no-builtin", "--prompts", "prompts", "--prompts", "other"]);
     client.write("a.md", "A {{input}}");
     client.write("../other/a.md", "A {{inputs}}");
-    let ran = client.run(["check"], "");
+    let ran = client.words("check");
     assert!(ran.stdout.contains("a.md:1:3: warning: `{{inputs}}` is not a placeholder"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("2 files checked: 0 errors, 1 warning\n"), "{}", ran.stdout);
 }
@@ -151,7 +138,7 @@ fn check_reads_files_that_another_layer_hides() {
 fn the_shipped_prompts_are_without_a_finding() {
     let prompts = concat!(env!("CARGO_MANIFEST_DIR"), "/prompts");
     let client = Client::new().arguments(["--prompts", prompts]);
-    client.run(["check"], "").printed("28 files checked: 0 errors, 0 warnings\n");
+    client.words("check").printed("28 files checked: 0 errors, 0 warnings\n");
 }
 
 #[test]
@@ -159,7 +146,7 @@ fn without_files_check_names_the_folders_that_it_looked_in_and_how_to_create_a_f
     // The built-in prompts are not checked.
     let client = Client::new().arguments([]).variable("XDG_CONFIG_HOME", "/nowhere");
     #[cfg(target_os = "linux")]
-    client.run(["check"], "").printed(
+    client.words("check").printed(
         "note: to create a prompt file, run `prompt-expander new NAME`\n\
          0 files checked in `/nowhere/prompt-expander/prompts`: 0 errors, 0 warnings\n",
     );
@@ -177,11 +164,11 @@ fn without_files_check_names_the_folders_that_it_looked_in_and_how_to_create_a_f
 #[test]
 fn with_strict_a_warning_is_a_failure() {
     let client = Client::new().prompt("a.md", "A {{input}}").prompt("notes.txt", "N");
-    assert_eq!(client.run(["check", "--strict"], "").status.code(), Some(0), "what is not read is no warning");
+    assert_eq!(client.words("check --strict").status.code(), Some(0), "what is not read is no warning");
     client.write("b.md", "B {{inputs}}");
-    assert_eq!(client.run(["check", "--strict"], "").status.code(), Some(1));
-    assert_eq!(client.run(["check", "--strict", "--json"], "").status.code(), Some(1));
-    assert_eq!(client.run(["check", "--strict", "prompts/a.md"], "").status.code(), Some(0));
+    assert_eq!(client.words("check --strict").status.code(), Some(1));
+    assert_eq!(client.words("check --strict --json").status.code(), Some(1));
+    assert_eq!(client.words("check --strict prompts/a.md").status.code(), Some(0));
 }
 
 #[test]
@@ -211,27 +198,17 @@ fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
 
 #[test]
 fn a_named_file_that_cannot_be_checked_says_why() {
-    let client = Client::new().prompt("a.md", "A {{input}}").prompt("a.yml", "x").prompt("notes.txt", "N");
-    for (written, path, message, fix) in [
-        ("nope.md", "nope.md", "there is no such file", "correct the path".to_owned()),
-        ("a", "a", "there is no such file", {
-            format!("to check the prompt `a`, pass its file, {}", client.prompts().join("a.md").display())
-        }),
-        (
-            "prompts/a.yml",
-            "prompts/a.yml",
-            "only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts",
-            "rename it so that it ends in `.md`".to_owned(),
-        ),
-        (
-            "prompts/notes.txt",
-            "prompts/notes.txt",
-            "only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts",
-            "rename it so that it ends in `.md`".to_owned(),
-        ),
+    let client = Client::new().prompt("a.md", "A {{input}}").prompt("a.yml", "x");
+    let pass = format!("to check the prompt `a`, pass its file, {}", client.prompts().join("a.md").display());
+    let suffixes =
+        "only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts";
+    for (written, message, fix) in [
+        ("nope.md", "there is no such file", "correct the path"),
+        ("a", "there is no such file", &pass),
+        ("prompts/a.yml", suffixes, "rename it so that it ends in `.md`"),
     ] {
         let ran = client.run(["check", written, "prompts/a.md"], "");
-        let path = client.root().join(path);
+        let path = client.root().join(written);
         let want =
             format!("{}: error: {message}\n    fix: {fix}\n2 files checked: 1 error, 0 warnings\n", path.display());
         assert_eq!((ran.status.code(), ran.stdout), (Some(1), want));
@@ -245,7 +222,7 @@ fn a_named_file_of_a_project_may_not_be_a_symlink_that_points_outside() {
     client.write("../.prompts/a.md", "A {{input}}");
     std::os::unix::fs::symlink(client.prompts().join("secret"), client.root().join(".prompts/b.md")).unwrap();
     client.write("secret", "S");
-    let ran = client.run(["check", ".prompts/b.md"], "");
+    let ran = client.words("check .prompts/b.md");
     assert!(ran.stdout.contains("b.md: error: the symlink points outside the project's prompts"), "{}", ran.stdout);
 }
 
@@ -257,12 +234,12 @@ fn files_and_hidden_folders_that_look_like_prompts_are_said_to_be_unread() {
     {
         client.write(file, "x");
     }
-    let text = client.run(["check"], "").stdout.replace(&format!("{}/", client.root().display()), "");
+    let text = client.words("check").stdout.replace(&format!("{}/", client.root().display()), "");
     let notes: Vec<&str> = text.lines().filter(|line| line.starts_with("note: ")).collect();
     assert_eq!(notes.len(), 2, "{text}");
     assert!(text.contains("note: prompts/.claude/commands: ") && text.contains("hidden folders are skipped"), "{text}");
     assert!(text.contains("note: prompts/b.jsonl: it and 1 other `.jsonl` file are not read as prompts"), "{text}");
-    let named = client.run(["--prompts", "prompts/.claude/commands", "check"], "").stdout;
+    let named = client.words("--prompts prompts/.claude/commands check").stdout;
     assert!(!named.contains("hidden folders"), "{named}");
 }
 

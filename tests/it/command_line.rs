@@ -26,7 +26,7 @@ fn list_json_is_one_object_with_all_fields() {
     let b = "---\ntags: x\narguments: [{name: c, description: See, required: true}, {name: d, default: 1, choices: [1, 2]}]\n\
              ---\nB";
     let client = client.prompt("b.md", b);
-    let ran = client.run(["list", "--json"], "");
+    let ran = client.words("list --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
     let prompts = std::path::absolute(client.prompts()).unwrap();
     let revision = |text: &str| Revision::of(text.as_bytes()).to_string();
@@ -49,7 +49,7 @@ fn list_json_is_one_object_with_all_fields() {
     assert_eq!(list["problems"][0]["file"], json!(prompts.join("broken.md")));
     assert_eq!((&list["problems"][0]["line"], &list["problems"][0]["severity"]), (&json!(1), &json!("error")));
 
-    let shipped = Client::new().arguments([]).run(["list", "--json"], "");
+    let shipped = Client::new().arguments([]).words("list --json");
     let list: Value = serde_json::from_str(&shipped.stdout).unwrap();
     assert!(list.get("problems").is_none());
     assert_eq!((&list["prompts"][0]["source"], &list["prompts"][0]["layer"]), (&json!("built-in"), &json!("built-in")));
@@ -91,24 +91,22 @@ fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
     let client = Client::new().arguments(["--prompts", "prompts"]).prompt("a.md", "A").prompt("plan.md", "My plan");
     let path = |name: &str| std::path::absolute(client.prompts().join(name)).unwrap().display().to_string();
     let (a, plan) = (path("a.md"), path("plan.md"));
-    client
-        .run(["list", "--mine", "--long"], "")
-        .printed(&format!("a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"));
-    let long = client.run(["list", "commit", "-l"], "").stdout;
+    client.words("list --mine --long").printed(&format!("a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"));
+    let long = client.words("list commit -l").stdout;
     assert!(long.starts_with("commit\tWrite a commit message") && long.trim_end().ends_with("\tbuilt-in"), "{long}");
 }
 
 #[test]
 fn a_command_that_begins_with_a_colon_is_expanded() {
     let client = Client::new().prompt("git/p.md", "[{{input}}]");
-    client.run([":git/p", "a", "b"], "").printed("[a b]\n");
-    client.run(["--no-pager", "：git：p", "a"], "").printed("[a]\n");
+    client.words(":git/p a b").printed("[a b]\n");
+    client.words("--no-pager ：git：p a").printed("[a]\n");
     fs::create_dir(client.root().join(":git:p")).unwrap();
-    client.run(["--prompts", ":git:p", ":git:p", "a"], "").printed("[a]\n");
-    let unknown = client.run([":git/q"], "");
+    client.words("--prompts :git:p :git:p a").printed("[a]\n");
+    let unknown = client.words(":git/q");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
-    let without_colon = client.run(["git/p", "a"], "");
+    let without_colon = client.words("git/p a");
     assert_eq!(without_colon.status.code(), Some(2));
     let tip = "tip: to expand the prompt `git/p`, write `prompt-expander :git/p`";
     assert!(without_colon.stderr.contains(tip), "{}", without_colon.stderr);
@@ -136,16 +134,16 @@ fn with_json_everything_that_goes_wrong_is_one_object_on_standard_error() {
 #[test]
 fn the_version_has_the_commit_and_its_date() {
     let client = Client::new().arguments([]);
-    let line = client.run(["--version"], "").stdout;
-    let json: Value = serde_json::from_str(&client.run(["--version", "--json"], "").stdout).unwrap();
+    let line = client.words("--version").stdout;
+    let json: Value = serde_json::from_str(&client.words("--version --json").stdout).unwrap();
     assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
     let want = match (json["commit"].as_str(), json["date"].as_str()) {
         (Some(commit), Some(date)) => format!("prompt-expander {} ({commit} {date})\n", env!("CARGO_PKG_VERSION")),
         _ => format!("prompt-expander {}\n", env!("CARGO_PKG_VERSION")), // built outside a checkout
     };
     assert_eq!(line, want);
-    assert_eq!(client.run(["--no-pager", "--json", "-V"], "").stdout, client.run(["-V", "--json"], "").stdout);
-    assert_eq!(client.run(["--json"], "").status.code(), Some(2), "without --version it would do nothing");
+    assert_eq!(client.words("--no-pager --json -V").stdout, client.words("-V --json").stdout);
+    assert_eq!(client.words("--json").status.code(), Some(2), "without --version it would do nothing");
 }
 
 #[test]
@@ -169,7 +167,7 @@ fn a_prompt_with_the_name_of_a_command_works_everywhere() {
 #[test]
 fn json_output_escapes_all_control_characters() {
     let client = Client::new().prompt("a.md", "---\ntitle: \"t\\x9b31m\"\ndescription: \"a\\x7fb\"\n---\nB");
-    let ran = client.run(["list", "--json"], "");
+    let ran = client.words("list --json");
     assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
@@ -250,8 +248,8 @@ fn invalid_arguments_are_status_2_with_a_hint_and_for_the_hook_status_0_and_sile
 #[test]
 fn options_may_be_before_and_after_the_command() {
     let client = Client::new().prompt("p.md", "[{{input}}]").arguments([]);
-    client.run(["expand", "--prompts", "prompts", "p", "x"], "").printed("[x]\n");
-    client.run(["list", "--no-builtin", "--prompts", "prompts"], "").printed("p\t[{{input}}]\tuser\t\t\n");
+    client.words("expand --prompts prompts p x").printed("[x]\n");
+    client.words("list --no-builtin --prompts prompts").printed("p\t[{{input}}]\tuser\t\t\n");
     fs::create_dir(client.root().join("later")).unwrap();
     fs::write(client.root().join("later/q.md"), "Q").unwrap();
     fs::write(client.root().join("later/p.md"), "hidden").unwrap();
@@ -404,10 +402,10 @@ mod at_a_terminal {
 #[test]
 fn the_short_help_has_every_command_in_a_group_and_fits_on_a_screen() {
     let client = Client::new().arguments([]);
-    let short = client.run(["-h"], "").stdout;
+    let short = client.words("-h").stdout;
     assert!(short.lines().count() <= 40, "{short}");
     assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
-    let long = client.run(["--help"], "").stdout;
+    let long = client.words("--help").stdout;
     let commands = long.split("\nCommands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
     for command in commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
         assert!(["", "help"].contains(&command) || short.contains(&format!("\n  {command} ")), "{command}");

@@ -142,7 +142,7 @@ fn there_is_a_script_for_each_shell_and_an_error_for_others() {
         let program = env!("CARGO_BIN_EXE_prompt-expander");
         assert!(ran.stdout.contains("PROMPT_EXPANDER_COMPLETE") && ran.stdout.contains(program), "{ran:?}");
     }
-    let ran = client.run(["completions", "tcsh"], "");
+    let ran = client.words("completions tcsh");
     assert_eq!(ran.status.code(), Some(2));
     assert!(ran.stderr.contains("[possible values: bash, elvish, fish, powershell, zsh]"), "{ran:?}");
 }
@@ -154,11 +154,11 @@ fn an_invalid_request_for_completion_prints_nothing() {
             .arguments([])
             .variable("PROMPT_EXPANDER_COMPLETE", shell)
             .variable("_CLAP_COMPLETE_INDEX", "9");
-        let ran = client.run(["--", "prompt-expander", "list"], "");
+        let ran = client.words("-- prompt-expander list");
         assert_eq!((ran.status.code(), ran.stdout.as_str(), ran.stderr.as_str()), (Some(1), "", ""), "{shell}");
     }
     // The variable alone is not a request.
     let client = Client::new().prompt("a.md", "A").variable("PROMPT_EXPANDER_COMPLETE", "bash");
-    client.run(["list"], "").printed("a\tA\tuser\t\t\n");
+    client.words("list").printed("a\tA\tuser\t\t\n");
     client.run([], "").printed("");
 }

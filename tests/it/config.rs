@@ -33,8 +33,8 @@ fn server_hook_and_commands_read_the_settings_file_and_an_option_replaces_the_ke
         assert_eq!(listed.lines().count(), 1, "{arguments:?}: {listed}");
     }
     let client = client.variable("PROMPT_EXPANDER_PROMPTS", "other");
-    assert!(client.run(["list"], "").stdout.starts_with("bye"), "the variable is between option and file");
-    assert!(client.run(["--prompts", "prompts", "list"], "").stdout.starts_with("greet"));
+    assert!(client.words("list").stdout.starts_with("bye"), "the variable is between option and file");
+    assert!(client.words("--prompts prompts list").stdout.starts_with("greet"));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_file_in_a_project_grants_nothing() {
     let listed = client.list();
     assert_eq!(listed["prompts"].as_array().unwrap().len(), 0);
     assert_eq!(listed["problems"].as_array().unwrap().len(), 3, "{listed}");
-    let ran = client.run(["trust", "--yes"], "");
+    let ran = client.words("trust --yes");
     assert!(ran.status.code() == Some(1) && ran.stderr.contains("inside a project"), "{}", ran.stderr);
 }
 
@@ -112,21 +112,21 @@ fn a_trusted_repository_is_served_without_an_option_from_the_next_message_on() {
         assert!(ran.stderr.contains(&hint), "{command:?}: {}", ran.stderr);
     }
     fs::remove_file(root.join(".prompts/release.md")).unwrap();
-    let asked = client.run(["trust"], "");
+    let asked = client.words("trust");
     assert_eq!(asked.status.code(), Some(1));
     assert!(asked.stderr.contains("2 prompts: `deploy`, `own` (overrides yours)"), "{}", asked.stderr);
     assert!(asked.stderr.contains("a later pull"), "{}", asked.stderr);
     client.expand("own", "").text("ours");
 
-    let granted = client.run(["trust", "--yes"], "");
+    let granted = client.words("trust --yes");
     assert!(granted.status.success(), "{}", granted.stderr);
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("# mine\nbuiltin = false\ntrusted = [\"{shown}\"]\n"));
     client.expand("deploy", "").text("Deploy");
     client.expand("own", "").text("theirs");
-    assert!(client.run(["list"], "").stderr.is_empty());
-    assert_eq!(client.run(["trust", "--list"], "").stdout, format!("{shown}\n"));
+    assert!(client.words("list").stderr.is_empty());
+    assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
 
-    assert!(client.run(["trust", "--revoke"], "").status.success());
+    assert!(client.words("trust --revoke").status.success());
     assert!(client.expand("deploy", "").error().contains(&hint));
     client.expand("own", "").text("ours");
 }

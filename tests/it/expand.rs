@@ -54,7 +54,7 @@ fn a_dash_is_the_place_of_the_piped_text() {
     ] {
         client.run([&["expand"], words].concat(), "DIFF\n").printed(want);
     }
-    client.run(["expand", "review", "-", "focus"], "").printed("Review this.\n\nfocus\n");
+    client.words("expand review - focus").printed("Review this.\n\nfocus\n");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_o
     ] {
         client.run(arguments.iter().copied(), "DIFF\n").failed(1, error);
     }
-    client.run(["expand", "--arg", "options=x", "compare"], "").printed("[x] by [cost]\n");
+    client.words("expand --arg options=x compare").printed("[x] by [cost]\n");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn piped_text_for_which_the_prompt_has_no_placeholder_is_an_error() {
     let lost = "the value of `b` is not in the expansion, because `p` has no placeholder `{{b}}`; add it to the file, or \
                 leave out the value\n";
     client.run(["expand", "p", "one"], "DIFF").failed(1, &format!("error: {lost}"));
-    let ran = client.run(["expand", "p", "one", "two"], "");
+    let ran = client.words("expand p one two");
     assert_eq!((ran.stdout.as_str(), ran.stderr), ("[one]\n", format!("warning: {lost}")));
 }
 
@@ -93,12 +93,12 @@ fn an_empty_or_closed_standard_input_adds_nothing_and_a_file_is_read_like_a_pipe
     fs::write(client.root().join("diff"), "DIFF\n").unwrap();
     let file = File::open(client.root().join("diff")).unwrap();
     with_file(&client, &["expand", "review", "focus"], file).printed("Review this.\n\nfocus\n\nDIFF\n");
-    client.run(["expand", "review", "focus"], "").printed("Review this.\n\nfocus\n");
+    client.words("expand review focus").printed("Review this.\n\nfocus\n");
     #[cfg(unix)]
     {
         let null = File::open("/dev/null").unwrap();
         with_file(&client, &["expand", "--arg", "options=x", "compare"], null).printed("[x] by [cost]\n");
-        client.after("exec 0<&-").run(["expand", "review", "focus"], "").printed("Review this.\n\nfocus\n");
+        client.after("exec 0<&-").words("expand review focus").printed("Review this.\n\nfocus\n");
     }
 }
 
@@ -224,9 +224,9 @@ fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
             assert!(ran.status.code() == Some(1) && ran.stderr.starts_with(&want), "{}", ran.stderr);
         }
     }
-    let ran = client.run(["expand", "./missing.md"], "");
+    let ran = client.words("expand ./missing.md");
     assert!(ran.stderr.contains("/missing.md: there is no such file; "), "{}", ran.stderr);
-    let ran = client.run(["expand", "./.hidden.md"], "");
+    let ran = client.words("expand ./.hidden.md");
     assert!(ran.stderr.contains("/.hidden.md: the file is hidden, "), "{}", ran.stderr);
 }
 
@@ -235,14 +235,14 @@ fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
     let client = client();
     fs::write(client.root().join("draft.md"), "Draft").unwrap();
     let error = "error: no prompt named `draft.md`; for the file in the working directory, write `./draft.md`\n";
-    client.run(["expand", "draft.md", "x"], "").failed(1, error);
+    client.words("expand draft.md x").failed(1, error);
     fs::write(client.root().join("draft.txt"), "Draft").unwrap();
     let error = format!(
         "error: {}: only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts; rename \
          it so that it ends in `.md`\n",
         client.root().join("draft.txt").display()
     );
-    client.run(["expand", "./draft.txt", "x"], "").failed(1, &error);
+    client.words("expand ./draft.txt x").failed(1, &error);
 }
 
 #[cfg(unix)]
@@ -301,7 +301,7 @@ mod copy {
         let copy = format!("PATH=/bin:/usr/bin; {COPY}");
         let client = with_commands(&[("wl-copy", "echo no compositor >&2; exit 1"), ("xsel", &copy)]);
         let client = client.variable("WAYLAND_DISPLAY", "x").variable("DISPLAY", "x");
-        client.run(["copy", "--json", "body"], "").printed("{\"copied\":4}\n");
+        client.words("copy --json body").printed("{\"copied\":4}\n");
         assert_eq!(copied(&client), ("Body".to_owned(), "xsel --clipboard --input\n".to_owned()));
     }
 
@@ -311,7 +311,7 @@ mod copy {
     fn a_process_that_keeps_the_clipboard_is_not_awaited() {
         let client = with_commands(&[("xclip", "PATH=/bin:/usr/bin; cat > copied; sleep 600 & echo $! > pid")]);
         let client = client.variable("DISPLAY", "x");
-        client.run(["copy", "body"], "").printed("copied 4 characters\n");
+        client.words("copy body").printed("copied 4 characters\n");
         let pid = fs::read_to_string(client.root().join("pid")).unwrap();
         assert!(std::process::Command::new("kill").arg(pid.trim()).status().unwrap().success(), "it was still running");
     }
@@ -330,7 +330,7 @@ mod copy {
             let error = format!(
                 "error: the clipboard cannot be reached: {why}; use `prompt-expander expand NAME | …` instead\n"
             );
-            client.run(["copy", "body"], "").failed(1, &error);
+            client.words("copy body").failed(1, &error);
         }
     }
 
@@ -349,10 +349,10 @@ mod copy {
 #[test]
 fn all_that_follows_the_name_is_text_and_what_looks_like_an_option_of_the_command_gets_a_warning() {
     let client = Client::new().prompt("explain.md", "Explain {{input}}");
-    let ran = client.run([":explain", "git", "rebase", "-i", "HEAD~3"], "");
+    let ran = client.words(":explain git rebase -i HEAD~3");
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Explain git rebase -i HEAD~3\n", ""));
-    let ran = client.run(["expand", "explain", "git", "log", "--json", "--", "-p"], "");
+    let ran = client.words("expand explain git log --json -- -p");
     assert_eq!(ran.stdout, "Explain git log --json -- -p\n");
     assert_eq!(ran.stderr, "warning: `--json` is part of the input; an option comes before the name of the prompt\n");
-    assert_eq!(client.run(["expand", "--json", "explain", "x"], "").stdout, "{\"prompt\":\"Explain x\"}\n");
+    assert_eq!(client.words("expand --json explain x").stdout, "{\"prompt\":\"Explain x\"}\n");
 }

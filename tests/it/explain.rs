@@ -113,7 +113,7 @@ fn it_shows_which_layer_wins_and_what_it_overrides() {
     assert_eq!((&all["layer"], &all["source"]), (&json!("project"), &json!(project)));
     let builtin = json!({"layer": "built-in", "source": "built-in"});
     assert_eq!(all["shadows"], json!([{"layer": "user", "source": user}, builtin]));
-    let shown = client.run(["explain", "research", "x"], "").stdout;
+    let shown = client.words("explain research x").stdout;
     let want = format!(
         "  layer      project\n  file       {}\n  overrides  {}\n  overrides  the built-in prompt\n",
         project.display(),
@@ -125,7 +125,7 @@ fn it_shows_which_layer_wins_and_what_it_overrides() {
 #[test]
 fn a_prompt_that_cannot_be_expanded_is_still_explained() {
     let client = Client::new().prompt("compare.md", COMPARE).prompt("two.md", "---\narguments: [a]\n---\n{{a}}");
-    let ran = client.run(["explain", "compare"], "");
+    let ran = client.words("explain compare");
     assert_eq!(ran.status.code(), Some(0));
     let why = "it needs a value for `options`; write `:compare options=… [criteria=…] [notes=…]`";
     assert!(ran.stdout.contains("\n  options   (missing)\n"), "{}", ran.stdout);
@@ -140,7 +140,7 @@ fn a_prompt_without_placeholders_shows_where_the_text_goes() {
     let shown = client.run(["explain", "p", "a\u{1b}[31m\nb"], "").stdout;
     assert!(shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (as given)\n"), "{shown}");
     assert!(shown.contains("\n  filled  none: the input follows the body, after an empty line\n"), "{shown}");
-    let shown = client.run(["explain", "empty"], "").stdout;
+    let shown = client.words("explain empty").stdout;
     assert!(shown.contains("\n  input  (empty, as given)\n\nPlaceholders\n  empty  {{input}}\n"), "{shown}");
     let long = "x".repeat(1234);
     let shown = client.run(["explain", "p", &long], "").stdout;
@@ -266,7 +266,7 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
 #[test]
 fn a_placeholder_is_shown_as_it_is_written() {
     let client = Client::new().prompt("fix.md", "Fix $ARGUMENTS, then test $ARGUMENTS.");
-    let ran = client.run(["explain", "fix", "12"], "");
+    let ran = client.words("explain fix 12");
     assert!(ran.stdout.contains("\n  filled  $ARGUMENTS (2 times)\n"), "{}", ran.stdout);
     let explained = explained(&client, &["fix", "12"], "");
     assert_eq!(explained["placeholders"], json!([{"name": "input", "count": 2, "is_empty": false}]));

@@ -221,7 +221,7 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     for line in ["hook", "hook codex gemini", "--page-size 0 hook codex", "hook codex --no-builtin --prompts missing"] {
         client.run(line.split(' '), &submitted).printed("");
     }
-    assert_ne!(client.run(["expand", "hook"], "").status.code(), Some(0), "another command, that names it");
+    assert_ne!(client.words("expand hook").status.code(), Some(0), "another command, that names it");
 }
 
 #[cfg(unix)]

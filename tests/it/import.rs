@@ -93,10 +93,6 @@ fn an_imported_file_has_placeholders_of_this_program_and_a_backslash_where_it_ne
             "---\narguments:\n  - name: issue\n  - name: branch\nwords: true\n---\nFix {{issue}} on {<<branch>>}, $1: {{input}} {% if %}\n",
         ),
         (3, "---\ndescription: D\n---\nSay {{input}}, not \\{{input}} or $ARGUMENTS or \\<<input>>.\n"),
-        (
-            5,
-            "---\narguments:\n  - name: tool\n    description: which tool\n    default: \"${input:tool:which tool}\"\n---\nTest {{tool}} in ${file}.\n",
-        ),
     ] {
         let (folder, file, text) = FOLDERS[index];
         let client = client(&[(&format!("{folder}/{file}"), text)]);

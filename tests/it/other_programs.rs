@@ -42,10 +42,10 @@ fn the_folder_of_an_agent_in_the_home_directory_is_the_users_and_not_a_projects(
     client.write("../.claude/commands/a.md", "A $ARGUMENTS");
     client.write("../dot/d.md", "Dot $ARGUMENTS");
     std::os::unix::fs::symlink("../../dot/d.md", client.root().join(".claude/commands/dot.md")).unwrap();
-    let list: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
+    let list: Value = serde_json::from_str(&client.words("list --json").stdout).unwrap();
     let layers: Vec<_> = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["layer"].clone()).collect();
     assert_eq!(layers, ["user", "user"], "{list:#}");
-    assert_eq!(client.run(["expand", "dot", "x"], "").stdout, "Dot x\n");
+    assert_eq!(client.words("expand dot x").stdout, "Dot x\n");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn of_several_files_and_folders_of_one_name_the_first_path_in_byte_order_wins_an
 fn the_subfolders_of_codex_s_prompts_are_not_read() {
     let client = client(&[".codex/prompts"], &[(".codex/prompts/a.md", "A"), (".codex/prompts/deep/b.md", "B")]);
     assert_eq!(listed(&client, &[]), ["a user (codex)"]);
-    assert!(client.run(["expand", "deep/b"], "").stderr.contains("no prompt named"));
+    assert!(client.words("expand deep/b").stderr.contains("no prompt named"));
 }
 
 #[test]
@@ -155,27 +155,6 @@ fn a_folder_that_is_itself_a_skill_is_a_problem_that_says_which_one_to_name() {
     let list = client.list();
     assert_eq!(list["problems"][0]["file"], "SKILL.md");
     assert!(list["problems"][0]["message"].as_str().unwrap().ends_with("name the folder above it"), "{list}");
-}
-
-#[test]
-fn one_broken_file_of_each_format_takes_nothing_else_down() {
-    let client = client(
-        &["prompts"],
-        &[
-            ("prompts/fine.md", "F"),
-            ("prompts/syntax.toml", "prompt = "),
-            ("prompts/empty.toml", "prompt = ' '"),
-            ("prompts/skill/SKILL.md", ""),
-        ],
-    );
-    let ran = client.run(["list", "--json"], "");
-    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let files = |key: &str, field: &str| -> Vec<String> {
-        let items = list[key].as_array().unwrap().iter();
-        items.map(|item| item[field].as_str().unwrap().rsplit('/').next().unwrap().to_owned()).collect()
-    };
-    assert_eq!(files("prompts", "name"), ["fine"]);
-    assert_eq!(files("problems", "file"), ["empty.toml", "SKILL.md", "syntax.toml"]);
 }
 
 /// Folders of agents of the user and of a project, and the user's own.
@@ -226,12 +205,12 @@ fn from_agents_adds_their_folders_below_the_user_s_own_and_those_of_the_project_
             "say user (gemini)",
         ]
     );
-    let ran = client.run(["--from-agents", "explain", "--json", "git/fix"], "");
+    let ran = client.words("--from-agents explain --json git/fix");
     let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(explained["format"], "claude");
-    let ran = client.run(["--from-agents", "explain", "git/fix"], "");
+    let ran = client.words("--from-agents explain git/fix");
     assert!(ran.stdout.contains("format  Claude Code\n"), "{}", ran.stdout);
-    let ran = client.run(["--from-agents", "list", "--json", "--tag", "x"], "");
+    let ran = client.words("--from-agents list --json --tag x");
     assert!(ran.stdout.starts_with("{\"prompts\":[]"), "{}", ran.stdout);
 }
 
@@ -304,16 +283,16 @@ fn a_prompt_that_is_a_folder_is_neither_removed_nor_renamed_and_a_new_one_is_not
         let ran = client.run(arguments.iter().copied(), "Text");
         assert!(!ran.status.success() && ran.stderr.contains(want), "{arguments:?}: {}", ran.stderr);
     }
-    assert!(client.run(["mv", "say", "git/say"], "").stdout.ends_with("/prompts/git/say.toml\n"));
+    assert!(client.words("mv say git/say").stdout.ends_with("/prompts/git/say.toml\n"));
 }
 
 #[test]
 fn check_and_expand_take_a_file_of_another_program_by_its_path() {
     let client =
         client(&["prompts"], &[(".gemini/commands/say.toml", "prompt = 'Say {{args}}'"), ("x/pdf/SKILL.md", SKILL)]);
-    assert_eq!(client.run(["expand", "./.gemini/commands/say.toml", "this"], "").stdout, "Say this\n");
-    assert!(client.run(["expand", "./x/pdf/SKILL.md"], "").stdout.starts_with("Base directory for this skill: "));
-    let ran = client.run(["check", ".gemini/commands", "skills:x", "x/pdf/SKILL.md"], "");
+    assert_eq!(client.words("expand ./.gemini/commands/say.toml this").stdout, "Say this\n");
+    assert!(client.words("expand ./x/pdf/SKILL.md").stdout.starts_with("Base directory for this skill: "));
+    let ran = client.words("check .gemini/commands skills:x x/pdf/SKILL.md");
     assert_eq!(ran.stdout, "3 files checked: 0 errors, 0 warnings\n");
 }
 
@@ -336,8 +315,7 @@ fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
         assert_eq!(ran.stdout, want, "{file} {}", ran.stderr);
         assert_eq!(client.run(["check", file], "").stdout, "1 file checked: 0 errors, 0 warnings\n", "{file}");
     }
-    let explained: Value =
-        serde_json::from_str(&client.run(["explain", "--json", "./own/c/a.md", "q"], "").stdout).unwrap();
+    let explained: Value = serde_json::from_str(&client.words("explain --json ./own/c/a.md q").stdout).unwrap();
     assert_eq!(explained["arguments"][0]["name"], "x", "{explained:#}");
 }
 
@@ -353,35 +331,18 @@ fn the_reason_why_a_file_is_not_a_prompt_is_said() {
         (".gemini/commands/x.md", text),
     ];
     let client = client(&["prompts"], &files);
-    let copy_here = "to use it as a prompt, copy it to a `.md` file in your own folder";
-    for (file, message, fix) in [
-        (
-            "a.instructions.md",
-            "a file that ends in `.instructions.md` is not a prompt, but instructions that VS Code adds to a chat by itself",
-            "to use it as a prompt, copy it to a file that ends in `.md` alone",
-        ),
-        (
-            "b.agent.md",
-            "a file that ends in `.agent.md` is not a prompt, but the definition of an agent",
-            "to use it as a prompt, copy it to a file that ends in `.md` alone",
-        ),
+    for (file, why) in [
+        ("a.instructions.md", "is not a prompt, but instructions that VS Code adds to a chat by itself"),
+        ("b.agent.md", "is not a prompt, but the definition of an agent"),
         (
             ".claude/skills/README.md",
             "only files that end in `/SKILL.md` are read as prompts in a folder of Agent Skills",
-            copy_here,
         ),
-        (
-            ".gemini/commands/x.md",
-            "only files that end in `.toml` are read as prompts in a folder of Gemini CLI",
-            copy_here,
-        ),
+        (".gemini/commands/x.md", "only files that end in `.toml` are read as prompts in a folder of Gemini CLI"),
     ] {
-        let path = client.root().join(file);
-        let error = format!("error: {}: {message}; {fix}\n", path.display());
-        client.run(["expand", &format!("./{file}")], "").failed(1, &error);
-        let checked =
-            format!("{}: error: {message}\n    fix: {fix}\n1 file checked: 1 error, 0 warnings\n", path.display());
-        assert_eq!(client.run(["check", file], "").stdout, checked);
+        for line in [format!("expand ./{file}"), format!("check {file}")] {
+            client.words(&line).says(1, &[why, "to use it as a prompt, copy it to a "]);
+        }
     }
 }
 

@@ -46,17 +46,17 @@ fn read(client: &Client, file: &str) -> String {
 fn every_built_in_prompt_has_tests_that_pass() {
     let prompts = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
     let client = Client::new().arguments(["--no-builtin", "--prompts", prompts.to_str().unwrap()]);
-    let tested = client.run(["test", "--json"], "");
+    let tested = client.words("test --json");
     let result: Value = serde_json::from_str(&tested.stdout).unwrap();
     let failed: Vec<&Value> =
         result["cases"].as_array().unwrap().iter().filter(|case| case["status"] != "passed").collect();
     assert_eq!((tested.status.code(), failed, &result["problems"]), (Some(0), vec![], &json!([])));
-    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
+    let listed: Value = serde_json::from_str(&client.words("list --json").stdout).unwrap();
     for prompt in listed["prompts"].as_array().unwrap() {
         let cases = result["cases"].as_array().unwrap().iter().filter(|case| case["prompt"] == prompt["name"]);
         assert!(cases.count() >= 3, "{prompt}");
     }
-    assert!(client.run(["check", "--strict"], "").status.success());
+    assert!(client.words("check --strict").status.success());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn the_tests_on_the_page_of_prompt_files_pass_with_the_prompt_on_that_page() {
     client.write("compare.test.txt", file("text", "`compare.test.txt`"));
     let want = "ok    compare: several words\nok    compare: by name, and what it must hold\nok    compare: nothing given\n\
                 3 passed, 0 failed\n";
-    client.run(["test"], "").printed(want);
+    client.words("test").printed(want);
 }
 
 #[test]
@@ -78,11 +78,11 @@ fn each_case_is_a_line_and_the_status_is_0_if_all_pass() {
                 ok    compare: by name, and what it must hold\n\
                 ok    compare: nothing given\n\
                 3 passed, 0 failed\n";
-    client.run(["test"], "").printed(want);
-    client.run(["test", "compare"], "").printed(want);
-    client.run(["test", "prompts"], "").printed(want);
-    client.run(["test", "./prompts/compare.test.txt", ":compare"], "").printed(want);
-    client.arguments([]).run(["test", "prompts"], "").printed(want);
+    client.words("test").printed(want);
+    client.words("test compare").printed(want);
+    client.words("test prompts").printed(want);
+    client.words("test ./prompts/compare.test.txt :compare").printed(want);
+    client.arguments([]).words("test prompts").printed(want);
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn a_failure_says_what_differs_and_where_and_the_status_is_1() {
                 1 passed, 2 failed\n";
     assert_eq!(printed, want);
     let note = "note: if the expansions are right, `prompt-expander test --update` writes them into the test files\n";
-    assert_eq!(client.run(["test"], "").stderr, note);
+    assert_eq!(client.words("test").stderr, note);
 }
 
 #[test]
 fn json_has_each_case_and_what_is_broken() {
     let client = compare().prompt("x.test.txt", "x").prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- text\nB\n");
-    let ran = client.run(["test", "--json"], "");
+    let ran = client.words("test --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
     let result: Value = serde_json::from_str(&ran.stdout).unwrap();
     let path = |file: &str| client.prompts().join(file).display().to_string();
@@ -131,44 +131,33 @@ fn json_has_each_case_and_what_is_broken() {
 
 #[test]
 fn a_test_file_that_is_broken_or_belongs_to_no_prompt_is_status_1() {
-    let client = Client::new().prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- txt\n");
-    let (status, printed) = ran(&client, &["test"]);
-    assert!(
-        status == 1
-            && printed.starts_with("prompts/a.test.txt:2:1: error: there is no block `txt`\n    fix: write one of ")
-    );
-    assert!(printed.ends_with("\n0 passed, 0 failed, 1 problem\n"), "{printed}");
-
-    let client = Client::new().prompt("compare.md", "A").prompt("comprae.test.txt", "whatever");
-    let (status, printed) = ran(&client, &["test"]);
-    let want = "prompts/comprae.test.txt: warning: these tests belong to no prompt: there is no `comprae` in this folder of prompts\n    \
-                fix: rename it to `compare.test.txt`, or delete it\n\
-                0 passed, 0 failed, 1 problem\n";
-    assert_eq!((status, printed.as_str()), (1, want));
-
-    let client = Client::new().prompt("a.md", "---\n").prompt("a.test.txt", "=== T\n");
-    let (status, printed) = ran(&client, &["test"]);
-    assert!(status == 1 && printed.starts_with("prompts/a.md:1:1: error: the frontmatter"), "{printed}");
-    assert_eq!(ran(&Client::new().arguments(["--prompts", "nowhere"]), &["test"]).0, 1, "no such folder");
+    for (file, text, said) in [
+        ("a.test.txt", "=== T\n--- txt\n", "a.test.txt:2:1: error: there is no block `txt`\n    fix: write one of "),
+        ("comprae.test.txt", "x", "these tests belong to no prompt: there is no `comprae` in this folder of prompts\n"),
+        ("comprae.test.txt", "x", "\n    fix: rename it to `compare.test.txt`, or delete it\n"),
+        ("broken.test.txt", "=== T\n", "prompts/broken.md:1:1: error: the frontmatter"),
+    ] {
+        let client = Client::new().prompt("a.md", "A").prompt("compare.md", "A").prompt("broken.md", "---\n");
+        client.prompt(file, text).words("test").says(1, &[said, "\n0 passed, 0 failed, 1 problem\n"]);
+    }
+    Client::new().arguments(["--prompts", "nowhere"]).words("test").says(1, &[]);
 }
 
 #[test]
 fn the_status_is_2_for_an_unknown_option_and_1_for_a_prompt_without_tests() {
     let client = compare().prompt("a.md", "A");
-    assert_eq!(client.run(["test", "--nope"], "").status.code(), Some(2));
-    client
-        .run(["test", "a"], "")
-        .failed(1, "error: `a` has no test file; `prompt-expander new --test a` creates one\n");
+    assert_eq!(client.words("test --nope").status.code(), Some(2));
+    client.words("test a").failed(1, "error: `a` has no test file; `prompt-expander new --test a` creates one\n");
     let unknown =
         "error: no prompt named `comprae`; did you mean `compare`? (`prompt-expander list` shows all prompts)\n";
-    client.run(["test", "comprae"], "").failed(1, unknown);
-    let builtin = client.arguments([]).run(["test", "research"], "");
+    client.words("test comprae").failed(1, unknown);
+    let builtin = client.arguments([]).words("test research");
     assert!(builtin.stderr.starts_with("error: `research` has no test file; "), "{builtin:?}");
 }
 
 #[test]
 fn without_tests_nothing_fails_and_a_note_says_how_to_begin() {
-    let ran = Client::new().prompt("a.md", "A").run(["test"], "");
+    let ran = Client::new().prompt("a.md", "A").words("test");
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "0 passed, 0 failed\n"));
     assert_eq!(ran.stderr, "note: there are no test files; `prompt-expander new --test NAME` creates one\n");
 }
@@ -179,20 +168,20 @@ fn tests_belong_to_the_prompt_next_to_them_even_if_another_folder_overrides_it()
     client.write("git/a.test.txt", "=== T\n--- text\nsecond\n");
     fs::create_dir_all(client.root().join("first/git")).unwrap();
     fs::write(client.root().join("first/git/a.md"), "first").unwrap();
-    client.run(["test"], "").printed("ok    git/a: T\n1 passed, 0 failed\n");
-    let ran = client.run(["test", "git/a"], "");
+    client.words("test").printed("ok    git/a: T\n1 passed, 0 failed\n");
+    let ran = client.words("test git/a");
     assert!(ran.stderr.starts_with("error: `git/a` has no test file; "), "the first has none: {ran:?}");
     // With tests in two folders, the whole path says which.
     fs::write(client.root().join("first/git/a.test.txt"), "=== T\n--- lacks\nfirst\n").unwrap();
     let path = client.root().join("first/git/a.test.txt").display().to_string();
-    assert!(client.run(["test"], "").stdout.starts_with(&format!("FAIL  git/a: T ({path}:1)\n")));
+    assert!(client.words("test").stdout.starts_with(&format!("FAIL  git/a: T ({path}:1)\n")));
 }
 
 #[test]
 fn the_limit_of_an_agent_is_that_of_what_it_shows() {
     let client = Client::new().prompt("a.md", "ä".repeat(39_980)); // and 13 for `{"prompt":""}`
     client.write("a.test.txt", "=== T\nclient: gemini\n");
-    client.run(["test"], "").printed("ok    a: T\n1 passed, 0 failed\n");
+    client.words("test").printed("ok    a: T\n1 passed, 0 failed\n");
     client.write("a.test.txt", "=== T\nclient: gemini\nclient: codex\nclient: opencode\ninput: 1234567\n");
     let (status, printed) = ran(&client, &["test"]);
     assert_eq!(status, 1);
@@ -203,12 +192,10 @@ fn the_limit_of_an_agent_is_that_of_what_it_shows() {
     ] {
         assert!(printed.contains(said), "{said} is not in {printed}");
     }
-    for unknown in ["emacs", "vscode", ""] {
-        client.write("a.test.txt", format!("=== T\nclient: {unknown}\n"));
-        let said = format!("prompts/a.test.txt:2:1: error: no limit of an agent `{unknown}` is known\n    fix: write ");
-        let (status, printed) = ran(&client, &["test"]);
-        assert!(status == 1 && printed.starts_with(&said), "{printed}");
-        assert!(ran(&client, &["check"]).1.contains(&said));
+    client.write("a.test.txt", "=== T\nclient: vscode\n");
+    for command in ["test", "check"] {
+        let said = "a.test.txt:2:1: error: no limit of an agent `vscode` is known\n    fix: write ";
+        client.words(command).says(1, &[said]);
     }
 }
 
@@ -305,11 +292,11 @@ fn new_test_creates_a_prompt_and_its_tests_or_only_the_tests() {
     assert_eq!(ran.stdout, format!("{}\n{}\n", path("git/a.md"), path("git/a.test.txt")));
     let ran = client.run(["new", "--test", "--json", "b"], "B");
     assert_eq!(ran.stdout, format!("{}\n", json!({ "path": path("b.md"), "tests": path("b.test.txt") })));
-    client.run(["test"], "").printed("ok    b: an example\nok    git/a: an example\n2 passed, 0 failed\n");
+    client.words("test").printed("ok    b: an example\nok    git/a: an example\n2 passed, 0 failed\n");
     assert!(read(&client, "git/a.test.txt").ends_with("\n=== an example\ninput: some text\n--- text\nDo some text.\n"));
 
     client.write("compare.md", COMPARE);
-    let ran = client.run(["new", "--test", "compare"], "");
+    let ran = client.words("new --test compare");
     assert_eq!((ran.status.code(), ran.stdout), (Some(0), format!("{}\n", path("compare.test.txt"))));
     assert_eq!(ran.stderr, "note: `prompt-expander test compare` runs the tests\n");
     assert_eq!(read(&client, "compare.md"), COMPARE);
@@ -318,21 +305,21 @@ fn new_test_creates_a_prompt_and_its_tests_or_only_the_tests() {
         "error: `{}` already exists, and is not changed; `prompt-expander test compare` runs its tests\n",
         path("compare.test.txt")
     );
-    client.run(["new", "--test", "compare"], "").failed(1, &exists);
+    client.words("new --test compare").failed(1, &exists);
     assert_eq!(read(&client, "compare.test.txt"), tests);
 
     // A template has no text yet that is worth a test.
-    client.run(["new", "--test", "draft"], "");
+    client.words("new --test draft");
     assert!(!read(&client, "draft.test.txt").contains("--- text"));
-    let builtin = client.arguments(["--prompts", "prompts"]).run(["new", "--test", "research"], "");
+    let builtin = client.arguments(["--prompts", "prompts"]).words("new --test research");
     assert!(builtin.stderr.starts_with("error: the built-in prompt already has the name `research`; "), "{builtin:?}");
 }
 
 #[test]
 fn check_names_test_files_that_are_broken_or_belong_to_no_prompt_and_no_other() {
     let client = compare();
-    client.run(["check"], "").printed("2 files checked: 0 errors, 0 warnings\n");
-    client.run(["check", "prompts/compare.test.txt"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    client.words("check").printed("2 files checked: 0 errors, 0 warnings\n");
+    client.words("check prompts/compare.test.txt").printed("1 file checked: 0 errors, 0 warnings\n");
     client.write("nobody.test.txt", "whatever");
     client.write("git/a.md", "A {{input}}");
     client.write("git/a.test.txt", "a");
@@ -354,51 +341,51 @@ fn check_names_test_files_that_are_broken_or_belong_to_no_prompt_and_no_other() 
 #[test]
 fn test_files_are_no_prompts() {
     let client = compare();
-    assert_eq!(client.run(["list"], "").stdout.lines().count(), 1);
-    assert!(!client.run(["check", "--json"], "").stdout.contains(".txt"));
-    assert_eq!(client.run(["expand", "compare.test"], "").status.code(), Some(1));
+    assert_eq!(client.words("list").stdout.lines().count(), 1);
+    assert!(!client.words("check --json").stdout.contains(".txt"));
+    assert_eq!(client.words("expand compare.test").status.code(), Some(1));
 }
 
 #[test]
 fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     let client = compare().prompt("a.md", "A").prompt("b.test.txt", "kept");
     let path = |file: &str| client.prompts().join(file).display().to_string();
-    let moved = client.run(["mv", "compare", "git/choose"], "");
+    let moved = client.words("mv compare git/choose");
     assert_eq!(moved.stdout, format!("{}\n", path("git/choose.md")));
     assert_eq!(moved.stderr, format!("note: its test file is now {}\n", path("git/choose.test.txt")));
     assert_eq!(read(&client, "git/choose.test.txt"), TESTS);
-    let moved = client.run(["mv", "git/choose", "choose", "--json"], "");
+    let moved = client.words("mv git/choose choose --json");
     let json = json!({ "from": path("git/choose.md"), "to": path("choose.md"), "tests": path("choose.test.txt") });
     moved.printed(&format!("{json}\n"));
     // Test files are not overwritten, and then nothing is renamed.
     let exists = format!("error: `{}` already exists, and is not changed; choose another name\n", path("b.test.txt"));
-    client.run(["mv", "choose", "b"], "").failed(1, &exists);
+    client.words("mv choose b").failed(1, &exists);
     assert_eq!((read(&client, "choose.test.txt").as_str(), read(&client, "b.test.txt").as_str()), (TESTS, "kept"));
     assert!(client.prompts().join("choose.md").exists());
 
-    let refused = client.run(["rm", "choose", "a"], "");
+    let refused = client.words("rm choose a");
     let files = ["choose.md", "choose.test.txt", "a.md"].map(path).join(", ");
     assert!(refused.stderr.ends_with(&format!("; add --yes to remove {files}\n")), "{refused:?}");
-    let removed = client.run(["rm", "choose", "--yes"], "");
+    let removed = client.words("rm choose --yes");
     assert_eq!(removed.stdout, format!("{}\n{}\n", path("choose.md"), path("choose.test.txt")));
     let kept = "note: `prompt-expander restore choose` brings it back, but not its test file\n";
     assert_eq!(removed.stderr, kept);
-    assert_eq!(client.run(["test"], "").stdout.lines().count(), 3, "b.test.txt belongs to no prompt");
+    assert_eq!(client.words("test").stdout.lines().count(), 3, "b.test.txt belongs to no prompt");
 }
 
 #[cfg(target_os = "linux")] // where two spellings of a suffix are two files
 #[test]
 fn the_tests_stay_if_another_file_has_the_name_of_the_prompt() {
     let client = compare().prompt("compare.MD", "upper");
-    let removed = client.run(["rm", "compare", "--yes"], "");
+    let removed = client.words("rm compare --yes");
     assert_eq!(removed.stdout, format!("{}\n", client.prompts().join("compare.MD").display()));
     let tests = client.prompts().join("compare.test.txt");
     let stays = format!("note: its test file {} stays, because another file has the name\n", tests.display());
     assert!(removed.stderr.ends_with(&stays), "{removed:?}");
-    assert_eq!(client.run(["test"], "").status.code(), Some(0));
+    assert_eq!(client.words("test").status.code(), Some(0));
     client.write("compare.MD", "upper");
-    assert!(client.run(["mv", "compare", "other"], "").stderr.ends_with(&stays));
-    assert_eq!(client.run(["test"], "").status.code(), Some(0));
+    assert!(client.words("mv compare other").stderr.ends_with(&stays));
+    assert_eq!(client.words("test").status.code(), Some(0));
 }
 
 #[cfg(unix)]
@@ -437,7 +424,7 @@ mod hostile {
         fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
         let link = client.prompts().join("a.test.txt");
         symlink(&target, &link).unwrap();
-        assert!(client.run(["test", "--update"], "").stdout.starts_with("updated a: T ("));
+        assert!(client.words("test --update").stdout.starts_with("updated a: T ("));
         assert_eq!(fs::read_to_string(&target).unwrap(), "=== T\n--- text\nA\n");
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -478,7 +465,7 @@ fn tests_of_another_program_s_prompt_are_run_but_never_written() {
     let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
     client.write("../.claude/commands/git/fix.md", "Fix $ARGUMENTS");
     let file = client.root().join(".claude/commands/git/fix.test.txt");
-    assert_eq!(client.run(["new", "--test", "git/fix"], "").status.code(), Some(1));
+    assert_eq!(client.words("new --test git/fix").status.code(), Some(1));
     assert!(!file.exists());
 
     let tests = "=== one\ninput: a\n--- text\nFix b\n";
