@@ -10,9 +10,7 @@ const TEAM_A: &str = "the-token-of-team-a-who-sees-its-own";
 
 /// A folder with prompts of two teams, and a file with a token of each kind.
 fn home() -> Client {
-    let hidden = "---\ndescription: secret\ntags: [secret]\narguments: [a]\n---\nSecret {{a}}";
-    let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", hidden);
-    let home = home.prompt("secret.md", hidden).prompt("team-b/broken-secret.md", "---\ndescription: x");
+    let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", "Secret");
     write_tokens(&home, &format!("{ANA} name=ana role=admin\n{TEAM_A} name=team-a prefix=team-a/\n"));
     home
 }
@@ -165,88 +163,18 @@ fn a_changed_token_file_counts_at_once_and_a_broken_one_not_at_all() {
     await_status(&server, ANA, 401);
 }
 
+/// What each answer shows to whom is tested without a process, in `server/tests.rs`.
 #[test]
-fn a_token_that_has_expired_says_so() {
-    let home = home();
-    write_tokens(&home, &format!("{ANA} expires=2001-01-31"));
-    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
-    let answer = post(&server, ANA, PING);
-    assert_eq!(answer.status, 401);
-    assert!(answer.text().contains("this bearer token expired at the end of 2001-01-31"), "{}", answer.text());
-}
-
-#[test]
-fn many_wrong_tokens_from_one_address_are_refused_without_a_look() {
+fn the_prefix_of_a_token_counts_in_both_eras() {
     let server = server();
-    for number in 0..10 {
-        assert_eq!(post(&server, &format!("guess-{number}"), PING).status, 401);
-    }
-    let answer = post(&server, "guess", PING);
-    assert_eq!((answer.status, answer.error()), (429, 429));
-    assert!(answer.header("retry-after").unwrap().parse::<u64>().unwrap() <= 60);
-    assert_eq!(post(&server, ANA, PING).status, 200, "a long token cannot be guessed");
-}
-
-/// Each method that takes a name, with this one, and each that takes none.
-fn requests(name: &str) -> Vec<(&'static str, Value)> {
-    let uri = format!("prompt://{name}");
-    let call = |tool: &str, arguments: Value| ("tools/call", json!({"name": tool, "arguments": arguments}));
-    let complete = |reference: Value, argument: &str| {
-        ("completion/complete", json!({"ref": reference, "argument": {"name": argument, "value": ""}}))
-    };
-    vec![
-        ("tools/list", json!({})),
-        ("prompts/list", json!({})),
-        ("prompts/list", json!({"filter": {"query": name}})),
-        ("prompts/get", json!({"name": name})),
-        call("list_prompts", json!({})),
-        call("list_prompts", json!({"query": name, "limit": 1})),
-        call("list_prompts", json!({"tag": "secret"})),
-        call("expand_prompt", json!({"command": name, "input": ""})),
-        call("expand_prompt", json!({"command": format!("{name} text"), "input": ""})),
-        call("expand_prompt", json!({"command": name.replace('r', ""), "input": ""})),
-        ("resources/list", json!({})),
-        ("resources/templates/list", json!({})),
-        ("resources/read", json!({"uri": uri})),
-        complete(json!({"type": "ref/prompt", "name": name}), "a"),
-        complete(json!({"type": "ref/resource", "uri": "prompt://{+name}"}), "name"),
-    ]
-}
-
-#[test]
-fn a_prompt_that_a_token_may_not_see_is_in_no_answer() {
-    let server = server();
-    let authorization = bearer(TEAM_A);
-    let ask = |name: &str, hidden: &str| {
-        let mut answers = Vec::new();
-        for (method, params) in requests(name) {
-            let legacy = post(&server, TEAM_A, request(1, method, params.clone()));
-            let mut connection = server.connect();
-            connection.write_modern("1", method, params, &[("Authorization", &authorization)]);
-            for answer in [legacy, connection.read()] {
-                answers.push((answer.status, answer.text().replace(hidden, "NAME")));
-            }
-        }
-        answers
-    };
-    // Equal but for the name: there are two prompts of the first names, and none of the second.
-    for (hidden, unknown) in
-        [("team-b/secret", "team-c/zzzrzz"), ("secret", "zzzrzz"), ("team-b/broken-secret", "team-c/zzzrzz-zzzrzz")]
-    {
-        let scrubbed = |name: &str| {
-            let answers = ask(name, name);
-            answers
-                .into_iter()
-                .map(|(status, text)| (status, text.replace(&name.replace('r', ""), "TYPO")))
-                .collect::<Vec<_>>()
-        };
-        for (with, without) in scrubbed(hidden).into_iter().zip(scrubbed(unknown)) {
-            assert_eq!(with, without);
-            assert!(!with.1.contains("secret"), "{}", with.1);
+    for token in [ANA, TEAM_A] {
+        let legacy = post(&server, token, request(1, "prompts/list", json!({})));
+        let mut connection = server.connect();
+        connection.write_modern("1", "prompts/list", json!({}), &[("Authorization", &bearer(token))]);
+        for list in [legacy.text(), connection.read().text()] {
+            assert!(list.contains("team-a/report") && list.contains("team-b/secret") == (token == ANA), "{list}");
         }
     }
-    assert!(post(&server, ANA, request(1, "prompts/list", json!({}))).text().contains("team-b/secret"));
-    assert!(post(&server, TEAM_A, request(1, "prompts/list", json!({}))).text().contains("team-a/report"));
 }
 
 #[test]
@@ -309,20 +237,8 @@ fn a_client_whose_token_gets_another_prefix_is_told_of_the_change_when_it_comes_
 
 #[test]
 fn only_names_of_this_server_are_answered_to() {
-    let server = HttpServer::start_with(
-        Client::new(),
-        &["--allow-host", "prompts.example.com", "--allow-host", "x.example:8443"],
-    );
-    for (host, status) in [
-        ("localhost:3333", 200),
-        ("127.0.0.1", 200),
-        ("[::1]:1", 200),
-        ("prompts.example.com", 200),
-        ("x.example:8443", 200),
-        ("x.example", 403),
-        ("evil.example.com", 403),
-        ("localhost.evil.example.com", 403),
-    ] {
+    let server = HttpServer::start_with(Client::new(), &["--allow-host", "prompts.example.com"]);
+    for (host, status) in [("localhost:3333", 200), ("prompts.example.com", 200), ("evil.example.com", 403)] {
         let answer = server.post_with(&[("Host", host)], PING);
         assert_eq!(answer.status, status, "{host}");
         if status == 403 {
@@ -345,14 +261,9 @@ fn only_names_of_this_server_are_answered_to() {
 #[test]
 fn only_allowed_web_pages_are_answered_to_and_can_read_the_answer() {
     let server = start(&["--allow-origin", "https://app.example.com"]);
-    for (origin, status) in [
-        ("http://localhost:5173", 200),
-        ("https://app.example.com", 200),
-        ("https://app.example.com:8443", 403),
-        ("http://app.example.com", 403),
-        ("https://evil.example.com", 403),
-        ("null", 403),
-    ] {
+    for (origin, status) in
+        [("http://localhost:5173", 200), ("https://app.example.com", 200), ("https://evil.example.com", 403)]
+    {
         let answer = server.post_with(&[("Origin", origin), ("Authorization", &bearer(ANA))], PING);
         assert_eq!(answer.status, status, "{origin}");
         let allowed = (status == 200).then_some(origin);
@@ -375,21 +286,13 @@ fn only_allowed_web_pages_are_answered_to_and_can_read_the_answer() {
 
 #[test]
 fn more_messages_than_a_limit_allows_are_refused_with_when_to_try_again() {
-    let server = start(&["--rate-limit", "60/minute,burst=4", "--rate-limit", "prompts/list=1/minute,burst=1"]);
+    let server = start(&["--rate-limit", "prompts/list=1/minute,burst=1"]);
     let list = request(7, "prompts/list", json!({}));
     assert_eq!(post(&server, ANA, &list).status, 200);
     let answer = post(&server, ANA, &list);
     assert_eq!((answer.status, answer.error(), &answer.json()["id"]), (429, 429, &json!(7)));
-    let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
-    assert!((50..=60).contains(&seconds), "{seconds}");
-    let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(message.starts_with("more messages of `prompts/list` than the limit of 1 a minute"), "{message}");
+    assert!(answer.header("retry-after").is_some());
     assert_eq!(post(&server, TEAM_A, &list).status, 200, "each token has its own");
-    let session = server.initialize_with("2025-03-26", &[("Authorization", &bearer(TEAM_A))]);
-    let batch = format!("[{}]", [PING; 5].join(","));
-    let headers = [("Mcp-Session-Id", session.as_str()), ("Authorization", &bearer(TEAM_A))];
-    let answer = server.post_with(&headers, &batch);
-    assert_eq!(answer.status, 429, "five messages at once");
     let ran = server.home.run(["serve", "--http", ":0", "--rate-limit", "prompts/lists=1/minute"], "");
     assert!(ran.status.code() == Some(2) && ran.stderr.contains("`completion/complete`"), "{}", ran.stderr);
 }

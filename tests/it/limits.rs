@@ -65,11 +65,9 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_that_names_the
 #[test]
 fn too_many_files_are_a_problem_and_exact_names_are_found_all_the_same() {
     let mut client = client();
-    for number in 1..MAX_ENTRIES {
+    for number in 0..MAX_ENTRIES {
         fs::File::create(client.prompts().join(number.to_string())).unwrap();
     }
-    assert_eq!(client.list(), json!({"prompts": [{"name": "good", "description": "Good: {{input}}"}]}));
-    client.write("one-more", "");
     let list = client.list();
     let message = "more than 200000 files and folders; the rest is skipped; name a smaller folder";
     assert_eq!(list["problems"].as_array().unwrap().len(), 1);
@@ -121,29 +119,19 @@ fn one_subscription_too_many_is_refused_and_the_others_remain() {
     client.ignore_notifications();
 }
 
-/// A value nested this deep, somewhere in a line; and whether it is the whole line.
+/// A value nested this deep: as the line itself, and in each place of a request that has one.
 fn nested(levels: usize) -> Vec<(String, bool)> {
-    let lists = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-    let objects = |levels: usize| format!("{}0{}", "{\"a\":".repeat(levels), "}".repeat(levels));
     let line = |members: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",{members}}}");
-    let call = |members: &str| {
-        line(&format!(
-            "\"params\":{{\"name\":\"expand_prompt\",\"arguments\":{{\"command\":\"good\",\"input\":\"x\"{members}}}}}"
-        ))
-    };
-    let good = "\"params\":{\"name\":\"expand_prompt\",\"arguments\":{\"command\":\"good\",\"input\":\"x\"}}";
     let mut lines = Vec::new();
-    for value in [lists(levels), objects(levels)] {
+    for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+        let value = format!("{}0{}", open.repeat(levels), close.repeat(levels));
+        let call = "\"name\":\"expand_prompt\",\"arguments\":{\"command\":\"good\",\"input\":\"x\"";
         lines.push((value.clone(), true));
+        lines.push((open.repeat(levels), true));
         lines.push((line(&format!("\"params\":{value}")), false));
-        lines.push((line(&format!("\"unknown\":{value},{good}")), false));
-        lines.push((call(&format!(",\"unknown\":{value}")), false));
-        lines.push((call(&format!(",\"arguments\":{{\"unknown\":{value}}}")), false));
-        lines.push((line(&format!("\"params\":{{\"_meta\":{value}}}")), false));
-        lines.push((line(good).replace('7', &value), false));
+        lines.push((line(&format!("\"params\":{{{call},\"unknown\":{value}}}}}")), false));
+        lines.push((line(&format!("\"params\":{{{call}}},\"_meta\":{value}}}")), false));
     }
-    lines.push(("[".repeat(levels), true));
-    lines.push((line(&format!("\"params\":{}", "{\"a\":".repeat(levels))), false));
     lines
 }
 
@@ -152,7 +140,7 @@ fn any_depth_of_nesting_gets_one_answer_and_the_next_request_is_served() {
     for version in ["2025-03-26", "2025-11-25"] {
         let mut client = client();
         client.initialize(version);
-        for levels in [1, 124, 125, 126, 127, 128, 129, 130, 1_000, 100_000] {
+        for levels in [1, 126, 127, 128, 100_000] {
             for (line, is_the_line) in nested(levels) {
                 let answer = client.line(&line);
                 // The one answer of a batch, if it was one.
@@ -164,9 +152,7 @@ fn any_depth_of_nesting_gets_one_answer_and_the_next_request_is_served() {
                 let is_its_own = answer["id"] == 7 && !is_the_line;
                 let has_no_id = answer["id"].is_null() && code != 0;
                 assert!(is_its_own || has_no_id, "{levels}: {line:.200}: {answer}");
-                if levels == 1 && line.contains("unknown\":[]") && !line.contains("\"arguments\":{\"unknown\"") {
-                    assert!(is_expanded, "{line}: {answer}");
-                }
+                assert!(is_expanded || levels > 1 || !line.contains("\"unknown\""), "{line}: {answer}");
                 is_served(&mut client);
             }
         }
@@ -176,23 +162,13 @@ fn any_depth_of_nesting_gets_one_answer_and_the_next_request_is_served() {
 #[test]
 fn very_many_values_in_one_line_get_one_answer_and_the_next_request_is_served() {
     let mut client = client();
-    for count in [1_000, 100_000, 1_000_000] {
-        for values in [
-            format!("[{}0]", "0,".repeat(count)),
-            format!("[{}0]", "{},".repeat(count)),
-            format!("{{{}\"b\":0}}", "\"a\":\"\",".repeat(count)),
-        ] {
-            for members in [
-                format!("\"x\":{values},\"params\":{{}}"),
-                format!("\"params\":{{\"x\":{values}}}"),
-                format!("\"params\":{{\"_meta\":{{\"x\":{values}}}}}"),
-            ] {
-                let answer = client.line(format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",{members}}}"));
-                let is_refused = [-32700, -32600, -32602].map(Value::from).contains(&answer["error"]["code"]);
-                assert!(answer["id"] == 7 || is_refused, "{answer}");
-                assert!(answer["result"] == json!({}) || (is_refused && count > 1_000), "{count}: {answer}");
-                is_served(&mut client);
-            }
+    for (count, is_refused) in [(1_000, false), (1_000_000, true)] {
+        for values in [format!("[{}0]", "{},".repeat(count)), format!("{{{}\"b\":0}}", "\"a\":\"\",".repeat(count))] {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{{\"x\":{values}}}}}");
+            let answer = client.line(line);
+            let code = answer["error"]["code"].as_i64();
+            assert_eq!(code.is_some_and(|code| [-32700, -32600, -32602].contains(&code)), is_refused, "{answer}");
+            is_served(&mut client);
         }
     }
 }
@@ -239,16 +215,11 @@ mod memory {
         let members: String = (0..1_000_000).map(|number| format!("\"a{number}\":{number},")).collect();
         for (what, line, least) in [
             ("a line of 31 MiB", expand("echo", &large).to_string(), 62 * MIB),
-            ("a line beyond the limit", "x".repeat(40 * MIB), 0),
-            ("no JSON", format!("{{\"a\":\"{large}"), 0),
             ("an expansion of 63 MiB", expand("sixty-three", &whole).to_string(), 126 * MIB),
-            ("a refused expansion", expand("many", &whole).to_string(), 0),
             ("the answers to a batch", batch, 60 * MIB),
             ("very many members", format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"params\":{{{members}\"z\":0}}}}"), 0),
-            ("very deep", format!("{{\"id\":1,\"params\":{}", "[".repeat(20 * MIB)), 0),
         ] {
             let mut client = measured(client().prompt("echo.md", "{{input}}").prompt("four.md", "x".repeat(MAX_FILE)));
-            client.write("many.md", "{{input}}".repeat(10_000));
             client.write("sixty-three.md", "{{input}}".repeat(63));
             client.shake_hands("2025-03-26"); // and no watch, which would read files at any time
             is_served(&mut client);

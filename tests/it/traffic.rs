@@ -94,53 +94,31 @@ fn a_tap_or_log_that_cannot_be_written_causes_a_warning_and_the_server_goes_on()
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_tap_causes_one_warning_and_the_server_goes_on() {
-    let said = "warning: the conversation is no longer recorded: No space left on device (os error 28); start the server \
-                again with another file\n";
-    let mut client = client_with(&["--tap", "/dev/full"]).stderr(Some(said));
-    client.expand("review", "x").text("Review this.\n\nx");
-    client.expand("review", "y").text("Review this.\n\ny");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_log_causes_one_warning_and_the_server_goes_on() {
-    let said = "warning: logging stopped: No space left on device (os error 28)\n";
-    let mut client = client_with(&["--log-file", "/dev/full", "--log-level", "trace"]).stderr(Some(said));
-    client.expand("review", "x").text("Review this.\n\nx");
-    client.expand("review", "y").text("Review this.\n\ny");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_pipe_without_a_reader_does_not_block() {
+fn a_tap_or_log_that_is_full_or_not_read_causes_one_warning_and_the_server_goes_on() {
     for option in ["--tap", "--log-file"] {
         let said = "warning: `pipe` cannot be written to: nothing reads from this pipe; start its reader first\n";
         let mut client = client_with(&[option, "pipe"]).stderr(Some(said));
-        make_pipe(&client);
+        crate::client::make_fifo(&client.root().join("pipe"));
         client.expand("review", "x").text("Review this.\n\nx");
     }
-    for (options, what) in [
-        (&["--tap", "pipe"][..], "the conversation is no longer recorded"),
-        (&["--log-file", "pipe", "--log-level", "trace"], "logging stopped"),
+    let long = "x".repeat(200_000);
+    for (file, reason, fix) in [
+        ("/dev/full", "No space left on device (os error 28)", "; start the server again with another file"),
+        ("pipe", "Resource temporarily unavailable (os error 11)", ""),
     ] {
-        let said = format!("warning: {what}: Resource temporarily unavailable (os error 11)\n");
-        let mut client = client_with(options).stderr(Some(&said));
-        make_pipe(&client);
-        // It is open for reading, but not read.
-        let reader = fs::File::options().read(true).write(true).open(client.root().join("pipe")).unwrap();
-        let long = "x".repeat(200_000);
-        client.expand("review", &long).text(&format!("Review this.\n\n{long}"));
-        client.expand("review", "y").text("Review this.\n\ny");
-        client.finish();
-        drop(reader);
+        for (options, said) in [
+            (&["--tap", file][..], format!("warning: the conversation is no longer recorded: {reason}{fix}\n")),
+            (&["--log-file", file, "--log-level", "trace"], format!("warning: logging stopped: {reason}\n")),
+        ] {
+            let mut client = client_with(options).stderr(Some(&said));
+            let pipe = client.root().join("pipe");
+            crate::client::make_fifo(&pipe);
+            let _not_reading = fs::File::options().read(true).write(true).open(pipe).unwrap();
+            client.expand("review", &long).text(&format!("Review this.\n\n{long}"));
+            client.expand("review", "y").text("Review this.\n\ny");
+            client.finish();
+        }
     }
-}
-
-#[cfg(target_os = "linux")]
-fn make_pipe(client: &Client) {
-    let made = std::process::Command::new("mkfifo").arg(client.root().join("pipe")).status().unwrap();
-    assert!(made.success());
 }
 
 #[cfg(target_os = "linux")]
@@ -226,16 +204,6 @@ fn an_event_is_one_line_without_control_characters_whatever_a_client_writes() {
         assert!(!line.contains(is_control) && !line.starts_with("2026-11-21T00:00:00Z"), "{line:?}");
     }
     assert!(log.lines().count() >= 12, "{log}");
-}
-
-#[test]
-fn a_log_file_has_what_standard_error_would_have() {
-    let mut client = client_with(&["--log-file", "server.log"]);
-    client.expand("review", "x").text("Review this.\n\nx");
-    client.finish();
-    let log = fs::read_to_string(client.root().join("server.log")).unwrap();
-    assert!(log.contains("INFO serving version=") && log.contains("the end of input"), "{log}");
-    assert!(!log.contains("answered"), "info is the default\n{log}");
 }
 
 #[test]
