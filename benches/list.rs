@@ -14,7 +14,7 @@ use divan::counter::ItemsCount;
 use prompt_expander::jsonrpc::{Message, Outgoing};
 use prompt_expander::library::{Caller, Library};
 use prompt_expander::prompt::Format;
-use prompt_expander::server::{Reply, Server, Session};
+use prompt_expander::server::{Reply, Server, Session, Settings};
 use std::sync::Arc;
 
 const COUNTS: [usize; 3] = [10, 1_000, 10_000];
@@ -24,7 +24,7 @@ fn main() {
 }
 
 fn server(prompts: &Prompts, system: &'static Format) -> Server {
-    Server::new(Arc::new(Library::default().with_named(Some(system), prompts.path().to_owned())))
+    Server::new(Arc::new(Library::default().with_named(Some(system), prompts.path().to_owned())), Settings::default())
 }
 
 /// Answers a line; gives the length of the answer.

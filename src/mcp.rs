@@ -9,7 +9,6 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -93,9 +92,9 @@ pub(crate) struct DiscoverResult {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerCapabilities {
-    pub(crate) tools: ListChanged,
-    pub(crate) prompts: PromptsCapability,
-    pub(crate) resources: ResourcesCapability,
+    pub(crate) tools: Capability,
+    pub(crate) prompts: Capability,
+    pub(crate) resources: Capability,
     /// Since 2025-03-26.
     pub(crate) completions: Empty,
     /// Means that `logging/setLevel` is accepted, which 2026-07-28 no longer has.
@@ -104,28 +103,17 @@ pub(crate) struct ServerCapabilities {
 }
 
 /// The capability of a feature that has a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ListChanged {
+pub(crate) struct Capability {
     /// Whether clients are notified of changes.
-    pub(crate) list_changed: bool,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PromptsCapability {
     pub(crate) list_changed: bool,
     /// Whether the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are not in the schema.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) mutable: bool,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ResourcesCapability {
+    /// Whether the client may subscribe to resources.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) subscribe: bool,
-    pub(crate) list_changed: bool,
 }
 
 /// `{}`; any object where it is read.
@@ -182,38 +170,8 @@ pub(crate) struct PromptFilter<'l> {
 /// Result of `tools/list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ListToolsResult {
-    /// All of them, in one page.
-    pub(crate) tools: Vec<Tool>,
-}
-
-/// A tool as clients see it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Tool {
-    pub(crate) name: &'static str,
-    /// For people (2025-06-18).
-    pub(crate) title: &'static str,
-    /// For models.
-    pub(crate) description: String,
-    /// A JSON Schema, an object at its root.
-    pub(crate) input_schema: Value,
-    /// A JSON Schema, an object at its root (2025-06-18).
-    pub(crate) output_schema: Value,
-    /// Hints (2025-03-26).
-    pub(crate) annotations: ToolAnnotations,
-    /// Hints for particular clients (2025-06-18).
-    #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
-    pub(crate) meta: Map<String, Value>,
-}
-
-/// Hints about a tool's behavior.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ToolAnnotations {
-    pub(crate) read_only_hint: bool,
-    pub(crate) destructive_hint: bool,
-    pub(crate) idempotent_hint: bool,
-    pub(crate) open_world_hint: bool,
+    /// All of them, in one page, as their files say.
+    pub(crate) tools: Vec<Map<String, Value>>,
 }
 
 /// Params of `tools/call`, except `arguments`, which each tool reads.
@@ -240,7 +198,7 @@ pub(crate) struct CallToolResult<'r> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "text")]
 pub(crate) struct TextContent<'r> {
-    pub(crate) text: Cow<'r, str>,
+    pub(crate) text: &'r str,
 }
 
 /// Result of `prompts/list`.
@@ -520,60 +478,12 @@ pub(crate) struct CancelledParams {
     pub(crate) request_id: Id,
 }
 
-/// `_meta` of a notification: the subscription to which it belongs (2026-07-28).
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct SubscriptionMeta {
-    /// The id of the `subscriptions/listen` request.
-    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
-    pub(crate) subscription_id: Id,
-}
-
-/// The result of a `subscriptions/listen` that the server ends.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ListenResult {
-    pub(crate) result_type: &'static str,
-    #[serde(rename = "_meta")]
-    pub(crate) meta: SubscriptionMeta,
-}
-
-/// Params of `notifications/tools/list_changed` and its siblings; left out if there is no `_meta`.
-#[derive(Debug, Serialize)]
-pub(crate) struct ListChangedParams {
-    #[serde(rename = "_meta")]
-    pub(crate) meta: SubscriptionMeta,
-}
-
-/// Params of `notifications/resources/updated`.
-#[derive(Debug, Serialize)]
-pub(crate) struct ResourceUpdatedParams {
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(crate) meta: Option<SubscriptionMeta>,
-    pub(crate) uri: String,
-}
-
-/// Params of `notifications/subscriptions/acknowledged` (2026-07-28).
-#[derive(Debug, Serialize)]
-pub(crate) struct SubscriptionsAcknowledgedParams {
-    #[serde(rename = "_meta")]
-    pub(crate) meta: SubscriptionMeta,
-    pub(crate) notifications: SubscriptionFilter,
-}
-
 /// How long a client may cache a result, and for whom (2026-07-28).
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cacheable {
     /// Milliseconds.
     pub(crate) ttl_ms: u64,
-    pub(crate) cache_scope: CacheScope,
-}
-
-/// Who may see a cached result.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum CacheScope {
-    Public,
-    /// Only the client that sent the request.
-    Private,
+    /// Who may see a cached result: everybody (`public`), or only the client that sent the request (`private`).
+    pub(crate) cache_scope: &'static str,
 }

@@ -9,9 +9,6 @@
 mod completion;
 mod context;
 mod cursor;
-mod era;
-mod failure;
-mod lifecycle;
 mod methods;
 mod notifier;
 mod opencode;
@@ -24,27 +21,21 @@ mod tools;
 mod uri;
 
 pub use crate::library::Change;
-pub use context::Work;
-pub use cursor::PAGE_SIZE;
-pub use era::{check_modern_version, legacy_version, modern_version};
+pub use context::{PAGE_SIZE, Settings, Work, check_modern_version, legacy_version, modern_version};
 pub use methods::{Method, method, methods};
 pub use notifier::Listener;
 pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
 pub use tools::LEAST_LIMIT;
 
-use crate::agents::{PartLimit, Unit};
 use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response, read};
 use crate::library::{Caller, Library, Role, View};
 use crate::mcp::CancelledParams;
 use crate::wording::quoted;
-use context::{Answer, Context, Shared};
-use era::Era;
-use failure::{Failure, FailureKind};
+use context::{Answer, Context, Era, Failure, FailureKind, Shared};
 use methods::Run;
 use notifier::Notifier;
 use serde_json::Value;
-use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -56,12 +47,9 @@ pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
-    /// From which work on the reply is a job.
-    jobs_from: Work,
 }
 
 /// The reply to a message.
-#[derive(Debug)]
 pub enum Reply {
     /// Nothing: it was a notification, or a response.
     None,
@@ -85,12 +73,6 @@ pub struct Job {
     run: Box<dyn FnOnce() -> Result<Answer, Failure> + Send>,
 }
 
-impl std::fmt::Debug for Job {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("id", &self.id).field("work", &self.work).finish_non_exhaustive()
-    }
-}
-
 impl Job {
     /// The response, or a further job, which waits for something else.
     pub fn run(self) -> Reply {
@@ -100,13 +82,10 @@ impl Job {
 
     /// The response.
     pub fn finish(self) -> Response {
-        let mut job = self;
-        loop {
-            match job.run() {
-                Reply::Later(next) => job = next,
-                Reply::Response(response) => return response,
-                _ => return Response::error(None, Error::invalid_request("not a request")), // a job gives nothing else
-            }
+        match self.run() {
+            Reply::Later(next) => next.finish(),
+            Reply::Response(response) => response,
+            _ => Response::error(None, Error::invalid_request("not a request")), // a job gives nothing else
         }
     }
 }
@@ -145,59 +124,15 @@ impl Answered {
 }
 
 impl Server {
-    /// A server of this library that sends no notifications of changes.
-    pub fn new(library: Arc<Library>) -> Server {
-        let shared = Shared {
-            library,
-            notifier: None,
-            page_size: PAGE_SIZE,
-            result_limit: None,
-            may_edit: false,
-            is_on_network: OnceLock::new(),
-        };
-        Server { shared: Arc::new(shared), jobs_from: Work::Write }
-    }
-
-    /// The same with other settings.
-    ///
-    /// # Panics
-    /// It has handled a message.
-    #[expect(clippy::expect_used)]
-    fn with(mut self, set: impl FnOnce(&mut Shared)) -> Server {
-        set(Arc::get_mut(&mut self.shared).expect("a server is set up before it handles messages"));
-        self
+    /// A server of this library.
+    pub fn new(library: Arc<Library>, settings: Settings) -> Server {
+        let notifier = settings.notifier_warns.map(|warn| Notifier::new(Arc::clone(&library), warn));
+        Server { shared: Arc::new(Shared { library, notifier, settings, is_on_network: OnceLock::new() }) }
     }
 
     /// The library that it serves.
     pub fn library(&self) -> &Library {
         &self.shared.library
-    }
-
-    /// The same where the user of this machine may edit prompts. A token may in any case, if its role is [`Role::Write`] or more.
-    pub fn with_editing(self, may_edit: bool) -> Server {
-        self.with(|shared| shared.may_edit = may_edit)
-    }
-
-    /// The same with this many prompts, or resources, in one page of a list.
-    pub fn with_page_size(self, page_size: NonZeroUsize) -> Server {
-        self.with(|shared| shared.page_size = page_size)
-    }
-
-    /// The same with results of `expand_prompt` that have at most so many characters in one part, [`LEAST_LIMIT`] at least, for
-    /// all clients.
-    pub fn with_result_limit(self, characters: Option<usize>) -> Server {
-        let limit = |max: usize| PartLimit { max: max.max(LEAST_LIMIT), unit: Unit::Characters, is_printed: false };
-        self.with(|shared| shared.result_limit = characters.map(limit))
-    }
-
-    /// The same with notifications of changes. `warn` receives, once, the reason why they are delayed.
-    pub fn with_notifications(self, warn: fn(&str)) -> Server {
-        self.with(|shared| shared.notifier = Some(Notifier::new(Arc::clone(&shared.library), warn)))
-    }
-
-    /// The same, which gives a [`Job`] for what may take so long, instead of [`Work::Write`].
-    pub fn with_jobs_from(self, jobs_from: Work) -> Server {
-        Server { jobs_from, ..self }
     }
 
     /// Whether a caller may edit prompts.
@@ -255,8 +190,8 @@ impl Server {
 
     /// A batch, whose jobs are run in place. `initialize` and modern requests cannot be part of it.
     fn batch(&self, session: &mut Session, messages: Vec<Value>) -> Reply {
-        if session.version != Some(era::WITH_BATCHES) {
-            let message = format!("only protocol version {}, once negotiated, has batches", era::WITH_BATCHES);
+        if session.version != Some(context::WITH_BATCHES) {
+            let message = format!("only protocol version {}, once negotiated, has batches", context::WITH_BATCHES);
             return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
         let mut length = 0;
@@ -291,7 +226,7 @@ impl Server {
 
     fn request(&self, session: &mut Session, request: Request) -> Reply {
         let Request { id, method, params } = request;
-        tracing::trace!(id = %era::logged(&id), ?method, params = %era::logged(&params), "request");
+        tracing::trace!(id = %context::logged(&id), ?method, params = %context::logged(&params), "request");
         let era = Era::of(&method, &params);
         let answered = Answered { era, method, started: Instant::now() };
         let (context, method) = match self.prepare(session, era, &answered.method, &params) {
@@ -357,7 +292,7 @@ impl Server {
         work: Work,
         run: impl FnOnce() -> Result<Answer, Failure> + Send + 'static,
     ) -> Reply {
-        if work >= self.jobs_from || (work >= Work::Files && self.is_on_network()) {
+        if work >= self.shared.settings.jobs_from || (work >= Work::Files && self.is_on_network()) {
             return Reply::Later(Job { id, work, request, run: Box::new(run) });
         }
         request.reply(id, run)

@@ -6,9 +6,7 @@ mod http;
 use super::output;
 use super::record::{self, Log};
 use crate::library::{Library, VERSIONS};
-#[cfg(feature = "http")]
-use crate::server::Work;
-use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server};
+use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server, Settings, Work};
 use crate::transport::{Tap, stdio};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -133,7 +131,7 @@ impl ServeCommand {
             let serve = self.serve.or(settings);
             let library = Arc::new(library.with_history(serve.history.unwrap_or(VERSIONS)));
             http::hold_warnings();
-            let server = serve.server(Arc::clone(&library), http::warn).with_jobs_from(Work::Folders);
+            let server = serve.server(Arc::clone(&library), http::warn, Work::Folders);
             let tap = serve.open_tap(&library, http::warn);
             let started = || {
                 serve.log(&library);
@@ -185,7 +183,8 @@ impl Serve {
             );
         }
         let tap = self.open_tap(&library, output::warning);
-        let server = self.server(Arc::new(library.with_history(self.history.unwrap_or(VERSIONS))), output::warning);
+        let library = Arc::new(library.with_history(self.history.unwrap_or(VERSIONS)));
+        let server = self.server(library, output::warning, Work::Write);
         // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
         #[cfg(unix)]
         let output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().context("standard output failed")?);
@@ -201,12 +200,15 @@ impl Serve {
         file.map(|file| Tap::new(file, warn))
     }
 
-    fn server(&self, library: Arc<Library>, warn: fn(&str)) -> Server {
-        Server::new(library)
-            .with_editing(self.edit)
-            .with_page_size(self.page_size.unwrap_or(PAGE_SIZE))
-            .with_result_limit(self.result_limit)
-            .with_notifications(warn)
+    fn server(&self, library: Arc<Library>, warn: fn(&str), jobs_from: Work) -> Server {
+        let settings = Settings {
+            may_edit: self.edit,
+            page_size: self.page_size.unwrap_or(PAGE_SIZE),
+            result_limit: self.result_limit,
+            notifier_warns: Some(warn),
+            jobs_from,
+        };
+        Server::new(library, settings)
     }
 
     /// Starts logging if the options ask for it.

@@ -1,8 +1,7 @@
 //! `completion/complete`: suggestions while a user types a value. They are the choices of a prompt's argument, or the names
 //! of prompts for the resource template.
 
-use super::context::Context;
-use super::failure::Failure;
+use super::context::{Context, Failure};
 use super::{prompts, resources, uri};
 use crate::mcp::{CompleteParams, CompleteResult, Completion};
 use crate::prompt::{MAX_NAME, fold};

@@ -3,15 +3,12 @@
 //! A cursor encodes the list and the key after which a page begins. So it stays valid in another process, and while the list
 //! changes: the page begins with the next entry, even if the key itself was removed.
 
-use super::failure::Failure;
+use super::context::Failure;
 use crate::mcp::PaginatedParams;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
-
-/// How many entries a page has. Large, because many clients read only the first page.
-pub const PAGE_SIZE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 
 /// A page that a client requests.
 #[derive(Debug)]

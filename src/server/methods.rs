@@ -1,10 +1,8 @@
 //! The table of methods: for which era and whom each is, how long it takes, and its handler.
 
-use super::context::{Answer, Context, Work};
-use super::era::{Era, FRESH};
-use super::failure::Failure;
-use super::session::Session;
-use super::{completion, lifecycle, prompt_edits, prompts, resources, tools};
+use super::context::{Answer, Context, Era, FRESH, Failure, Work};
+use super::session::{self, Session};
+use super::{completion, prompt_edits, prompts, resources, tools};
 use crate::jsonrpc::{Object, read};
 use crate::library::Role;
 use crate::mcp::Cacheable;
@@ -87,9 +85,9 @@ const FRESHLY: Option<Cacheable> = Some(FRESH);
 
 methods! {
     "completion/complete"      Both   Folders Read  None,         None,    plain(completion::complete);
-    "initialize"               Legacy Memory  Read  None,         None,    session(lifecycle::initialize);
-    "logging/setLevel"         Legacy Memory  Read  None,         None,    plain(lifecycle::set_level);
-    "ping"                     Legacy Memory  Read  None,         None,    plain(lifecycle::ping);
+    "initialize"               Legacy Memory  Read  None,         None,    session(session::initialize);
+    "logging/setLevel"         Legacy Memory  Read  None,         None,    plain(session::set_level);
+    "ping"                     Legacy Memory  Read  None,         None,    plain(session::ping);
     "prompts/create"           Both   Write   Write None,         None,    plain(prompt_edits::create);
     "prompts/delete"           Both   Write   Write None,         None,    plain(prompt_edits::delete);
     "prompts/get"              Both   Files   Read  Some("name"), None,    slow(prompts::get);
@@ -97,10 +95,10 @@ methods! {
     "prompts/update"           Both   Write   Write None,         None,    plain(prompt_edits::update);
     "resources/list"           Both   Folders Read  None,         FRESHLY, plain(resources::list);
     "resources/read"           Both   Files   Read  Some("uri"),  FRESHLY, plain(resources::read);
-    "resources/subscribe"      Legacy Memory  Read  None,         None,    session(lifecycle::subscribe);
+    "resources/subscribe"      Legacy Memory  Read  None,         None,    session(session::subscribe);
     "resources/templates/list" Both   Memory  Read  None,         FRESHLY, plain(resources::templates);
-    "resources/unsubscribe"    Legacy Memory  Read  None,         None,    session(lifecycle::unsubscribe);
-    "server/discover"          Modern Memory  Read  None,         None,    slow(lifecycle::discover);
+    "resources/unsubscribe"    Legacy Memory  Read  None,         None,    session(session::unsubscribe);
+    "server/discover"          Modern Memory  Read  None,         None,    slow(session::discover);
     "subscriptions/listen"     Modern Memory  Read  None,         None,    listen;
     "tools/call"               Both   Files   Read  Some("name"), None,    tool;
     "tools/list"               Both   Folders Read  None,         FRESHLY, plain(tools::list);

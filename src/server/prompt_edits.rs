@@ -1,11 +1,10 @@
 //! `prompts/create`, `prompts/update` and `prompts/delete`: the file of a prompt is built from fields, then written as by the tools. They
 //! come from another server, whose clients know no revision: what they change is the prompt as it is at that moment.
 
-use super::context::Context;
-use super::failure::Failure;
+use super::context::{Context, Failure};
 use crate::jsonrpc::object;
 use crate::library::Written;
-use crate::prompt::{Argument, Diagnostic, Fields, Revision, Role, with_fields};
+use crate::prompt::{Argument, Diagnostic, Fields, Kind, Revision, Role, with_fields};
 use crate::wording::quoted;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -105,8 +104,9 @@ pub(super) struct EditPromptResult {
 ///
 /// # Errors
 /// It is none.
-pub(super) fn revision(parameter: &str, text: &str) -> Result<Revision, String> {
-    text.parse().map_err(|error| format!("`{parameter}` is {}: {error}", quoted(text)))
+pub(super) fn revision(parameter: &str, text: &str) -> Result<Revision, Diagnostic> {
+    let wrong = |error| Diagnostic::new(Kind::BadValue, format!("`{parameter}` is {}: {error}", quoted(text)), "");
+    text.parse().map_err(wrong)
 }
 
 /// What is probably not as the author intends, each with its position.
@@ -136,7 +136,7 @@ pub(super) fn update(context: &Context, params: UpdatePromptParams<'_>) -> Resul
     let editor = context.editor()?;
     let current = editor.current(name)?;
     let (file, loses_comments) = with_fields(&current.file, &fields).map_err(Failure::invalid_params)?;
-    let expected = expected_or(expected, current.revision)?;
+    let expected = expected.map_or(Ok(current.revision), |expected| revision("expected", expected))?;
     Ok(result("Updated", &editor.update(name, expected, &file, &context.about(note)?)?, loses_comments))
 }
 
@@ -148,14 +148,10 @@ pub(super) fn delete(context: &Context, params: DeletePromptParams<'_>) -> Resul
     let DeletePromptParams { name, expected, note } = params;
     let editor = context.editor()?;
     let expected = match expected {
-        Some(expected) => revision("expected", expected).map_err(Failure::invalid_params)?,
+        Some(expected) => revision("expected", expected)?,
         None => editor.current(name)?.revision,
     };
     Ok(result("Deleted", &editor.delete(name, expected, &context.about(note)?)?, false))
-}
-
-fn expected_or(expected: Option<&str>, current: Revision) -> Result<Revision, Failure> {
-    expected.map_or(Ok(current), |expected| revision("expected", expected).map_err(Failure::invalid_params))
 }
 
 fn result(done: &str, written: &Written, loses_comments: bool) -> EditPromptResult {

@@ -1,8 +1,7 @@
 //! `prompts/list` and `prompts/get`: the library in a client's own menu, usually as slash commands.
 
-use super::context::{Answer, Context};
+use super::context::{Answer, Context, Failure, FailureKind};
 use super::cursor::Page;
-use super::failure::{Failure, FailureKind};
 use super::{opencode, uri};
 use crate::agents::MenuMessages;
 use crate::library::{Found, Info, View, has_tag, joined};
@@ -25,7 +24,7 @@ use std::sync::Arc;
 /// Invalid params.
 pub(super) fn list(context: &Context, params: mcp::ListPromptsParams<'_>) -> Result<mcp::ListPromptsResult, Failure> {
     let mcp::ListPromptsParams { cursor, filter, limit } = params;
-    let size = context.shared.page_size;
+    let size = context.shared.settings.page_size;
     // Each filter has cursors of its own.
     let page = Page::requested(("prompts", &filter), limit.map_or(size, |limit| limit.min(size)), cursor)?;
     let view = context.view();

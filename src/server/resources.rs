@@ -1,8 +1,7 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`: the Markdown of each prompt, as it is on disk.
 
-use super::context::Context;
+use super::context::{Context, Failure, FailureKind};
 use super::cursor::{self, Page};
-use super::failure::{Failure, FailureKind};
 use super::prompts::listed_description;
 use super::uri;
 use crate::library::{Found, Info};
@@ -23,7 +22,7 @@ const MIME_TYPE: &str = "text/markdown";
 /// # Errors
 /// The cursor is invalid.
 pub(super) fn list(context: &Context, params: mcp::PaginatedParams<'_>) -> Result<mcp::ListResourcesResult, Failure> {
-    let page = Page::requested("resources", context.shared.page_size, params.cursor)?;
+    let page = Page::requested("resources", context.shared.settings.page_size, params.cursor)?;
     let view = context.view();
     let (resources, next_cursor) = page.fill(&view.list().found, |found| &found.name, resource);
     Ok(mcp::ListResourcesResult { resources, next_cursor })

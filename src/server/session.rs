@@ -1,10 +1,14 @@
-//! What the server knows of one conversation.
+//! What the server knows of one conversation, and the methods of the conversation itself: how it begins, and what it subscribes to.
 
-use super::era;
+use super::context::{self, Answer, Context, Era, Failure, FailureKind};
 use super::subscriptions::Subscriptions;
 use crate::agents::Agent;
 use crate::jsonrpc::Notification;
 use crate::library::{Caller, Change};
+use crate::mcp::{
+    Capability, DiscoverResult, Empty, InitializeParams, InitializeResult, ResourceParams, ServerCapabilities,
+    SetLevelParams,
+};
 use std::sync::Arc;
 
 /// One conversation: that of a pipe. Over HTTP, each request is a conversation of its own.
@@ -38,13 +42,13 @@ impl Session {
     /// One request of a conversation that is not remembered: a legacy client cannot subscribe to resources in it. `version` is what
     /// the conversation has negotiated, and `agent` the name of its agent.
     pub fn of_request(caller: impl Into<Arc<Caller>>, version: Option<&str>, agent: Option<&str>) -> Session {
-        let (version, agent) = (version.and_then(era::legacy_version), agent.and_then(Agent::named));
+        let (version, agent) = (version.and_then(context::legacy_version), agent.and_then(Agent::named));
         Session { version, agent, is_one_request: true, ..Session::new(caller) }
     }
 
     /// The conversation of a stream on which legacy clients are notified of changes of all lists.
     pub fn of_notifications(caller: impl Into<Arc<Caller>>) -> Session {
-        let mut session = Session::of_request(caller, Some(era::WITH_BATCHES), None);
+        let mut session = Session::of_request(caller, Some(context::WITH_BATCHES), None);
         session.subscriptions.is_initialized = true;
         session
     }
@@ -53,10 +57,6 @@ impl Session {
     pub(super) fn begin(&mut self, version: &'static str, agent: Option<&'static Agent>) {
         (self.version, self.agent, self.was_shown_something) = (Some(version), agent, false);
         self.subscriptions.begin();
-    }
-
-    pub(super) fn is_one_request(&self) -> bool {
-        self.is_one_request
     }
 
     /// Who the client works for.
@@ -78,4 +78,85 @@ impl Session {
     pub fn notifications(&self, change: &Change) -> Vec<Notification> {
         self.subscriptions.notifications(change, self.caller.prefix.as_ref())
     }
+}
+
+/// The instructions for a model. Codex shows only the first line, up to 250 characters, so that line has to make sense by
+/// itself.
+const INSTRUCTIONS: &str = include_str!("instructions.md");
+
+/// `ping`.
+pub(super) fn ping(_: &Context, _: Empty) -> Result<Empty, Failure> {
+    Ok(Empty {})
+}
+
+/// `logging/setLevel`. The server never sends log messages, at any level.
+///
+/// # Errors
+/// The level is unknown.
+pub(super) fn set_level(_: &Context, params: SetLevelParams<'_>) -> Result<Empty, Failure> {
+    context::check_level("level", Some(params.level)).map(|()| Empty {})
+}
+
+/// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may be repeated.
+pub(super) fn initialize(
+    session: &mut Session,
+    asked: &Context,
+    params: InitializeParams<'_>,
+) -> Result<InitializeResult, Failure> {
+    let InitializeParams { protocol_version: requested, client_info } = params;
+    let [.., newest] = context::LEGACY;
+    let version = context::legacy_version(requested).unwrap_or(newest);
+    tracing::info!(client = %context::logged(&client_info), requested, version, "initialize");
+    session.begin(version, context::agent(client_info.as_ref()));
+    Ok(InitializeResult {
+        protocol_version: version,
+        capabilities: capabilities(Era::Legacy, !session.is_one_request, asked.may_edit()),
+        server_info: if version == newest { context::server_info_with_icon() } else { context::SERVER_INFO },
+        instructions: INSTRUCTIONS.trim_ascii_end(),
+        client_info,
+    })
+}
+
+/// `server/discover` (2026-07-28).
+pub(super) fn discover(_: &Context, _: Empty) -> Result<Answer, Failure> {
+    let result = DiscoverResult {
+        supported_versions: context::MODERN,
+        capabilities: capabilities(Era::Modern, true, false),
+        instructions: INSTRUCTIONS.trim_ascii_end(),
+    };
+    Ok(Answer::Now(context::modern_result(&result, Some(context::CONSTANT), context::server_info_with_icon())?))
+}
+
+fn capabilities(era: Era, can_subscribe: bool, may_edit: bool) -> ServerCapabilities {
+    ServerCapabilities {
+        tools: Capability { list_changed: true, ..Capability::default() },
+        prompts: Capability { list_changed: true, mutable: may_edit, ..Capability::default() },
+        resources: Capability { list_changed: true, subscribe: can_subscribe, ..Capability::default() },
+        completions: Empty {},
+        logging: (era == Era::Legacy).then_some(Empty {}),
+    }
+}
+
+/// `resources/subscribe`.
+///
+/// # Errors
+/// No prompt can have this URI; too many subscriptions; nothing of the conversation is remembered.
+pub(super) fn subscribe(session: &mut Session, asked: &Context, params: ResourceParams<'_>) -> Result<Empty, Failure> {
+    check_is_remembered(session, "resources/subscribe")?;
+    asked.shared.watch();
+    session.subscriptions.subscribe(params.uri).map(|()| Empty {})
+}
+
+/// `resources/unsubscribe`.
+///
+/// # Errors
+/// Nothing of the conversation is remembered.
+pub(super) fn unsubscribe(session: &mut Session, _: &Context, params: ResourceParams<'_>) -> Result<Empty, Failure> {
+    check_is_remembered(session, "resources/unsubscribe")?;
+    session.subscriptions.unsubscribe(params.uri);
+    Ok(Empty {})
+}
+
+fn check_is_remembered(session: &Session, method: &str) -> Result<(), Failure> {
+    if session.is_one_request { Err(Failure::new(FailureKind::MethodNotFound, method)) } else { Ok(()) }
 }

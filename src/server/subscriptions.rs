@@ -1,15 +1,12 @@
 //! What a conversation hears of changes.
 
-use super::context::Shared;
-use super::failure::{Failure, FailureKind};
+use super::context::{Failure, FailureKind, Shared};
 use super::uri;
 use crate::jsonrpc::{Error, Id, Notification, Object, Response, read};
 use crate::library::{Change, Prefix};
-use crate::mcp::{
-    ListChangedParams, ListenParams, ListenResult, ResourceUpdatedParams, SubscriptionFilter, SubscriptionMeta,
-    SubscriptionsAcknowledgedParams,
-};
+use crate::mcp::{ListenParams, SubscriptionFilter};
 use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// How many `subscriptions/listen` may be open at once.
@@ -90,7 +87,7 @@ impl Subscriptions {
         self.check_limit(honored.resource_subscriptions.as_ref().map_or(0, BTreeSet::len))?;
         shared.watch();
         self.listens.push((id.clone(), honored.clone()));
-        let params = SubscriptionsAcknowledgedParams { notifications: honored, meta: meta(id) };
+        let params = json!({ "_meta": meta(id), "notifications": honored });
         Ok(Notification::new("notifications/subscriptions/acknowledged", Some(params)))
     }
 
@@ -115,37 +112,34 @@ impl Subscriptions {
                 uri::names(uri).iter().any(|name| is_seen(name) && changed.iter().any(|changed| **changed == **name))
             }
         };
-        let updated = |uri: &String, meta: Option<SubscriptionMeta>| {
-            Notification::new("notifications/resources/updated", Some(ResourceUpdatedParams { meta, uri: uri.clone() }))
-        };
+        let updated = |params: Value| Notification::new("notifications/resources/updated", Some(params));
         let mut notifications = if self.is_initialized { all_lists_changed() } else { Vec::new() };
-        notifications.extend(
-            self.resources.iter().filter(may_concern).filter(|_| self.is_initialized).map(|uri| updated(uri, None)),
-        );
+        let subscribed = self.resources.iter().filter(may_concern).filter(|_| self.is_initialized);
+        notifications.extend(subscribed.map(|uri| updated(json!({ "uri": uri }))));
         for (id, filter) in &self.listens {
             let wanted = [filter.tools_list_changed, filter.prompts_list_changed, filter.resources_list_changed];
             let lists = LISTS.iter().zip(wanted).filter(|(_, is_wanted)| *is_wanted);
-            notifications
-                .extend(lists.map(|(list, _)| Notification::new(list, Some(ListChangedParams { meta: meta(id) }))));
+            notifications.extend(lists.map(|(list, _)| Notification::new(list, Some(json!({ "_meta": meta(id) })))));
             let uris = filter.resource_subscriptions.iter().flatten().filter(may_concern);
-            notifications.extend(uris.map(|uri| updated(uri, Some(meta(id)))));
+            notifications.extend(uris.map(|uri| updated(json!({ "_meta": meta(id), "uri": uri }))));
         }
         notifications
     }
 }
 
-fn meta(id: &Id) -> SubscriptionMeta {
-    SubscriptionMeta { subscription_id: id.clone() }
+/// `_meta` of a notification: the `subscriptions/listen` to which it belongs.
+fn meta(id: &Id) -> Value {
+    json!({ "io.modelcontextprotocol/subscriptionId": id })
 }
 
 /// The notifications for a legacy client that may have missed some.
 pub fn all_lists_changed() -> Vec<Notification> {
-    LISTS.map(|method| Notification::new(method, None::<ListChangedParams>)).to_vec()
+    LISTS.map(|method| Notification::new(method, None::<Value>)).to_vec()
 }
 
 /// The end of a `subscriptions/listen` by the server: the result of its request.
 pub fn end_of_listen(id: &Id) -> Response {
-    let result = to_raw_value(&ListenResult { result_type: "complete", meta: meta(id) });
+    let result = to_raw_value(&json!({ "resultType": "complete", "_meta": meta(id) }));
     match result {
         Ok(result) => Response::result(id.clone(), result),
         Err(error) => Response::error(Some(id.clone()), Error::invalid_request(error)), // it cannot fail

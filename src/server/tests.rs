@@ -26,7 +26,8 @@ fn what_may_take_long_is_a_job() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("a.md", "A")]);
     let server = |jobs_from| {
-        Server::new(Arc::new(Library::named([folder.path().to_owned()]))).with_editing(true).with_jobs_from(jobs_from)
+        let settings = Settings { may_edit: true, jobs_from, ..Settings::default() };
+        Server::new(Arc::new(Library::named([folder.path().to_owned()])), settings)
     };
     let tool = |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
     for ((method, params), work) in [
@@ -45,7 +46,7 @@ fn what_may_take_long_is_a_job() {
             match server(jobs_from).handle(&mut Session::new(Caller::local()), message) {
                 Reply::Response(_) => assert!(work < jobs_from, "{line} {jobs_from:?}"),
                 Reply::Later(job) => assert!(work >= jobs_from && job.work == work, "{line} {jobs_from:?}"),
-                other => panic!("{other:?}"),
+                _ => panic!("no response, and no job"),
             }
         }
     }
@@ -77,7 +78,7 @@ fn a_prompt_that_a_caller_may_not_see_changes_no_answer_to_them() {
             ("team-a/broken.md", "---\ndescription: x"),
         ],
     );
-    let server = Server::new(Arc::new(Library::named([folder.path().to_owned()]).with_builtin()));
+    let server = Server::new(Arc::new(Library::named([folder.path().to_owned()]).with_builtin()), Settings::default());
     let named = |name: &str| {
         let uri = format!("prompt://{name}");
         let call = |tool: &str, arguments: Value| ("tools/call", json!({"name": tool, "arguments": arguments}));
@@ -149,7 +150,7 @@ fn a_caller_hears_of_changes_that_they_could_see() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,
         "resourceSubscriptions":["prompt://team-b/secret","prompt://team-a/x"]}},{META}}}}}"#
     );
-    let server = Server::new(Arc::default());
+    let server = Server::new(Arc::default(), Settings::default());
     let names = |names: &[&str]| Change::Prompts(names.iter().map(|name| Name::new(name).unwrap()).collect());
     for (caller, change, want) in [
         (of_team_a(), names(&["team-b/secret"]), 0),
@@ -160,7 +161,7 @@ fn a_caller_hears_of_changes_that_they_could_see() {
     ] {
         let mut session = Session::new(caller);
         let reply = server.handle(&mut session, Message::parse(listen.as_bytes()).unwrap());
-        assert!(matches!(reply, Reply::Stream(_)), "{reply:?}");
+        assert!(matches!(reply, Reply::Stream(_)));
         assert_eq!(session.notifications(&change).len(), want, "{change:?}");
     }
 }

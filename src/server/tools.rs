@@ -8,26 +8,70 @@ mod edit;
 mod expand;
 mod list;
 mod parts;
-mod tool;
 
 pub use parts::LEAST_LIMIT;
 
-use super::context::{Answer, Context};
+use super::context::{Answer, Context, Era, Failure, FailureKind, Work};
 use super::cursor;
-use super::era::Era;
-use super::failure::{Failure, FailureKind};
 use crate::jsonrpc::{Object, read};
-use crate::mcp::{
-    self, CallToolParams, CallToolResult, ListToolsResult, PaginatedParams, TextContent, ToolAnnotations,
-};
+use crate::library::Role;
+use crate::mcp::{CallToolParams, CallToolResult, ListToolsResult, PaginatedParams, TextContent};
+use crate::prompt::Name;
 use crate::wording::quoted;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use tool::{Content, Tool, ToolError, schema};
 
-/// The tools, in the order of the listing. The first one works without arguments, as some clients try it.
-static TOOLS: &[Tool] =
-    &[list::TOOL, expand::TOOL, edit::CREATE, edit::UPDATE, edit::DELETE, edit::HISTORY, edit::RESTORE];
+/// A row of the table of tools.
+pub(super) struct Tool {
+    name: &'static str,
+    /// As clients see it, in JSON.
+    definition: &'static str,
+    pub(super) work: Work,
+    /// Who may call it.
+    role: Role,
+    run: fn(&Context, &Object) -> Result<Answer, Failure>,
+}
+
+macro_rules! tools {
+    ($($name:literal $work:ident $role:ident $run:path;)*) => {
+        /// The tools, in the order of the listing. The first one works without arguments, as some clients try it.
+        static TOOLS: &[Tool] = &[$(Tool {
+            name: $name,
+            definition: include_str!(concat!("tools/", $name, ".json")),
+            work: Work::$work,
+            role: Role::$role,
+            run: $run,
+        }),*];
+    };
+}
+
+tools! {
+    "list_prompts"   Folders Read  list::run;
+    "expand_prompt"  Files   Read  expand::run;
+    "create_prompt"  Write   Write edit::create;
+    "update_prompt"  Write   Write edit::update;
+    "delete_prompt"  Write   Write edit::delete;
+    "prompt_history" Folders Write edit::history;
+    "restore_prompt" Write   Write edit::restore;
+}
+
+impl Tool {
+    fn is_for(&self, context: &Context) -> bool {
+        self.role <= Role::Read || context.may_edit()
+    }
+
+    fn definition(&self, names: &[Name], calls_services: bool) -> serde_json::Result<Object> {
+        let mut definition: Object = serde_json::from_str(self.definition)?;
+        if self.name == "expand_prompt" {
+            // No file is read for it, so the name of a template that nobody has changed yet may be in it.
+            let commands = expand::commands(names, expand::NAMES_BUDGET);
+            let description = definition["description"].as_str().unwrap_or_default();
+            definition["description"] = format!("{description}{commands}").into();
+            definition["annotations"]["openWorldHint"] = calls_services.into();
+        }
+        Ok(definition)
+    }
+}
 
 /// `tools/list`. With prompts that services render, an expansion depends on more than the files of this machine.
 ///
@@ -37,25 +81,8 @@ pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Lis
     cursor::only_page(params)?;
     let names = context.view().list().names();
     let calls_services = context.shared.library.view().calls_services();
-    let tools = TOOLS.iter().filter(|tool| tool.is_for(context)).map(|tool| mcp::Tool {
-        name: tool.name,
-        title: tool.title,
-        description: (tool.description)(&names),
-        input_schema: schema(tool.takes),
-        output_schema: schema(tool.gives),
-        annotations: ToolAnnotations {
-            open_world_hint: calls_services && tool.name == expand::TOOL.name,
-            ..tool.annotations
-        },
-        meta: [
-            ("anthropic/alwaysLoad", tool.is_always_loaded.then_some(json!(true))),
-            ("anthropic/maxResultSizeChars", tool.shown_by_claude_code.map(Value::from)),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-        .collect(),
-    });
-    Ok(ListToolsResult { tools: tools.collect() })
+    let tools = TOOLS.iter().filter(|tool| tool.is_for(context)).map(|tool| tool.definition(&names, calls_services));
+    Ok(ListToolsResult { tools: tools.collect::<Result<_, _>>()? })
 }
 
 /// The tool that a request calls.
@@ -86,26 +113,26 @@ pub(super) fn call(tool: &'static Tool, context: &Context, params: &Object) -> R
     };
     let era = context.era;
     match (tool.run)(context, arguments) {
-        Ok(Content::Later(work)) => Ok(Answer::Later(Box::new(move || result(tool, era, work())))),
-        Ok(Content::Now(structured)) => result(tool, era, Ok(structured)).map(Answer::Now),
-        Err(error) => result(tool, era, Err(error)).map(Answer::Now),
+        Ok(Answer::Later(work)) => Ok(Answer::Later(Box::new(move || result(tool, era, work())))),
+        Ok(Answer::Now(structured)) => result(tool, era, Ok(structured)).map(Answer::Now),
+        Err(failure) => result(tool, era, Err(failure)).map(Answer::Now),
     }
 }
 
-/// The result of a call. The structured content is serialized once: its JSON is also the text of `content`.
-fn result(tool: &Tool, era: Era, outcome: Result<Box<RawValue>, ToolError>) -> Result<Box<RawValue>, Failure> {
+/// The result of a call. The structured content is serialized once: its JSON is also the text of `content`. Arguments that do not fit
+/// the schema are for the model since the modern era.
+fn result(tool: &Tool, era: Era, outcome: Result<Box<RawValue>, Failure>) -> Result<Box<RawValue>, Failure> {
     let (text, structured_content) = match &outcome {
         Ok(structured) => (structured.get(), Some(&**structured)),
-        Err(ToolError::Internal(text)) => return Err(Failure::new(FailureKind::Internal, text)),
-        Err(ToolError::Arguments(text)) if !era.lets_model_correct_arguments() => {
-            return Err(Failure::invalid_params(text));
-        }
-        Err(ToolError::Arguments(text) | ToolError::Execution(text)) => {
+        Err(Failure { kind, text, .. })
+            if *kind == FailureKind::ForModel || (*kind, era) == (FailureKind::InvalidParams, Era::Modern) =>
+        {
             tracing::info!(tool = tool.name, reason = text, "the tool refused");
             (text.as_str(), None)
         }
+        Err(_) => return outcome,
     };
-    let content = [TextContent { text: text.into() }];
+    let content = [TextContent { text }];
     let is_error = structured_content.is_none();
     era.result(&CallToolResult { content, structured_content, is_error }, None)
 }

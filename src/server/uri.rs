@@ -1,7 +1,7 @@
 //! The URIs of prompts: `prompt://` and the name, percent-encoded (RFC 3986) except for `/`. A URI is decoded to a name, which is then
 //! looked up in the library: no part of a URI is ever used as a path.
 
-use super::failure::{Failure, FailureKind};
+use super::context::{Failure, FailureKind};
 use crate::prompt::MAX_NAME;
 use crate::wording::quoted;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};

@@ -280,7 +280,7 @@ fn a_prompt_is_only_changed_as_it_was_read() {
             "-Shout {{input}}.\n+Tell",
         ),
         ("delete_prompt", json!({"command": "standup", "expected": expected}), "has changed"),
-        ("update_prompt", json!({"command": "standup", "file": "Tell"}), "`expected` is missing: read `standup` with"),
+        ("update_prompt", json!({"command": "standup", "file": "Tell"}), "`expected` is missing; read `standup` with"),
         ("delete_prompt", json!({"command": "standup"}), "`expected` is missing"),
         ("restore_prompt", json!({"command": "standup"}), "`expected` is missing"),
         ("update_prompt", json!({"command": "nope", "file": "Tell"}), "o prompt named `nope`"),

@@ -1,11 +1,10 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
-use super::super::context::{Context, Work};
-use super::parts::{NoPart, part};
-use super::tool::{Content, Given, READ_ONLY, Tool, ToolError, Type};
+use super::super::context::{Answer, Context, Failure};
+use super::parts::{NoPart, Part, part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
-use crate::library::{Found, Role, View, joined};
+use crate::library::{Found, View, joined};
 use crate::prompt::{Call, Diagnostic, Kind, Name, Prompt, strip};
 use crate::server::prompts::without_templates;
 use crate::wording::quoted;
@@ -16,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many bytes the names of the commands may take in the description.
-const NAMES_BUDGET: usize = 2048;
+pub(super) const NAMES_BUDGET: usize = 2048;
 
 /// The same in an error.
 const NAMES_IN_ERROR: usize = 512;
@@ -24,65 +23,16 @@ const NAMES_IN_ERROR: usize = 512;
 /// How many unreadable files and folders an error lists; list_prompts lists all.
 const SKIPPED_IN_ERROR: usize = 3;
 
-pub(super) const TOOL: Tool = Tool {
-    name: "expand_prompt",
-    title: "Expand a prompt",
-    // No file is read for it, so the name of a template that nobody has changed yet may be in it.
-    description: |names| format!("{}{}", include_str!("expand_prompt.md"), commands(names, NAMES_BUDGET)),
-    takes: &[
-        (
-            "arguments",
-            Type::TextMembers,
-            "Optional, for a prompt with several arguments (list_prompts shows its usage): all values by name, such as {\"options\": \
-             \"Rust or Go\", \"criteria\": \"speed\"}. Without it, `input` is divided: `name=value` pairs, then text for the required \
-             arguments",
-            Given::Optional,
-        ),
-        (
-            "command",
-            Type::Text,
-            "Name of the prompt command, without the colon: `research` for `:research solar cells`",
-            Given::Always,
-        ),
-        (
-            "input",
-            Type::Text,
-            "All remaining text of the message, verbatim, quotes included: `solar cells`. An empty string if there is none",
-            Given::Always,
-        ),
-        (
-            "part",
-            Type::Text,
-            "Optional: the `next` of the part that you have, for the part after it of a long prompt",
-            Given::Optional,
-        ),
-    ],
-    gives: &[
-        (
-            "next",
-            Type::Text,
-            "Only if `prompt` is a part of a long prompt: the `part` to call expand_prompt with, before you do anything else",
-            Given::Optional,
-        ),
-        ("prompt", Type::Text, "What the user asks you to do now", Given::Always),
-    ],
-    annotations: READ_ONLY,
-    is_always_loaded: true,
-    work: Work::Files,
-    shown_by_claude_code: Some(150_000),
-    role: Role::Read,
-    run,
-};
-
 #[derive(Deserialize)]
 struct Arguments<'l> {
     command: &'l str,
     input: &'l str,
+    part: Option<&'l str>,
 }
 
-fn run(context: &Context, arguments: &Object) -> Result<Content, ToolError> {
-    let Arguments { command, input } = read(arguments).map_err(|mismatch| {
-        ToolError::Arguments(format!(
+pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
+    let Arguments { command, input, part } = read(arguments).map_err(|mismatch| {
+        Failure::invalid_params(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
              that follows the name, or an empty string if there is none"
         ))
@@ -90,26 +40,26 @@ fn run(context: &Context, arguments: &Object) -> Result<Content, ToolError> {
     let values = values(arguments)?;
     let view = context.view();
     let (found, prompt) = find(&view, command)?;
-    let (limit, part) = (context.part_limit(), requested_part(arguments));
+    let (limit, part) = (context.part_limit(), part.unwrap_or_default());
     if !prompt.is_remote() {
-        return expand(&found, &prompt, &values, input, limit, &part).map(Content::Now);
+        return expand(&found, &prompt, &values, input, limit, part).map(Answer::Now);
     }
-    let input = input.to_owned();
-    Ok(Content::Later(Box::new(move || expand(&found, &prompt, &values, &input, limit, &part))))
+    let (input, part) = (input.to_owned(), part.to_owned());
+    Ok(Answer::Later(Box::new(move || expand(&found, &prompt, &values, &input, limit, &part))))
 }
 
 /// The prompt of a command; an error says what the model should do.
-fn find(view: &View, command: &str) -> Result<(Found, Arc<Prompt>), ToolError> {
+fn find(view: &View, command: &str) -> Result<(Found, Arc<Prompt>), Failure> {
     let found = view.find(command).map_err(|why| {
         let why = without_templates(why, view);
         let untrusted = view.untrusted_hint().map(|hint| format!("Tell the user: {hint}."));
         let next = what_next(command, &why, view);
         let sentences = [sentence(&why.to_string()), next, untrusted.unwrap_or_default(), unreadable_places(view)];
         let said = sentences.iter().filter(|sentence| !sentence.is_empty());
-        ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" "))
+        Failure::for_model(said.map(String::as_str).collect::<Vec<_>>().join(" "))
     })?;
     let prompt = found.prompt().map_err(|broken| {
-        ToolError::Execution(format!(
+        Failure::for_model(format!(
             "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as the file is saved.",
             quoted(command)
         ))
@@ -125,7 +75,7 @@ fn expand(
     input: &str,
     limit: Option<PartLimit>,
     requested: &str,
-) -> Result<Box<RawValue>, ToolError> {
+) -> Result<Box<RawValue>, Failure> {
     let expansion = found.expand(prompt, Call::Named { values, input, is_strict: true }, &joined).map_err(|error| {
         let next = match error.kind {
             Kind::NoSuchArgument => "Call expand_prompt again with only these.",
@@ -134,33 +84,25 @@ fn expand(
             }
             _ => "Tell the user this.",
         };
-        ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
+        Failure::for_model(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
     let text = expansion.into_text();
+    let Some(limit) = limit else { return Ok(to_raw_value(&Part { prompt: text.into(), next: None })?) };
     let part = part(&text, limit, requested).map_err(|no_part| {
         let why = match no_part {
             NoPart::Invalid => "`part` must be the `next` of the part before",
             NoPart::Changed => "The text of this prompt has changed since you were given the part before",
         };
-        ToolError::Execution(format!(
+        Failure::for_model(format!(
             "{why}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
         ))
     })?;
     Ok(to_raw_value(&part)?)
 }
 
-/// The part that a model requests; what can be no part's name is refused where a text is divided.
-fn requested_part(arguments: &Object) -> String {
-    match arguments.get("part") {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(part)) => part.clone(),
-        Some(other) => other.to_string(),
-    }
-}
-
 /// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.
-fn values(arguments: &Object) -> Result<BTreeMap<String, String>, ToolError> {
-    let wrong = |what: &str| ToolError::Execution(format!("{what}; call expand_prompt again with one."));
+fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
+    let wrong = |what: &str| Failure::for_model(format!("{what}; call expand_prompt again with one."));
     let mut values = BTreeMap::new();
     match arguments.get("arguments") {
         None | Some(Value::Null) => {}
@@ -224,7 +166,7 @@ fn sentence(clause: &str) -> String {
 }
 
 /// The sentence that names the commands: the user's own before the built-in ones, as many as `budget` bytes allow.
-fn commands(names: &[Name], budget: usize) -> String {
+pub(super) fn commands(names: &[Name], budget: usize) -> String {
     if names.is_empty() {
         return "There are no commands yet.".to_owned();
     }
@@ -268,6 +210,7 @@ mod tests {
 
     #[test]
     fn the_description_stays_below_what_claude_code_cuts() {
-        assert!(include_str!("expand_prompt.md").len() + NAMES_BUDGET < 4096);
+        let definition: Value = serde_json::from_str(include_str!("expand_prompt.json")).unwrap();
+        assert!(definition["description"].as_str().unwrap().len() + NAMES_BUDGET < 4096);
     }
 }

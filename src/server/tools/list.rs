@@ -1,70 +1,16 @@
 //! The tool `list_prompts`: every prompt with its description, and the files that are broken; or those that match a query
 //! and a tag, up to a limit.
 
-use super::super::context::{Context, Work};
+use super::super::context::{Answer, Context, Failure};
 use super::super::prompts::MAX_LISTED_DESCRIPTION;
-use super::tool::{Content, Given, READ_ONLY, Tool, ToolError, Type};
 use crate::jsonrpc::{Object, count, read};
-use crate::library::{Role, Selection};
+use crate::library::Selection;
 use crate::prompt::Summary;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
-
-pub(super) const TOOL: Tool = Tool {
-    name: "list_prompts",
-    title: "List prompts",
-    description: |_| include_str!("list_prompts.md").trim_ascii_end().to_owned(),
-    takes: &[
-        (
-            "limit",
-            Type::Integer,
-            "The maximum number of prompts; `omitted` is the number of further matches",
-            Given::Optional,
-        ),
-        (
-            "query",
-            Type::Text,
-            "Only prompts whose name, title, tags or description match these words, best match first; a missing letter is tolerated. \
-             By default all, sorted by name",
-            Given::Optional,
-        ),
-        ("tag", Type::Text, "Only prompts with this tag", Given::Optional),
-    ],
-    gives: &[
-        ("omitted", Type::Integer, "Number of further matches, beyond `limit`", Given::Optional),
-        ("omittedProblems", Type::Integer, "Number of further problems, beyond `limit`", Given::Optional),
-        (
-            "problems",
-            Type::List(&[("file", Type::Text, "", Given::Always), ("message", Type::Text, "", Given::Always)]),
-            "Broken prompt files, for the user to fix: line, column, reason, fix",
-            Given::Optional,
-        ),
-        (
-            "prompts",
-            Type::List(&[
-                ("name", Type::Text, "What the user types after the colon", Given::Always),
-                ("description", Type::Text, "", Given::Always),
-                (
-                    "usage",
-                    Type::Text,
-                    "How to type a prompt with arguments; those in [] may be left out",
-                    Given::Optional,
-                ),
-            ]),
-            "",
-            Given::Always,
-        ),
-    ],
-    annotations: READ_ONLY,
-    is_always_loaded: true,
-    work: Work::Folders,
-    shown_by_claude_code: None,
-    role: Role::Read,
-    run,
-};
 
 #[derive(Deserialize)]
 struct Arguments<'l> {
@@ -104,9 +50,9 @@ struct Problem {
     message: String,
 }
 
-fn run(context: &Context, arguments: &Object) -> Result<Content, ToolError> {
+pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let Arguments { query, tag, limit } = read(arguments).map_err(|mismatch| {
-        ToolError::Execution(format!("{mismatch}. Call list_prompts again with one, or without it."))
+        Failure::for_model(format!("{mismatch}. Call list_prompts again with one, or without it."))
     })?;
     let (query, tag) = (query.and_then(present), tag.and_then(present));
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
@@ -130,7 +76,7 @@ fn run(context: &Context, arguments: &Object) -> Result<Content, ToolError> {
         Problem { message, file: problem.file.map(|file| view.below(&file)).unwrap_or_default() }
     });
     let (prompts, problems) = (prompts.collect(), problems.collect());
-    Ok(Content::Now(to_raw_value(&Output { prompts, omitted, problems, omitted_problems })?))
+    Ok(Answer::Now(to_raw_value(&Output { prompts, omitted, problems, omitted_problems })?))
 }
 
 /// An argument that consists of spaces is the same as none.

@@ -33,14 +33,11 @@ pub(super) enum NoPart {
     Changed,
 }
 
-/// The requested part of a text, the first if `requested` names none. A text within the limit is whole, and so is one without a
-/// limit, whatever is requested.
+/// The requested part of a text, the first if `requested` names none. A text within the limit is whole, whatever is requested.
 ///
 /// # Errors
 /// See [`NoPart`].
-pub(super) fn part<'t>(text: &'t str, limit: Option<PartLimit>, requested: &str) -> Result<Part<'t>, NoPart> {
-    let whole = Part { prompt: text.into(), next: None };
-    let Some(limit) = limit else { return Ok(whole) };
+pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Result<Part<'t>, NoPart> {
     let requested = requested.trim();
     let parts = divided(text, limit);
     let checksum = checksum(text, limit);
@@ -56,7 +53,7 @@ pub(super) fn part<'t>(text: &'t str, limit: Option<PartLimit>, requested: &str)
         _ => return Err(NoPart::Invalid),
     };
     if parts.len() == 1 {
-        return Ok(whole);
+        return Ok(Part { prompt: text.into(), next: None });
     }
     let (text, of) = (parts[number - 1], parts.len());
     let next = (number < of).then(|| format!("{}-{checksum}", number + 1));
@@ -123,9 +120,9 @@ mod tests {
 
     /// All parts of a text as they are returned.
     fn all(text: &str, limit: PartLimit) -> Vec<Part<'_>> {
-        let mut parts = vec![part(text, Some(limit), "").unwrap()];
+        let mut parts = vec![part(text, limit, "").unwrap()];
         while let Some(next) = &parts.last().unwrap().next {
-            parts.push(part(text, Some(limit), next).unwrap());
+            parts.push(part(text, limit, next).unwrap());
         }
         parts
     }
@@ -185,18 +182,17 @@ mod tests {
     fn the_name_of_a_part_belongs_to_one_text() {
         let limit = limit(LEAST_LIMIT, Unit::Bytes);
         let (old, new) = ("x".repeat(1_000), "y".repeat(1_000));
-        let next = part(&old, Some(limit), "").unwrap().next.unwrap();
-        assert!(next.starts_with("2-") && part(&old, Some(limit), &format!(" {next} ")).is_ok(), "{next}");
-        assert_eq!(part(&new, Some(limit), &next), Err(NoPart::Changed));
-        assert_eq!(part("short", Some(limit), &next), Err(NoPart::Changed));
-        assert_eq!(part(&old, Some(limit), &next.replace('2', "9")), Err(NoPart::Changed));
+        let next = part(&old, limit, "").unwrap().next.unwrap();
+        assert!(next.starts_with("2-") && part(&old, limit, &format!(" {next} ")).is_ok(), "{next}");
+        assert_eq!(part(&new, limit, &next), Err(NoPart::Changed));
+        assert_eq!(part("short", limit, &next), Err(NoPart::Changed));
+        assert_eq!(part(&old, limit, &next.replace('2', "9")), Err(NoPart::Changed));
         for other in ["2", "last", "x-y", "-", "0"] {
-            assert_eq!(part(&old, Some(limit), other), Err(NoPart::Invalid), "{other}");
-            assert_eq!(part("short", Some(limit), other).unwrap().prompt, "short");
+            assert_eq!(part(&old, limit, other), Err(NoPart::Invalid), "{other}");
+            assert_eq!(part("short", limit, other).unwrap().prompt, "short");
         }
         for none in ["", "1", " "] {
-            assert_eq!(part(&old, Some(limit), none).unwrap().next.as_ref(), Some(&next));
+            assert_eq!(part(&old, limit, none).unwrap().next.as_ref(), Some(&next));
         }
-        assert_eq!(part(&old, None, &next).unwrap().prompt, old.as_str());
     }
 }

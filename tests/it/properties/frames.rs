@@ -1,7 +1,7 @@
 //! The same messages get the same answers, however each is framed: a line is answered with a line, and a frame with a frame.
 
 use prompt_expander::library::Library;
-use prompt_expander::server::Server;
+use prompt_expander::server::{Server, Settings};
 use prompt_expander::transport::stdio::serve;
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -85,7 +85,8 @@ impl Write for SharedOutput {
 /// All that a server writes for this input.
 fn served(library: &Arc<Library>, input: &[u8]) -> Vec<u8> {
     let output = SharedOutput::default();
-    serve(&Server::new(Arc::clone(library)), Cursor::new(input.to_vec()), output.clone(), None).unwrap();
+    serve(&Server::new(Arc::clone(library), Settings::default()), Cursor::new(input.to_vec()), output.clone(), None)
+        .unwrap();
     let output = output.0.lock().unwrap();
     output.clone()
 }

@@ -6,7 +6,7 @@
 
 use prompt_expander::jsonrpc::MAX_BATCH;
 use prompt_expander::library::Library;
-use prompt_expander::server::Server;
+use prompt_expander::server::{Server, Settings};
 use prompt_expander::transport::stdio::serve;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
@@ -85,7 +85,7 @@ fn served(library: &Arc<Library>, input: &[u8]) -> String {
     file.write_all(input).unwrap();
     file.rewind().unwrap();
     let output = SharedOutput::default();
-    serve(&Server::new(Arc::clone(library)), file, output.clone(), None).unwrap();
+    serve(&Server::new(Arc::clone(library), Settings::default()), file, output.clone(), None).unwrap();
     let output = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
     assert!(output.is_empty() || output.ends_with('\n'));
     output
