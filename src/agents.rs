@@ -27,7 +27,7 @@ mod limit;
 mod registration;
 mod variables;
 
-pub use agent::{Agent, Checks, Ending, Hook, Installed, Launch, MenuMessages, Opening, PromptFormat};
+pub use agent::{Agent, Checks, Ending, Hook, Installed, Launch, MenuMessages, PromptFormat};
 pub use config_file::{Backup, ConfigFile};
 pub use environment::{Environment, Scope, System, has_separator, is_same_file};
 pub use files::AgentFiles;

@@ -56,14 +56,12 @@ impl Examination {
             system: &self.system,
             program: &self.program,
             timeout: self.timeout,
-            check: &self.check,
             prompt: view
                 .list()
                 .found
                 .iter()
                 .find(|found| found.layer == Layer::BUILTIN)
                 .map(|found| found.name.to_string()),
-            is_library_fine: report.problems.is_empty(),
         };
         let mut findings = Vec::new();
         if self.system.home.is_none() {

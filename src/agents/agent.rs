@@ -127,19 +127,8 @@ pub struct Launch {
     pub variables: Option<Variables>,
     /// Whether it is usually started from the desktop, with another `PATH` than that of a terminal.
     pub is_from_desktop: bool,
-    /// Its first message.
-    pub opening: Opening,
     /// How it ends a server.
     pub ending: Ending,
-}
-
-/// The first message of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
-    /// `initialize` with this protocol version.
-    Initialize(&'static str),
-    /// `server/discover`, and `initialize` with this protocol version where that is unknown.
-    Discover(&'static str),
 }
 
 /// How an agent ends a server.
@@ -161,8 +150,6 @@ pub struct Checks {
     pub approval: fn(&RegisteredServer) -> Option<Finding>,
     /// The keys of a registration that list the only tools, and those that are left out.
     pub tool_filters: Option<(&'static str, &'static str)>,
-    /// Whether the first answer came too late.
-    pub slow_start: fn(&RegisteredServer, Duration) -> Option<Finding>,
 }
 
 impl Agent {
@@ -313,7 +300,7 @@ impl fmt::Debug for Agent {
 impl Launch {
     /// An editor like VS Code.
     pub(super) const BY_EDITOR: Launch = Launch {
-        variables: Some(Variables { marks: &["${"], is_bare: false, value: Variables::of_editor }),
+        variables: Some(Variables { mark: "${", is_bare: false, value: Variables::of_editor }),
         is_from_desktop: true,
         ..Launch::BY_SDK
     };
@@ -324,12 +311,10 @@ impl Launch {
         environment: |system, _| system.environment.clone(),
         variables: None,
         is_from_desktop: false,
-        opening: Opening::Initialize("2025-11-25"),
         ending: Ending::CloseInput,
     };
 }
 
 impl Checks {
-    pub(super) const NONE: Checks =
-        Checks { not_started: |_| None, approval: |_| None, tool_filters: None, slow_start: |_, _| None };
+    pub(super) const NONE: Checks = Checks { not_started: |_| None, approval: |_| None, tool_filters: None };
 }

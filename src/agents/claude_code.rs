@@ -1,6 +1,6 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
-use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Opening, Prompts};
+use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Prompts};
 use super::config_file::ConfigFile;
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
@@ -77,9 +77,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             environment.set("CLAUDE_PROJECT_DIR", &system.project);
             environment
         },
-        variables: Some(Variables { marks: &["${"], is_bare: false, value: Variables::with_default }),
+        variables: Some(Variables { mark: "${", is_bare: false, value: Variables::with_default }),
         is_from_desktop: false,
-        opening: Opening::Discover("2025-11-25"),
         ending: Ending::Interrupt,
     },
     checks: Checks { not_started, approval, ..Checks::NONE },

@@ -1,6 +1,6 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
-use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Opening, Prompts};
+use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Prompts};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
 use super::finding::{Finding, RegisteredHook, RegisteredServer};
@@ -82,10 +82,9 @@ pub(super) static CODEX: Agent = Agent {
         environment,
         variables: None,
         is_from_desktop: false,
-        opening: Opening::Initialize("2025-06-18"),
         ending: Ending::Terminate,
     },
-    checks: Checks { not_started, approval, tool_filters: Some(("enabled_tools", "disabled_tools")), slow_start },
+    checks: Checks { not_started, approval, tool_filters: Some(("enabled_tools", "disabled_tools")) },
     next_step: |installed| {
         let start = match (installed.has_hook, installed.is_project) {
             (true, _) if installed.is_hook_untrusted => {
@@ -106,9 +105,6 @@ const PASSED_ON: &str = "\
     APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
     SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR \
     CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
-
-/// How long Codex waits for a server before its first turn; a slower one is left out of it.
-const FIRST_TURN_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn environment(system: &System, server: &Registration) -> Environment {
     let mut environment =
@@ -145,14 +141,6 @@ fn approval(server: &RegisteredServer) -> Option<Finding> {
     mode.is_some_and(|mode| mode == "prompt").then(|| {
         let message = format!("`{key}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
         server.warning(message, format!("set `{key}` to \"auto\"; the tools only read"))
-    })
-}
-
-fn slow_start(server: &RegisteredServer, took: Duration) -> Option<Finding> {
-    (took > FIRST_TURN_TIMEOUT).then(|| {
-        let (name, seconds) = (server.name(), took.as_secs_f64());
-        let message = format!("{name} took {seconds:.1} s for its first answer; Codex continues without it after 1 s");
-        server.warning(message, "set `required` to true, so that Codex waits for it")
     })
 }
 

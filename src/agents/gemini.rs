@@ -1,6 +1,6 @@
 //! Google's Gemini CLI, as version 0.61 was measured.
 
-use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Opening, Prompts};
+use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Prompts};
 use super::config_file::ConfigFile;
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
@@ -70,12 +70,11 @@ pub(super) static GEMINI: Agent = Agent {
             environment.set("GEMINI_CLI", "1");
             environment
         },
-        variables: Some(Variables { marks: &["$"], is_bare: true, value: Variables::with_default }),
+        variables: Some(Variables { mark: "$", is_bare: true, value: Variables::with_default }),
         is_from_desktop: false,
-        opening: Opening::Initialize("2025-06-18"),
         ending: Ending::Terminate,
     },
-    checks: Checks { not_started, approval, tool_filters: Some(("includeTools", "excludeTools")), ..Checks::NONE },
+    checks: Checks { not_started, approval, tool_filters: Some(("includeTools", "excludeTools")) },
     next_step: |installed| {
         let typed = if installed.has_hook { ":research" } else { "/research" };
         format!(

@@ -105,16 +105,6 @@ impl Installation {
             }
         }
         let agent = self.agent;
-        let variables = agent.launch.variables.as_ref();
-        for word in [&self.program].into_iter().chain(&self.arguments) {
-            if let Some(mark) = variables.and_then(|variables| variables.mark_in(word)) {
-                planner.warnings.push(format!(
-                    "{} takes `{mark}` in {} for the beginning of a variable, and may not find the path; rename it",
-                    agent.title,
-                    named(word)
-                ));
-            }
-        }
         let mut entry = (agent.config.entry)(&self.program, &self.arguments);
         if let Some(key) = agent.config.trust {
             // Nobody should lose a text because an agent did not ask.

@@ -44,7 +44,7 @@ pub(super) static OPENCODE: Agent = Agent {
     menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("opencode"),
-        variables: Some(Variables { marks: &["{env:", "{file:"], is_bare: false, value: Variables::with_default }),
+        variables: Some(Variables { mark: "{env:", is_bare: false, value: Variables::with_default }),
         ..Launch::BY_SDK
     },
     checks: Checks::NONE,

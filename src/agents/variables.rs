@@ -4,8 +4,8 @@ use super::environment::System;
 
 /// The variables that an agent replaces in the texts of its config.
 pub struct Variables {
-    /// What begins a variable; names after the first of these are not looked up.
-    pub(super) marks: &'static [&'static str],
+    /// What begins a variable.
+    pub(super) mark: &'static str,
     /// Whether `$NAME` is a variable, as well as `${NAME}`.
     pub(super) is_bare: bool,
     /// The value of a name; `None` leaves the text as it is.
@@ -15,7 +15,7 @@ pub struct Variables {
 impl Variables {
     /// A text with the variables in it replaced. What is not set stays as it is written.
     pub fn replace(&self, text: &str, system: &System) -> String {
-        let mark = self.marks[0];
+        let mark = self.mark;
         let mut replaced = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once(mark) {
@@ -36,14 +36,6 @@ impl Variables {
             rest = after;
         }
         replaced + rest
-    }
-
-    /// The first mark in a text that begins a variable.
-    pub(super) fn mark_in(&self, text: &str) -> Option<&'static str> {
-        let is_named =
-            |after: &str| after.starts_with(|letter: char| letter.is_ascii_alphanumeric() || "_{".contains(letter));
-        let begins = |mark: &&&str| text.split(**mark).skip(1).any(|after| !self.is_bare || is_named(after));
-        self.marks.iter().find(begins).copied()
     }
 
     /// `NAME` and `NAME:-default`.

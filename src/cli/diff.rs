@@ -66,7 +66,7 @@ impl Diff {
 }
 
 /// A line of a diff for a terminal.
-fn colored(line: &str) -> String {
+pub(super) fn colored(line: &str) -> String {
     let style = match line.as_bytes().first() {
         _ if line.starts_with("--- ") || line.starts_with("+++ ") || line.starts_with("@@") => FAINT,
         Some(b'-') => REMOVED,

@@ -4,7 +4,7 @@
 //! answer may take a given time at most; then the program is killed, with all that it started.
 
 use super::tried::EXAMINED_VARIABLE;
-use crate::agents::{Ending, Environment, Launch, Opening};
+use crate::agents::{Ending, Environment, Launch};
 use crate::wording::{printable, quoted};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -46,11 +46,8 @@ pub(super) struct Answers {
     pub(super) answered_in: Duration,
     pub(super) name: String,
     pub(super) version: String,
-    /// How many prompts it lists, and how many files that are none.
+    /// How many prompts it lists.
     pub(super) prompts: usize,
-    pub(super) problems: usize,
-    /// Why it does not expand the prompt that it was asked for.
-    pub(super) refused: Option<String>,
     /// The first line on standard output that was not a message.
     pub(super) not_a_message: Option<String>,
     /// A line of its standard error.
@@ -59,13 +56,13 @@ pub(super) struct Answers {
     pub(super) ended: bool,
 }
 
-/// Starts the server, has a conversation as the agent would, in which it expands a prompt, and stops it.
+/// Starts the server, asks it for its prompts, and stops it as the agent does.
 ///
 /// # Errors
 /// Why it is unusable, worded to follow its name.
-pub(super) fn talk_to(start: &Start, launch: &Launch, prompt: Option<&str>) -> Result<Answers, String> {
+pub(super) fn talk_to(start: &Start, launch: &Launch) -> Result<Answers, String> {
     let mut client = Client::start(start).map_err(|error| format!("cannot be started: {error}"))?;
-    let answers = client.run(launch, prompt).and_then(|answers| match answers.name.is_empty() {
+    let answers = client.run(launch).and_then(|answers| match answers.name.is_empty() {
         true => Err("is not an MCP server: it does not say its name".to_owned()),
         false => Ok(answers),
     });
@@ -87,8 +84,6 @@ struct Client {
     timeout: Duration,
     began: Instant,
     next_id: u64,
-    /// The `_meta` of each request, from protocol version 2026-07-28 on.
-    meta: Option<Value>,
     not_a_message: Option<String>,
 }
 
@@ -110,11 +105,11 @@ impl Client {
             }
         });
         let (timeout, next_id) = (start.timeout, 1);
-        Ok(Client { child, stdin, lines, stderr, timeout, began, next_id, meta: None, not_a_message: None })
+        Ok(Client { child, stdin, lines, stderr, timeout, began, next_id, not_a_message: None })
     }
 
     /// The conversation up to its end, or why it cannot go on.
-    fn run(&mut self, launch: &Launch, prompt: Option<&str>) -> Result<Answers, String> {
+    fn run(&mut self, launch: &Launch) -> Result<Answers, String> {
         let server = self.initialize(launch)?;
         let mut answers = Answers { answered_in: self.began.elapsed(), ..Answers::default() };
         (answers.name, answers.version) = (text(&server["name"]), text(&server["version"]));
@@ -124,13 +119,11 @@ impl Client {
                 return Err(format!("has no tool `{tool}`, so it is not prompt-expander"));
             }
         }
-        let listed = self.call("list_prompts", json!({}))?.map_err(|error| format!("lists no prompts: {error}"))?;
-        let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
-        (answers.prompts, answers.problems) = (array(&listed["prompts"]).len(), array(&listed["problems"]).len());
-        if let Some(prompt) = prompt.filter(|prompt| array(&listed["prompts"]).iter().any(|one| one["name"] == *prompt))
-        {
-            answers.refused = self.call("expand_prompt", json!({"command": prompt, "input": "x"}))?.err();
-        }
+        let listed = self.result("tools/call", json!({"name": "list_prompts", "arguments": {}}))?;
+        let listed = text(&listed["content"][0]["text"]);
+        let listed: Value =
+            serde_json::from_str(&listed).map_err(|_| format!("lists no prompts: {}", quoted(&listed)))?;
+        answers.prompts = array(&listed["prompts"]).len();
         Ok(answers)
     }
 
@@ -139,32 +132,10 @@ impl Client {
         // A server may answer one client otherwise than another.
         let client =
             json!({"name": launch.client.unwrap_or("prompt-expander doctor"), "version": env!("CARGO_PKG_VERSION")});
-        let version = match launch.opening {
-            Opening::Initialize(version) => version,
-            Opening::Discover(version) => {
-                self.meta = Some(json!({
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": client,
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                }));
-                if let Ok(result) = self.request("server/discover", json!({}))? {
-                    return Ok(result["_meta"]["io.modelcontextprotocol/serverInfo"].clone());
-                }
-                self.meta = None;
-                version
-            }
-        };
-        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         let result = self.result("initialize", params)?;
         self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         Ok(result["serverInfo"].clone())
-    }
-
-    /// The text that a tool returns; or the text of its error.
-    fn call(&mut self, tool: &str, arguments: Value) -> Result<Result<String, String>, String> {
-        let result = self.result("tools/call", json!({"name": tool, "arguments": arguments}))?;
-        let text = text(&result["content"][0]["text"]);
-        Ok(if result["isError"] == true { Err(quoted(&text)) } else { Ok(text) })
     }
 
     /// The result of a request that must have one.
@@ -173,12 +144,9 @@ impl Client {
     }
 
     /// Sends a request and waits: its result, or its error as text.
-    fn request(&mut self, method: &str, mut params: Value) -> Result<Result<Value, String>, String> {
+    fn request(&mut self, method: &str, params: Value) -> Result<Result<Value, String>, String> {
         let id = self.next_id;
         self.next_id += 1;
-        if let Some(meta) = &self.meta {
-            params["_meta"] = meta.clone();
-        }
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         let deadline = Instant::now() + self.timeout;
         loop {

@@ -142,7 +142,7 @@ impl ServerCheck<'_> {
         findings.extend(self.lost_variables(&start.environment));
         self.check_harmless(&start)?;
         let launch = &self.agent.launch;
-        let answers = client::talk_to(&start, launch, self.tried.prompt.as_deref()).map_err(|why| {
+        let answers = client::talk_to(&start, launch).map_err(|why| {
             let message = format!("{} ({}) {why}", self.registered.name(), shown(&start));
             let is_this = is_same_file(&start.program, self.tried.program);
             let fix = if is_this { "correct its arguments in this file".to_owned() } else { self.reinstall() };
@@ -243,20 +243,6 @@ impl ServerCheck<'_> {
         let message = format!("{name} answers in {time} and has {prompts}");
         findings.push(Finding { agent: Some(self.agent.name), diagnostic: Diagnostic::new(Kind::Hint, message, "") });
         findings.extend(self.other_program(answers, start));
-        findings.extend((self.agent.checks.slow_start)(registered, answers.answered_in));
-        if answers.prompts == 0 {
-            let fix = "create a file such as `hello.md` in its folder";
-            findings.push(registered.warning(format!("{name} has no prompts"), fix));
-        }
-        if answers.problems > 0 && self.tried.is_library_fine {
-            let files = count(answers.problems, "file");
-            let message = format!("{name} has {files} that cannot be read, and reads other prompts than this terminal");
-            findings.push(registered.broken(message, "ask the agent for `list_prompts`, and correct them"));
-        }
-        if let Some(why) = &answers.refused {
-            let message = format!("{name} lists a prompt but does not expand it: {why}");
-            findings.push(registered.broken(message, format!("run `{}`", self.tried.check)));
-        }
         if let Some(line) = &answers.not_a_message {
             findings.push(registered.warning(format!("{name} prints what is not a message: {line}"), self.reinstall()));
         }

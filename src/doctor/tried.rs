@@ -14,11 +14,8 @@ pub(super) struct Tried<'e> {
     pub(super) system: &'e System,
     pub(super) program: &'e Path,
     pub(super) timeout: Duration,
-    pub(super) check: &'e str,
     /// The name of a prompt that every server and hook has.
     pub(super) prompt: Option<String>,
-    /// Whether the command line finds no problem in the prompts.
-    pub(super) is_library_fine: bool,
 }
 
 /// The finding that a file cannot be read.

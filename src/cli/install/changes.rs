@@ -3,18 +3,15 @@
 use super::copy;
 use crate::agents::{Agent, ConfigFile, Plan};
 use crate::cli::agent::agent_parser;
-use crate::cli::output::{self, ADDED, FAINT, NAME, REMOVED, print_line};
-use crate::wording::printable;
+use crate::cli::diff::colored;
+use crate::cli::output::{self, ADDED, NAME, REMOVED, print_line};
+use crate::library::difference;
 use anyhow::bail;
 use clap::{ArgGroup, Args};
-use diffy::{DiffOptions, Line};
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// How many lines are shown before and after one that changes.
-const CONTEXT: usize = 2;
 
 /// How many characters of a changed line are shown.
 const LONG: usize = 1_000;
@@ -176,7 +173,7 @@ impl Target {
             changes.write(self.json)?;
         }
         if self.json {
-            output::print_json(&JsonChanges::of(changes, is_confirmed))?;
+            output::print_json(&json_of(changes, is_confirmed))?;
             if !changes.failures.is_empty() {
                 output::error(&changes.failures.join("; "));
             }
@@ -234,75 +231,34 @@ impl Target {
 
 /// The lines that change, and a few around them.
 fn show(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
-    let columns = output::terminal_width();
     writeln!(text, "{NAME}{}{NAME:#}", output::shown(&file.path))?;
     let [original, edited] = file.texts();
-    let line_of = |line: &str| {
-        let line = printable(&line.trim_end_matches(['\r', '\n']).replace('\t', "    "));
-        output::fit(&line, LONG)
-    };
-    let diff = DiffOptions::new().set_context_len(CONTEXT).create_patch(original, edited);
-    for (at, hunk) in diff.hunks().iter().enumerate() {
-        if at > 0 {
-            writeln!(text, "{FAINT}  …{FAINT:#}")?;
-        }
-        for line in hunk.lines() {
-            match line {
-                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", line_of(line))?,
-                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", line_of(line))?,
-                Line::Context(line) => {
-                    let line = line_of(line);
-                    let line = columns.map_or(line.clone(), |columns| output::fit(&line, columns.saturating_sub(3)));
-                    writeln!(text, "{FAINT}  {line}{FAINT:#}")?;
-                }
-            }
-        }
+    for line in difference(("", original), ("", edited)).lines().skip(2) {
+        text.extend(colored(&output::fit(line, LONG)).bytes());
     }
     Ok(())
 }
 
-#[derive(Serialize)]
-struct JsonChanges<'c> {
-    agents: Vec<JsonChange<'c>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    settings: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    program: Option<String>,
-    written: bool,
-}
-
-#[derive(Serialize)]
-struct JsonChange<'c> {
-    name: &'static str,
-    files: Vec<JsonFile>,
-    notes: &'c [String],
-}
-
-#[derive(Serialize)]
-struct JsonFile {
-    file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    backup: Option<String>,
-    removed: bool,
-}
-
-impl<'c> JsonChanges<'c> {
-    /// Once something is written, only what is written; before, what would be.
-    fn of(changes: &'c Changes, is_written: bool) -> Self {
-        let shown = |path: &Path| path.display().to_string();
-        let agents = changes.agents.iter().map(|Change { agent, plan, written }| {
-            let files = &plan.files[..if is_written { written.len() } else { plan.files.len() }];
-            let files = files.iter().enumerate().map(|(at, file)| JsonFile {
-                file: shown(&file.path),
-                backup: written.get(at).and_then(Option::as_deref).map(shown),
-                removed: file.edited.is_none(),
-            });
-            JsonChange { name: agent.name, files: files.collect(), notes: &plan.notes }
+/// Once something is written, only what is written; before, what would be.
+fn json_of(changes: &Changes, is_written: bool) -> Value {
+    let agents = changes.agents.iter().map(|Change { agent, plan, written }| {
+        let files = &plan.files[..if is_written { written.len() } else { plan.files.len() }];
+        let files = files.iter().enumerate().map(|(at, file)| {
+            let mut json = json!({"file": file.path.display().to_string(), "removed": file.edited.is_none()});
+            if let Some(Some(backup)) = written.get(at) {
+                json["backup"] = json!(backup.display().to_string());
+            }
+            json
         });
-        let program = changes.program.as_ref().map(|program| match program {
-            ProgramChange::Copy { to: path, .. } | ProgramChange::Remove(path) => shown(path),
-        });
-        let settings = changes.settings.as_ref().map(|file| shown(&file.path));
-        JsonChanges { agents: agents.collect(), settings, program, written: is_written && !changes.is_empty() }
+        json!({"name": agent.name, "files": files.collect::<Vec<_>>(), "notes": plan.notes})
+    });
+    let agents = agents.collect::<Vec<_>>();
+    let mut json = json!({"agents": agents, "written": is_written && !changes.is_empty()});
+    if let Some(file) = &changes.settings {
+        json["settings"] = json!(file.path.display().to_string());
     }
+    if let Some(ProgramChange::Copy { to: path, .. } | ProgramChange::Remove(path)) = &changes.program {
+        json["program"] = json!(path.display().to_string());
+    }
+    json
 }

@@ -4,41 +4,10 @@ use crate::agents::{Registration, SERVER, Scope, Status};
 use crate::cli::output::{self, FAINT, NAME};
 use crate::prompt::Position;
 use crate::wording::{named, printable};
-use serde::Serialize;
-use std::io::{self, Write};
+use serde_json::{Value, json};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-
-#[derive(Serialize)]
-struct Json {
-    #[serde(rename = "clients")]
-    agents: Vec<JsonAgent>,
-}
-
-#[derive(Serialize)]
-struct JsonAgent {
-    name: &'static str,
-    title: &'static str,
-    found: bool,
-    registrations: Vec<JsonRegistration>,
-    /// The files in which the hook is registered.
-    hooks: Vec<String>,
-    problems: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct JsonRegistration {
-    name: String,
-    scope: &'static str,
-    file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    command: Option<String>,
-    args: Vec<String>,
-    enabled: bool,
-    #[serde(rename = "ours")]
-    is_prompt_expander: bool,
-}
 
 /// Whether something is registered with an agent, or that is unknown.
 pub(super) fn has_something(state: &Status) -> bool {
@@ -48,7 +17,7 @@ pub(super) fn has_something(state: &Status) -> bool {
 /// Lists agents with their state.
 pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode> {
     if is_json {
-        output::print_json(&Json { agents: states.iter().map(json).collect() })?;
+        output::print_json(&json!({ "clients": states.iter().map(json).collect::<Vec<_>>() }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let (shown, others): (Vec<&Status>, Vec<&Status>) =
@@ -56,7 +25,16 @@ pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode>
     let rows: Vec<Row> = shown.iter().flat_map(|state| rows(state)).collect();
     let mut text = Vec::new();
     match output::terminal_width() {
-        Some(columns) => show_rows(&mut text, &rows, columns)?,
+        Some(columns) => {
+            let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+            for Row { name, what, file } in &rows {
+                let what = output::wrapped(what, name_width + 2, columns);
+                writeln!(text, "{NAME}{name:name_width$}{NAME:#}  {what}")?;
+                if !file.is_empty() {
+                    writeln!(text, "    {FAINT}{file}{FAINT:#}")?;
+                }
+            }
+        }
         None => rows.iter().try_for_each(|Row { name, what, file }| writeln!(text, "{name}\t{what}\t{file}"))?,
     }
     output::print(&text)?;
@@ -76,29 +54,6 @@ struct Row {
     what: String,
     /// The file that it is in, or nothing.
     file: String,
-}
-
-/// A table of this many columns. If it is too narrow for the files, each has a line of its own.
-fn show_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io::Result<()> {
-    let name_width = rows.iter().map(|row| output::width(row.name)).max().unwrap_or(0);
-    let with_file = || rows.iter().filter(|row| !row.file.is_empty());
-    let what_width = with_file().map(|row| output::width(&row.what)).max().unwrap_or(0);
-    let file_width = with_file().map(|row| output::width(&row.file)).max().unwrap_or(0);
-    let is_wide = name_width + 2 + what_width + 2 + file_width <= columns;
-    for Row { name, what, file } in rows {
-        let gap = " ".repeat(name_width - output::width(name) + 2);
-        let what = output::wrapped(what, name_width + 2, columns);
-        write!(text, "{NAME}{name}{NAME:#}{gap}{what}")?;
-        if !file.is_empty() {
-            let gap = match is_wide {
-                true => " ".repeat(what_width - output::width(&what) + 2),
-                false => "\n    ".to_owned(),
-            };
-            write!(text, "{gap}{FAINT}{file}{FAINT:#}")?;
-        }
-        writeln!(text)?;
-    }
-    Ok(())
 }
 
 fn rows(state: &Status) -> Vec<Row> {
@@ -153,27 +108,32 @@ fn describe(server: &Registration) -> String {
     text
 }
 
-fn json(state: &Status) -> JsonAgent {
-    let registration = |server: &Registration| JsonRegistration {
-        name: server.name.clone(),
-        scope: match server.scope {
-            Scope::User => "user",
-            Scope::Project => "project",
-            Scope::Local => "local",
-        },
-        file: server.path.display().to_string(),
-        line: server.position.map(|position| position.line),
-        command: server.command.clone(),
-        args: server.args.clone(),
-        enabled: !server.is_disabled,
-        is_prompt_expander: server.is_prompt_expander(),
+fn json(state: &Status) -> Value {
+    let registration = |server: &Registration| {
+        let mut json = json!({
+            "name": server.name,
+            "scope": match server.scope {
+                Scope::User => "user",
+                Scope::Project => "project",
+                Scope::Local => "local",
+            },
+            "file": server.path.display().to_string(),
+            "command": server.command,
+            "args": server.args,
+            "enabled": !server.is_disabled,
+            "ours": server.is_prompt_expander(),
+        });
+        if let Some(position) = server.position {
+            json["line"] = json!(position.line);
+        }
+        json
     };
-    JsonAgent {
-        name: state.agent.name,
-        title: state.agent.title,
-        found: state.is_found,
-        registrations: state.registrations.iter().map(registration).collect(),
-        hooks: state.hooks.iter().map(|(file, _)| file.display().to_string()).collect(),
-        problems: state.errors.iter().map(ToString::to_string).collect(),
-    }
+    json!({
+        "name": state.agent.name,
+        "title": state.agent.title,
+        "found": state.is_found,
+        "registrations": state.registrations.iter().map(registration).collect::<Vec<_>>(),
+        "hooks": state.hooks.iter().map(|(file, _)| file.display().to_string()).collect::<Vec<_>>(),
+        "problems": state.errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
 }
