@@ -77,23 +77,7 @@ impl FileStore {
         let Some((file, current)) = self.read(name)? else { return Ok(()) };
         let mut lock = self.history.lock()?;
         let mut times = Times::after(&self.history.entries(name)?);
-        self.keep_current(&mut lock, name, &current, fs::metadata(&file.path).ok().as_ref(), &mut times)
-    }
-
-    /// The same under the lock.
-    fn keep_current(
-        &self,
-        lock: &mut Lock<'_>,
-        name: &Name,
-        current: &[u8],
-        like: Option<&Metadata>,
-        times: &mut Times,
-    ) -> Result<(), Diagnostic> {
-        let revision = Revision::of(current);
-        if self.history.entries(name)?.first().and_then(Entry::after) == Some(revision) {
-            return Ok(());
-        }
-        lock.add(name, (times.next(like.and_then(modified)), revision), None, Some(current), like)
+        times.keep(&mut lock, name, &current, fs::metadata(&file.path).ok().as_ref())
     }
 
     /// Gives the versions of one prompt to another. Returns `false` if that has versions of its own, and leaves both as they are.
@@ -170,7 +154,7 @@ impl FileStore {
         let current = read.as_ref().map(|(_, bytes)| &**bytes);
         interrupt(Step::Keep).map_err(failed)?;
         if let Some(current) = current {
-            self.keep_current(&mut lock, name, current, like.as_ref(), &mut times)?;
+            times.keep(&mut lock, name, current, like.as_ref())?;
         }
         let bytes = text.map(str::as_bytes);
         let at = times.next(None);
@@ -178,8 +162,27 @@ impl FileStore {
             // Before it is in the file, so that what is acknowledged is in both.
             lock.add(name, (at, revision), None, bytes, like.as_ref())?;
         }
-        let put = Put { path: &path, target: &target, current, text, like: like.as_ref() };
-        put.run(&mut lock, &interrupt).map_err(|error| {
+        let replace = |lock: &mut Lock<'_>| {
+            interrupt(Step::WriteTemporary)?;
+            let new = bytes.map(|bytes| lock.write_temporary_file(folder, bytes, like.as_ref())).transpose()?;
+            interrupt(Step::Replace)?;
+            // An editor knows nothing of the lock.
+            let is_unchanged = match (read_regular(&target, MAX_FILE), current) {
+                (Ok(now), Some(current)) => now == current,
+                (Err(error), None) => error.kind() == ErrorKind::NotFound,
+                _ => false,
+            };
+            match (new, current) {
+                _ if !is_unchanged => return Err(ErrorKind::AlreadyExists.into()),
+                (None, _) => fs::remove_file(&path)?,
+                (Some(new), None) => rename_to_new(&new, &target)?,
+                (Some(new), Some(_)) => fs::rename(new, &target)?,
+            }
+            interrupt(Step::Sync)?;
+            sync_folder(path.parent().filter(|_| text.is_none()).unwrap_or(folder))
+        };
+        replace(&mut lock).map_err(|error| {
+            lock.remove_temporary_file();
             if text.is_some() {
                 lock.remove(name, at, revision);
             }
@@ -274,51 +277,6 @@ pub(super) fn not_created(folder: &Path, error: &io::Error) -> Diagnostic {
     }
 }
 
-/// The step that changes the prompt's file.
-struct Put<'w> {
-    path: &'w Path,
-    /// The file itself, if the path is a symlink.
-    target: &'w Path,
-    current: Option<&'w [u8]>,
-    text: Option<&'w str>,
-    /// Whose owner and permissions it gets.
-    like: Option<&'w Metadata>,
-}
-
-impl Put<'_> {
-    /// Replaces, creates or deletes the file in one step. [`ErrorKind::AlreadyExists`]: it is no longer as it was read.
-    fn run(&self, lock: &mut Lock<'_>, interrupt: &impl Fn(Step) -> io::Result<()>) -> io::Result<()> {
-        let folder = self.target.parent().unwrap_or(Path::new("."));
-        self.replace(folder, lock, interrupt).inspect_err(|_| lock.remove_temporary_file())?;
-        interrupt(Step::Sync)?;
-        sync_folder(if self.text.is_none() { self.path.parent() } else { Some(folder) }.unwrap_or(folder))
-    }
-
-    fn replace(
-        &self,
-        folder: &Path,
-        lock: &mut Lock<'_>,
-        interrupt: &impl Fn(Step) -> io::Result<()>,
-    ) -> io::Result<()> {
-        interrupt(Step::WriteTemporary)?;
-        let text = self.text.map(str::as_bytes);
-        let sibling = text.map(|text| lock.write_temporary_file(folder, text, self.like)).transpose()?;
-        interrupt(Step::Replace)?;
-        // An editor knows nothing of the lock.
-        let is_unchanged = match (read_regular(self.target, MAX_FILE), self.current) {
-            (Ok(now), Some(current)) => now == current,
-            (Err(error), None) => error.kind() == ErrorKind::NotFound,
-            _ => false,
-        };
-        match (sibling, self.current) {
-            _ if !is_unchanged => Err(ErrorKind::AlreadyExists.into()),
-            (None, _) => fs::remove_file(self.path),
-            (Some(sibling), None) => rename_to_new(&sibling, self.target),
-            (Some(sibling), Some(_)) => fs::rename(sibling, self.target),
-        }
-    }
-}
-
 /// Renames a file, and fails if there is one at the new path.
 pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
@@ -339,15 +297,33 @@ fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))
 }
 
-/// The times of versions that are added one after the other, each later than the one before, even if the clock was set back.
+/// Adds versions to a history one after the other, each with a later time than the one before, even if the clock was set back.
 struct Times {
     now: Timestamp,
     last: Option<Timestamp>,
+    /// The revision after the last version.
+    revision: Option<Revision>,
 }
 
 impl Times {
     fn after(entries: &[Entry]) -> Times {
-        Times { now: Timestamp::now(), last: entries.first().map(|entry| entry.at) }
+        let last = entries.first();
+        Times { now: Timestamp::now(), last: last.map(|entry| entry.at), revision: last.and_then(Entry::after) }
+    }
+
+    /// Adds what the file of a prompt holds to its history, unless that has it.
+    fn keep(
+        &mut self,
+        lock: &mut Lock<'_>,
+        name: &Name,
+        current: &[u8],
+        like: Option<&Metadata>,
+    ) -> Result<(), Diagnostic> {
+        let revision = Revision::of(current);
+        if self.revision == Some(revision) {
+            return Ok(());
+        }
+        lock.add(name, (self.next(like.and_then(modified)), revision), None, Some(current), like)
     }
 
     /// A time after the last one: this one if it is, else the present one.
