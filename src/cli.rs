@@ -46,7 +46,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::NAME;
 use serve::{Serve, ServeCommand};
-use source::{Common, ConfigOptions, Folders, Hidden, PromptSource};
+use source::{Common, PromptSource, hidden_options};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -76,9 +76,9 @@ Your prompts:
                                agent starts it."))]
 struct Cli {
     #[command(flatten, next_help_heading = "Options for all commands that read prompts")]
-    common: Common,
+    _common: Common,
     #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
-    serve: Serve,
+    _serve: Serve,
     /// Print the version, and the commit that it was built from
     #[arg(long, short = 'V')]
     version: bool,
@@ -87,29 +87,6 @@ struct Cli {
     version_json: bool,
     #[command(subcommand)]
     command: Option<Command>,
-}
-
-// Not doc comments: clap would take them for the help of each command.
-
-// A command with the options for all commands, which may be given before or after its name. Its help leaves them out.
-#[derive(Debug, Args)]
-struct WithCommon<C: Args> {
-    #[command(flatten)]
-    command: C,
-    #[command(flatten)]
-    common: Hidden<Common>,
-}
-
-// The same with the options that `install` registers. Its `--project` has another meaning.
-#[derive(Debug, Args)]
-#[command(mut_arg("prompts", |prompts| prompts.long_help(install::HELP_OF_PROMPTS)))]
-struct WithFolders<C: Args> {
-    #[command(flatten)]
-    command: C,
-    #[command(flatten)]
-    folders: Folders,
-    #[command(flatten)]
-    config: ConfigOptions,
 }
 
 /// The end of the help of a command that has the options for all commands.
@@ -136,7 +113,7 @@ enum Command {
     /// For Gemini CLI, a new entry contains `"trust": true`, so that Gemini CLI calls the tools of this server without asking you;
     /// --no-trust leaves it out.
     #[command(after_help = install::EXAMPLES)]
-    Install(WithFolders<install::Install>),
+    Install(install::Install),
     /// Remove the server and the hook from agents, or list what is registered
     ///
     /// A config in which nothing else has changed is restored from its backup, or removed if `install` created it. Folders are
@@ -148,26 +125,26 @@ enum Command {
     /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
     /// line for each prompt with tabs between name, description, layer (`project`, `user`, `remote` or `built-in`; of a prompt for another
     /// program with its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
-    #[command(after_help = with_common(list::EXAMPLES))]
-    List(WithCommon<list::List>),
+    #[command(after_help = with_common(list::EXAMPLES), args = hidden_options())]
+    List(list::List),
     /// Print what an agent gets for `:NAME INPUT`
-    #[command(after_help = with_common(expand::EXAMPLES))]
-    Expand(WithCommon<expand::Expand>),
+    #[command(after_help = with_common(expand::EXAMPLES), args = hidden_options())]
+    Expand(expand::Expand),
     /// Explain an expansion: its file, the value of each argument, and which agents get all of it
     ///
     /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments, their values and where those
     /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion, with
     /// the limits of agents that it is near or exceeds. The number of tokens is estimated from the letters, digits and
     /// punctuation; for English, code, Japanese and Chinese, it is within about 25 % of what models count.
-    #[command(after_help = with_common(explain::EXAMPLES))]
-    Explain(WithCommon<explain::Explain>),
+    #[command(after_help = with_common(explain::EXAMPLES), args = hidden_options())]
+    Explain(explain::Explain),
     /// Copy what an agent gets for `:NAME INPUT` to the clipboard
     ///
     /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy` with Wayland, `xclip` or `xsel`
     /// with X11, and `termux-clipboard-set` on Android. Over ssh without a display, asks your terminal to copy the text, with the
     /// escape sequence OSC 52.
-    #[command(after_help = with_common(copy::EXAMPLES))]
-    Copy(WithCommon<copy::Copy>),
+    #[command(after_help = with_common(copy::EXAMPLES), args = hidden_options())]
+    Copy(copy::Copy),
     /// Create a prompt file
     ///
     /// Prints the path of the new file. Text from a pipe becomes the prompt. Without such text, the file is a template for you to
@@ -175,25 +152,25 @@ enum Command {
     /// changed, and a name that cannot be typed in a chat is refused. With --project, the file is created in the project's folder
     /// `.prompts`. If there is none, it is created at the root of the repository or, outside a repository, in the working
     /// directory.
-    #[command(after_help = with_common(new::EXAMPLES))]
-    New(WithCommon<new::New>),
+    #[command(after_help = with_common(new::EXAMPLES), args = hidden_options())]
+    New(new::New),
     /// Open a prompt in your editor, and check it afterwards
     ///
     /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments. If neither is set,
     /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
     /// into your own folder; with --project, any prompt that is not in the project's folder `.prompts` is first copied there. The
     /// copy is deleted unless you change it.
-    #[command(after_help = with_common(edit::EXAMPLES))]
-    Edit(WithCommon<edit::Edit>),
+    #[command(after_help = with_common(edit::EXAMPLES), args = hidden_options())]
+    Edit(edit::Edit),
     /// Print the path of a prompt's file, or of the folder of your prompts
     ///
     /// Without a name, prints the folder in which `new` and `edit` create files: the first --prompts folder, your own folder
     /// or, with --project, the project's.
-    #[command(after_help = with_common(path::EXAMPLES))]
-    Path(WithCommon<path::PathOf>),
+    #[command(after_help = with_common(path::EXAMPLES), args = hidden_options())]
+    Path(path::PathOf),
     /// Print the file of a prompt as it is, even of a built-in or broken one
-    #[command(after_help = with_common(show::EXAMPLES))]
-    Show(WithCommon<show::Show>),
+    #[command(after_help = with_common(show::EXAMPLES), args = hidden_options())]
+    Show(show::Show),
     /// Remove your own prompts or, with --project, prompts of the project
     ///
     /// Shows the files and asks before removing them; without a terminal, --yes is needed. Prints the path of each file that was
@@ -201,81 +178,81 @@ enum Command {
     /// test file of a prompt is removed, too. A prompt of your own folder can be brought back with `restore`.
     ///
     /// The text of a removed prompt stays in the folder .history next to your prompts.
-    #[command(after_help = with_common(rm::EXAMPLES))]
-    Rm(WithCommon<rm::Rm>),
+    #[command(after_help = with_common(rm::EXAMPLES), args = hidden_options())]
+    Rm(rm::Rm),
     /// Rename one of your own prompts or, with --project, one of the project's
     ///
     /// The file stays in the same prompts folder, and its content does not change. Missing folders are created. No existing file is
     /// overwritten. The test file is renamed, too, and the earlier versions get the new name. Prints the new path.
-    #[command(after_help = with_common(mv::EXAMPLES))]
-    Mv(WithCommon<mv::Mv>),
+    #[command(after_help = with_common(mv::EXAMPLES), args = hidden_options())]
+    Mv(mv::Mv),
     /// List the versions of one of your prompts, with who wrote them and why
     ///
     /// Each change by an agent, the web page or `restore` keeps the old text in the folder `.history` next to your prompts. A version
     /// that you made in an editor is kept when it is replaced. Prints the newest first; without a terminal, one line for each version
     /// with tabs between revision, time, what was done, author and note.
-    #[command(after_help = with_common(history::EXAMPLES))]
-    History(WithCommon<history::History>),
+    #[command(after_help = with_common(history::EXAMPLES), args = hidden_options())]
+    History(history::History),
     /// Show what has changed in one of your prompts since its last version, or an earlier one
-    #[command(after_help = with_common(diff::EXAMPLES))]
-    Diff(WithCommon<diff::Diff>),
+    #[command(after_help = with_common(diff::EXAMPLES), args = hidden_options())]
+    Diff(diff::Diff),
     /// Restore an earlier version of one of your prompts, or a prompt that was deleted
     ///
     /// Prints the path of the file. The text that is replaced stays in the history, so that a restore can be undone. A prompt that you
     /// removed yourself can be restored if it was changed by an agent, the web page or `restore` before.
-    #[command(after_help = with_common(restore::EXAMPLES))]
-    Restore(WithCommon<restore::Restore>),
+    #[command(after_help = with_common(restore::EXAMPLES), args = hidden_options())]
+    Restore(restore::Restore),
     /// Import prompts of other programs: write them as Markdown files into your own folder
     ///
     /// Reads a folder of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm, Continue or hexai as those read it, and
     /// writes each prompt as a Markdown file that expands to the same. Says what is different, with file and line, and what to do
     /// about it. No file is ever overwritten: a prompt whose name you have already with another text is left out, and the exit
     /// status is 1. The original files stay as they are.
-    #[command(after_help = with_common(import::EXAMPLES))]
-    Import(WithCommon<import::Import>),
+    #[command(after_help = with_common(import::EXAMPLES), args = hidden_options())]
+    Import(import::Import),
     /// Trust the prompts of a repository, so that every agent gets them
     ///
     /// Shows the prompts in the folder `.prompts` of the repository, and which of yours they override, and asks. From then on they are
     /// served without an option. A later pull may bring others, which are served, too.
-    #[command(after_help = with_common(trust::EXAMPLES))]
-    Trust(WithCommon<trust::Trust>),
+    #[command(after_help = with_common(trust::EXAMPLES), args = hidden_options())]
+    Trust(trust::Trust),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
     /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict, warnings.
     /// Notes list files that may be prompts but are not read: those with other suffixes, and those in hidden folders such as
     /// `.claude/commands`.
-    #[command(after_help = with_common(check::EXAMPLES))]
-    Check(WithCommon<check::Check>),
+    #[command(after_help = with_common(check::EXAMPLES), args = hidden_options())]
+    Check(check::Check),
     /// Test prompts: whether they expand to what their test files say
     ///
     /// The tests of `NAME.md` are in `NAME.test.txt` next to it: cases with an input, and the text that is expected, texts that it
     /// contains or lacks, or an error. Prints one line for each case, and a diff if the text is another one. Nothing but the
     /// expansion is tested: no model is asked. The exit status is 1 if a case failed, or a test file is broken or belongs to no
     /// prompt.
-    #[command(after_help = with_common(test::EXAMPLES))]
-    Test(WithCommon<test::Test>),
+    #[command(after_help = with_common(test::EXAMPLES), args = hidden_options())]
+    Test(test::Test),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
     /// Starts each registered server as its agent would, with the same command, arguments, environment and working
     /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
     /// else. Writes nothing, not even to the files of --tap and --log-file. Prints one line for each agent that is found on this
     /// machine or has this program registered, and says what to do. The exit status is 1 if something is broken.
-    #[command(after_help = with_common(doctor::EXAMPLES))]
-    Doctor(WithCommon<doctor::Doctor>),
+    #[command(after_help = with_common(doctor::EXAMPLES), args = hidden_options())]
+    Doctor(doctor::Doctor),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
     ///
     /// Reads the event from standard input. If what the user typed begins with the `:command` of a prompt, or has one on a line
     /// of its own, the expansion is added as context; otherwise, nothing is printed. The exit status is always 0, so that
     /// nothing the user types is blocked.
-    #[command(after_help = with_common(hook::EXAMPLES))]
-    Hook(WithCommon<hook::Hook>),
+    #[command(after_help = with_common(hook::EXAMPLES), args = hidden_options())]
+    Hook(hook::Hook),
     /// Run the server: over HTTP for many clients with --http, else on standard input and output
     ///
     /// Without --http, this is the same as no command. Over HTTP, Ctrl-C or SIGTERM stops it: requests that are running are
     /// answered first. It says on standard error where it listens.
-    #[command(after_help = with_common(serve::EXAMPLES))]
-    Serve(Box<WithCommon<ServeCommand>>),
+    #[command(after_help = with_common(serve::EXAMPLES), args = hidden_options())]
+    Serve(Box<ServeCommand>),
     /// Print tokens for clients of a server over HTTP
     #[cfg(feature = "http")]
     #[command(after_help = token::EXAMPLES)]
@@ -305,7 +282,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == "-h") {
         return finish(output::print(short_help().as_bytes()).map(|()| ExitCode::SUCCESS));
     }
-    let (cli, line) = match parse(&arguments) {
+    let (cli, line, given) = match parse(&arguments) {
         Ok(parsed) => parsed,
         Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
             return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
@@ -328,7 +305,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_given(&line, "json") {
         output::collect_messages();
     }
-    finish(cli.run(&arguments[0]))
+    finish(cli.run(&line, given, &arguments[0]))
 }
 
 /// Whether a flag is given, before the command or after it.
@@ -363,42 +340,38 @@ fn short_help() -> String {
 }
 
 impl Cli {
-    /// `program` is the first word of the command line.
-    fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
-        let before = self.common;
+    /// Runs the command of a line; `program` is its first word.
+    fn run(self, line: &ArgMatches, given: PromptSource, program: &OsStr) -> anyhow::Result<ExitCode> {
         match self.command {
             None if self.version => version::print(self.version_json),
             None => {
-                let (source, settings) = loaded(before.source);
-                self.serve.run(source.library(), settings)
+                let source = loaded(given);
+                config::serve(&source.settings, line)?.run(source.library())
             }
-            Some(Command::Install(install)) => {
-                let WithFolders { command, folders, config } = install;
-                command.run(&before.source.folders.and(folders), &before.source.config.and(config))
-            }
+            Some(Command::Install(install)) => install.run(&given),
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
-            Some(Command::List(list)) => list.command.run(&quietly(before, list.common)?),
-            Some(Command::Expand(expand)) => expand.command.run(&quietly(before, expand.common)?),
-            Some(Command::Explain(explain)) => explain.command.run(&quietly(before, explain.common)?),
-            Some(Command::Copy(copy)) => copy.command.run(&quietly(before, copy.common)?),
-            Some(Command::New(new)) => new.command.run(&source(before, new.common)?),
-            Some(Command::Edit(edit)) => edit.command.run(&source(before, edit.common)?),
-            Some(Command::Path(path)) => path.command.run(&source(before, path.common)?),
-            Some(Command::Show(show)) => show.command.run(&source(before, show.common)?),
-            Some(Command::Rm(rm)) => rm.command.run(&source(before, rm.common)?),
-            Some(Command::Mv(mv)) => mv.command.run(&source(before, mv.common)?),
-            Some(Command::History(history)) => history.command.run(&source(before, history.common)?),
-            Some(Command::Diff(diff)) => diff.command.run(&source(before, diff.common)?),
-            Some(Command::Restore(restore)) => restore.command.run(&source(before, restore.common)?),
-            Some(Command::Import(import)) => import.command.run(&source(before, import.common)?),
-            Some(Command::Check(check)) => check.command.run(&quietly(before, check.common)?),
-            Some(Command::Test(test)) => test.command.run(&quietly(before, test.common)?),
-            Some(Command::Trust(trust)) => trust.command.run(quietly(before, trust.common)?),
-            Some(Command::Doctor(doctor)) => doctor.command.run(&loaded(before.and(doctor.common)).0),
-            Some(Command::Hook(hook)) => hook.command.run(&loaded(before.and(hook.common)).0),
-            Some(Command::Serve(serve)) => {
-                let (source, settings) = loaded(before.and(serve.common));
-                serve.command.run(source.library(), settings)
+            Some(Command::List(list)) => list.run(&usable(given)?),
+            Some(Command::Expand(expand)) => expand.run(&usable(given)?),
+            Some(Command::Explain(explain)) => explain.run(&usable(given)?),
+            Some(Command::Copy(copy)) => copy.run(&usable(given)?),
+            Some(Command::New(new)) => new.run(&with_warnings(given)?),
+            Some(Command::Edit(edit)) => edit.run(&with_warnings(given)?),
+            Some(Command::Path(path)) => path.run(&with_warnings(given)?),
+            Some(Command::Show(show)) => show.run(&with_warnings(given)?),
+            Some(Command::Rm(rm)) => rm.run(&with_warnings(given)?),
+            Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?),
+            Some(Command::History(history)) => history.run(&with_warnings(given)?),
+            Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?),
+            Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?),
+            Some(Command::Import(import)) => import.run(&with_warnings(given)?),
+            Some(Command::Check(check)) => check.run(&usable(given)?),
+            Some(Command::Test(test)) => test.run(&usable(given)?),
+            Some(Command::Trust(trust)) => trust.run(usable(given)?),
+            Some(Command::Doctor(doctor)) => doctor.run(&loaded(given)),
+            Some(Command::Hook(hook)) => hook.run(&loaded(given)),
+            Some(Command::Serve(command)) => {
+                let source = loaded(given);
+                command.run(source.library(), config::serve(&source.settings, line)?)
             }
             #[cfg(feature = "http")]
             Some(Command::Token(token)) => token.run(),
@@ -408,29 +381,29 @@ impl Cli {
     }
 }
 
-/// The options with what the settings file adds to them, and what it says of the server.
-fn loaded(mut source: PromptSource) -> (PromptSource, Serve) {
-    let settings = config::load(&mut source);
-    (source, settings)
+/// The options with what the settings file adds to them.
+fn loaded(mut source: PromptSource) -> PromptSource {
+    config::load(&mut source);
+    source
 }
 
 /// The same for a command, which refuses to guess which prompts are meant if that file is unusable.
-fn source(before: Common, after: Hidden<Common>) -> anyhow::Result<PromptSource> {
-    let source = quietly(before, after)?;
+fn with_warnings(given: PromptSource) -> anyhow::Result<PromptSource> {
+    let source = usable(given)?;
     source.settings.problems.iter().for_each(|problem| output::warning(&problem.to_string()));
     Ok(source)
 }
 
 /// The same for a command that shows what else is wrong with the file by itself.
-fn quietly(before: Common, after: Hidden<Common>) -> anyhow::Result<PromptSource> {
-    let (source, _) = loaded(before.and(after));
+fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
+    let source = loaded(given);
     match source.settings.problems.first().filter(|_| source.settings.is_unusable) {
         Some(problem) => Err(anyhow::anyhow!("{problem}")),
         None => Ok(source),
     }
 }
 
-fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
+fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, PromptSource), clap::Error> {
     let mut program = command();
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match matches_of_expand(&mut program, arguments, &error) {
@@ -440,7 +413,8 @@ fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
         matches => matches?,
     };
     refuse_misplaced_option(&mut program, &matches)?;
-    Ok((Cli::from_arg_matches(&matches)?, matches))
+    let given = PromptSource::of(&matches)?;
+    Ok((Cli::from_arg_matches(&matches)?, matches, given))
 }
 
 /// Reads `prompt-expander :research …` as a call of `expand`; `None` if the error is another one.

@@ -8,7 +8,7 @@ use super::{config, output};
 use crate::agents::Agent;
 use crate::library::{Caller, Layer, Library, Version};
 use crate::prompt::{Argument, COLONS, spelled_as_typed};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueHint};
+use clap::{Arg, ArgMatches, Args, Command, ValueHint};
 use clap_complete::aot::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -185,9 +185,7 @@ fn is_plain(text: &str) -> bool {
 
 /// The library that the options of a line select.
 fn library_of(line: &ArgMatches) -> Library {
-    let before = PromptSource::from_arg_matches(line).unwrap_or_default();
-    let after = line.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
-    let mut source = before.and(after.unwrap_or_default());
+    let mut source = PromptSource::of(line).unwrap_or_default();
     config::load(&mut source);
     source.library()
 }

@@ -5,16 +5,16 @@
 
 use super::output;
 use super::serve::Serve;
-use super::source::{ConfigOptions, Folders, PromptSource, Settings, absolute, rebased};
+use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
 use crate::library::{Trust, replace};
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
 use crate::wording::{alternatives, named};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
 
-/// Each key, and the option that has its meaning; `mentions` and `trusted` have none.
-const KEYS: [(&str, &str); 12] = [
+/// Each key, and the option that has its meaning; `trusted` has none.
+const KEYS: [(&str, &str); 11] = [
     ("prompts", "prompts"),
     ("from-agents", "from-agents"),
     ("builtin", "no-builtin"),
@@ -35,7 +35,6 @@ const KEYS: [(&str, &str); 12] = [
     ("log-file", "log-file"),
     ("log-level", "log-level"),
     ("tap", "tap"),
-    ("mentions", ""),
     (TRUSTED, ""),
 ];
 
@@ -59,7 +58,7 @@ const OWN: [&str; 3] = ["edit", TRUSTED, OPENAPI];
 #[command(no_binary_name = true, disable_help_flag = true)]
 struct Keys {
     #[command(flatten)]
-    folders: Folders,
+    source: PromptSource,
     #[command(flatten)]
     serve: Serve,
 }
@@ -87,19 +86,25 @@ fn is_own(path: &Path) -> bool {
     is_in_config || !canonical.ancestors().skip(1).any(|folder| is_project(&folder))
 }
 
-/// Adds what the settings file says of prompts, and returns what it says of the server.
-pub(super) fn load(source: &mut PromptSource) -> Serve {
-    let Some(path) = path(&source.config) else { return Serve::default() };
-    let (settings, serve) = match fs::read_to_string(&path) {
+/// Adds what the settings file says.
+pub(super) fn load(source: &mut PromptSource) {
+    let Some(path) = path(&source.config) else { return };
+    let settings = match fs::read_to_string(&path) {
         Ok(text) => read(&path, &text),
-        Err(error) if error.kind() == ErrorKind::NotFound && source.config.config.is_none() => Default::default(),
+        Err(error) if error.kind() == ErrorKind::NotFound && source.config.config.is_none() => Settings::default(),
         Err(error) => {
-            let diagnostic = Diagnostic::error(None, format!("the settings file cannot be read: {error}"), REPAIR);
-            (unusable(&path, diagnostic), Serve::default())
+            unusable(&path, Diagnostic::error(None, format!("the settings file cannot be read: {error}"), REPAIR))
         }
     };
     source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), ..settings };
-    serve
+}
+
+/// The options of the server: those of a line, and the keys of the settings file where an option is not given.
+pub(super) fn serve(settings: &Settings, line: &ArgMatches) -> Result<Serve, clap::Error> {
+    let given = given(&Serve::augment_args(Command::new("")), line, Path::new(""));
+    let words = settings.words.iter().cloned().chain(given);
+    let matches = Keys::command().args_override_self(true).try_get_matches_from(words)?;
+    Serve::from_arg_matches(&matches)
 }
 
 const REPAIR: &str = "correct it, or use --no-config; until then, only built-in prompts are listed";
@@ -109,44 +114,32 @@ fn unusable(path: &Path, diagnostic: Diagnostic) -> Settings {
 }
 
 /// What a settings file says.
-fn read(path: &Path, text: &str) -> (Settings, Serve) {
+fn read(path: &Path, text: &str) -> Settings {
     let document = match Document::parse(text) {
         Ok(document) => document,
-        Err(error) => return (unusable(path, not_toml(&error, text)), Serve::default()),
+        Err(error) => return unusable(path, not_toml(&error, text)),
     };
     let mut reader = Reader { text, folder: path.parent().unwrap_or(path), is_own: is_own(path), problems: Vec::new() };
     let words = reader.words(document.as_table(), &KEYS);
-    let mut settings = Settings::default();
+    // All of these were accepted one by one before.
+    let folders = |words: &[OsString]| Keys::try_parse_from(words).map(|keys| keys.source.folders).unwrap_or_default();
+    let mut settings = Settings { folders: folders(&words), words, ..Settings::default() };
     let tables = document.get(OPENAPI).filter(|_| reader.is_own).and_then(Item::as_array_of_tables);
     for table in tables.into_iter().flatten() {
         let words = reader.words(table, &OPENAPI_KEYS);
-        match table.get("file") {
-            #[cfg(feature = "openapi")]
-            Some(_) => settings.openapi.extend(keys(words).map(|keys| keys.folders.openapi)),
-            #[cfg(not(feature = "openapi"))]
-            Some(_) => {
-                _ = words;
-                reader.problem(
-                    table.span(),
-                    "this program was built without OpenAPI".to_owned(),
-                    "build it with `openapi`",
-                );
-            }
-            None => reader.problem(table.span(), "an `[[openapi]]` needs a `file`".to_owned(), "add one"),
+        if !table.contains_key("file") {
+            reader.problem(table.span(), "an `[[openapi]]` needs a `file`".to_owned(), "add one");
+        }
+        #[cfg(feature = "openapi")]
+        settings.openapi.push(folders(&words).openapi);
+        #[cfg(not(feature = "openapi"))]
+        if !words.is_empty() {
+            let message = "this program was built without OpenAPI".to_owned();
+            reader.problem(table.span(), message, "build it with `openapi`");
         }
     }
-    let keys = keys(words);
-    let serve = keys.map_or_else(Serve::default, |keys| {
-        settings.folders = keys.folders;
-        keys.serve
-    });
     settings.problems = reader.problems.into_iter().map(|diagnostic| diagnostic.in_file(path)).collect();
-    (settings, serve)
-}
-
-/// All of these were accepted one by one before.
-fn keys(words: Vec<OsString>) -> Option<Keys> {
-    Keys::try_parse_from(words).ok()
+    settings
 }
 
 /// Turns keys into the words of a command line.
@@ -193,27 +186,21 @@ impl Reader<'_> {
 
     /// The option with its values, as words; `Err`: why it is not valid.
     fn value(&self, option: &str, key: &str, item: &Item) -> Result<Vec<OsString>, String> {
-        let (mut words, flag) = (Vec::new(), OsString::from(format!("--{option}")));
-        let command = Keys::command();
-        let Some(arg) = command.get_arguments().find(|arg| arg.get_long() == Some(option)) else {
-            let is_valid = if key == TRUSTED { texts(item).is_some() } else { item.as_bool().is_some() };
-            let must = if key == TRUSTED { "a list of texts" } else { "true or false" };
-            return if is_valid { Ok(words) } else { Err(format!("{} must be {must}", named(key))) };
+        let (command, flag) = (Keys::command(), OsString::from(format!("--{option}")));
+        let arg = command.get_arguments().find(|arg| arg.get_long() == Some(option));
+        let number = || item.as_integer().map(|number| number.to_string());
+        let (values, shape) = match arg.map_or(&ArgAction::Append, Arg::get_action) {
+            ArgAction::Append => (texts(item), "a list of texts"),
+            ArgAction::Set => (item.as_str().map(str::to_owned).or_else(number).map(|one| vec![one]), "one value"),
+            _ => {
+                let value = item.as_bool().ok_or_else(|| format!("{} must be true or false", named(key)))?;
+                return Ok((value != option.starts_with("no-")).then_some(flag).into_iter().collect());
+            }
         };
-        if !arg.get_action().takes_values() {
-            let value = item.as_bool().ok_or_else(|| format!("{} must be true or false", named(key)))?;
-            words.extend((value != option.starts_with("no-")).then_some(flag));
-            return Ok(words);
-        }
-        let values = match arg.get_action() {
-            ArgAction::Append => texts(item).or_else(|| Some(vec![item.as_str()?.to_owned()])),
-            _ => item.as_str().map(str::to_owned).or_else(|| Some(item.as_integer()?.to_string())).map(|one| vec![one]),
-        };
-        let values = values.ok_or_else(|| format!("{} must be {}", named(key), shape(arg)))?;
-        for value in values {
-            let value = if is_path(arg) { rebased(&value, self.folder) } else { value };
-            words.push(format!("--{option}={value}").into());
-        }
+        let values = values.ok_or_else(|| format!("{} must be {shape}", named(key)))?;
+        let Some(arg) = arg else { return Ok(Vec::new()) };
+        let in_words = |value: &String| [flag.clone(), rebased(arg, OsStr::new(value), self.folder)];
+        let words: Vec<OsString> = values.iter().flat_map(in_words).collect();
         // The other options of a document are of no use without one.
         let document = (option != OPENAPI && option.starts_with(OPENAPI)).then(|| "--openapi=x".into());
         let alone = command.clone().try_get_matches_from(words.iter().cloned().chain(document));
@@ -227,15 +214,10 @@ impl Reader<'_> {
     }
 }
 
-fn shape(arg: &Arg) -> &'static str {
-    if matches!(arg.get_action(), ArgAction::Append) { "a list of texts" } else { "one value" }
-}
-
-fn is_path(arg: &Arg) -> bool {
-    matches!(arg.get_value_hint(), ValueHint::DirPath | ValueHint::FilePath | ValueHint::AnyPath)
-}
-
 fn texts(item: &Item) -> Option<Vec<String>> {
+    if let Some(text) = item.as_str() {
+        return Some(vec![text.to_owned()]);
+    }
     item.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
@@ -328,7 +310,7 @@ fn set(table: &mut Table, key: &str, mut value: Value) {
 /// The text is no TOML; the words are not valid.
 pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Result<(String, Vec<String>), Diagnostic> {
     let mut document: DocumentMut = text.parse().map_err(|error| not_toml(&error, text))?;
-    let command = PromptSource::augment(Keys::command());
+    let command = Keys::command();
     let matches = command.clone().try_get_matches_from(words).map_err(|error| {
         let message = output::without_usage(&error);
         Diagnostic::error(None, format!("the registered options are not valid: {message}"), "correct them there")
@@ -342,7 +324,8 @@ pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Resul
         match rows.clone().find(|(_, known)| *known == option) {
             Some((key, _)) => _ = given.insert(key, to_toml(arg, &matches, folder)),
             None if arg.get_action().takes_values() => {
-                others.extend(raw(arg, &matches).into_iter().flat_map(|value| [format!("--{option}"), value]));
+                let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+                others.extend(values.flat_map(|value| [format!("--{option}"), value.to_string_lossy().into_owned()]));
             }
             None => others.push(format!("--{option}")),
         }
@@ -372,17 +355,12 @@ pub(super) fn names_prompts(text: &str) -> bool {
     text.parse::<DocumentMut>().is_ok_and(|document| document.contains_key("prompts"))
 }
 
-fn raw(arg: &Arg, matches: &ArgMatches) -> Vec<String> {
-    let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
-    values.map(|value| value.to_string_lossy().into_owned()).collect()
-}
-
 fn to_toml(arg: &Arg, matches: &ArgMatches, folder: &Path) -> Value {
     if !arg.get_action().takes_values() {
         return Value::from(!arg.get_long().is_some_and(|option| option.starts_with("no-")));
     }
-    let values = raw(arg, matches).into_iter();
-    let mut values = values.map(|value| if is_path(arg) { rebased(&value, folder) } else { value });
+    let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+    let mut values = values.map(|value| rebased(arg, value, folder).to_string_lossy().into_owned());
     match arg.get_action() {
         ArgAction::Append => Value::from(values.collect::<Array>()),
         _ => {
@@ -398,7 +376,7 @@ mod tests {
 
     fn settings(text: &str) -> (Settings, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
-        let (settings, _) = read(&folder.path().join("config.toml"), text);
+        let settings = read(&folder.path().join("config.toml"), text);
         let shown = |problem: &Diagnostic| {
             let at = problem.position.map(|at| format!("{at}: ")).unwrap_or_default();
             format!("{at}{}", problem.text())
@@ -413,7 +391,6 @@ mod tests {
             ("promts = []", "2:1: there is no key `promts`; did you mean `prompts`?"),
             ("edit = 1", "2:8: `edit` must be true or false; correct it, or delete the line"),
             ("prompts = [1]", "2:11: `prompts` must be a list of texts; correct it, or delete the line"),
-            ("trusted = 'x'", "2:11: `trusted` must be a list of texts; correct it, or delete the line"),
             (
                 "page-size = 0",
                 "2:13: invalid value '0' for '--page-size <COUNT>': number would be zero for non-zero type",
@@ -437,13 +414,13 @@ mod tests {
     #[test]
     fn every_key_is_read_and_a_relative_path_is_one_beside_the_file() {
         let (settings, problems) = settings(
-            "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nedit = true\nhistory = 3\nmentions = true\n\
+            "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nedit = true\nhistory = 3\n\
              page-size = 7\nresult-limit = 900\nlog-file = 'x.log'\nlog-level = 'debug'\ntap = '/t'\ntrusted = ['/r']\n\
              [[openapi]]\nfile = 'o.yaml'\noperations = ['a', 'b']\nbase = 'https://a.example'\n\
              headers = ['Authorization: Bearer $TOKEN']\nallow-private = true\n[[openapi]]\nfile = 'p.yaml'\n",
         );
         assert_eq!(problems, Vec::<String>::new());
-        let Folders { prompts, from_agents, no_builtin, .. } = settings.folders;
+        let crate::cli::source::Folders { prompts, from_agents, no_builtin, .. } = settings.folders;
         assert!(prompts[0].is_absolute() && prompts[0].ends_with("a"), "{prompts:?}");
         assert_eq!((&prompts[1], from_agents, no_builtin), (&PathBuf::from("claude:~/b"), true, false));
         #[cfg(feature = "openapi")]
@@ -468,7 +445,7 @@ mod tests {
             "# mine\nprompts = [\"/w/a\", \"claude:~/b\"] # here\nhistory = 3\nbuiltin = false\npage-size = 9\n\n[[openapi]]\n\
              file = \"/w/o.yaml\"\n"
         );
-        assert_eq!(others, ["--log-format", "json", "--project"]);
+        assert_eq!(others, ["--project", "--log-format", "json"]);
         assert_eq!(with_options(old, &[], Path::new("/w")).unwrap().0, old);
         assert!(with_options(old, &["--promts=x".to_owned()], Path::new("/w")).is_err());
     }

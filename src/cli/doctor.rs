@@ -93,7 +93,7 @@ impl Doctor {
             system: system()?,
             program: std::env::current_exe().context("the file of this program cannot be found")?,
             timeout: self.timeout,
-            check: format!("prompt-expander check{}", options(source)?),
+            check: format!("prompt-expander check{}", options(source)),
             online: self.online,
         };
         let Diagnosis { mut findings, library, is_registered } = examination.diagnosis(self.agent, &source.library());
@@ -126,11 +126,11 @@ impl Doctor {
 }
 
 /// The options that select the same prompts for another command.
-fn options(source: &PromptSource) -> anyhow::Result<String> {
-    let mut words = source.folders.arguments()?;
+fn options(source: &PromptSource) -> String {
+    let mut words = source.words.clone();
     words.extend(source.project.then(|| "--project".to_owned()));
     let quoted = words.iter().map(|word| shlex::try_quote(word).map_or(word.clone(), Into::into));
-    Ok(quoted.map(|word| format!(" {word}")).collect())
+    quoted.map(|word| format!(" {word}")).collect()
 }
 
 /// One line of the output: `codex: broken: …`.

@@ -9,7 +9,7 @@ mod list;
 use super::agent::system;
 use super::config;
 use super::output::{self, FAINT, print_line};
-use super::source::{self, ConfigOptions, Folders, PromptSource};
+use super::source::{ConfigOptions, Folders, PromptSource};
 use crate::agents::{
     AGENTS, Agent, ConfigFile, Installation, Installed, PROMPTS_VARIABLE, Plan, Removal, Scope, Status,
 };
@@ -31,10 +31,11 @@ Examples:
   prompt-expander install codex --prompts ~/team/prompts";
 
 /// For other commands, the environment names the folders if the option does not.
-pub(super) const HELP_OF_PROMPTS: &str = "\
+const HELP_OF_PROMPTS: &str = "\
 A folder of prompt files, to be written into config.toml; can be repeated, and earlier folders override later ones";
 
 #[derive(Debug, Args)]
+#[command(mut_arg("prompts", |prompts| prompts.long_help(HELP_OF_PROMPTS)))]
 pub(super) struct Install {
     /// Register for the project in the working directory, in a file of that project, instead of for all your projects
     #[arg(long = "project", id = "for_project", requires = "target")]
@@ -54,6 +55,10 @@ pub(super) struct Install {
     no_trust: bool,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    _folders: Folders,
+    #[command(flatten)]
+    _config: ConfigOptions,
 }
 
 pub(super) const UNINSTALL_EXAMPLES: &str = "\
@@ -72,11 +77,11 @@ pub(super) struct Uninstall {
 }
 
 impl Install {
-    pub(super) fn run(self, folders: &Folders, options: &ConfigOptions) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, given: &PromptSource) -> anyhow::Result<ExitCode> {
         let system = system()?;
         let target = &self.target;
         if target.is_absent() {
-            if folders.is_given() {
+            if !given.words.is_empty() {
                 bail!("--prompts, --from-agents, --no-builtin and --openapi need an agent, as in `install codex`");
             }
             let states = AGENTS.map(|agent| Status::of(agent, &system));
@@ -95,8 +100,7 @@ impl Install {
             let names = all_of(&AGENTS.map(|agent| agent.name));
             bail!("no agent was found on this machine; looked for {names}; to register with one anyway, name it");
         }
-        let selected = PromptSource { folders: folders.clone(), ..PromptSource::default() };
-        for problem in selected.library().view().health(false) {
+        for problem in given.library().view().health(false) {
             output::warning(&problem.to_string());
         }
         let mut changes = Changes::default();
@@ -107,10 +111,11 @@ impl Install {
             changes.program = Some(ProgramChange::Copy { from: program, to: to.clone() });
             program = to;
         }
-        let settings = config::path(options).map(ConfigFile::settings).transpose()?;
+        let settings = config::path(&given.config).map(ConfigFile::settings).transpose()?;
         let is_editor = settings.as_ref().is_some_and(|file| config::may_edit(file.texts()[0]));
         // Agents do not pass on the variable.
-        let is_named = options.config.is_some() || env::var_os("XDG_CONFIG_HOME").is_some_and(|set| !set.is_empty());
+        let is_named =
+            given.config.config.is_some() || env::var_os("XDG_CONFIG_HOME").is_some_and(|set| !set.is_empty());
         let named = settings.as_ref().filter(|_| is_named).map(|file| output::path_text(&file.path)).transpose()?;
         let arguments = named.into_iter().flat_map(|path| ["--config".to_owned(), path]).collect();
         let installation = Installation {
@@ -133,7 +138,7 @@ impl Install {
             }
             Ok(plan)
         });
-        move_options(&mut changes, settings, folders)?;
+        move_options(&mut changes, settings, &given.words)?;
         target.carry_out(&mut changes, "registered already; nothing to change")?;
         if !target.json {
             self.print_next_steps(&changes)?;
@@ -170,11 +175,11 @@ impl Install {
 }
 
 /// Moves the options that were given, and those of the present registrations, into the settings file.
-fn move_options(changes: &mut Changes, settings: Option<ConfigFile>, folders: &Folders) -> anyhow::Result<()> {
+fn move_options(changes: &mut Changes, settings: Option<ConfigFile>, given: &[String]) -> anyhow::Result<()> {
     let is_changed = |plan: &&Plan| !plan.files.is_empty();
     let plans = changes.agents.iter().map(|change| &change.plan).filter(is_changed);
     let known = plans.flat_map(|plan| &plan.options).filter(|options| !options.is_empty());
-    let (known, given): (Vec<_>, _) = (known.cloned().collect(), folders.arguments()?);
+    let known: Vec<_> = known.cloned().collect();
     if known.is_empty() && given.is_empty() {
         let is_unknown = settings.as_ref().is_none_or(|file| !config::names_prompts(file.texts()[0]));
         if is_unknown && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
@@ -204,7 +209,7 @@ fn move_options(changes: &mut Changes, settings: Option<ConfigFile>, folders: &F
             Err(error) => output::warning(&format!("`{}` is left out of the registration: {error}", options.join(" "))),
         }
     }
-    text = config::with_options(&text, &given, &folder).map_err(|error| error.in_file(&*file.path))?.0;
+    text = config::with_options(&text, given, &folder).map_err(|error| error.in_file(&*file.path))?.0;
     if text != file.texts()[0] {
         file.edited = Some(text);
         file.target()?;
@@ -245,25 +250,4 @@ impl Uninstall {
 
 fn scope(is_project: bool) -> Scope {
     if is_project { Scope::Project } else { Scope::User }
-}
-
-impl Folders {
-    /// These options with absolute paths, to be registered.
-    pub(super) fn arguments(&self) -> anyhow::Result<Vec<String>> {
-        let mut arguments = Vec::new();
-        for option in &self.prompts {
-            let (system, path) = source::folder(option);
-            let format = system.map(|system| format!("{}:", system.name)).unwrap_or_default();
-            arguments.extend(["--prompts".to_owned(), format + &output::path_text(&path)?]);
-        }
-        if self.from_agents {
-            arguments.push("--from-agents".to_owned());
-        }
-        if self.no_builtin {
-            arguments.push("--no-builtin".to_owned());
-        }
-        #[cfg(feature = "openapi")]
-        arguments.extend(self.openapi.arguments()?);
-        Ok(arguments)
-    }
 }

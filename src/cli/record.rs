@@ -1,14 +1,12 @@
 //! Files that the server appends to: its log, and the record of a conversation. A file that fails causes a warning; the server
 //! goes on. If `doctor` has started the server, files are only tested: none is created, and nothing is appended.
 
-use super::output;
 use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
 use crate::wording::named;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if that fails; returns `None`,
 /// too, if `doctor` has started the server.
@@ -23,7 +21,6 @@ pub(super) fn open(path: &Path, library: &Library, warn: fn(&str)) -> Option<Fil
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
     let file = match open_without_waiting(path, is_examined) {
         Ok(file) => file,
-        Err(error) if has_no_reader(&error) => return refuse("nothing reads from this pipe; start its reader first"),
         Err(error) => return refuse(&format!("{error}; choose a file in a folder of yours")),
     };
     match is_of_the_protocol(&file) {
@@ -60,16 +57,6 @@ fn open_without_waiting(path: &Path, is_tested: bool) -> io::Result<File> {
     Ok(file)
 }
 
-fn has_no_reader(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    return error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error());
-    #[cfg(not(unix))]
-    {
-        _ = error;
-        false
-    }
-}
-
 /// Whether the file is the server's standard input or output, such as `/dev/stdout`. A terminal may be the input, the output and the file.
 fn is_of_the_protocol(file: &File) -> io::Result<bool> {
     #[cfg(unix)]
@@ -88,38 +75,5 @@ fn is_of_the_protocol(file: &File) -> io::Result<bool> {
     {
         _ = file;
         Ok(false)
-    }
-}
-
-/// A log. If it cannot be written, it warns once and stops logging.
-pub(super) struct Log {
-    file: File,
-    is_broken: AtomicBool,
-}
-
-impl Log {
-    pub(super) fn new(file: File) -> Log {
-        Log { file, is_broken: AtomicBool::new(false) }
-    }
-}
-
-impl Write for &Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_broken.load(Ordering::Relaxed) {
-            return Ok(bytes.len());
-        }
-        match (&self.file).write(bytes) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                if !self.is_broken.swap(true, Ordering::Relaxed) {
-                    output::warning(&format!("logging stopped: {error}"));
-                }
-                Ok(bytes.len())
-            }
-            written => written,
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        (&self.file).flush()
     }
 }

@@ -4,11 +4,12 @@
 mod http;
 
 use super::output;
-use super::record::{self, Log};
+use super::record;
 use crate::library::{Library, VERSIONS};
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server, Settings, Work};
 use crate::transport::{Tap, stdio};
 use anyhow::Context;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -37,7 +38,7 @@ pub(super) struct ServeCommand {
     #[command(flatten)]
     http: http::Http,
     #[command(flatten)]
-    serve: Serve,
+    _serve: Serve,
 }
 
 // The options that only the server has.
@@ -64,8 +65,8 @@ pub(super) struct Serve {
     /// What to log on standard error; the default is nothing, or `info` with --log-file or --log-format
     ///
     /// Nothing is ever logged on standard output, which carries the protocol.
-    #[arg(long, value_name = "LEVEL")]
-    log_level: Option<Level>,
+    #[arg(long, value_name = "LEVEL", value_parser = level())]
+    log_level: Option<LevelFilter>,
     /// Append the log to this file instead of writing it to standard error
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
@@ -85,20 +86,18 @@ fn result_limit(text: &str) -> Result<usize, String> {
 }
 
 /// How much is logged. Each level includes those before it.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Level {
-    /// Nothing
-    Off,
-    /// Internal errors
-    Error,
-    /// Invalid messages
-    Warn,
-    /// The client's name, notifications and refused tool calls
-    Info,
-    /// Each request: method, duration and outcome
-    Debug,
-    /// The parameters of each request
-    Trace,
+const LEVELS: [(&str, &str); 6] = [
+    ("off", "Nothing"),
+    ("error", "Internal errors"),
+    ("warn", "Invalid messages"),
+    ("info", "The client's name, notifications and refused tool calls"),
+    ("debug", "Each request: method, duration and outcome"),
+    ("trace", "The parameters of each request"),
+];
+
+fn level() -> impl TypedValueParser<Value = LevelFilter> {
+    let values = LEVELS.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
 /// How an event of the log is written.
@@ -110,25 +109,11 @@ enum Format {
     Json,
 }
 
-impl From<Level> for LevelFilter {
-    fn from(level: Level) -> LevelFilter {
-        match level {
-            Level::Off => LevelFilter::OFF,
-            Level::Error => LevelFilter::ERROR,
-            Level::Warn => LevelFilter::WARN,
-            Level::Info => LevelFilter::INFO,
-            Level::Debug => LevelFilter::DEBUG,
-            Level::Trace => LevelFilter::TRACE,
-        }
-    }
-}
-
 impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
-    pub(super) fn run(self, library: Library, settings: Serve) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library, serve: Serve) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.address() {
-            let serve = self.serve.or(settings);
             let library = Arc::new(library.with_history(serve.history.unwrap_or(VERSIONS)));
             http::hold_warnings();
             let server = serve.server(Arc::clone(&library), http::warn, Work::Folders);
@@ -140,7 +125,7 @@ impl ServeCommand {
             self.http.serve(&address, server, serve.edit, tap, started)?;
             return Ok(ExitCode::SUCCESS);
         }
-        self.serve.run(library, settings)
+        serve.run(library)
     }
 }
 
@@ -151,26 +136,8 @@ fn warn_of_missing_folders(library: &Library) {
 }
 
 impl Serve {
-    /// These options, and the keys of the settings file where an option is not given.
-    fn or(self, settings: Serve) -> Serve {
-        Serve {
-            page_size: self.page_size.or(settings.page_size),
-            result_limit: self.result_limit.or(settings.result_limit),
-            edit: self.edit || settings.edit,
-            history: self.history.or(settings.history),
-            log_level: self.log_level.or(settings.log_level),
-            log_file: self.log_file.or(settings.log_file),
-            log_format: self.log_format,
-            tap: self.tap.or(settings.tap),
-        }
-    }
-
     /// Serves until the end of input.
-    pub(super) fn run(self, library: Library, settings: Serve) -> anyhow::Result<ExitCode> {
-        self.or(settings).serve(library)
-    }
-
-    fn serve(self, library: Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         self.log(&library);
         warn_of_missing_folders(&library);
         if io::stdin().is_terminal() {
@@ -215,15 +182,15 @@ impl Serve {
     fn log(&self, library: &Library) {
         let level = match self.log_level {
             Some(level) => level,
-            None if self.log_file.is_some() || self.log_format.is_some() => Level::Info,
+            None if self.log_file.is_some() || self.log_format.is_some() => LevelFilter::INFO,
             None => return,
         };
         let writer = match self.log_file.as_deref().map(|path| record::open(path, library, output::warning)) {
             None => BoxMakeWriter::new(io::stderr),
-            Some(Some(file)) => BoxMakeWriter::new(Arc::new(Log::new(file))),
+            Some(Some(file)) => BoxMakeWriter::new(Arc::new(file)),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file
         };
-        let log = tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false);
+        let log = tracing_subscriber::fmt().with_max_level(level).with_target(false);
         // If standard error is closed, complaining there about it would panic.
         let log = log.with_ansi(false).with_writer(writer).log_internal_errors(false);
         match self.log_format.unwrap_or(Format::Text) {

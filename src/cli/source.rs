@@ -1,7 +1,5 @@
 //! The options for all commands, the environment variables that select prompts, and the library that they select.
 
-#[cfg(feature = "openapi")]
-use super::output::path_text;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 #[cfg(feature = "openapi")]
@@ -13,9 +11,9 @@ use anyhow::Context;
 use clap::builder::TypedValueParser;
 #[cfg(feature = "openapi")]
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-#[cfg(feature = "openapi")]
-use std::ffi::OsStr;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueHint};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -30,10 +28,6 @@ pub(super) struct Common {
     pub(super) no_pager: bool,
 }
 
-/// Options that the help of a command leaves out.
-#[derive(Debug, Default)]
-pub(super) struct Hidden<A>(pub(super) A);
-
 // All options that select prompts. (Not a doc comment: clap would print it.)
 #[derive(Debug, Default, Args)]
 pub(super) struct PromptSource {
@@ -43,6 +37,9 @@ pub(super) struct PromptSource {
     pub(super) config: ConfigOptions,
     #[arg(skip)]
     pub(super) settings: Settings,
+    // What of these options the settings file can hold, as words.
+    #[arg(skip)]
+    pub(super) words: Vec<String>,
     /// Add the project's prompts, which override all others: those in the nearest folder `.prompts`, from the working
     /// directory up to the root of the repository
     ///
@@ -72,6 +69,8 @@ pub(super) struct Settings {
     /// `None` if there is no settings file that could grant it.
     pub(super) trust: Option<Arc<dyn Trust>>,
     pub(super) problems: Vec<Diagnostic>,
+    /// What the file says in words of a command line, except of `[[openapi]]`.
+    pub(super) words: Vec<OsString>,
     /// Whether nothing is known of what the file says.
     pub(super) is_unusable: bool,
 }
@@ -130,50 +129,43 @@ pub(super) struct OpenApi {
     pub(super) openapi_allow_private: bool,
 }
 
-impl<A: Args> Args for Hidden<A> {
-    fn augment_args(command: Command) -> Command {
-        let options = A::augment_args(Command::new(""));
-        command.args(options.get_arguments().map(|option| Arg::hide(option.clone(), true)))
+/// The options that a line gives before its command and after it, as words. A relative path is one in `folder`.
+pub(super) fn given(options: &Command, line: &ArgMatches, folder: &Path) -> Vec<OsString> {
+    let mut words = Vec::new();
+    for part in [Some(line), line.subcommand().map(|(_, after)| after)].into_iter().flatten() {
+        let is_given = |id: &str| part.ids().any(|given| given == id) && part.value_source(id) == Some(COMMAND_LINE);
+        for option in options.get_arguments().filter(|option| is_given(option.get_id().as_str())) {
+            let flag = format!("--{}", option.get_long().unwrap_or_default());
+            if !option.get_action().takes_values() {
+                words.push(flag.into());
+                continue;
+            }
+            for value in part.get_raw(option.get_id().as_str()).into_iter().flatten() {
+                words.extend([OsString::from(&flag), rebased(option, value, folder)]);
+            }
+        }
     }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
+    words
 }
 
-impl<A: FromArgMatches> FromArgMatches for Hidden<A> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        A::from_arg_matches(matches).map(Hidden)
-    }
+const COMMAND_LINE: ValueSource = ValueSource::CommandLine;
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
-    }
-}
-
-impl Common {
-    /// Combines the options before a command with those after it, and returns those that select prompts.
-    pub(super) fn and(self, after: Hidden<Common>) -> PromptSource {
-        self.source.and(after.0.source)
-    }
+/// The options for all commands, as a command has them. Its help leaves them out.
+pub(super) fn hidden_options() -> Vec<Arg> {
+    let options = Common::augment_args(Command::new(""));
+    options.get_arguments().map(|option| option.clone().hide(true)).collect()
 }
 
 impl PromptSource {
-    /// Combines the options before a command with those after it.
-    pub(super) fn and(self, after: PromptSource) -> PromptSource {
-        PromptSource {
-            folders: self.folders.and(after.folders),
-            config: self.config.and(after.config),
-            settings: self.settings,
-            project: self.project || after.project,
-        }
-    }
-
-    /// A command with these options, too.
-    pub(super) fn augment(command: Command) -> Command {
-        let known: Vec<_> = command.get_arguments().map(|option| option.get_id().clone()).collect();
-        let options = Self::augment_args(Command::new(""));
-        command.args(options.get_arguments().filter(|option| !known.contains(option.get_id())).cloned())
+    /// The options that a line gives before its command and after it.
+    pub(super) fn of(line: &ArgMatches) -> Result<PromptSource, clap::Error> {
+        let parser = Command::new("prompt-expander").no_binary_name(true).args_override_self(true);
+        let parser = PromptSource::augment_args(parser);
+        let source = parser.clone().try_get_matches_from(given(&parser, line, Path::new("")))?;
+        let folder = std::env::current_dir().unwrap_or_default();
+        let words = given(&Folders::augment_args(Command::new("")), line, &folder).into_iter();
+        let words = words.map(|word| word.to_string_lossy().into_owned()).collect();
+        Ok(PromptSource { words, ..PromptSource::from_arg_matches(&source)? })
     }
 
     /// The library for the working directory. Prints a warning if --project was given and there is no project.
@@ -275,48 +267,8 @@ impl PromptSource {
     }
 }
 
-impl ConfigOptions {
-    /// Combines the options before a command with those after it.
-    pub(super) fn and(self, after: ConfigOptions) -> ConfigOptions {
-        ConfigOptions { config: after.config.or(self.config), no_config: self.no_config || after.no_config }
-    }
-}
-
-impl Folders {
-    /// Combines the options before a command with those after it.
-    pub(super) fn and(self, after: Folders) -> Folders {
-        Folders {
-            prompts: [self.prompts, after.prompts].concat(),
-            from_agents: self.from_agents || after.from_agents,
-            no_builtin: self.no_builtin || after.no_builtin,
-            #[cfg(feature = "openapi")]
-            openapi: self.openapi.and(after.openapi),
-        }
-    }
-
-    /// Whether any of the options was given.
-    pub(super) fn is_given(&self) -> bool {
-        #[cfg(feature = "openapi")]
-        let has_openapi = !self.openapi.openapi.is_empty();
-        #[cfg(not(feature = "openapi"))]
-        let has_openapi = false;
-        self.no_builtin || self.from_agents || !self.prompts.is_empty() || has_openapi
-    }
-}
-
 #[cfg(feature = "openapi")]
 impl OpenApi {
-    /// Combines the options before a command with those after it.
-    fn and(self, after: OpenApi) -> OpenApi {
-        OpenApi {
-            openapi: [self.openapi, after.openapi].concat(),
-            openapi_operation: [self.openapi_operation, after.openapi_operation].concat(),
-            openapi_base: after.openapi_base.or(self.openapi_base),
-            openapi_header: [self.openapi_header, after.openapi_header].concat(),
-            openapi_allow_private: self.openapi_allow_private || after.openapi_allow_private,
-        }
-    }
-
     fn add_to(&self, library: Library) -> Library {
         let options = OpenApiOptions {
             operations: self.openapi_operation.clone(),
@@ -325,32 +277,6 @@ impl OpenApi {
             allow_private: self.openapi_allow_private,
         };
         library.with_openapi(self.openapi.iter().map(|path| absolute(path)).collect(), options)
-    }
-
-    /// These options with absolute paths, to be registered.
-    pub(super) fn arguments(&self) -> anyhow::Result<Vec<String>> {
-        let mut arguments = Vec::new();
-        for document in &self.openapi {
-            arguments.extend(["--openapi".to_owned(), path_text(&absolute(document))?]);
-        }
-        for id in &self.openapi_operation {
-            arguments.extend(["--openapi-operation".to_owned(), id.clone()]);
-        }
-        if let Some(base) = &self.openapi_base {
-            arguments.extend(["--openapi-base".to_owned(), base.clone()]);
-        }
-        for SecretHeader { name, scheme, value } in &self.openapi_header {
-            let scheme = scheme.as_ref().map(|scheme| format!("{scheme} ")).unwrap_or_default();
-            let value = match value {
-                HeaderValue::File(path) => format!("@{}", path_text(path)?),
-                HeaderValue::Variable(variable) => format!("${variable}"),
-            };
-            arguments.extend(["--openapi-header".to_owned(), format!("{name}: {scheme}{value}")]);
-        }
-        if self.openapi_allow_private {
-            arguments.push("--openapi-allow-private".to_owned());
-        }
-        Ok(arguments)
     }
 }
 
@@ -416,12 +342,20 @@ pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
     }
 }
 
-/// A folder or a file that was named in `folder`: its path is absolute, or begins with `~`. The format before it stays.
-pub(super) fn rebased(path: &str, folder: &Path) -> String {
-    let (system, path) = Format::of_option(path);
-    let format = system.map(|system| format!("{}:", system.name)).unwrap_or_default();
-    let path = if path.starts_with("~") { path.into() } else { folder.join(path) };
-    format!("{format}{}", path.display())
+/// A value of an option, in which the path of a folder or a file is one in `folder`, or begins with `~`. The format before it stays.
+pub(super) fn rebased(option: &Arg, value: &OsStr, folder: &Path) -> OsString {
+    let is_path = matches!(option.get_value_hint(), ValueHint::DirPath | ValueHint::FilePath | ValueHint::AnyPath);
+    let Some(text) = value.to_str() else { return value.to_owned() };
+    let (before, named) = match text.split_once('@') {
+        _ if is_path => {
+            let (format, path) = Format::of_option(text);
+            (format.map(|format| format!("{}:", format.name)).unwrap_or_default(), path)
+        }
+        Some((before, path)) if option.get_id() == "openapi_header" => (format!("{before}@"), path),
+        _ => return value.to_owned(),
+    };
+    let path = if named.starts_with('~') { named.into() } else { folder.join(named) };
+    format!("{before}{}", path.display()).into()
 }
 
 /// The absolute path. `~/` is the home directory even where no shell has expanded it, as in an agent's config.
