@@ -384,12 +384,6 @@ impl Client {
         memory_kib(self.pid(), "VmHWM")
     }
 
-    /// How many threads the server has.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn threads(&mut self) -> usize {
-        fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap().count()
-    }
-
     /// Closes the input and waits for the end: what else was said, the status, and the standard error.
     pub(crate) fn finish(&mut self) -> (String, ExitStatus, String) {
         self.server().finish()

@@ -56,8 +56,9 @@ fn missing_or_mistyped_arguments_are_invalid_params_in_the_legacy_era() {
         let answer = client.request("tools/call", json!({"name": "expand_prompt", "arguments": arguments}));
         assert_eq!(answer["error"]["code"], -32602, "{arguments}: {answer}");
         let answer = client.request("tools/call", modern(json!({"name": "expand_prompt", "arguments": arguments})));
-        assert_eq!(answer["result"]["isError"], true, "{arguments}: {answer}");
-        assert!(answer["result"].get("structuredContent").is_none());
+        let result = &answer["result"];
+        assert_eq!((&result["isError"], &result["resultType"]), (&json!(true), &json!("complete")), "{answer}");
+        assert!(result.get("structuredContent").is_none());
     }
 }
 
@@ -193,38 +194,20 @@ fn a_name_never_becomes_a_path() {
         "../secret",
         "folder/../../secret",
         "folder/../inside",
-        "./inside",
         "/secret",
-        "//secret",
-        "folder//inside",
-        "folder/",
-        "/",
-        ".",
-        "..",
-        "",
         absolute.as_str(),
-        absolute.trim_start_matches('/'),
+        "folder//inside",
+        "..",
         "..\\secret",
-        "folder\\inside",
-        "%2e%2e/secret",
         "%2e%2e%2fsecret",
         "inside\0",
-        "inside.md\0",
         "inside.md",
-        ".hidden",
         ".hidden/x",
-        "inside\n",
-        "in*",
-        "~",
         long.as_str(),
     ] {
-        let error = client.expand(name, "").0;
-        if name.trim() == "inside" {
-            continue; // spaces around a name are overlooked
-        }
-        assert_eq!(error["isError"], true, "{name:?}: {error}");
-        assert!(!error.to_string().contains("SECRET"), "{name:?}");
-        assert!(error.to_string().len() < 600, "{name:.50?} is repeated at length");
+        let error = client.expand(name, "").error();
+        assert!(!error.contains("SECRET"), "{name:?}");
+        assert!(error.len() < 600, "{name:.50?} is repeated at length");
     }
     let deep = vec!["folder"; 20_000].join("/");
     client.expand(&deep, "").error();
@@ -296,53 +279,6 @@ fn a_broken_file_says_file_line_column_and_fix() {
     client.expand("git/broken", "x").text("Mended x");
 }
 
-#[test]
-fn a_saved_edit_is_in_the_very_next_answer() {
-    let mut client = Client::new().prompt("p.md", "one {{input}}");
-    client.expand("p", "x").text("one x");
-    for round in 0..200 {
-        client.write("p.md", format!("{round:03} {{{{input}}}}")); // the same length, at full speed
-        client.expand("p", "x").text(&format!("{round:03} x"));
-    }
-    let other = client.root().join("other.md");
-    std::fs::write(&other, "two {{input}}").unwrap();
-    std::fs::rename(&other, client.prompts().join("p.md")).unwrap();
-    client.expand("p", "x").text("two x");
-    std::fs::remove_file(client.prompts().join("p.md")).unwrap();
-    client.expand("p", "x").error();
-    std::fs::rename(client.prompts(), client.root().join("away")).unwrap();
-    std::fs::create_dir(client.prompts()).unwrap();
-    client.write("p.md", "three {{input}}");
-    client.expand("p", "x").text("three x");
-}
-
-#[test]
-fn an_input_is_never_changed() {
-    let mut client = Client::new().prompt("p.md", "[{{input}}]");
-    for input in [
-        "",
-        " ",
-        "\n a \n",
-        "\"quoted\" 'text'",
-        "{{input}} <<input>> \\",
-        "\u{2028}\0\r\n\t",
-        "<b>&amp;</b>",
-        "$1 \\1 %s 😀",
-    ] {
-        client.expand("p", input).text(&format!("[{input}]"));
-    }
-}
-
-#[test]
-fn an_expansion_beyond_64_mib_is_an_error_that_says_so() {
-    let mut client = Client::new().prompt("p.md", "{{input}}".repeat(100));
-    let error = client.expand("p", &"x".repeat(1024 * 1024)).error();
-    assert!(
-        error.contains("it would become 104857600 bytes long, the limit is 67108864; shorten the input"),
-        "{error}"
-    );
-}
-
 const COMPARE: &str = "---\narguments:\n  - name: options\n    required: true\n  - name: criteria\n    default: cost\n\
                        ---\nCompare {{options}} by {{criteria}}.";
 
@@ -361,8 +297,6 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
     }
     expand("p", "", json!({"input": "two"})).text("[two]");
     expand("p", "two", json!({"input": "two"})).text("[two]");
-    let lost = expand("p", "one", json!({"input": "two"})).error();
-    assert!(lost.contains("has no placeholder for the text `one`"), "{lost}");
     // The whole text, and by name the parts of it.
     expand("compare", "\"Rust or Go\" speed", json!({"options": "Rust or Go", "criteria": "speed"}))
         .text("Compare Rust or Go by speed.");
@@ -372,27 +306,11 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
 #[test]
 fn arguments_that_are_not_strings_or_unknown_are_tool_errors_in_both_eras() {
     let mut client = Client::new().prompt("compare.md", COMPARE).prompt("p.md", "[{{input}}]");
+    let not_an_object = "`arguments` must be an object whose values are strings; call expand_prompt again with one.";
+    let not_a_string = "`options` in `arguments` must be a string; call expand_prompt again with one.";
     for (command, arguments, want) in [
-        (
-            "compare",
-            json!([]),
-            "`arguments` must be an object whose values are strings; call expand_prompt again with one.",
-        ),
-        (
-            "compare",
-            json!("x"),
-            "`arguments` must be an object whose values are strings; call expand_prompt again with one.",
-        ),
-        (
-            "compare",
-            json!({"options": ["a"]}),
-            "`options` in `arguments` must be a string; call expand_prompt again with one.",
-        ),
-        (
-            "compare",
-            json!({"options": {}}),
-            "`options` in `arguments` must be a string; call expand_prompt again with one.",
-        ),
+        ("compare", json!([]), not_an_object),
+        ("compare", json!({"options": ["a"]}), not_a_string),
         (
             "compare",
             json!({"optoins": "a"}),
@@ -467,13 +385,4 @@ fn a_full_width_colon_is_a_colon() {
     assert!(error.starts_with("No prompt named `：reserch`; did you mean `research`?"), "{error}");
     let error = client.expand("10：30", "").error();
     assert!(error.starts_with("`10：30` looks like a time or a number, not like a command."), "{error}");
-}
-
-#[test]
-fn a_modern_error_is_complete_too() {
-    let mut client = Client::new();
-    let params = modern(json!({"name": "expand_prompt", "arguments": {"command": "nope", "input": ""}}));
-    let result = client.request("tools/call", params)["result"].clone();
-    assert_eq!((&result["resultType"], &result["isError"]), (&json!("complete"), &json!(true)));
-    assert_eq!(result.get("structuredContent"), None::<&Value>);
 }

@@ -1,20 +1,19 @@
 //! Faults of the system: files that vanish while they are read, failing disks, no free file descriptors, pipes that are
-//! closed, full or slow, signals. The program answers what can be answered, explains what cannot, and exits as expected.
+//! closed or slow. The program answers what can be answered, explains what cannot, and exits as expected.
 //!
 //! Missing permissions are tested in `prompts_dir.rs` (as another user, since root may read everything), and permissions
 //! that return in `changes.rs`. The failing disk is `/proc/self/mem`, whose first page no process can read. Not tested,
 //! because they would affect the whole machine: a disk that never answers (a dead network mount), no free memory (the
 //! system or Rust ends the process), a clock that jumps.
 
-use crate::client::{Client, LEGACY, settle};
+use crate::client::{Client, LEGACY};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,10 +47,6 @@ fn end(child: Child) -> (Option<i32>, String, String) {
 /// Waits until there is something to read.
 fn wait_for_output(pipe: &impl AsFd) {
     poll(&mut [PollFd::new(pipe, PollFlags::IN)], None).unwrap();
-}
-
-fn pid(child: &Child) -> Pid {
-    Pid::from_child(child)
 }
 
 /// Repeats something in another thread until the test is done.
@@ -142,43 +137,6 @@ mod files {
             client.run(["check"], "").stdout.contains("bad.md: error: the file cannot be read: Input/output error")
         );
     }
-
-    /// Its times and its size never change.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_file_of_proc_is_read_again_each_time() {
-        let file = "/proc/uptime";
-        let mut client = Client::new();
-        symlink(file, client.prompts().join("up.md")).unwrap();
-        settle(file.as_ref());
-        settle(&client.prompts());
-        let mut last = Value::Null;
-        for _ in 0..3 {
-            let before = fs::read(file).unwrap();
-            while fs::read(file).unwrap() == before {} // it counts hundredths of a second
-            let now = [client.expand("up", "").structured()["prompt"].clone(), client.list()["prompts"][0].clone()];
-            let now = json!(now);
-            assert!(now[0] != last[0] && now[1] != last[1], "{last}, then {now}");
-            last = now;
-        }
-    }
-
-    /// Its size is 0, as for all files of `/proc`.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_file_longer_than_its_reported_size_is_read_up_to_the_limit() {
-        use prompt_expander::prompt::MAX_FILE;
-        let file = "/proc/kallsyms";
-        if fs::read(file).map_or(0, |symbols| symbols.len()) <= MAX_FILE {
-            return; // a small kernel, or one that hides its symbols
-        }
-        let mut client = Client::new().prompt("good.md", "Good.");
-        symlink(file, client.prompts().join("long.md")).unwrap();
-        let error = client.expand("long", "").error();
-        assert!(error.contains("the file is 4194305 bytes long, the limit is 4194304; make it smaller"), "{error}");
-        assert_eq!(client.list()["problems"][0]["file"], "long.md");
-        client.expand("good", "").text("Good.");
-    }
 }
 
 #[test]
@@ -254,31 +212,6 @@ mod exhausted {
             assert_eq!(client.list(), all);
         }
     }
-
-    /// Threads are counted for each user, so this needs a user who has no other process; and that needs root.
-    fn with_threads(threads: u32) -> Option<Client> {
-        let client = Client::new().prompt("a.md", "A");
-        client.is_root().then(|| {
-            let nobody_else = 1_000_000 + 10 * (std::process::id() % 1_000_000) + threads;
-            // Some shells call it so, some so.
-            client.run_by(nobody_else).after(&format!("ulimit -u {threads} 2>&- || ulimit -p {threads}"))
-        })
-    }
-
-    #[test]
-    fn without_a_thread_it_warns_once_that_changes_are_not_announced_and_serves_everything() {
-        let Some(client) = with_threads(1) else { return };
-        let mut client = client.stderr(Some(
-            "warning: clients are not notified of changed prompt files: cannot start a thread (Resource temporarily \
-             unavailable (os error 11))\n",
-        ));
-        client.initialize(LEGACY);
-        assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["a"]);
-        assert_eq!(client.threads(), 1);
-        client.save("b.md", "B {{input}}");
-        assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["a", "b"]);
-        client.expand("b", "x").text("B x");
-    }
 }
 
 mod pipes {
@@ -335,60 +268,6 @@ mod pipes {
         }
     }
 
-    /// Nothing reads the answers, so the first of them can never be written; a client that goes on asking is not read
-    /// either, and it is the client that waits.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_client_that_does_not_read_costs_no_memory_and_gets_every_answer_when_it_does() {
-        use crate::client::memory_kib;
-        use rustix::fs::{OFlags, fcntl_setfl};
-        const REQUESTS: usize = 60;
-        let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
-        let mut server = start(&client);
-        let mut stdin = server.stdin.take().unwrap();
-        let mut stdout = BufReader::new(server.stdout.take().unwrap());
-        stdin.write_all(PING.as_bytes()).unwrap();
-        stdout.read_line(&mut String::new()).unwrap();
-        let before = memory_kib(server.id(), "VmHWM");
-
-        let more = "and more ".repeat(1000);
-        let requests: String = (0..REQUESTS).map(|id| expand(id, "large", &more)).collect();
-        let (first, rest) = requests.split_once('\n').unwrap();
-        writeln!(stdin, "{first}").unwrap();
-        wait_for_output(stdout.get_ref()); // from now on it waits for the reader
-        fcntl_setfl(&stdin, OFlags::NONBLOCK).unwrap();
-        let mut rest = rest.as_bytes();
-        let full = loop {
-            match stdin.write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(error) => break error,
-            }
-        };
-        assert_eq!((full.kind(), rest.is_empty()), (ErrorKind::WouldBlock, false));
-        // One answer of half a MiB with its two copies, as they are made; all answers would be sixty times that.
-        let most = before + 16 * 1024;
-        let peak = memory_kib(server.id(), "VmHWM");
-        assert!(peak < most, "{before} KiB, then {peak} KiB");
-
-        fcntl_setfl(&stdin, OFlags::empty()).unwrap();
-        std::thread::scope(|scope| {
-            let writer = scope.spawn(move || stdin.write_all(rest).map(|()| stdin));
-            let text = format!("{}\n\n{more}", "x".repeat(MORE_THAN_A_PIPE));
-            for id in 0..REQUESTS {
-                let mut line = String::new();
-                stdout.read_line(&mut line).unwrap();
-                let answer: Value = serde_json::from_str(&line).unwrap();
-                assert_eq!(answer["id"], id);
-                assert!(answer["result"]["structuredContent"]["prompt"] == text, "{line:.200}");
-            }
-            let peak = memory_kib(server.id(), "VmHWM");
-            assert!(peak < most, "{before} KiB, then {peak} KiB");
-            drop(writer.join().unwrap().unwrap());
-        });
-        server.stdout = Some(stdout.into_inner());
-        assert_eq!(end(server), (Some(0), String::new(), String::new()));
-    }
-
     #[test]
     fn everything_is_served_if_standard_error_is_closed() {
         let full = if cfg!(target_os = "linux") { "exec 2>/dev/full" } else { "exec 2>&-" };
@@ -405,51 +284,5 @@ mod pipes {
         drop(server.stderr.take());
         server.stdin.take().unwrap().write_all(PING.as_bytes()).unwrap();
         assert_eq!(end(server), (Some(0), PONG.to_owned(), String::new()));
-    }
-}
-
-mod signals {
-    use super::*;
-
-    /// SIGINT is ignored by all that a shell has started in the background.
-    fn ending() -> Vec<Signal> {
-        let ignored = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let ignored = ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim();
-        let is_ignored = |signal: &Signal| u64::from_str_radix(ignored, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1;
-        [Signal::TERM, Signal::INT, Signal::HUP].into_iter().filter(|signal| !is_ignored(signal)).collect()
-    }
-
-    /// It was killed by the signal; gives what it had said.
-    #[track_caller]
-    fn killed(server: Child, signal: Signal) -> String {
-        let output = server.wait_with_output().unwrap();
-        assert_eq!((output.status.signal(), output.stderr.as_slice()), (Some(signal.as_raw()), &b""[..]));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    #[test]
-    fn a_signal_to_end_ends_the_program_at_once_and_nothing_more_is_said() {
-        let initialize =
-            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": LEGACY}});
-        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list"});
-        let watching = format!("{initialize}\n{initialized}\n{list}\n");
-        for signal in ending() {
-            for (requests, answers) in [(PING, 1), (&watching, 2)] {
-                let client = Client::new().prompt("a.md", "A");
-                let mut server = start(&client);
-                let mut stdin = server.stdin.take().unwrap();
-                stdin.write_all(requests.as_bytes()).unwrap();
-                let mut stdout = BufReader::new(server.stdout.take().unwrap());
-                for _ in 0..answers {
-                    stdout.read_line(&mut String::new()).unwrap();
-                }
-                kill_process(pid(&server), signal).unwrap();
-                server.stdout = Some(stdout.into_inner());
-                let said = killed(server, signal);
-                // A program that watches may have sent notifications before.
-                assert!(said.is_empty() || answers == 2, "{said}");
-            }
-        }
     }
 }

@@ -27,30 +27,6 @@ fn expand(id: u64) -> String {
 }
 
 #[test]
-fn the_requests_that_curl_sends_are_answered() {
-    let server = server();
-    let answer = server.send(
-        "POST",
-        "/mcp",
-        &[("User-Agent", "curl/8.5.0"), ("Accept", "*/*"), ("Content-Type", "application/json")],
-        r#"{"jsonrpc":"2.0","method":"prompts/list","params":{},"id":2}"#,
-    );
-    assert_eq!((answer.status, &answer.json()["result"]["prompts"][0]["name"]), (200, &json!("research")));
-    let answer = server.send(
-        "POST",
-        "/mcp",
-        &[
-            ("User-Agent", "curl/8.5.0"),
-            ("accept", "application/json, text/event-stream"),
-            ("Content-Type", "application/x-www-form-urlencoded"),
-        ],
-        expand(3),
-    );
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.json()["result"]["structuredContent"], json!({"prompt": "Research x."}));
-}
-
-#[test]
 fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
     let server = server();
     let session = server.initialize("2025-06-18");
@@ -62,14 +38,11 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
     let cases: &[(&str, Headers<'_>, &str, u16, i64)] = &[
         ("a request", &[], PING, 200, 0),
         ("a request in a session", &[in_session, version("2025-06-18")], PING, 200, 0),
-        ("a session without a version", &[in_session], PING, 200, 0),
-        ("the name of a header in capitals", &[("MCP-SESSION-ID", &session)], PING, 200, 0),
         ("another version than that of the session", &[in_session, version("2025-11-25")], PING, 200, 0),
         ("an unknown version", &[in_session, version("2024-01-01")], PING, 400, -32602),
         ("a modern version without its metadata", &[version("2026-07-28")], PING, 400, -32602),
         ("an unknown session", &[("Mcp-Session-Id", "nope")], PING, 404, 404),
         ("initialize", &[], &initialize, 200, 0),
-        ("initialize with any version header", &[version("x")], &initialize, 200, 0),
         ("initialize with an unknown session", &[("Mcp-Session-Id", "nope")], &initialize, 200, 0),
         ("initialize without its params", &[], &request(1, "initialize", json!({})), 200, -32602),
         ("a notification", &[], INITIALIZED, 202, 0),
@@ -88,23 +61,18 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
             200,
             -32601,
         ),
-        ("resources/unsubscribe", &[], &request(1, "resources/unsubscribe", json!({"uri": "x"})), 200, -32601),
         ("no JSON", &[], "{oops", 400, -32700),
         ("no message", &[], "5", 400, -32600),
-        ("an id of null", &[], r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, 400, -32600),
-        ("nothing but spaces", &[], "  ", 400, -32700),
         ("a batch without a version", &[], &batch, 200, 0),
         ("a batch of 2025-03-26", &[version("2025-03-26")], &batch, 200, 0),
         ("a batch of a later version", &[version("2025-06-18")], &batch, 400, -32600),
         ("a batch of a later session", &[in_session], &batch, 400, -32600),
+        ("a batch whose header wins over its session", &[in_session, version("2025-03-26")], &batch, 200, 0),
         ("a batch of a modern version", &[version("2026-07-28")], &batch, 400, 400),
         ("a batch of notifications", &[], &format!("[{INITIALIZED}]"), 202, 0),
         ("an empty batch", &[], "[]", 400, -32600),
         ("no Accept that covers the answer", &[("Accept", "text/html")], PING, 406, 406),
-        ("Accept of the answer alone", &[("Accept", "application/json")], PING, 200, 0),
-        ("Accept of a range", &[("Accept", "application/*")], PING, 200, 0),
         ("another content type", &[("Content-Type", "text/plain")], PING, 415, 415),
-        ("a content type with a parameter", &[("Content-Type", "application/json; charset=utf-8")], PING, 200, 0),
     ];
     let mut connection = server.connect();
     for (case, headers, body, status, code) in cases {
@@ -152,7 +120,6 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
     let of = |method: &str| request(7, method, modern(json!({})));
     let (list, ping) = (of("prompts/list"), of("ping"));
     let in_2031 = list.replace("2026-07-28", "2031-01-01");
-    let without_capabilities = list.replace("clientCapabilities", "x");
     let of_get = [version, ("Mcp-Method", "prompts/get")];
     let of_list = [version, ("Mcp-Method", "prompts/list")];
     let bare_discover = request(7, "server/discover", json!({}));
@@ -163,20 +130,11 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
         ("a name", &[of_get[0], of_get[1], ("Mcp-Name", "research")], &get, 200, 0),
         ("an encoded name", &[of_get[0], of_get[1], ("Mcp-Name", "=?base64?cmVzZWFyY2g=?=")], &get, 200, 0),
         ("no metadata", &of_list, &bare_discover, 400, -32602),
-        ("incomplete metadata", &of_list, &without_capabilities, 400, -32602),
         ("no headers", &[], &list, 400, -32020),
-        ("no method", &[version], &list, 400, -32020),
-        ("another method", &of_get, &list, 400, -32020),
         ("no name", &of_get, &get, 400, -32020),
-        ("another name", &[of_get[0], of_get[1], ("Mcp-Name", "Research")], &get, 400, -32020),
-        ("a broken name", &[of_get[0], of_get[1], ("Mcp-Name", "=?base64?!?=")], &get, 400, -32020),
-        ("a legacy header", &[("MCP-Protocol-Version", "2025-06-18"), of_list[1]], &list, 400, -32020),
         ("an unsupported version", &[("MCP-Protocol-Version", "2031-01-01")], &in_2031, 400, -32022),
-        ("a mismatch and an unsupported version", &of_list, &in_2031, 400, -32020),
         ("a removed method", &[version, ("Mcp-Method", "ping")], &ping, 404, -32601),
         ("initialize", &[version, ("Mcp-Method", "initialize")], &of("initialize"), 404, -32601),
-        ("setLevel", &[version, ("Mcp-Method", "logging/setLevel")], &of("logging/setLevel"), 404, -32601),
-        ("subscribe", &[version, ("Mcp-Method", "resources/subscribe")], &of("resources/subscribe"), 404, -32601),
         ("an invented method", &[version, ("Mcp-Method", "nope")], &of("nope"), 404, -32601),
         ("an unknown prompt", &[of_get[0], of_get[1], ("Mcp-Name", "nope")], &unknown_prompt, 200, -32602),
         (
@@ -236,38 +194,13 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
 #[test]
 fn other_paths_are_unknown_and_their_answer_is_not_json_rpc() {
     let server = server();
-    for path in [
-        "/mcp/",
-        "/mcp/x",
-        "//mcp",
-        "/MCP",
-        "/%2e%2e/mcp",
-        "/mcp/%2e%2e/%2e%2e/etc/passwd",
-        "/.well-known/oauth-protected-resource",
-    ] {
+    for path in ["/mcp/", "/mcp/%2e%2e/%2e%2e/etc/passwd", "/.well-known/oauth-protected-resource"] {
         for method in ["GET", "POST"] {
             let answer = server.send(method, path, &USUAL, PING);
             assert_eq!((answer.status, answer.header("content-type")), (404, None), "{method} {path}");
         }
     }
     assert_eq!(server.send("POST", "/mcp?x=%2e%2e", &USUAL, PING).status, 200);
-}
-
-#[test]
-fn a_request_is_answered_in_the_version_of_its_header_its_session_or_2025_03_26() {
-    let server =
-        HttpServer::start(Client::new().prompt("a.md", "---\nattachments: [b.txt]\n---\nA").prompt("b.txt", "B"));
-    let link = |headers: &[(&str, &str)]| {
-        let answer = server.post_with(headers, format!("[{PING}]"));
-        answer.status == 200
-    };
-    let old = server.initialize("2025-03-26");
-    let new = server.initialize("2025-11-25");
-    assert!(link(&[]), "2025-03-26 has batches");
-    assert!(link(&[("Mcp-Session-Id", &old)]));
-    assert!(!link(&[("Mcp-Session-Id", &new)]));
-    assert!(link(&[("Mcp-Session-Id", &new), ("MCP-Protocol-Version", "2025-03-26")]));
-    assert!(!link(&[("Mcp-Session-Id", &old), ("MCP-Protocol-Version", "2025-11-25")]));
 }
 
 #[test]
@@ -299,10 +232,9 @@ fn a_session_survives_a_restart_and_a_deleted_one_is_unknown() {
 #[test]
 fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     let home = home();
-    let [old, new] = ["an old key of this test", "a new key of this test!"];
+    let old = "an old key of this test";
     write_secret(home.root().join("old"), old);
-    write_secret(home.root().join("both"), &format!("{new}\n{old}\n"));
-    write_secret(home.root().join("new"), new);
+    write_secret(home.root().join("both"), &format!("a new key of this test!\n{old}\n"));
     write_secret(home.root().join("short"), "short");
     let first = HttpServer::start_with(home, &["--key", "old"]);
     let ran = first.home.run(["serve", "--http", "0", "--key", "short"], "");
@@ -318,11 +250,8 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     let status = |server: &HttpServer| server.post_with(&[("Mcp-Session-Id", &session)], PING).status;
     let second = HttpServer::start_with(Client::new().variable("PROMPT_EXPANDER_KEY", old), &[]);
     assert_eq!(status(&second), 200, "another process with the key");
-    let home = first.stop();
-    let server = HttpServer::start_with(home, &["--key", "both"]);
+    let server = HttpServer::start_with(first.stop(), &["--key", "both"]);
     assert_eq!(status(&server), 200);
-    let server = HttpServer::start_with(server.stop(), &["--key", "new"]);
-    assert_eq!(status(&server), 404);
 }
 
 #[test]
@@ -340,10 +269,10 @@ fn without_a_place_for_its_key_the_server_says_so_and_works() {
 #[test]
 fn a_stream_opened_before_or_after_initialized_gets_the_notifications_after_it() {
     let server = server();
-    let (before, after, late) =
+    let (before, after, never) =
         (server.initialize("2025-06-18"), server.initialize("2025-06-18"), server.initialize("2025-06-18"));
     let mut early = server.stream(&before);
-    let mut not_yet = server.stream(&late);
+    let mut of_never = server.stream(&never);
     server.initialized(&before);
     server.initialized(&after);
     let mut ready = server.stream(&after);
@@ -351,17 +280,7 @@ fn a_stream_opened_before_or_after_initialized_gets_the_notifications_after_it()
     server.home.save("new.md", "New.");
     assert_eq!(early.methods(3), LISTS);
     assert_eq!(ready.methods(3), LISTS);
-    server.initialized(&late);
-    assert_eq!(not_yet.methods(3), LISTS);
-}
-
-#[test]
-fn a_client_that_never_says_initialized_is_notified_all_the_same() {
-    let server = server();
-    let session = server.initialize("2025-06-18");
-    let mut stream = server.stream(&session);
-    server.home.save("new.md", "New.");
-    assert_eq!(stream.methods(3), LISTS);
+    assert_eq!(of_never.methods(3), LISTS, "also a client that never says `initialized`");
 }
 
 #[test]
@@ -503,31 +422,6 @@ fn the_first_line_of_standard_error_says_where_it_listens_before_the_log_and_war
 }
 
 #[test]
-fn each_answer_shows_what_is_on_disk_while_64_clients_read_and_files_change() {
-    let server = server();
-    let address = server.address;
-    let readers = (0..64).map(|number| {
-        std::thread::spawn(move || {
-            let mut connection = Connection::to(address);
-            for round in 0..20 {
-                let answer = connection.send("POST", "/mcp", &USUAL, expand(number * 100 + round));
-                let answer = answer.json();
-                assert_eq!(answer["id"], number * 100 + round);
-                let prompt = answer["result"]["structuredContent"]["prompt"].as_str().unwrap().to_owned();
-                assert!(prompt.starts_with("Research x."), "{prompt}");
-            }
-        })
-    });
-    let readers: Vec<_> = readers.collect();
-    for round in 0..50 {
-        server.home.save("research.md", format!("Research {{{{input}}}}. Round {round}."));
-        let answer = server.post(expand(1)).json();
-        assert_eq!(answer["result"]["structuredContent"]["prompt"], format!("Research x. Round {round}."));
-    }
-    readers.into_iter().for_each(|reader| reader.join().unwrap());
-}
-
-#[test]
 fn a_folder_that_vanishes_and_comes_back_is_served_as_it_is() {
     let server = server();
     let session = server.initialize("2025-06-18");
@@ -545,57 +439,25 @@ fn a_folder_that_vanishes_and_comes_back_is_served_as_it_is() {
     assert_eq!(names(&server), Some(1));
 }
 
-/// A request that is broken below MCP; the server answers with this status, or closes the connection.
-#[track_caller]
-fn refused(server: &HttpServer, bytes: impl AsRef<[u8]>, status: u16) {
-    let mut connection = server.connect();
-    connection.write_raw(bytes);
-    assert_eq!(connection.read().status, status);
-    assert_eq!(server.post(PING).status, 200, "the next client is served");
-}
-
+/// What is broken below MCP. That requests are taken apart rightly is hyper's job.
 #[test]
 fn a_broken_request_is_refused_and_the_next_one_is_served() {
     let server = server();
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
-    refused(&server, format!("{head}Content-Length: 40\r\nContent-Length: 41\r\n\r\n{PING}"), 400);
-    refused(&server, format!("{head}Content-Length: x\r\n\r\n"), 400);
-    refused(&server, format!("{head}Content-Length: -1\r\n\r\n"), 400);
-    refused(&server, format!("{head}Content-Length: 99999999999999999999\r\n\r\n"), 400);
-    refused(&server, format!("{head}Transfer-Encoding: gzip\r\n\r\n"), 400);
-    refused(&server, format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n"), 400);
-    refused(&server, "nonsense\r\n\r\n", 400);
-    refused(&server, "POST /mcp HTTP/9.9\r\n\r\n", 400);
-    refused(&server, "GET /mcp\0 HTTP/1.1\r\n\r\n", 400);
-    refused(&server, [head.as_bytes(), b"Content-Length: 3\r\n\r\n\"\xff\""].concat(), 400);
-    refused(&server, format!("{head}Content-Length: 33554433\r\n\r\n"), 413);
-    refused(&server, format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1_000)), 431);
-    refused(&server, format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)), 431);
-}
-
-#[test]
-fn a_length_beside_chunks_does_not_hide_a_second_request() {
-    let server = server();
-    let chunk = format!("{:x}\r\n{PING}\r\n0\r\n\r\n", PING.len());
-    for (first, second) in
-        [("Content-Length: 4", "Transfer-Encoding: chunked"), ("Transfer-Encoding: chunked", "Content-Length: 4")]
-    {
+    for (request, status) in [
+        (format!("{head}Content-Length: 40\r\nContent-Length: 41\r\n\r\n{PING}").into_bytes(), 400),
+        (format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n").into_bytes(), 400),
+        (b"nonsense\r\n\r\n".to_vec(), 400),
+        ([head.as_bytes(), b"Content-Length: 3\r\n\r\n\"\xff\""].concat(), 400),
+        (format!("{head}Content-Length: 33554433\r\n\r\n").into_bytes(), 413),
+        (format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1_000)).into_bytes(), 431),
+        (format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)).into_bytes(), 431),
+    ] {
         let mut connection = server.connect();
-        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
-        connection.write_raw(format!("{head}\r\n{first}\r\n{second}\r\n\r\n{chunk}"));
-        assert_eq!(connection.read().json()["result"], json!({}), "the chunks are the body");
-        assert!(connection.is_closed_within(Duration::from_secs(60)));
+        connection.write_raw(&request);
+        assert_eq!(connection.read().status, status, "{:.200}", String::from_utf8_lossy(&request));
+        assert_eq!(server.post(PING).status, 200, "the next client is served");
     }
-}
-
-#[test]
-fn a_megabyte_of_headers_is_refused() {
-    let server = server();
-    let mut connection = server.connect();
-    connection.write_raw("GET /mcp HTTP/1.1\r\n");
-    connection.write_raw(format!("X: {}\r\n", "y".repeat(1_000)).repeat(130));
-    assert_eq!(connection.read().status, 431);
-    assert_eq!(server.post(PING).status, 200);
 }
 
 #[test]
@@ -611,46 +473,14 @@ fn a_client_that_sends_its_whole_body_before_it_reads_gets_the_refusal() {
 }
 
 #[test]
-fn a_body_of_many_small_chunks_is_read_or_refused_in_time() {
-    let server = server();
-    let mut connection = server.connect();
-    connection.write_raw(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
-    );
-    let spaces = "1\r\n \r\n".repeat(100_000);
-    connection.write_raw(&spaces);
-    connection.write_raw(format!("{:x}\r\n{PING}\r\n0\r\n\r\n", PING.len()));
-    assert_eq!(connection.read().status, 200);
-}
-
-#[test]
 fn many_idle_connections_do_not_keep_others_from_being_served() {
     let server = server();
-    let most = raise_limit_of_files().saturating_sub(500);
-    let idle: Vec<Connection> = (0..most.min(2_000)).map(|_| server.connect()).collect();
+    let idle: Vec<Connection> = (0..300).map(|_| server.connect()).collect();
     assert_eq!(server.post(expand(1)).status, 200);
     drop(idle);
 }
 
-/// How many files this process may have open.
-fn raise_limit_of_files() -> u64 {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
-    maximum.unwrap_or(u64::MAX)
-}
-
-#[test]
-fn a_listen_with_too_many_filters_is_refused() {
-    let server = server();
-    for (uris, status, code) in [(10_001, 400, -32600), (100_001, 400, -32700)] {
-        let uris: Vec<String> = (0..uris).map(|number| format!("prompt://{number}")).collect();
-        let answer = server.modern("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}));
-        assert_eq!((answer.status, answer.error()), (status, code));
-    }
-}
-
-/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_slow_or_silent_client_is_disconnected() {
     let server = server();
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n";
@@ -671,7 +501,7 @@ pub(crate) fn a_slow_or_silent_client_is_disconnected() {
     }
 }
 
-/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_client_that_never_reads_is_disconnected_and_others_are_served() {
     let server = HttpServer::start(Client::new().prompt("long.md", "x".repeat(1_000_000)));
     let call =

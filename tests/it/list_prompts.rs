@@ -170,25 +170,13 @@ fn a_tag_and_a_limit_select_fewer_and_the_omitted_ones_are_counted() {
 #[test]
 fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
     let mut client = library();
+    let not_a_limit = "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.";
     for (arguments, want) in [
         (json!({"query": 5}), "`query` must be a string. Call list_prompts again with one, or without it."),
         (json!({"tag": ["git"]}), "`tag` must be a string. Call list_prompts again with one, or without it."),
-        (
-            json!({"limit": 0}),
-            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
-        ),
-        (
-            json!({"limit": -1}),
-            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
-        ),
-        (
-            json!({"limit": 1.5}),
-            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
-        ),
-        (
-            json!({"limit": "5"}),
-            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
-        ),
+        (json!({"limit": 0}), not_a_limit),
+        (json!({"limit": 1.5}), not_a_limit),
+        (json!({"limit": "5"}), not_a_limit),
     ] {
         let params = json!({"name": "list_prompts", "arguments": arguments});
         for params in [params.clone(), modern(params)] {

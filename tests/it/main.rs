@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 
 #[cfg(all(unix, feature = "http"))]
+mod a_wait_for_time_limits;
+#[cfg(all(unix, feature = "http"))]
 mod access;
 #[cfg(all(unix, feature = "http"))]
 mod api;
@@ -81,8 +83,6 @@ mod rm_and_mv;
 mod terminal;
 mod test;
 mod tidy;
-#[cfg(all(unix, feature = "http"))]
-mod time_limits;
 #[cfg(all(unix, feature = "http"))]
 mod tls;
 mod tool_definitions;

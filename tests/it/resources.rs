@@ -88,18 +88,11 @@ fn an_unknown_uri_has_the_code_of_its_era() {
     let long = format!("prompt://{}", "x".repeat(100_000));
     for uri in [
         "prompt://nope",
-        "prompt://",
-        "prompt://../secret",
         "prompt://%2e%2e/secret",
-        "prompt://..%2fsecret",
         "prompt:///inside",
-        "prompt://inside/",
-        "prompt://inside.md",
         "prompt://inside%00",
         "prompt://%ff",
-        "prompt:inside",
         "file:///etc/passwd",
-        "inside",
         "",
         &long,
     ] {

@@ -272,7 +272,7 @@ fn a_page_of_this_server_may_use_it_over_https_only() {
     }
 }
 
-/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_client_that_does_not_finish_the_handshake_is_disconnected() {
     let (_, server) = start(&[]);
     let mut silent = server.connect();

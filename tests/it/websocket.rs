@@ -331,7 +331,7 @@ fn when_the_server_stops_it_says_so_and_answers_what_it_has_received() {
     assert!(server.wait().success());
 }
 
-/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_client_that_does_not_read_is_closed_and_the_others_are_served() {
     let long = "x".repeat(4 * 1024 * 1024);
     let server = HttpServer::start(Client::new().prompt("long.md", long));
@@ -432,7 +432,7 @@ fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
     assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
 }
 
-/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn an_idle_client_is_pinged_and_closed_if_it_does_not_answer() {
     let server = server();
     let mut silent = open(&server);

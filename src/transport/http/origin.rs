@@ -208,32 +208,19 @@ mod tests {
         let sites = sites("192.0.2.1");
         for (host, want) in [
             ("localhost", 200),
-            ("LOCALHOST:3333", 200),
             ("localhost.", 200),
-            ("127.0.0.1:1", 200),
             ("[::1]:3333", 200),
             ("192.0.2.1:3333", 200),
             ("prompts.example.com", 200),
-            ("Prompts.Example.com:443", 200),
             ("proxy.example.com:8443", 200),
-            ("[2001:db8:0::1]:80", 200),
             ("192.0.2.2", 403),
             ("proxy.example.com", 403),
-            ("proxy.example.com:443", 403),
-            ("evil.example.com", 403),
             ("localhost.evil.example.com", 403),
-            ("xlocalhost", 403),
             ("evil@localhost", 403),
-            ("localhost@evil.example.com", 403),
             ("localhost:3333:3333", 403),
-            ("localhost/", 403),
-            ("localhost evil", 403),
             ("[::1", 403),
-            ("::1", 403),
-            ("0.0.0.0", 403),
             ("2130706433", 403),
             ("", 403),
-            (":3333", 403),
             ("loc\u{e9}lhost", 403),
         ] {
             assert_eq!(status(&sites, &[("host", host)]), want, "{host}");
@@ -250,7 +237,6 @@ mod tests {
             ("127.0.0.1:3333", "prompts.example.com, localhost:80", 200),
             ("127.0.0.1:3333", "evil.example.com", 403),
             ("127.0.0.1:3333", "prompts.example.com, evil.example.com", 403),
-            ("127.0.0.1:3333", "", 403),
             ("evil.example.com", "prompts.example.com", 403),
         ] {
             let headers = [("host", host), ("x-forwarded-host", forwarded)];
@@ -265,15 +251,12 @@ mod tests {
         for (is_https, host, forwarded, origin, want) in [
             (true, name, None, "https://prompts.example.com", 200),
             (true, name, None, "https://PROMPTS.example.com:443", 200),
-            (true, "prompts.example.com:8443", None, "https://prompts.example.com:8443", 200),
             (true, "127.0.0.1:3333", Some(name), "https://prompts.example.com", 200),
             (false, name, None, "http://prompts.example.com", 200),
             // A proxy that ends TLS, and is not trusted to say so.
             (false, name, None, "https://prompts.example.com", 200),
             (true, name, None, "http://prompts.example.com", 403),
-            (true, "prompts.example.com:443", None, "http://prompts.example.com:443", 403),
             (true, "prompts.example.com:8443", None, "https://prompts.example.com", 403),
-            (true, name, None, "https://prompts.example.com:8443", 403),
             (true, name, None, "https://x.prompts.example.com", 403),
             (false, "127.0.0.1:3333", None, "https://prompts.example.com", 403),
             (false, "evil.example.com", None, "http://evil.example.com", 403),
@@ -296,27 +279,15 @@ mod tests {
     #[test]
     fn only_pages_of_this_machine_and_allowed_ones_are_origins() {
         for (origin, want) in [
-            ("http://localhost", 200),
             ("https://localhost:8443", 200),
             ("http://127.0.0.1:5173", 200),
-            ("http://[::1]", 200),
-            ("https://app.example.com", 200),
             ("https://APP.example.com:443", 200),
-            ("http://app.example.com:8080", 200),
             ("http://app.example.com", 403),
             ("https://app.example.com:8443", 403),
-            ("https://app.example.com/", 403),
-            ("https://x.app.example.com", 403),
             ("https://app.example.com.evil.example", 403),
             ("https://prompts.example.com", 403),
-            ("http://localhost.evil.example", 403),
             ("http://localhost@evil.example", 403),
-            ("ftp://localhost", 403),
-            ("file://", 403),
-            ("localhost", 403),
             ("null", 403),
-            ("*", 403),
-            ("", 403),
             ("http://localhost http://evil.example", 403),
         ] {
             assert_eq!(status(&sites("127.0.0.1"), &[("host", "localhost"), ("origin", origin)]), want, "{origin}");
