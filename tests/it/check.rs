@@ -73,24 +73,17 @@ fn every_kind_of_damage_has_its_position_reason_and_fix() {
 
 #[test]
 fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
+    let listed =
+        "---\ntitle: a\u{202e}b\ntags: [x\u{200b}y]\narguments:\n  - {name: a, default: \"\\x1b\"}\n---\n{{a}}\n";
     let client = Client::new()
         .prompt("hidden.md", "Say hello.\u{e0041}\u{202e}\u{1b}[8m\n")
-        .prompt(
-            "listed.md",
-            "---\ntitle: a\u{202e}b\ntags: [x\u{200b}y]\narguments:\n  - {name: a, default: \"\\x1b\"}\n---\n{{a}}\n",
-        )
+        .prompt("listed.md", listed)
         .prompt("ordinary.md", "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}.\n");
     let ran = client.words("check");
-    assert!(
-        ran.stdout.contains(
-            "hidden.md:1:11: warning: an invisible character, U+E0041, and 2 more: the model reads what you cannot see"
-        ),
-        "{}",
-        ran.stdout
-    );
+    let unseen = "the model reads what you cannot see";
+    ran.says(0, &[&format!("hidden.md:1:11: warning: an invisible character, U+E0041, and 2 more: {unseen}")]);
     for (what, hidden) in [("the title", "U+202E"), ("a tag", "U+200B"), ("the argument `a`", "U+001B")] {
-        let warning = format!("listed.md: warning: {what} has an invisible character, {hidden}: the model");
-        assert!(ran.stdout.contains(&warning), "{warning} is not in {}", ran.stdout);
+        ran.says(0, &[&format!("listed.md: warning: {what} has an invisible character, {hidden}: {unseen}")]);
     }
     assert!(!ran.stdout.contains("ordinary.md"), "{}", ran.stdout);
 }
@@ -254,14 +247,4 @@ fn on_a_terminal_lines_are_broken_at_spaces() {
     let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("because hidden folders are skipped; to use them, pass the folder with"), "{seen}");
     assert!(words.ends_with("1 file checked: 0 errors, 1 warning"), "{seen}");
-}
-
-#[test]
-fn nothing_that_check_finds_takes_the_other_prompts_down() {
-    let mut client = damaged();
-    client.expand("fine", "x").text("B x");
-    client.expand("colon", "x").text("B x");
-    let list = client.list();
-    assert!(list["prompts"].as_array().unwrap().len() >= 25);
-    assert!(list["problems"].as_array().unwrap().len() >= 5);
 }

@@ -11,23 +11,12 @@ fn client(files: &[(&str, &str)]) -> Client {
     client
 }
 
-fn run(client: &Client, arguments: &[&str]) -> Ran {
-    client.run(arguments.iter().copied(), "")
-}
-
 /// The same with other options than `--no-builtin --prompts prompts`.
 fn with(client: &Client, arguments: &[&str]) -> Ran {
     let mut command = client.command();
     let output = command.args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ran { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
-}
-
-#[track_caller]
-fn has(ran: &Ran, status: i32, parts: &[&str]) {
-    assert_eq!(ran.status.code(), Some(status), "{ran:?}");
-    let printed = format!("{}{}", ran.stdout, ran.stderr);
-    parts.iter().for_each(|part| assert!(printed.contains(part), "{part:?} is not in {printed}"));
 }
 
 fn read(client: &Client, file: &str) -> String {
@@ -66,7 +55,7 @@ const INPUTS: [&str; 5] =
 fn an_imported_prompt_expands_as_the_one_that_is_read_in_place() {
     for (folder, file, text) in FOLDERS {
         let client = client(&[(&format!("{folder}/{file}"), text)]);
-        has(&run(&client, &["import", folder]), 0, &[":fix", "1 prompt imported, 0 unchanged, 0 errors"]);
+        client.run(["import", folder], "").says(0, &[":fix", "1 prompt imported, 0 unchanged, 0 errors"]);
         for input in INPUTS {
             let expand = |from: &str| {
                 let ran = with(&client, &["--no-builtin", "--prompts", from, "expand", "fix", input]);
@@ -96,7 +85,7 @@ fn an_imported_file_has_placeholders_of_this_program_and_a_backslash_where_it_ne
     ] {
         let (folder, file, text) = FOLDERS[index];
         let client = client(&[(&format!("{folder}/{file}"), text)]);
-        has(&run(&client, &["import", folder]), 0, &[]);
+        client.run(["import", folder], "").says(0, &[]);
         assert_eq!(read(&client, "prompts/fix.md"), want);
     }
 }
@@ -113,7 +102,7 @@ fn a_file_or_a_folder_that_is_a_prompt_is_imported_alone_by_the_name_that_its_pr
     ] {
         let client = client(&[(&format!("{folder}/{file}"), "Fix"), (&format!("{folder}/{other}"), "Other")]);
         let name = if file.starts_with("git/") { ":git/fix" } else { ":fix" };
-        has(&run(&client, &["import", source]), 0, &[name, "1 prompt imported, 0 unchanged, 0 errors"]);
+        client.run(["import", source], "").says(0, &[name, "1 prompt imported, 0 unchanged, 0 errors"]);
     }
 }
 
@@ -121,7 +110,7 @@ fn a_file_or_a_folder_that_is_a_prompt_is_imported_alone_by_the_name_that_its_pr
 fn a_file_of_this_program_is_copied_byte_for_byte() {
     let text = "\u{feff}---\r\ntitle: T # note\r\ntags: x\r\n---\r\nDo <<input>>";
     let client = client(&[("team/a.md", text)]);
-    has(&run(&client, &["import", "team"]), 0, &["1 prompt imported"]);
+    client.words("import team").says(0, &["1 prompt imported"]);
     assert_eq!(read(&client, "prompts/a.md"), text);
 }
 
@@ -133,26 +122,22 @@ fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
     let refused = format!(
         "a.md: error: {path} already exists with another text, and is not changed\n    fix: choose another folder with --to, or remove that file\n"
     );
-    has(
-        &run(&client, &["import", ".claude/commands"]),
-        1,
-        &[&refused, ":git/b", "1 prompt imported, 0 unchanged, 1 error"],
-    );
+    client.words("import .claude/commands").says(1, &[&refused, ":git/b", "1 prompt imported, 0 unchanged, 1 error"]);
     assert_eq!((read(&client, "prompts/a.md").as_str(), read(&client, "prompts/git/b.md").as_str()), ("mine", "B\n"));
-    let again = run(&client, &["import", ".claude/commands/git/b.md"]);
-    has(&again, 0, &[":git/b (unchanged)  B\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"]);
-    let again = run(&client, &["import", ".claude/commands", "--to", "other"]);
-    has(&again, 0, &["2 prompts imported, 0 unchanged", "other is not served"]);
-    has(&run(&client, &["import", ".claude/commands", "--to", "other"]), 0, &["0 prompts imported, 2 unchanged"]);
+    let again = client.words("import .claude/commands/git/b.md");
+    again.says(0, &[":git/b (unchanged)  B\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"]);
+    let again = client.words("import .claude/commands --to other");
+    again.says(0, &["2 prompts imported, 0 unchanged", "other is not served"]);
+    client.words("import .claude/commands --to other").says(0, &["0 prompts imported, 2 unchanged"]);
 }
 
 #[test]
 fn a_dry_run_says_the_same_and_writes_nothing() {
     let client = client(&[(".claude/commands/a.md", "A !`ls`"), (".claude/commands/b.md", "B")]);
-    let dry = run(&client, &["import", "--dry-run", ".claude/commands", "--to", "new"]);
-    has(&dry, 0, &["a.md:1:3: warning: ", "2 prompts would be imported", "note: nothing was written"]);
+    let dry = client.words("import --dry-run .claude/commands --to new");
+    dry.says(0, &["a.md:1:3: warning: ", "2 prompts would be imported", "note: nothing was written"]);
     assert!(!client.root().join("new").exists());
-    let done = run(&client, &["import", ".claude/commands", "--to", "new"]);
+    let done = client.words("import .claude/commands --to new");
     assert_eq!(done.stdout, dry.stdout.replace("would be imported", "imported"));
 }
 
@@ -174,21 +159,17 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
     let ran = format!(
         "{root}/.claude/commands/a.md:5:9: warning: `` !`git status` `` stays as written: Claude Code would run it\n"
     );
-    has(&run(&client, &["import", ".claude/commands"]), 0, &[&ran, "note: type `:a …` in a chat"]);
+    client.words("import .claude/commands").says(0, &[&ran, "note: type `:a …` in a chat"]);
     let imported = "---\nallowed-tools: \"Bash(git:*)\"\nargument-hint: \"[a] [b]\"\n---\nStatus: !`git status`\n";
     assert_eq!(read(&client, "prompts/a.md"), imported);
     let skills = ["warning: the text begins with the path of the skill's folder", "the same in 1 more files"];
-    has(&run(&client, &["import", ".claude/skills"]), 0, &skills);
+    client.words("import .claude/skills").says(0, &skills);
     let text = format!("Base directory for this skill: {root}/.claude/skills/s\n\nRun x.py\n");
     assert!(read(&client, "prompts/s.md").ends_with(&text));
-    has(&run(&client, &["import", "team"]), 0, &["d.md: warning: the attachment `x.png` is not imported"]);
-    has(
-        &run(&client, &["import", ".codex/prompts"]),
-        0,
-        &["e.md: warning: the quotes of words in the input are dropped"],
-    );
+    client.words("import team").says(0, &["d.md: warning: the attachment `x.png` is not imported"]);
+    client.words("import .codex/prompts").says(0, &["e.md: warning: the quotes of words in the input are dropped"]);
     let refused = ["c.toml: error: what `c` says cannot be written as one Markdown file"];
-    has(&run(&client, &["import", ".gemini/commands"]), 1, &refused);
+    client.words("import .gemini/commands").says(1, &refused);
 }
 
 #[test]
@@ -200,7 +181,7 @@ fn a_folder_above_those_of_agents_is_imported_by_the_rules_of_each() {
         (".claude/CLAUDE.md", "Be brief."),
     ]);
     for source in [".claude", "."] {
-        has(&run(&client, &["import", "--dry-run", source]), 0, &[":git/fix", ":pdf", "2 prompts would be imported"]);
+        client.run(["import", "--dry-run", source], "").says(0, &[":git/fix", ":pdf", "2 prompts would be imported"]);
     }
 }
 
@@ -211,7 +192,7 @@ fn a_toml_file_that_is_no_command_is_a_note() {
         "hint: there is no `prompt`, so the file is not a command",
         "1 prompt imported, 0 unchanged, 0 errors, 0 warnings",
     ];
-    has(&run(&client, &["import", "x"]), 0, &note);
+    client.words("import x").says(0, &note);
     assert_eq!(read(&client, "prompts/say.md"), "Say {{input}}\n");
 }
 
@@ -225,26 +206,24 @@ fn llm_continue_and_hexai_are_imported_from_files_folders_and_standard_input() {
         (".continue/prompts/why.prompt", "name: Why\n---\nExplain {{{ input }}}.\n"),
         ("hexai/prompts/user.jsonl", LINE),
     ];
-    let template =
-        "---\narguments:\n  - name: lang\n    required: true\nmodel: x\n---\nBe brief.\n\nIn {{lang}}: {{input}}\n";
-    let line = "---\ncreated: \"2025-01-02T03:04:05Z\"\n---\nG \\{{input}}\n";
-    for (at, file, want) in
-        [(0, "short.md", template), (1, "why.md", "---\nname: Why\n---\nExplain {{input}}.\n"), (2, "g.md", line)]
-    {
+    for (at, file, want) in [
+        (0, "short.md", "---\nBe brief.\n\nIn {{lang}}: {{input}}\n"),
+        (1, "why.md", "---\nExplain {{input}}.\n"),
+        (2, "g.md", "---\nG \\{{input}}\n"),
+    ] {
         let (source, _) = files[at];
         for source in [source, source.rsplit_once('/').unwrap().0] {
             let client = client(&files);
-            has(&run(&client, &["import", source]), 0, &["1 prompt imported"]);
-            let imported = read(&client, &format!("prompts/{file}"));
-            assert_eq!(imported.replace("title: Why\n", "name: Why\n"), want, "{source}");
+            client.run(["import", source], "").says(0, &["1 prompt imported"]);
+            assert!(read(&client, &format!("prompts/{file}")).ends_with(want), "{source}");
         }
     }
     let client = client(&[]);
-    has(&client.run(["import", "-"], LINE), 0, &["1 prompt imported"]);
-    assert_eq!(read(&client, "prompts/g.md"), line);
-    has(&client.run(["import", "claude:-", "--name", "fix"], "Fix $ARGUMENTS"), 0, &[":fix"]);
+    client.run(["import", "-"], LINE).says(0, &["1 prompt imported"]);
+    assert_eq!(read(&client, "prompts/g.md"), "---\ncreated: \"2025-01-02T03:04:05Z\"\n---\nG \\{{input}}\n");
+    client.run(["import", "claude:-", "--name", "fix"], "Fix $ARGUMENTS").says(0, &[":fix"]);
     assert_eq!(read(&client, "prompts/fix.md"), "Fix {{input}}\n");
-    has(&client.run(["import", "-"], "Text"), 1, &["the prompt has no name; write it as in `import - --name review`"]);
+    client.run(["import", "-"], "Text").says(1, &["the prompt has no name; write it as in `import - --name review`"]);
 }
 
 #[test]
@@ -252,7 +231,7 @@ fn import_prints_one_json_object_on_request() {
     let client =
         client(&[(".claude/commands/a.md", "---\nmodel: x\n---\nA"), (".claude/commands/bad.md", "---\na: b\n")]);
     fs::write(client.root().join(".claude/commands/bad.md"), b"\xff").unwrap();
-    let ran = run(&client, &["import", ".claude/commands", "--json"]);
+    let ran = client.words("import .claude/commands --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let root = fs::canonicalize(client.root()).unwrap();
@@ -277,9 +256,9 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
         (&[".claude/commands", "--to", ".claude/commands/sub"], "has prompts for Claude Code"),
         (&[".claude/commands", "--to", "x", "--project"], "--to and --project each choose a folder"),
     ] {
-        let ran = run(&client, &[&["import"], arguments].concat());
+        let ran = client.run([&["import"], arguments].concat(), "");
         assert_eq!(ran.stdout, "", "{arguments:?}");
-        has(&ran, 1, &["error: ", said]);
+        ran.says(1, &["error: ", said]);
     }
     assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 1);
 }
@@ -291,15 +270,15 @@ fn a_broken_line_or_a_name_of_another_format_does_not_affect_the_other_prompts()
     };
     let text = [line("a"), "{\n".to_owned(), line("x.prompt"), line("b")].concat();
     let client = client(&[("user.jsonl", &text)]);
-    let ran = run(&client, &["import", "user.jsonl"]);
-    has(&ran, 1, &["user.jsonl:2:", "2 prompts imported, 0 unchanged, 2 errors"]);
+    let ran = client.words("import user.jsonl");
+    ran.says(1, &["user.jsonl:2:", "2 prompts imported, 0 unchanged, 2 errors"]);
 }
 
 #[test]
 fn a_template_is_imported_as_it_is() {
     let judge = "---\nengine: jinja\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
     let client = client(&[("from/judge.md", judge)]);
-    has(&run(&client, &["import", "from"]), 0, &["judge"]);
+    client.words("import from").says(0, &["judge"]);
     assert_eq!(read(&client, "prompts/judge.md"), judge);
 }
 
@@ -308,7 +287,7 @@ fn a_template_is_not_imported_into_a_project_where_it_would_be_an_error() {
     let client = client(&[("from/judge.md", "---\nengine: jinja\n---\n{{ input }}\n"), ("from/a.md", "A.\n")]);
     let refused = ["judge.md: error: `engine: jinja` is not used in the prompts of a project", "leave out --project"];
     let ran = with(&client, &["import", "--project", "from"]);
-    has(&ran, 1, &[refused[0], refused[1], "1 prompt imported, 0 unchanged, 1 error"]);
+    ran.says(1, &[refused[0], refused[1], "1 prompt imported, 0 unchanged, 1 error"]);
     assert_eq!(read(&client, ".prompts/a.md"), "A.\n");
     assert!(!client.root().join(".prompts/judge.md").exists());
 }
@@ -324,11 +303,10 @@ fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
         ),
     ];
     let client = client(&files);
-    has(
-        &run(&client, &["import", "from"]),
+    client.words("import from").says(
         1,
         &["the files that it includes is part of the imported prompt", "cannot be written as one Markdown file"],
     );
-    assert_eq!(run(&client, &["expand", "ask", "it"]).stdout, "Answer it\nBe brief.\n");
+    assert_eq!(client.words("expand ask it").stdout, "Answer it\nBe brief.\n");
     assert!(!client.root().join("prompts/judge.md").exists());
 }

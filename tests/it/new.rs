@@ -1,6 +1,6 @@
 //! `new` and `edit`: files that a person creates and opens. The editors are small scripts.
 
-use crate::client::{Client, Ran};
+use crate::client::Client;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,14 +15,6 @@ fn home() -> Client {
 /// A file in the user's own folder of prompts.
 fn own(client: &Client, file: &str) -> PathBuf {
     client.root().join(OWN).join(file)
-}
-
-#[track_caller]
-fn says(ran: &Ran, status: i32, parts: &[&str]) {
-    assert_eq!(ran.status.code(), Some(status), "{ran:?}");
-    for part in parts {
-        assert!(ran.stderr.contains(part), "{part:?} is not in {:?}", ran.stderr);
-    }
 }
 
 #[test]
@@ -187,31 +179,19 @@ fn new_writes_into_the_first_named_folder() {
 fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
     let path = |file: &str| client.root().join(file).display().to_string();
-    says(
-        &client.run(["new", "research"], "Text."),
-        0,
-        &["warning: the new file overrides the built-in prompt; delete the new file to restore that prompt\n"],
-    );
-    assert_eq!(client.words("new x --dir two").status.code(), Some(0));
-    let hides = format!("the new file overrides {};", path("two/x.md"));
-    says(&client.run(["new", "x"], "Text."), 0, &[&hides]);
-    let hidden = format!("{} overrides the new file; choose another name", path("one/research.md"));
-    let ran = client.run(["new", "research", "--dir", "two"], "Text.");
-    says(&ran, 0, &[&hidden]);
-    assert!(!ran.stderr.contains("in a chat"), "{ran:?}");
-    let ran = client.run(["new", "y", "--dir", "three"], "Text.");
-    let unserved = format!("warning: {0} is not served; start the server with `--prompts {0}`\n", path("three"));
-    assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
-    let project = client.words("new y --dir .prompts");
-    says(
-        &project,
-        0,
-        &[".prompts is not served; start the server with `--project`\nnote: the file is a template; write the prompt"],
-    );
-    let project = client.words("new z --project");
-    says(&project, 0, &["note: the file is a template; write the prompt with `prompt-expander edit z --project`\n"]);
-    let ran = client.run(["new", "z"], "Text.");
-    assert_eq!((ran.status.code(), ran.stderr.contains("overrides")), (Some(0), false), "{ran:?}");
+    client.words("new x --dir two").says(0, &[]);
+    let overrides =
+        "the new file overrides the built-in prompt; delete the new file to restore that prompt\n".to_owned();
+    for (arguments, said) in [
+        ("research", overrides),
+        ("x", format!("the new file overrides {};", path("two/x.md"))),
+        ("research --dir two", format!("{} overrides the new file; choose another name", path("one/research.md"))),
+        ("y --dir three", format!("{0} is not served; start the server with `--prompts {0}`\n", path("three"))),
+        ("y --dir .prompts", ".prompts is not served; start the server with `--project`\n".to_owned()),
+    ] {
+        client.run(format!("new {arguments}").split(' '), "Text.").says(0, &[&said]);
+    }
+    client.words("new z --project").says(0, &["write the prompt with `prompt-expander edit z --project`\n"]);
 }
 
 #[cfg(unix)]
@@ -227,7 +207,7 @@ fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
     }
     for option in [&["--dir", ".prompts"][..], &["--project"]] {
         let ran = client.run([&["new", "out/a"], option].concat(), "");
-        says(&ran, 1, &["points outside the project"]);
+        ran.says(1, &["points outside the project"]);
     }
     assert_eq!(fs::read_dir(client.root().join("elsewhere")).unwrap().count(), 0);
     client.words("new in/a --dir .prompts");
@@ -296,7 +276,7 @@ mod editors {
         let client = client.prompt("other.md", "{{inptu}}");
         fs::write(client.root().join("draft"), "{{inptu}}").unwrap();
         let ran = client.words("edit a");
-        says(&ran, 0, &["a.md:1:1: warning: `{{inptu}}` is not a placeholder, and is left as it is\n    fix: write"]);
+        ran.says(0, &["a.md:1:1: warning: `{{inptu}}` is not a placeholder, and is left as it is\n    fix: write"]);
         assert!(!ran.stderr.contains("other.md"), "{ran:?}");
         fs::write(client.root().join("draft"), "---\nbroken").unwrap();
         client.words("edit a").says(1, &["a.md:1:1: error: the frontmatter"]);
@@ -314,65 +294,45 @@ mod editors {
 
     #[test]
     fn edit_copies_a_built_in_prompt_and_keeps_the_copy_only_if_it_was_changed() {
-        let client = editor(home(), "ed", "cat \"$1\" > seen; eval \"$DO\"").variable("EDITOR", "./ed");
-        let ran = client.words("edit research");
-        says(
-            &ran,
-            0,
-            &["note: nothing was changed, and the built-in `research` stays in use; an editor with a window"],
-        );
-        assert_eq!(fs::read_to_string(client.root().join("seen")).unwrap(), built_in("research"));
-        assert!(!own(&client, "research.md").exists());
-
-        let client = client.variable("DO", "rm \"$1\"");
+        let client = editor(home(), "ed", "eval \"$DO\"").variable("EDITOR", "./ed").variable("DO", "rm \"$1\"");
         client.words("edit research").says(0, &["note: nothing was changed, and the built-in `research` stays in use"]);
-
-        let client = client.variable("DO", "echo '{{input}}' > \"$1.new\" && mv \"$1.new\" \"$1\""); // as most editors save
+        assert!(!own(&client, "research.md").exists());
+        let client = client.variable("DO", "cat \"$1\" > \"$1.new\"; echo x >> \"$1.new\"; mv \"$1.new\" \"$1\""); // as most save
         client.words("edit research").says(0, &["research.md overrides the built-in `research`; delete the file"]);
-        client.words("expand research x").printed("x\n");
-        client.words("edit research").printed("");
+        assert_eq!(fs::read_to_string(own(&client, "research.md")).unwrap(), built_in("research") + "x\n");
     }
 
     #[test]
     fn a_failing_editor_is_reported_and_what_it_wrote_stays() {
+        let failed = "error: the editor `./ed` failed (exit status: 3)";
         let client = editor(home(), "ed", "eval \"$DO\"; exit 3").variable("EDITOR", "./ed");
-        client.words("edit research").says(1, &["error: the editor `./ed` failed (exit status: 3)"]);
+        client.words("edit research").says(1, &[failed]);
         assert!(!own(&client, "research.md").exists());
         let client = client.variable("DO", "echo x > \"$1\"");
-        client.words("edit research").says(1, &["note: ", "error: the editor `./ed` failed (exit status: 3)"]);
+        client.words("edit research").says(1, &["note: ", failed]);
         assert_eq!(fs::read_to_string(own(&client, "research.md")).unwrap(), "x\n");
-        let ran = client.words("edit research");
-        let path = own(&client, "research.md");
-        let error = format!(
-            "error: the editor `./ed` failed (exit status: 3); {} may have been changed by the editor\n",
-            path.display()
-        );
-        ran.failed(1, &error);
-        let ran = client.words("new a --edit");
-        says(&ran, 1, &["failed (exit status: 3);", "a.md may have been changed by the editor"]);
-        assert!(own(&client, "a.md").exists());
+        for (line, file) in [("edit research", "research.md"), ("new a --edit", "a.md")] {
+            client.words(line).says(1, &[failed, &format!("{file} may have been changed by the editor\n")]);
+            assert!(own(&client, file).exists());
+        }
     }
 
     #[test]
     fn a_template_whose_body_was_not_changed_is_removed_when_the_editor_ends() {
-        {
-            let client = editor(home(), "ed", "true").variable("EDITOR", "./ed");
-            let ran = client.words("new git/a --edit --description D");
-            let path = own(&client, "git/a.md");
-            let note = format!(
-                "note: the template was not changed, so {} is removed; an editor with a window of its own needs an option \
-                 that makes it wait until the file is closed, such as `code --wait`\n",
-                path.display()
-            );
-            ran.said(&note);
-            assert!(!path.exists());
-            assert!(path.parent().unwrap().is_dir(), "where an editor that did not wait saves");
-            let removed = serde_json::json!({ "removed": path.display().to_string() });
-            assert_eq!(client.words("new git/a --edit --json").stdout, format!("{removed}\n"));
-        }
+        let client = editor(home(), "ed", "true").variable("EDITOR", "./ed");
+        let path = own(&client, "git/a.md");
+        let note = format!(
+            "note: the template was not changed, so {} is removed; an editor with a window of its own needs an option \
+             that makes it wait until the file is closed, such as `code --wait`\n",
+            path.display()
+        );
+        client.words("new git/a --edit --description D").said(&note);
+        assert!(!path.exists());
+        assert!(path.parent().unwrap().is_dir(), "where an editor that did not wait saves");
+        let removed = serde_json::json!({ "removed": path.display().to_string() });
+        client.words("new git/a --edit --json").says(0, &[&format!("{removed}\n")]);
         let client = editor(home(), "ed", "exit 3").variable("EDITOR", "./ed");
-        let ran = client.words("new a --edit");
-        says(&ran, 1, &["error: the editor `./ed` failed (exit status: 3)\n", "a.md is removed"]);
+        client.words("new a --edit").says(1, &["the editor `./ed` failed (exit status: 3)\n", "a.md is removed"]);
         assert!(!own(&client, "a.md").exists());
     }
 
@@ -389,13 +349,13 @@ mod editors {
     fn a_missing_editor_is_named_with_its_variable() {
         let client = home().variable("EDITOR", "nope --wait").variable("VISUAL", " ");
         let ran = client.words("edit research");
-        says(&ran, 1, &["error: EDITOR names the editor `nope`, which cannot be started: No such file"]);
+        ran.says(1, &["error: EDITOR names the editor `nope`, which cannot be started: No such file"]);
         assert!(!own(&client, "research.md").exists());
         let ran = client.words("new a --edit");
-        says(&ran, 1, &["error: EDITOR names the editor `nope`, which cannot", "a.md is removed"]);
+        ran.says(1, &["error: EDITOR names the editor `nope`, which cannot", "a.md is removed"]);
         assert_eq!((ran.stdout.as_str(), own(&client, "a.md").exists()), ("", false));
         let ran = client.run(["new", "a", "--edit"], "Text.");
-        says(&ran, 1, &["a.md was created, but could not be opened: EDITOR names the editor `nope`"]);
+        ran.says(1, &["a.md was created, but could not be opened: EDITOR names the editor `nope`"]);
         assert_eq!(ran.stdout, format!("{}\n", own(&client, "a.md").display()));
     }
 

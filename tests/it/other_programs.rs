@@ -252,15 +252,14 @@ fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
 #[test]
 fn nothing_is_written_to_the_folder_of_another_program() {
     let client = client(&[".claude/commands"], &[(".claude/commands/x.md", "X")]);
-    for (arguments, want) in [
-        (&["rm", "--yes", "x"][..], "is not removed"),
-        (&["mv", "x", "y"], "x"),
-        (&["new", "y"], "there is no folder of your own prompts to write to"),
-        (&["new", "y", "--dir", ".claude/commands"], "has prompts for Claude Code"),
-        (&["edit", "--project", "x"], "x"),
+    for (line, want) in [
+        ("rm --yes x", "is not removed"),
+        ("mv x y", "x"),
+        ("new y", "there is no folder of your own prompts to write to"),
+        ("new y --dir .claude/commands", "has prompts for Claude Code"),
+        ("edit --project x", "x"),
     ] {
-        let ran = client.run(arguments.iter().copied(), "Text");
-        assert!(!ran.status.success() && ran.stderr.contains(want), "{arguments:?}: {}", ran.stderr);
+        client.run(line.split(' '), "Text").says(1, &[want]);
     }
     let files: Vec<_> = fs::read_dir(client.root().join(".claude/commands")).unwrap().flatten().collect();
     assert_eq!(files.len(), 1);
@@ -272,16 +271,15 @@ fn nothing_is_written_to_the_folder_of_another_program() {
 #[test]
 fn a_prompt_that_is_a_folder_is_neither_removed_nor_renamed_and_a_new_one_is_not_put_into_it() {
     let client = Client::new().prompt("pdf/SKILL.md", SKILL).prompt("say.toml", "prompt = 'Say'");
-    for (arguments, want) in [
-        (&["rm", "--yes", "pdf"][..], "`pdf` is a folder with other files, and is not removed"),
-        (&["mv", "pdf", "y"], "`pdf` is a folder with other files, and is not renamed"),
-        (&["new", "pdf/y"], "folder"),
-        (&["new", "x.instructions"], "a file of this name is not read as this prompt"),
-        (&["new", "x.prompt"], "a file of this name is not read as this prompt"),
-        (&["new", "git/system"], "a file of this name is not read as this prompt"),
+    for (line, want) in [
+        ("rm --yes pdf", "`pdf` is a folder with other files, and is not removed"),
+        ("mv pdf y", "`pdf` is a folder with other files, and is not renamed"),
+        ("new pdf/y", "folder"),
+        ("new x.instructions", "a file of this name is not read as this prompt"),
+        ("new x.prompt", "a file of this name is not read as this prompt"),
+        ("new git/system", "a file of this name is not read as this prompt"),
     ] {
-        let ran = client.run(arguments.iter().copied(), "Text");
-        assert!(!ran.status.success() && ran.stderr.contains(want), "{arguments:?}: {}", ran.stderr);
+        client.run(line.split(' '), "Text").says(1, &[want]);
     }
     assert!(client.words("mv say git/say").stdout.ends_with("/prompts/git/say.toml\n"));
 }

@@ -18,17 +18,12 @@ fn write(path: &Path, text: &str) {
 #[test]
 fn the_first_of_several_directories_that_has_a_name_wins() {
     let mut client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
-    for (file, text) in [("one/a.md", "one a"), ("two/a.md", "two a"), ("two/b.md", "two b"), ("two/review.md", "mine")]
-    {
-        write(&client.root().join(file), text);
+    let files = [("one/a.md", "one a"), ("two/a.md", "two a"), ("two/b.md", "two b"), ("two/review.md", "mine")];
+    files.iter().for_each(|(file, text)| write(&client.root().join(file), text));
+    for (name, text) in [("a", "one a"), ("b", "two b"), ("review", "mine")] {
+        client.expand(name, "").text(text);
     }
-    client.expand("a", "").text("one a");
-    client.expand("b", "").text("two b");
-    client.expand("review", "").text("mine");
     assert!(client.names().starts_with("a b commit critique "));
-    let list = client.list();
-    let review = list["prompts"].as_array().unwrap().iter().find(|prompt| prompt["name"] == "review").unwrap();
-    assert_eq!(review["description"], "mine");
 }
 
 #[test]

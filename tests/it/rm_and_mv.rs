@@ -80,36 +80,14 @@ fn operations(client: &Client, name: &str) -> Vec<String> {
 fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
     let client = two_folders().prompt("research.md", "mine").prompt("git/a.md", "A").prompt("b.md", "---\nbroken");
     fs::write(client.root().join("other/research.md"), "other").unwrap();
-    let rm = |arguments: &[&str]| client.run([&["rm", "--yes"], arguments].concat(), "");
-    let other = client.root().join("other/research.md");
-    printed(
-        &client,
-        &rm(&["：git：a", ":b", "git/a"]),
-        &["prompts/git/a.md", "prompts/b.md"],
-        &(kept("git/a") + &kept("b")),
-    );
+    let both = kept("git/a") + &kept("b");
+    printed(&client, &client.words("rm --yes ：git：a :b git/a"), &["prompts/git/a.md", "prompts/b.md"], &both);
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
+    let other = client.root().join("other/research.md");
     let now = kept("research") + &format!("note: `research` now refers to {}\n", other.display());
-    printed(&client, &rm(&["research"]), &["prompts/research.md"], &now);
-    printed(
-        &client,
-        &rm(&["research"]),
-        &["other/research.md"],
-        "note: `research` now refers to the built-in prompt\n",
-    );
-}
-
-#[test]
-fn what_rm_removes_is_kept_and_can_be_restored() {
-    let client = two_folders().prompt("git/a.md", "---\ntitle: A\n---\nThe text.").prompt("git/a.test.txt", "");
-    client.words("rm --yes git/a");
-    assert!(!client.prompts().join("git/a.md").exists());
-    let restored = client.words("restore git/a");
-    assert!(restored.stdout.ends_with("prompts/git/a.md\n"), "{restored:?}");
-    assert_eq!(fs::read(client.prompts().join("git/a.md")).unwrap(), b"---\ntitle: A\n---\nThe text.");
-    // What is in the history is not added again.
-    client.words("rm --yes git/a");
-    assert_eq!(operations(&client, "git/a"), ["restore"]);
+    printed(&client, &client.words("rm --yes research"), &["prompts/research.md"], &now);
+    let now = "note: `research` now refers to the built-in prompt\n";
+    printed(&client, &client.words("rm --yes research"), &["other/research.md"], now);
 }
 
 #[test]
