@@ -274,19 +274,18 @@ fn opencode_finds_no_mark_in_a_text_but_the_values() {
 
 #[test]
 fn opencode_gets_the_text_of_attachments_too_and_its_marks_are_no_wrong_choices() {
-    let file = "---\nattachments: [notes.txt]\nmessages: true\narguments: [{name: level, choices: [low], strict: true}]\n---\n\
-                Hint\n<!-- assistant -->\nYes\n<!-- user -->\nAt {{level}}\n";
+    let file =
+        "---\nattachments: [notes.txt]\narguments: [{name: level, choices: [low], strict: true}]\n---\nAt {{level}}\n";
     let mut client = Client::new().prompt("p.md", file).prompt("notes.txt", "!`id` $1 @x");
     client.introduce(LEGACY, "opencode");
-    let params = |level: &str| json!({"name": "p", "arguments": {"level": level}});
-    let answer = client.request("prompts/get", params("$1"));
-    let text = "User:\nHint\n\nAssistant:\nYes\n\nUser:\nAt $1\n\nnotes.txt:\n```\n! `id` $\u{2060}1 @\u{2060}x\n```";
+    let answer = get(&mut client, "p", json!({"level": "$1"}));
+    let text = "At $1\n\nnotes.txt:\n```\n! `id` $\u{2060}1 @\u{2060}x\n```";
     let want = json!([{"role": "user", "content": {"type": "text", "text": text}}]);
     assert_eq!(answer["result"]["messages"], want, "{answer}");
-    for level in ["high", "$", "$1x"] {
-        let answer = client.request("prompts/get", params(level));
+    for level in ["high", "$1x"] {
+        let answer = get(&mut client, "p", json!({"level": level}));
         assert!(answer["error"]["message"].as_str().unwrap().contains("is not a choice for `level`"), "{answer}");
     }
     client.introduce(LEGACY, "other");
-    assert!(client.request("prompts/get", params("$1"))["error"].is_object());
+    assert!(get(&mut client, "p", json!({"level": "$1"}))["error"].is_object());
 }

@@ -287,48 +287,37 @@ fn new_test_creates_a_prompt_and_its_tests_or_only_the_tests() {
     let ran = client.run(["new", "--test", "--json", "b"], "B");
     assert_eq!(ran.stdout, format!("{}\n", json!({ "path": path("b.md"), "tests": path("b.test.txt") })));
     client.words("test").printed("ok    b: an example\nok    git/a: an example\n2 passed, 0 failed\n");
-    assert!(read(&client, "git/a.test.txt").ends_with("\n=== an example\ninput: some text\n--- text\nDo some text.\n"));
 
     client.write("compare.md", COMPARE);
-    let ran = client.words("new --test compare");
-    assert_eq!((ran.status.code(), ran.stdout), (Some(0), format!("{}\n", path("compare.test.txt"))));
-    assert_eq!(ran.stderr, "note: `prompt-expander test compare` runs the tests\n");
+    let tests = path("compare.test.txt");
+    let note = "note: `prompt-expander test compare` runs the tests\n";
+    client.words("new --test compare").says(0, &[&format!("{tests}\n"), note]);
     assert_eq!(read(&client, "compare.md"), COMPARE);
-    let tests = read(&client, "compare.test.txt");
-    let exists = format!(
-        "error: `{}` already exists, and is not changed; `prompt-expander test compare` runs its tests\n",
-        path("compare.test.txt")
-    );
-    client.words("new --test compare").failed(1, &exists);
-    assert_eq!(read(&client, "compare.test.txt"), tests);
+    let exists =
+        format!("`{tests}` already exists, and is not changed; `prompt-expander test compare` runs its tests\n");
+    client.words("new --test compare").failed(1, &format!("error: {exists}"));
 
     // A template has no text yet that is worth a test.
     client.words("new --test draft");
     assert!(!read(&client, "draft.test.txt").contains("--- text"));
-    let builtin = client.arguments(["--prompts", "prompts"]).words("new --test research");
-    assert!(builtin.stderr.starts_with("error: the built-in prompt already has the name `research`; "), "{builtin:?}");
+    let client = client.arguments(["--prompts", "prompts"]);
+    client.words("new --test research").says(1, &["error: the built-in prompt already has the name `research`; "]);
 }
 
 #[test]
 fn check_names_test_files_that_are_broken_or_belong_to_no_prompt_and_no_other() {
     let client = compare();
-    client.words("check").printed("2 files checked: 0 errors, 0 warnings\n");
     client.words("check prompts/compare.test.txt").printed("1 file checked: 0 errors, 0 warnings\n");
     client.write("nobody.test.txt", "whatever");
     client.write("git/a.md", "A {{input}}");
     client.write("git/a.test.txt", "a");
-    let (status, printed) = ran(&client, &["check"]);
-    let orphan = "prompts/nobody.test.txt: warning: these tests belong to no prompt: there is no `nobody` in this folder of prompts\n    \
+    let orphan = "nobody.test.txt: warning: these tests belong to no prompt: there is no `nobody` in this folder of prompts\n    \
                   fix: name it after a prompt, as in `research.test.txt`, or delete it\n";
     let broken = "prompts/git/a.test.txt:1:1: error: the line is before the first case\n    \
                   fix: begin a case above it, with `=== ` and a title\n";
-    let total = "5 files checked: 1 error, 1 warning\n";
-    assert_eq!((status, printed), (1, [broken, orphan, total].concat()));
-    assert_eq!(
-        ran(&client, &["check", "prompts/git/a.test.txt"]).1,
-        [broken, "1 file checked: 1 error, 0 warnings\n"].concat()
-    );
-    assert_eq!(ran(&client, &["check", "prompts/nobody.test.txt"]).0, 0);
+    client.words("check").says(1, &[broken, orphan, "5 files checked: 1 error, 1 warning\n"]);
+    client.words("check prompts/git/a.test.txt").says(1, &[broken, "1 file checked: 1 error, 0 warnings\n"]);
+    client.words("check prompts/nobody.test.txt").says(0, &[orphan]);
 }
 
 #[test]
@@ -343,27 +332,22 @@ fn test_files_are_no_prompts() {
 fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     let client = compare().prompt("a.md", "A").prompt("b.test.txt", "kept");
     let path = |file: &str| client.prompts().join(file).display().to_string();
-    let moved = client.words("mv compare git/choose");
-    assert_eq!(moved.stdout, format!("{}\n", path("git/choose.md")));
-    assert_eq!(moved.stderr, format!("note: its test file is now {}\n", path("git/choose.test.txt")));
+    let note = format!("note: its test file is now {}\n", path("git/choose.test.txt"));
+    client.words("mv compare git/choose").says(0, &[&format!("{}\n", path("git/choose.md")), &note]);
     assert_eq!(read(&client, "git/choose.test.txt"), TESTS);
-    let moved = client.words("mv git/choose choose --json");
     let json = json!({ "from": path("git/choose.md"), "to": path("choose.md"), "tests": path("choose.test.txt") });
-    moved.printed(&format!("{json}\n"));
+    client.words("mv git/choose choose --json").printed(&format!("{json}\n"));
     // Test files are not overwritten, and then nothing is renamed.
     let exists = format!("error: `{}` already exists, and is not changed; choose another name\n", path("b.test.txt"));
     client.words("mv choose b").failed(1, &exists);
     assert_eq!((read(&client, "choose.test.txt").as_str(), read(&client, "b.test.txt").as_str()), (TESTS, "kept"));
     assert!(client.prompts().join("choose.md").exists());
 
-    let refused = client.words("rm choose a");
     let files = ["choose.md", "choose.test.txt", "a.md"].map(path).join(", ");
-    assert!(refused.stderr.ends_with(&format!("; add --yes to remove {files}\n")), "{refused:?}");
-    let removed = client.words("rm choose --yes");
-    assert_eq!(removed.stdout, format!("{}\n{}\n", path("choose.md"), path("choose.test.txt")));
+    client.words("rm choose a").says(1, &[&format!("; add --yes to remove {files}\n")]);
+    let removed = format!("{}\n{}\n", path("choose.md"), path("choose.test.txt"));
     let kept = "note: `prompt-expander restore choose` brings it back, but not its test file\n";
-    assert_eq!(removed.stderr, kept);
-    assert_eq!(client.words("test").stdout.lines().count(), 3, "b.test.txt belongs to no prompt");
+    client.words("rm choose --yes").says(0, &[&removed, kept]);
 }
 
 #[cfg(target_os = "linux")] // where two spellings of a suffix are two files
