@@ -35,7 +35,7 @@ mod watch;
 mod watched;
 
 pub use caller::{Caller, Prefix, Role, Token};
-pub use diff::{DiffLine, Hunk, difference, hunks, merged};
+pub use diff::{DiffLine, Hunk, difference, hunks};
 pub use edit::{About, Current, Editor, Written};
 pub(crate) use files::{OwnFile, create, create_with_folders, delete_if, plan, replace};
 pub use golden_files::is_test_file;

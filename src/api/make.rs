@@ -8,7 +8,7 @@ use super::types::{
 };
 use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
-use crate::library::{Found, Layer, Selection, View, hunks, joined, merged};
+use crate::library::{Found, Layer, Selection, View, hunks, joined};
 use crate::prompt::{
     self, Bound, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Prompt, Revision, Role, join_piped,
 };
@@ -394,16 +394,12 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
         let known = draft.arguments.clone().into_iter().filter(|(name, _)| names.contains(&name.as_str()));
         preview(view, &found, &Call { command: name.to_string(), arguments: known.collect(), ..Call::default() })
     });
-    let current = draft.current.as_deref();
-    let both = draft.base.as_deref().zip(current);
     Ok(Checked {
         path: found.place().shown,
         problems: found.check().into_iter().map(Into::into).collect(),
         fields: prompt.as_deref().map(fields),
         preview: preview.transpose()?,
-        changes: current.map(|current| hunks(current, &draft.file)),
-        theirs: both.map(|(base, current)| hunks(base, current)),
-        merged: both.and_then(|(base, current)| merged(base, &draft.file, current)),
+        changes: draft.current.as_deref().map(|current| hunks(current, &draft.file)),
     })
 }
 

@@ -63,8 +63,6 @@ pub struct Draft {
     pub arguments: BTreeMap<String, String>,
     /// The file as it is now, to be compared.
     pub current: Option<String>,
-    /// The file as it was when it was opened, if it has changed since.
-    pub base: Option<String>,
 }
 
 /// A message that a user submitted to an agent.
@@ -339,12 +337,6 @@ pub struct Checked<'d> {
     /// From the current file to the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<Hunk<'d>>>,
-    /// From the file as it was opened to the current one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub theirs: Option<Vec<Hunk<'d>>>,
-    /// The text with both changes, if they do not touch the same lines.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub merged: Option<String>,
 }
 
 /// What a write answers.

@@ -109,12 +109,6 @@ pub fn difference((old_label, old): (&str, &str), (new_label, new): (&str, &str)
     text
 }
 
-/// A text with two changes of it; `None` if they touch the same lines, or if a text is too long.
-pub fn merged(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let is_short = [base, ours, theirs].into_iter().all(|text| !is_long(&lines(text)));
-    is_short.then(|| diffy::merge(base, ours, theirs).ok()).flatten()
-}
-
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
@@ -141,15 +135,5 @@ mod tests {
             let text = diff(old, new);
             assert_eq!(diffy::apply(old, &diffy::Patch::from_str(&text).unwrap()).unwrap(), new);
         }
-    }
-
-    #[test]
-    fn two_changes_are_merged_unless_they_touch_the_same_lines_or_a_text_is_too_long() {
-        let base = "1\n2\n3\n4\n5\n";
-        let theirs = "1\n2\n3\n4\nfive\n";
-        assert_eq!(merged(base, "one\n2\n3\n4\n5\n", theirs).as_deref(), Some("one\n2\n3\n4\nfive\n"));
-        assert_eq!(merged(base, "1\n2\n3\n4\nV\n", theirs), None);
-        let long = "x\n".repeat(2_001);
-        assert_eq!(merged(&long, &long, &format!("{long}y\n")), None);
     }
 }

@@ -36,7 +36,10 @@ function journey(name, files, { tokens, options, statuses = [], ...context }, wo
     const problems = [];
     opened.on("request", (request) => request.url().startsWith(server.url) || problems.push(`a request to ${request.url()}`));
     opened.on("weberror", (error) => problems.push(`${error.error()}`));
-    opened.on("dialog", (dialog) => problems.push(`a dialog: ${dialog.message()}`));
+    opened.on("dialog", async (dialog) => {
+      if (dialog.type() === "alert") problems.push(`an alert: ${dialog.message()}`);
+      await dialog.accept();
+    });
     opened.on("console", (message) => {
       const isExpected = statuses.some((status) => message.text().includes(`a status of ${status}`));
       if (["error", "warning"].includes(message.type()) && !isExpected) problems.push(message.text());
@@ -91,8 +94,7 @@ journey("a prompt is found by words, layer, folder and tag, with the keyboard al
   assert.equal(await page.inputValue("[name=query]"), "reserch");
   await page.fill("[name=query]", "xyzzyplugh");
   await page.getByText("No prompt matches").waitFor();
-  await page.focus("[name=query]");
-  await page.keyboard.press("Escape");
+  await page.fill("[name=query]", "");
   await number(page, 26);
 
   const choose = (kind, name) => page.locator("section", { hasText: kind }).getByRole("link", { name, exact: false }).first().click();
@@ -124,41 +126,9 @@ journey("a prompt is found by words, layer, folder and tag, with the keyboard al
   assert.equal(await page.locator("#source-text").textContent(), PROBLEMS["broken.md"]);
   await page.goto(`${server.url}prompts/reserch`);
   await heading(page, "No such prompt");
-  await follow(page, ":research");
+  await follow(page, "Search for similar prompts");
+  await page.getByRole("link", { name: ":research" }).first().click();
   await heading(page, ":research");
-});
-
-journey("a result that is clicked while a search is under way stays", PROBLEMS, {}, async (page, server) => {
-  let release;
-  const held = new Promise((done) => (release = done));
-  await page.route("**/api/prompts?query=*", async (route) => {
-    await held;
-    await route.continue();
-  });
-  await page.clock.install();
-  await page.goto(server.url);
-  await number(page, 26);
-  // Before the search is sent.
-  await page.fill("[name=query]", "git");
-  await page.locator(`.rows a[href="/prompts/compare"]`).click();
-  await heading(page, ":compare");
-  await page.clock.runFor(1000);
-  await address(page, server, "prompts/compare");
-  // Before its answer is here.
-  await page.goBack();
-  await number(page, 26);
-  const search = asked(page, "query=");
-  await page.fill("[name=query]", "git");
-  await page.clock.runFor(1000);
-  await search;
-  await page.locator(`.rows a[href="/prompts/compare"]`).click();
-  await heading(page, ":compare");
-  const answered = page.waitForResponse((response) => response.url().includes("query="));
-  release();
-  await (await answered).finished();
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  await heading(page, ":compare");
-  await address(page, server, "prompts/compare");
 });
 
 journey("a prompt is filled in and copied as the command line prints it", PROBLEMS, clipboard, async (page, server) => {
@@ -174,8 +144,7 @@ journey("a prompt is filled in and copied as the command line prints it", PROBLE
   await page.getByText(`${want.length} characters`).waitFor();
   await press(page, "Copy");
   await copied(page, want);
-  await page.getByText("Every agent shows all of it").click();
-  assert.ok((await page.locator("#limits tbody tr").count()) >= 3);
+  await page.getByText("Every agent shows all of it").waitFor();
 
   const long = "a long text, line by line\n".repeat(10_000);
   await page.goto(`${server.url}prompts/research`);
@@ -215,16 +184,13 @@ journey("values are in the address, and an unknown one is named", PROPERTIES, cl
   await address(page, server, "prompts/properties?id=id&isConnected=isConnected&elements=elements");
 });
 
-const lines = (...words) => words.map((word) => `${word}\n\n`).join("");
-const EDITED = { "a.md": lines("One", "Two", "Three"), "crlf.md": "One\r\nTwo\r\n" };
+const EDITED = { "a.md": "One\n", "crlf.md": "One\r\nTwo\r\n" };
 const writing = { tokens: TOKENS, options: ["--no-builtin"], statuses: [401, 404, 409, 422] };
 
 journey("a prompt is written, edited and saved, and what others change meanwhile is seen first", EDITED, writing, async (page, server) => {
   await page.goto(`${server.url}new#token=${WRITER}`);
   await file(page).fill("---\narguments: [who]\n---\nHello {{who}} {{woh}}.\n");
-  await press(page, "Line 4, column 15");
-  const cursor = await page.evaluate(() => [document.activeElement.id, document.activeElement.selectionStart]);
-  assert.deepEqual(cursor, ["file", "---\narguments: [who]\n---\nHello {{who}} ".length]);
+  await page.getByText("Line 4, column 15").waitFor();
   await page.getByLabel("who").fill("Ana");
   await expansion(page, "Hello Ana {{woh}}.");
   // While the text is broken, the last expansion stays, and what was typed.
@@ -234,7 +200,8 @@ journey("a prompt is written, edited and saved, and what others change meanwhile
   await file(page).fill("---\narguments: [who]\n---\nHello {{who}}.\n");
   await page.getByLabel("Name").fill("a");
   await press(page, "Review changes");
-  await page.getByText("There is already a prompt").waitFor();
+  await press(page, "Create");
+  await page.locator("#toast", { hasText: "already" }).waitFor();
   await page.getByLabel("Name").fill("greet/hello");
   await press(page, "Review changes");
   await page.locator(".diff ins", { hasText: "Hello {{who}}." }).waitFor();
@@ -243,33 +210,18 @@ journey("a prompt is written, edited and saved, and what others change meanwhile
   await heading(page, ":greet/hello");
   assert.equal(server.expand("greet/hello", "Ana"), "Hello Ana.");
 
-  // Others change other lines: both can be had.
+  // What others changed is saved over only after a look.
   await page.goto(`${server.url}edit/a`);
-  await file(page).fill(lines("One, mine", "Two", "Three"));
+  await file(page).fill("Mine\n");
   await press(page, "Review changes");
   await page.getByRole("button", { name: "Save", exact: true }).waitFor();
-  server.write("a.md", lines("One", "Two", "Three, theirs"));
-  await page.getByText("This prompt was changed after you opened it.").waitFor();
-  await press(page, "Add theirs to my text");
-  await eventually(async () => assert.equal(await file(page).inputValue(), lines("One, mine", "Two", "Three, theirs")));
-  await press(page, "Save");
-  await heading(page, ":a");
-  assert.equal(server.read("a.md"), lines("One, mine", "Two", "Three, theirs"));
-
-  // The same lines: what is saved is decided after a look. What is left unsaved is found again.
-  await follow(page, "Edit");
-  await heading(page, "Edit :a");
-  await file(page).fill("Mine\n");
-  await follow(page, "← Back to the prompt");
-  await heading(page, ":a");
   server.write("a.md", "Theirs\n");
-  await follow(page, "Edit");
   await page.getByText("This prompt was changed after you opened it.").waitFor();
   assert.equal(await file(page).inputValue(), "Mine\n");
+  await page.locator(".diff del", { hasText: "Theirs" }).waitFor();
   await page.keyboard.press("Control+s");
-  await page.getByText("You and they have changed the same lines.").waitFor();
   assert.equal(server.read("a.md"), "Theirs\n");
-  await press(page, "Save my text over it");
+  await page.getByRole("button", { name: "Save my text over it" }).press("Control+s");
   await heading(page, ":a");
   assert.equal(server.read("a.md"), "Mine\n");
 
@@ -297,7 +249,6 @@ journey("an earlier version is seen and restored, also of a deleted prompt", { "
   assert.equal(server.expand("a", "x"), "First x");
   await follow(page, "Edit");
   await press(page, "Delete");
-  await press(page, "Really delete?");
   await page.getByText("This prompt was deleted. You can restore it.").waitFor();
   assert.throws(() => server.read("a.md"));
   await press(page, "Restore this version");
@@ -416,8 +367,8 @@ test("axe finds no violation, nothing is wider than the screen, and each page is
         const page = await browser.newPage({ colorScheme, bypassCSP: true, viewport: { width, height: 900 } });
         for (const path of ["#", ...paths, ...editing]) {
           await page.goto(server.url + path);
-          if (path === "#") await page.evaluate((token) => sessionStorage.setItem("token", token), WRITER);
           await page.locator("main h1").waitFor();
+          if (path === "#") await page.evaluate((token) => sessionStorage.setItem("token", token), WRITER);
           for (const summary of await page.locator("main summary").all()) await summary.click();
           await page.evaluate(axe.source);
           const { violations } = await page.evaluate(() => window.axe.run());

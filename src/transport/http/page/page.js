@@ -1,14 +1,13 @@
 // The page: a client of the server's API. Each address has a function that asks for what is there and makes `<main>` of it.
 
-import { bdi, command, count, diff, failure, fields, h, listAddress, marked, message, paper, pathOf, placeInFile, plain, problem, sentence, text, thousands, withDone } from "/text.js";
+import { bdi, command, count, diff, failure, fields, given, h, listAddress, message, note, paper, pathOf, placeInFile, plain, problem, sentence, text, thousands } from "/text.js";
 
 const search = document.querySelector("#search");
 const toast = document.querySelector("#toast");
 const query = search.elements.query;
 
 const find = (selector) => document.querySelector(selector);
-const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
-const isList = (url) => new URL(url).pathname === "/";
+const isList = location.pathname === "/";
 
 function debounced(milliseconds, work) {
   let timer;
@@ -76,54 +75,49 @@ async function askFor(path) {
 
 const api = (name, of = "prompts") => pathOf(name, `/api/${of}/`);
 
-/** Each load has a number: those of pages, and those of parts of a page. An answer with an old number is dropped. */
-const numbers = { page: 0, part: 0 };
-function begin(what) {
-  numbers.part += 1;
-  if (what === "page") numbers.page += 1;
-  const number = numbers[what];
-  return () => number === numbers[what];
-}
-
-/** The answer, if it is still wanted when it is here; else `null`. What is on the page stays if there is none. */
-async function load(what, work) {
-  const isWanted = begin(what);
+/** The answer; `null` if the server refuses it, which is said. */
+async function attempt(work) {
   try {
     const answer = await work();
-    return isWanted() ? answer : null;
+    if (toast.textContent === AWAY) say("", 0);
+    return answer;
   } catch (refused) {
     if (!(refused instanceof Refused)) throw refused;
-    if (isWanted()) say(refused.message, refused.status ? 8000 : 0);
+    say(refused.message.split("\n")[0], refused.status ? 8000 : 0);
     return null;
   }
 }
 
-/** Sends a change; `null` if it is not made. */
-async function send(method, path, body) {
-  try {
-    return await ask(method, path, body);
-  } catch (refused) {
-    say(refused.status ? refused.message.split("\n")[0] : "The server does not answer. Try again; nothing is saved twice.", refused.status ? 10_000 : 0);
-    return { status: refused.status };
-  }
+/** Each load has a number: those of pages, and those of parts of a page. An answer with an old number is dropped. */
+const numbers = { page: 0, part: 0 };
+async function load(what, work) {
+  numbers.part += 1;
+  if (what === "page") numbers.page += 1;
+  const number = numbers[what];
+  const answer = await attempt(work);
+  return number === numbers[what] ? answer : null;
 }
 
 // Pages
 
 /** Who asks: `may_edit`, and more. */
 let me = null;
-/** What is shown: `{ title, main }`, perhaps with `editor`, and `again(page)` for a fresh one with what is typed. */
-let page = { title: "", main: find("main") };
-/** The list that was left for a prompt, to go back to at once. */
-let left = null;
-/** Whether something changed while that was not shown. */
-let isStale = false;
-/** What was left with unsaved changes, by its path, so that nothing typed is lost. */
-const kept = new Map();
+/** What is shown: `{ title, main }`, perhaps with `values` that are typed, `copy`, an `editor`, or `all` prompts and a `limit` of rows. */
+let page = { main: find("main") };
 
 const main = (...children) => h("main.wide#main", { tabindex: -1 }, children);
+const cannotShow = (why) => ({ title: "Error", main: main(failure("This page cannot be shown", why)) });
+const button = (selector, label, onclick) => h(`button${selector}`, { type: "button", onclick }, label);
+const titled = (heading, ...more) => h("div.title", h("h1", heading), more);
+const bar = (...children) => h("div.bar", children);
 
-/** What is at an address; where the server refuses it, why. */
+/** A part of a page with a heading of its own, and with buttons next to it. */
+function part(id, heading, buttons, ...children) {
+  const label = h(`h2#${id}-heading`, { tabindex: -1 }, heading);
+  return h(`section.result#${id}`, { "aria-labelledby": `${id}-heading` }, bar(label, buttons), children);
+}
+
+/** What is at an address; where the server refuses it, why. What was typed or asked for `before` is used. */
 async function pageAt(url, before) {
   const { pathname, searchParams } = new URL(url);
   const [, start, rest] = /^\/([^/]*)\/?(.*)$/.exec(pathname);
@@ -131,124 +125,67 @@ async function pageAt(url, before) {
   try {
     me ??= await ask("GET", "/api/me");
     if (start === "") return await listPage(Object.fromEntries(searchParams), before);
-    if (start === "prompts") return await promptPage(name, before?.values ? { ...before.unused, ...before.values } : Object.fromEntries(searchParams));
-    if (!me.may_edit) return { title: "Error", main: main(failure("This page cannot be shown", "you may not edit prompts on this server")) };
+    if (start === "prompts") return await promptPage(name, before.values ?? Object.fromEntries(searchParams));
+    if (!me.may_edit) return cannotShow("you may not edit prompts on this server");
     if (start === "history") return await historyPage(name, searchParams.get("revision"));
     return await editorPage(start === "new" ? null : name, searchParams.get("command") ?? "");
   } catch (refused) {
     if (refused.status === 401) return tokenPage();
     // What is on the page stays; another attempt may work.
     if (!(refused instanceof Refused) || refused.status === 0 || refused.status === 429 || refused.status >= 500) throw refused;
-    return { title: "Error", main: main(failure("This page cannot be shown", refused.message)) };
+    return cannotShow(refused.message);
   }
 }
 
 function show(next) {
-  if (next === page) return;
-  if (page.editor?.isDirty()) {
-    kept.set(page.path, page);
-    say("Your changes are kept in this tab until you save or discard them.", 6000);
-  }
-  page.main.replaceWith(next.main);
-  page = { ...next, path: location.pathname };
+  replaceKeeping(page.main, next.main);
+  page = next;
   document.title = `${plain(page.title)} · prompt-expander`;
   // For screen readers, which do not announce that `<main>` is replaced.
   find("#announcement").textContent = page.main.querySelector(".count, .alone h1")?.textContent ?? "";
-  shown();
-}
-
-/** What is on the page has come from the server just now. */
-function shown() {
-  if (toast.textContent === AWAY) say("", 0);
   follow();
-  page.shown?.();
+  page.editor?.shown();
 }
-
-/** What is at an address: an editor with unsaved changes, if it was left. */
-async function open(url, before) {
-  const path = new URL(url).pathname;
-  const unsaved = kept.get(path);
-  kept.delete(path);
-  return load("page", async () => unsaved ?? (await pageAt(url, before)));
-}
-
-/** Goes to another address. */
-async function visit(url, { replace = false } = {}) {
-  searchSoon.cancel();
-  const from = location.href;
-  const before = { ...page, url: from, y: scrollY };
-  const next = await open(url, replace ? page : null);
-  if (!next) return;
-  if (isList(from) && !isList(url)) left = before;
-  if (replace) history.replaceState(null, "", url);
-  else history.pushState({ from }, "", url);
-  show(next);
-  if (replace) return;
-  scrollTo(0, 0);
-  query.value = isList(url) ? (new URL(url).searchParams.get("query") ?? "") : "";
-  page.main.focus({ preventScroll: true });
-}
-
-addEventListener("popstate", async () => {
-  searchSoon.cancel();
-  const url = location.href;
-  query.value = isList(url) ? (new URL(url).searchParams.get("query") ?? "") : "";
-  if (left?.url !== url) {
-    const next = await open(url);
-    return void (next && show(next));
-  }
-  const { y } = left;
-  begin("page");
-  show(left);
-  left = null;
-  scrollTo(0, y);
-  if (isStale) refresh();
-});
-
-addEventListener("click", (event) => {
-  const link = event.target.closest("a[href]");
-  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-  if (link.origin !== location.origin || link.getAttribute("href").startsWith("#")) return;
-  event.preventDefault();
-  if (link.matches(".back") && link.pathname === "/" && left && history.state?.from === left.url) history.back();
-  else visit(link.href);
-});
 
 function tokenPage() {
   const refused = sessionStorage.getItem("token") && h("p.alert", { role: "alert" }, "This token is wrong, or is no longer valid.");
   sessionStorage.removeItem("token");
-  const input = h("input#token-text", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
-  const onsubmit = async (event) => {
+  const attributes = { type: "password", autocomplete: "off", spellcheck: "false", required: true, autofocus: true };
+  const input = h("input#token-text", attributes);
+  const onsubmit = (event) => {
     event.preventDefault();
     sessionStorage.setItem("token", input.value.trim());
-    const next = await load("page", () => pageAt(location.href));
-    if (!next) return;
-    show(next);
-    (find("#token-text") ?? page.main).focus();
+    location.reload();
   };
-  me = null;
   const field = h("div.field", h("label", { for: "token-text" }, "Token"), input);
   const form = h("form", { onsubmit }, field, h("div", h("button", "Show the prompts")));
-  const note = h("p", "Paste the one that you were given. It stays in this tab until you close it, and is stored nowhere else.");
-  return { title: "Token", main: main(h("div.alone", h("h1", "This server needs a token"), note, refused, form)), isWaiting: true };
+  const about = h("p", "Paste the one that you were given. It stays in this tab until you close it, and is stored nowhere else.");
+  return { title: "Token", main: main(h("div.alone", h("h1", "This server needs a token"), about, refused, form)), isWaiting: true };
 }
 
 // The search
 
-/** The choices of the list, with the words of the search. */
-function searched() {
-  const url = new URL(location.href);
-  const choices = isList(url) ? Object.fromEntries(url.searchParams) : {};
-  return new URL(listAddress({ query: query.value, ...choices, ...{ query: query.value } }), location).href;
+/** The address of what is shown; that of a list with the words of the search. */
+function address() {
+  const choices = Object.fromEntries(new URL(location.href).searchParams);
+  return isList ? new URL(listAddress({ query: "", ...choices, query: query.value }), location).href : location.href;
 }
 
-const searchSoon = debounced(90, () => visit(searched(), { replace: isList(location.href) }));
-
-search.addEventListener("input", searchSoon);
-search.addEventListener("submit", (event) => {
-  event.preventDefault();
-  searchSoon();
+const searchSoon = debounced(90, async () => {
+  const url = address();
+  const next = await load("page", () => pageAt(url, page));
+  if (!next) return;
+  history.replaceState(null, "", url);
+  show(next);
 });
+
+if (isList) {
+  search.addEventListener("input", searchSoon);
+  search.addEventListener("submit", (event) => {
+    event.preventDefault();
+    searchSoon();
+  });
+}
 
 addEventListener("keydown", (event) => {
   const { key, target } = event;
@@ -258,11 +195,6 @@ addEventListener("keydown", (event) => {
     event.preventDefault();
     query.focus();
     query.select();
-  } else if (key === "Escape" && target === query) {
-    event.preventDefault();
-    if (query.value === "") return query.blur();
-    query.value = "";
-    searchSoon();
   } else if (key === "Enter" && isCommand && target.closest("#form")) {
     event.preventDefault();
     page.copy();
@@ -281,10 +213,8 @@ addEventListener("keydown", (event) => {
 
 // The list
 
-/** How many rows are shown at once; the next ones follow as the end comes near. */
-const ROWS = 200;
-const MAX_CHOICES = 100;
-const MAX_PROBLEMS = 100;
+/** How many rows are shown until somebody asks for all. */
+const ROWS = 500;
 
 const bare = (tag) => tag.replace(/^#+/, "");
 const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();
@@ -295,7 +225,7 @@ async function listPage(choices, before) {
   const chosen = { ...choices, query: words, folder: choices.folder?.replace(/^\/+|\/+$/g, "") };
   const { layer, folder, tag } = chosen;
   const [all, found] = await Promise.all([
-    before?.all ?? ask("GET", "/api/prompts"),
+    before.all ?? ask("GET", "/api/prompts"),
     words && ask("GET", `/api/prompts?${new URLSearchParams({ query: words })}`),
   ]);
   const list = found || all;
@@ -306,43 +236,29 @@ async function listPage(choices, before) {
       (!tag || prompt.tags.some((own) => isSame(bare(own), bare(tag)))),
   );
   const isChosen = words || layer || folder || tag;
-  const rows = h("ul.rows");
-  const more = h("button.quiet.more", { type: "button", onclick: () => addRows() });
-  const addRows = (number = ROWS) => {
-    const from = rows.childElementCount;
-    rows.append(...prompts.slice(from, from + number).map(row));
-    const end = rows.childElementCount;
-    if (end >= prompts.length) return more.remove();
-    const next = Math.min(end + ROWS, prompts.length);
-    more.textContent = `Show more: ${thousands(end + 1)} to ${thousands(next)} of ${thousands(prompts.length)}`;
+  const limit = before.limit ?? ROWS;
+  const showAll = () => {
+    page.limit = Infinity;
+    refresh();
   };
   const content = h(
     "div.browse",
     h("nav.filters", { "aria-label": "Filters" }, filters(all.prompts, chosen)),
     h(
       "div",
-      h(
-        "div.title",
-        h("h1", listHeading(chosen)),
+      titled(
+        words ? ["Search for ", bdi(words)] : isChosen ? "Prompts" : "All prompts",
         h("span.count", count(prompts.length, "prompt")),
         isChosen && h("a", { href: "/" }, "Show all"),
         me.may_edit && h("a.button", { href: "/new" }, "New prompt"),
       ),
       problems(list.problems ?? []),
       !prompts.length && h("p.empty", nothing(words, all.prompts.length === 0)),
-      rows,
-      more,
+      h("ul.rows", prompts.slice(0, limit).map(row)),
+      prompts.length > limit && button(".quiet.more", `Show all ${thousands(prompts.length)}`, showAll),
     ),
   );
-  addRows(before?.refreshed ? Math.max(ROWS, before.main.querySelectorAll(".rows li").length) : ROWS);
-  const end = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && addRows(), { rootMargin: "2000px" });
-  const observe = () => end.observe(more);
-  return { title: words ? `Search for ${words}` : "Prompts", main: main(content), all, shown: observe };
-}
-
-function listHeading({ query: words, layer, folder, tag }) {
-  const start = words ? ["Search for ", bdi(words)] : folder ? [bdi(folder), "/"] : ["All prompts"];
-  return [start, words && folder && [" in ", bdi(folder), "/"], tag && [", tagged ", bdi(tag)], layer && [", ", bdi(layer)]];
+  return { title: words ? `Search for ${words}` : "Prompts", main: main(content), all, limit };
 }
 
 function nothing(words, isEmpty) {
@@ -372,11 +288,13 @@ function filters(prompts, chosen) {
     prompt.tags.forEach((tag) => add(tags, bare(tag)));
     for (let at = prompt.name.indexOf("/"); at > 0; at = prompt.name.indexOf("/", at + 1)) {
       const folder = prompt.name.slice(0, at);
-      if (isOffered(folder, chosen.folder)) add(folders, folder);
+      // Those at the top, the chosen one and those above it, and those directly in it.
+      const parent = folder.slice(0, Math.max(folder.lastIndexOf("/"), 0));
+      if (!parent || parent === chosen.folder || `${chosen.folder}/`.startsWith(`${folder}/`)) add(folders, folder);
     }
   }
   const byName = ([one], [other]) => (one < other ? -1 : 1);
-  const known = ["project", "user", "remote", "built-in"].filter((layer) => layers.has(layer)).map((layer) => [layer, layers.get(layer)]);
+  const known = ["project", "user", "remote", "built-in"].flatMap((layer) => (layers.has(layer) ? [[layer, layers.get(layer)]] : []));
   return [
     known.length > 1 && choice("Layer", "layer", known, chosen),
     choice("Folder", "folder", [...folders].sort(byName), chosen),
@@ -384,40 +302,29 @@ function filters(prompts, chosen) {
   ];
 }
 
-/** Whether a folder can be chosen: one at the top, the chosen one and those above it, and those directly in it. */
-function isOffered(folder, chosen) {
-  const parent = folder.slice(0, Math.max(folder.lastIndexOf("/"), 0));
-  return !parent || Boolean(chosen && (chosen === folder || chosen === parent || chosen.startsWith(`${folder}/`)));
-}
-
 /** Choices of a kind, each with the number of its prompts. Choosing the current one again leaves it. */
 function choice(heading, kind, values, chosen) {
   if (!values.length) return null;
   const isCurrent = (value) => Boolean(chosen[kind]) && isSame(bare(chosen[kind]), value);
-  const shownValues = values.filter(([value], at) => at < MAX_CHOICES || isCurrent(value));
-  const items = shownValues.map(([value, number]) => {
-    const address = listAddress({ ...chosen, [kind]: isCurrent(value) ? "" : value });
-    return h("li", h("a", { href: address, "aria-current": isCurrent(value) && "true" }, bdi(value), h("span", thousands(number))));
+  const items = values.map(([value, number]) => {
+    const href = listAddress({ ...chosen, [kind]: isCurrent(value) ? "" : value });
+    return h("li", h("a", { href, "aria-current": isCurrent(value) && "true" }, bdi(value), h("span", thousands(number))));
   });
-  const hidden = values.length - MAX_CHOICES;
-  const rest = hidden > 0 && h("li.facts", `and ${thousands(hidden)} more; use the search to find them`);
-  return h("section", h("h2", heading), h("ul", items, rest));
+  return h("section", h("h2", heading), h("ul", items));
 }
 
 function problems(all) {
   if (!all.length) return null;
-  const items = all.slice(0, MAX_PROBLEMS).map((one) => problem(one, placeInFile(one)));
-  const hidden = all.length - MAX_PROBLEMS;
-  const rest = hidden > 0 && h("li", `and ${thousands(hidden)} more; `, h("code", "prompt-expander check"), " lists all");
-  return h("details.problems#problems", h("summary", `${count(all.length, "problem")} in the files`), h("ul", items, rest));
+  const items = all.map((one) => problem(one, placeInFile(one)));
+  return h("details.problems#problems", h("summary", `${count(all.length, "problem")} in the files`), h("ul", items));
 }
 
 // A prompt
 
 const LONGEST_LINK = 8000;
-const MAX_SIMILAR = 8;
 
 const backToList = () => h("a.back", { href: "/" }, "← All prompts");
+const backToPrompt = (name) => h("a.back", { href: pathOf(name) }, "← Back to the prompt");
 const actions = (name, hasHistory) => [
   hasHistory && h("a.button", { href: pathOf(name, "/history/") }, "History"),
   h("a.button", { href: pathOf(name, "/edit/") }, "Edit"),
@@ -436,21 +343,17 @@ async function promptPage(name, values) {
   const declared = file.arguments;
   const isKnown = (key) => declared.some((argument) => argument.name === key) || (file.takes_input && key === "input");
   const unknown = Object.keys(values).filter((key) => !isKnown(key));
-  const typed = Object.fromEntries(Object.entries(values).filter(([key, value]) => isKnown(key) && value));
-  const explain = () => ask("POST", "/api/explain", { command: file.name, arguments: given(typed) });
+  const known = () => given(Object.fromEntries(Object.entries(values).filter(([key]) => isKnown(key))));
+  const explain = () => ask("POST", "/api/explain", { command: file.name, arguments: known() });
   const preview = await explain();
-  // What the address has besides is kept, so that it is still named after the page was made again.
-  const unused = Object.fromEntries(unknown.map((key) => [key, values[key]]));
-  const next = { title: `:${file.name}`, values: typed, unused };
   let expansion = preview;
 
   /** The address of the prompt with the values; `null` if it would be too long for a link. */
   const link = () => {
-    const filled = new URLSearchParams(given(typed)).toString();
-    const url = location.origin + pathOf(file.name) + (filled && `?${filled}`);
+    const url = `${location.origin}${pathOf(file.name)}?${new URLSearchParams(known())}`.replace(/\?$/, "");
     return url.length > LONGEST_LINK ? null : url;
   };
-  next.putLink = debounced(400, () => next.main.isConnected && history.replaceState(history.state, "", link() ?? location.pathname));
+  const putLink = debounced(400, () => history.replaceState(history.state, "", link() ?? location.pathname));
   const expand = async () => {
     const fresh = await load("part", explain);
     if (!fresh || !next.main.isConnected) return false;
@@ -459,68 +362,60 @@ async function promptPage(name, values) {
     return true;
   };
   const expandSoon = debounced(120, () => next.main.isConnected && expand());
-  next.copy = async () => {
+  const copyExpansion = async () => {
     expandSoon.cancel();
     if (!expansion.request && !(await expand())) return;
     const answer = expansion.text?.text ?? find("#answer pre")?.textContent;
     if (answer == null) say("There is nothing to copy yet.");
-    else copy(answer, find("#copy"));
+    else copy(answer);
   };
-  const copyLink = ({ currentTarget }) => (link() ? copy(link(), currentTarget) : say("The values are too long for a link."));
+  const copyLink = () => (link() ? copy(link()) : say("The values are too long for a link."));
   const result = () => {
     const notUsed = unknown.map((key) => `The prompt has no argument \`${key}\`; its value is not used.`);
     const notes = [...(expansion.warnings ?? []).map(sentence), ...notUsed];
-    return h(
-      "section.result#result",
-      { "aria-labelledby": "result-heading" },
-      h(
-        "div.bar",
-        h("h2#result-heading", "Expansion"),
-        h("button.quiet#copy-link", { type: "button", onclick: copyLink }, withDone("Copy link")),
-        h("button#copy", { type: "button", disabled: !expansion.text, onclick: next.copy }, withDone("Copy")),
-      ),
+    const attributes = { type: "button", disabled: !expansion.text, onclick: copyExpansion };
+    return part(
+      "result",
+      "Expansion",
+      [button(".quiet#copy-link", "Copy link", copyLink), h("button#copy", attributes, "Copy")],
       outcome(expansion),
-      notes.map((note) => h("p.length.text", { dir: "auto" }, h("strong", "Note: "), message(note))),
+      notes.map((words) => note(h("strong", "Note: "), message(words))),
     );
   };
   const set = (key, value) => {
-    typed[key] = value;
+    values[key] = value;
     expandSoon();
-    next.putLink();
+    putLink();
   };
   const onsubmit = (event) => {
     event.preventDefault();
     expand();
   };
   const { title, description, layer, format } = preview;
-  const isOwn = layer === "user" && !format;
   const lead = [title && h("strong", bdi(title)), title && description && " — ", description && bdi(description)];
   const warnings = (preview.problems ?? []).map((one) => problem(one, placeInFile(one)));
-  const form = fields(declared, file.takes_input, typed, set);
+  const form = fields(declared, file.takes_input, values, set);
   const article = h(
     "article.prompt",
     h(
       "header",
       backToList(),
-      h("div.title", h("h1", command(file.name)), me.may_edit && layer !== "remote" && actions(file.name, isOwn)),
+      titled(command(file.name), me.may_edit && layer !== "remote" && actions(file.name, layer === "user" && !format)),
       (title || description) && h("p.lead.text", { dir: "auto" }, lead),
       badges(preview),
     ),
     warnings.length > 0 && h("section.problems", { "aria-label": "Problems" }, h("ul", warnings)),
     h(
       "div.about-values",
-      form.length ? h("form.form#form", { onsubmit }, form) : h("p.length", "This prompt has no arguments: its text is always the same."),
+      form.length ? h("form.form#form", { onsubmit }, form) : note("This prompt has no arguments: its text is always the same."),
       details(preview),
     ),
     result(),
     h("section.whole", h("details#source", h("summary", "Source"), paper("source-text", "Source", file, "span.slot", `show ${file.name}`))),
   );
-  next.main = main(article);
+  const next = { title: `:${file.name}`, main: main(article), values, copy: copyExpansion };
   return next;
 }
-
-/** The values that are not empty: an empty one counts as not given, as everywhere. */
-const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
 
 function badges({ name, layer, format, tags, messages }) {
   const folder = name.slice(0, Math.max(name.lastIndexOf("/"), 0));
@@ -542,7 +437,7 @@ function outcome(preview) {
     const { characters, tokens, limits } = expansion;
     return [
       paper("expansion", "Expansion", words, "span.value", `expand ${name}`),
-      h("p.length", { role: "status" }, h("strong", thousands(characters)), ` characters, about ${thousands(tokens)} tokens`),
+      note(h("strong", thousands(characters)), ` characters, about ${thousands(tokens)} tokens`),
       limitsOf(limits),
     ];
   }
@@ -551,7 +446,7 @@ function outcome(preview) {
   const waiting = paper("waiting", "Template", template, "span.slot", `show ${name}`);
   waiting.classList.add("waiting");
   const listed = missing.flatMap((each, at) => [at > 0 && (at + 1 === missing.length ? " and " : ", "), each]);
-  return [waiting, h("p.length", { role: "status" }, "Fill in ", listed, " to see the expansion.")];
+  return [waiting, note("Fill in ", listed, " to see the expansion.")];
 }
 
 /** What a service would be asked, and a button that asks it: nothing but a click does. */
@@ -560,43 +455,27 @@ function requestTo({ name, arguments: values, request: { method, url, headers, b
   const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}\n`);
   const words = `${method} ${url}\n${lines.join("")}${body ? `\n${body}` : ""}`.trimEnd();
   const place = h("div#answer", { "aria-live": "polite" });
-  const onclick = async ({ currentTarget: button }) => {
-    button.disabled = true;
-    const answer = await send("POST", "/api/expand", { command: name, arguments: Object.fromEntries(sent) });
-    button.disabled = false;
-    if (answer.prompt == null || !place.isConnected) return;
+  const onclick = async ({ currentTarget }) => {
+    currentTarget.disabled = true;
+    const answer = await attempt(() => ask("POST", "/api/expand", { command: name, arguments: Object.fromEntries(sent) }));
+    currentTarget.disabled = false;
+    if (!answer || !place.isConnected) return;
     place.replaceChildren(paper("expansion", "Expansion", { text: answer.prompt, marks: [] }, "span.value", `expand ${name}`));
     find("#copy").disabled = false;
   };
   return [
-    h("p.length", "A service renders this prompt. It would get this request:"),
+    note("A service renders this prompt. It would get this request:"),
     paper("request", "Request", { text: words, marks: [] }, "span.value", `explain ${name}`),
-    h("p", h("button#ask", { type: "button", onclick }, "Ask the service")),
+    h("p", button("#ask", "Ask the service", onclick)),
     place,
   ];
 }
 
-/** How much of each agent's limit the expansion takes. */
+/** Which agents would not show all of the expansion. */
 function limitsOf(limits) {
-  if (!limits.length) return null;
   const exceeded = limits.filter((limit) => !limit.is_whole);
-  const warnings = exceeded.map(({ client, way, when_exceeded: what }) =>
-    h("p.length", h("strong", `Too long for ${client} (${way})`), `: ${what ?? "it is cut"}.`),
-  );
-  const rows = limits.map(({ client, way, length, limit, unit, is_whole: isWhole }) => {
-    const share = Math.min(100, Math.ceil((length * 100) / limit));
-    const gauge = h(isWhole ? "svg.gauge" : "svg.gauge.over", { "aria-hidden": "true" }, h("rect", { width: `${share}%` }));
-    return h(
-      "tr",
-      h("th", { scope: "row" }, `${client} `, h("small", way)),
-      h("td.number", `${thousands(length)} of ${thousands(limit)} ${unit}`),
-      h("td", gauge, h("span.visually-hidden", `${share} %`)),
-    );
-  });
-  const heads = [h("th", { scope: "col" }, "Agent"), h("th", { scope: "col" }, "Length"), h("th.visually-hidden", { scope: "col" }, "Share")];
-  const table = h("table", h("thead", h("tr", heads)), h("tbody", rows));
-  const summary = h("summary", exceeded.length ? "The limits of all agents" : "Every agent shows all of it");
-  return [warnings, h("details#limits", summary, table)];
+  if (!exceeded.length) return limits.length > 0 && note("Every agent shows all of it.");
+  return exceeded.map(({ client, way, when_exceeded: what }) => note(h("strong", `Too long for ${client} (${way})`), `: ${what}.`));
 }
 
 /** Where the prompt comes from, and how to call it. */
@@ -618,7 +497,7 @@ function brokenPage(name, file, why) {
     h(
       "header",
       backToList(),
-      h("div.title", h("h1", command(name)), me.may_edit && actions(name, true)),
+      titled(command(name), me.may_edit && actions(name, true)),
       h("p.lead", "This file cannot be used as a prompt."),
     ),
     h("section.problems", h("ul", h("li.text", { dir: "auto" }, message(sentence(`${why}`))))),
@@ -627,37 +506,23 @@ function brokenPage(name, file, why) {
   return { title: name, main: main(article) };
 }
 
-/** There is no prompt of this name; perhaps similar ones. */
-async function unknownPage(name, why) {
-  const { prompts } = await ask("GET", `/api/prompts?${new URLSearchParams({ query: name.replaceAll("/", " ") })}`);
-  const similar = prompts.slice(0, MAX_SIMILAR).map((prompt) => h("li", h("a", { href: pathOf(prompt.name) }, command(prompt.name))));
+function unknownPage(name, why) {
   const then = [
-    similar.length > 0 && [h("p", "Similar prompts:"), h("ul", similar)],
-    me.may_edit && [
-      h("p", h("a", { href: `/new?${new URLSearchParams({ command: name })}` }, "Create ", command(name))),
-      h("p", h("a", { href: pathOf(name, "/history/") }, "Look for deleted versions")),
-    ],
-    h("p", h("a", { href: "/" }, "Show all prompts")),
+    h("p", h("a", { href: listAddress({ query: name.replaceAll("/", " ") }) }, "Search for similar prompts")),
+    me.may_edit && h("p", h("a", { href: `/new?${new URLSearchParams({ command: name })}` }, "Create ", command(name))),
+    me.may_edit && h("p", h("a", { href: pathOf(name, "/history/") }, "Look for deleted versions")),
   ];
   return { title: name, main: main(failure("No such prompt", why, then)) };
 }
 
-async function copy(words, button) {
+async function copy(words) {
   try {
     await navigator.clipboard.writeText(words);
+    say("Copied", 1500);
   } catch {
     // Without TLS, a page of another machine has no clipboard.
-    const area = h("textarea.visually-hidden", { value: words });
-    document.body.append(area);
-    area.select();
-    const isCopied = document.execCommand("copy");
-    area.remove();
-    button?.focus();
-    if (!isCopied) return say("The browser does not allow it; select the text and copy it yourself.");
+    say("The browser does not allow it; select the text and copy it yourself.");
   }
-  say("Copied", 1500);
-  button?.classList.add("is-done");
-  setTimeout(() => button?.classList.remove("is-done"), 1500);
 }
 
 /** Replaces an element, but leaves what the user has opened, scrolled, focused and selected as it was. */
@@ -692,292 +557,176 @@ async function fileNow(name) {
 }
 
 /** What saving means where another prompt has the name. */
-function aboutOther({ other, revision } = {}) {
-  if (other === "project") {
-    if (revision) return "The project has a prompt of this name, which overrides this one.";
-    return "This is the project's prompt. You can save a copy, but the project's prompt overrides it.";
-  }
-  if (other === "built-in") return "This is a built-in prompt. Saving makes a copy of your own, which overrides it.";
-  if (!other || revision) return null;
-  return "This prompt is in a folder that prompt-expander does not write to. Saving makes a copy in the first folder of prompts.";
+function aboutOther({ other, revision }) {
+  if (!other) return null;
+  if (other === "project") return h("p.lead", "The project has a prompt of this name, which overrides what you save here.");
+  return !revision && h("p.lead", "Saving makes a copy of your own.");
 }
 
-/** Whether a button was pressed twice. */
-function isSure(button, words) {
-  if (button.dataset.sure) return true;
-  const label = button.textContent;
-  button.dataset.sure = "yes";
-  button.textContent = words;
-  setTimeout(() => {
-    delete button.dataset.sure;
-    button.textContent = label;
-  }, 4000);
-  return false;
+const alert = (...words) => h("p.alert", { role: "status", dir: "auto" }, words);
+
+/** What `check` says of a text in the file `path`. */
+function checkedProblems(all, path) {
+  if (!all.length) return note("No problems.");
+  const errors = all.filter(({ severity }) => severity === "error").length;
+  const place = ({ line, column }) => line && h("span.place", `Line ${line}, column ${column}`);
+  const items = all.map((one) => problem(one, one.file === path ? place(one) : placeInFile(one)));
+  const counted = `${count(errors, "error")}, ${count(all.length - errors, "warning")}`;
+  return h("div.problems", h("p.visually-hidden", { role: "status" }, counted), h("ul", items));
 }
 
-const lf = (words) => words.replaceAll("\r\n", "\n");
+/** A field of the editor with its label, and with words about it. */
+function labelled(label, aside, about, input) {
+  input.setAttribute("aria-describedby", `about-${input.id}`);
+  return h("div.field", h("label", { for: input.id }, label, aside && h("small", aside)), h(`p#about-${input.id}`, about), input);
+}
 
 /** `name` is `null` for a new prompt. */
 async function editorPage(name, proposed) {
-  const none = { file: "" };
-  /** The file as it was opened, or saved last; and as it is now. */
-  let opened = name === null ? none : await fileNow(name);
-  if (!opened) return { title: "Error", main: main(failure("This page cannot be shown", `there is no prompt \`${name}\` that can be edited`)) };
+  /** The file as it was opened, and as it is now. */
+  const opened = name === null ? { file: "" } : await fileNow(name);
+  if (!opened) return cannotShow("this prompt cannot be edited here");
   let now = opened;
-  let isReview = false;
+  /** The text whose changes are shown. */
+  let reviewed = null;
   const values = {};
-  const hasCrlf = opened.file.includes("\r\n");
-  const others = opened.file.replaceAll("\r\n", "");
-  const isMixed = others.includes("\r") || (hasCrlf && others.includes("\n"));
 
-  const checkSoon = debounced(150, () => next.main.isConnected && check(isReview));
-  const area = h("textarea.code#file", { rows: 20, spellcheck: "false", autocapitalize: "off", "aria-describedby": "about-file", value: opened.file });
-  area.oninput = checkSoon;
-  const nameAttributes = { required: true, autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-describedby": "about-command" };
-  const field = h("input#command", { ...nameAttributes, value: proposed, oninput: checkSoon });
+  const checkSoon = debounced(150, () => check(false));
+  const typing = { autocapitalize: "off", spellcheck: "false", oninput: checkSoon };
+  const area = h("textarea.code#file", { ...typing, rows: 20, value: opened.file });
+  const field = h("input#command", { ...typing, required: true, autocomplete: "off", value: proposed });
+  const noteField = h("input#note", { autocomplete: "off", maxlength: 500 });
   const target = () => name ?? field.value.trim();
+  // A text area has LF for every line ending.
+  const hasCrlf = opened.file.includes("\r\n");
   const file = () => (hasCrlf ? area.value.replaceAll("\n", "\r\n") : area.value);
-  const isDirty = () => area.value !== lf(opened.file).replaceAll("\r", "\n") || (name === null && field.value !== proposed);
+  let saved = area.value;
+  const isDirty = () => area.value !== saved || (name === null && field.value !== proposed);
 
   /** Shows what the server says of the text as it is now; `look` also at the file. */
-  async function check(review, look = review) {
+  async function check(look) {
     checkSoon.cancel();
+    const text = file();
     const answer = await load("part", async () => {
+      const found = look && name !== null ? ((await fileNow(name)) ?? { file: "" }) : now;
       // A text can be tried before it has a name.
-      const body = { command: target() || `${me.prefix ?? ""}new`, file: file(), arguments: given(values) };
-      const found = look && target() ? ((await fileNow(target())) ?? none) : now;
-      if (review) body.current = found.revision ? found.file : "";
-      if (review && found.revision && name !== null && found.revision !== opened.revision) body.base = opened.file;
+      const command = target() || `${me.prefix ?? ""}new`;
+      const body = { command, file: text, arguments: given(values), current: found.revision ? found.file : "" };
       const checked = await ask("POST", "/api/check", body).catch((refused) => {
         if (refused.status !== 422) throw refused;
-        return { refused: refused.message, problems: [] };
+        return { refused: refused.message };
       });
       return { found, checked };
     });
-    if (!answer || !next.main.isConnected) return false;
+    if (!answer) return;
     now = answer.found;
-    isReview = review;
-    const fresh = review ? reviewSide(answer.checked) : previewSide(answer.checked);
-    replaceSide(find("#side"), fresh);
-    return true;
+    reviewed = text;
+    replaceSide(find("#side"), side(answer.checked));
   }
 
-  const changed = () => {
-    if (name === null || now.revision === opened.revision) return null;
-    if (!now.revision) return "This prompt was deleted after you opened it.";
-    return opened.revision ? "This prompt was changed after you opened it." : "A prompt of this name was created after you opened this page.";
-  };
-  const alert = (...words) => h("p.alert", { role: "status", dir: "auto" }, words);
-
-  function previewSide({ refused, problems: wrong, path, arguments: declared, takes_input: takesInput, preview }) {
+  function side({ refused, problems: wrong, path, arguments: declared, takes_input: takesInput, preview, changes }) {
     const set = (key, value) => {
       values[key] = value;
       checkSoon();
     };
-    const isUntouched = name === null && !area.value;
+    const isChanged = now.revision !== opened.revision;
     const notes = [
-      changed() && alert(changed(), " ", h("strong", "Review changes"), " shows both."),
-      refused ? alert(message(sentence(refused))) : !isUntouched && problemsOf(wrong, path),
+      isChanged && alert("This prompt was changed after you opened it. What you have written is not lost."),
+      refused ? alert(message(sentence(refused))) : (name !== null || area.value) && checkedProblems(wrong, path),
     ];
-    return h(
-      "section.result#side",
-      { "aria-labelledby": "side-heading" },
-      h("div.bar", h("h2#side-heading", "Preview")),
-      h("div#notes", notes),
-      preview && [h("div.form#values", fields(declared, takesInput, values, set)), h("div#result", outcome(preview))],
-    );
-  }
-
-  /** What `check` says of the text, each with a button to go there. */
-  function problemsOf(wrong, path) {
-    if (!wrong.length) return h("p.length", { role: "status" }, "No problems.");
-    const errors = wrong.filter(({ severity }) => severity === "error").length;
-    const items = wrong.map((one) => {
-      const onclick = () => jump(one.line, one.column);
-      const button = () => h("span.place", h("button.jump", { type: "button", onclick }, `Line ${one.line}, column ${one.column}`));
-      return problem(one, one.file !== path ? placeInFile(one) : one.line && button());
-    });
-    const counted = `${count(errors, "error")}, ${count(wrong.length - errors, "warning")}`;
-    return h("section.problems", { "aria-label": "Problems" }, h("p.visually-hidden", { role: "status" }, counted), h("ul", items));
-  }
-
-  /** Puts the cursor of the text at a line and a column, in characters. */
-  function jump(line, column) {
-    const lines = area.value.split("\n");
-    const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
-    const at = before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
-    area.setSelectionRange(at, at);
-    // The browser scrolls to the cursor when the focus comes.
-    area.blur();
-    area.focus();
-  }
-
-  /** What saving would change, and the button that saves. If the file was changed meanwhile, that comes first. */
-  function reviewSide(checked) {
-    const back = () => check(false).then(() => area.focus());
-    return h(
-      "section.result#side",
-      { "aria-labelledby": "side-heading" },
-      h("div.bar", h("h2#side-heading", { tabindex: -1 }, "Review changes")),
-      changed() && alert(changed(), " What you have written is not lost."),
-      changesOf(checked),
-      h("div.bar", h("button.quiet#back", { type: "button", onclick: back }, "Back to editing")),
-    );
-  }
-
-  function changesOf({ refused, problems: wrong, path, preview, changes, theirs, merged }) {
-    if (refused) return alert(message(sentence(refused)));
-    if (!preview) return [alert("This text cannot be saved, because it would not be a prompt."), problemsOf(wrong, path)];
-    if (name === null && now.revision) {
-      const edit = h("a", { href: pathOf(target(), "/edit/") }, "edit that prompt");
-      return alert("There is already a prompt ", command(target()), ". Choose another name, or ", edit, ".");
-    }
-    if (now.revision && !changes.length) {
-      return h("p.paper.note", { role: "status" }, "There is nothing to save: the file has this text already.");
-    }
-    const label = !now.revision ? "Create" : changed() ? "Save my text over it" : "Save";
-    const note = h("input#note", { autocomplete: "off", "aria-describedby": "about-note", maxlength: 500 });
-    return [
-      name === null && aboutOther(now) && h("p.alert", aboutOther(now)),
-      wrong.length > 0 && problemsOf(wrong, path),
-      theirs && theirChanges(theirs, merged),
-      h("h3", changed() ? "What saving your text would change now" : "What will be saved"),
+    const label = !now.revision ? "Create" : isChanged ? "Save my text over it" : "Save";
+    const saving = () => [
+      h("h3", "What will be saved"),
       diff(changes, "Changes"),
-      h(
-        "div.field",
-        h("label", { for: "note" }, "Note", h("small", "optional")),
-        h("p#about-note", "Why you changed it, for the history."),
-        note,
-      ),
-      h("div.bar", h("button#save", { type: "button", onclick: save }, label)),
+      labelled("Note", "optional", "Why you changed it, for the history.", noteField),
+      bar(button("#save", label, save)),
     ];
+    const tried = preview && [
+      h("div.form#values", fields(declared, takesInput, values, set)),
+      h("div#result", outcome(preview)),
+      h("div#changes", changes.length || !now.revision ? saving() : note("There is nothing to save: the file has this text.")),
+    ];
+    return part("side", "Preview", null, h("div#notes", notes), tried);
   }
 
-  /** What others have changed since the file was opened, and both changes together where they do not touch the same lines. */
-  function theirChanges(theirs, merged) {
-    const attributes = { tabindex: 0, role: "group", "aria-label": "The file as it is now" };
-    const whole = h("details", h("summary", "The whole file as it is now"), h("pre.paper", attributes, text(now.file)));
-    const both = () => {
-      opened = now;
-      area.value = merged;
-      check(true);
-    };
-    return [
-      h("h3", "What others changed in the meantime"),
-      diff(theirs, "Changes by others"),
-      whole,
-      merged == null
-        ? h("p.length", "You and they have changed the same lines. Copy what you want to keep into your text.")
-        : [
-            h("p.length", "Your changes and theirs do not touch the same lines."),
-            h("div.bar", h("button.quiet#both", { type: "button", onclick: both }, "Add theirs to my text")),
-          ],
-    ];
-  }
-
-  async function review() {
-    if (!form.reportValidity() || !(await check(true))) return;
-    find("#side-heading").focus({ preventScroll: true });
-    find("#side").scrollIntoView({ block: "nearest" });
+  /** Goes to the changes; from there, saves them. */
+  async function reviewOrSave() {
+    if ([find("#save"), noteField].includes(document.activeElement)) return save();
+    if (!form.reportValidity()) return;
+    await check(true);
+    find("#save")?.focus();
   }
 
   async function save() {
-    const button = find("#save");
-    if (button.ariaBusy) return;
-    button.ariaBusy = "true";
-    const [sent, saved, revision] = [file(), area.value, now.revision];
-    const note = find("#note").value || undefined;
-    const answer = await send(revision ? "PUT" : "POST", api(target()), { file: sent, expected: revision, note });
-    button.ariaBusy = null;
-    if (!answer.revision) return void (answer.status === 409 && check(true));
-    opened = now = { file: sent, revision: answer.revision };
-    if (area.value !== saved) return say("Saved, without what you have typed since.");
-    proposed = field.value;
-    kept.delete(next.path);
-    if (next.main.isConnected) await visit(new URL(pathOf(answer.command), location).href);
-    say("Saved");
+    if (!form.reportValidity()) return;
+    // Nothing is saved unseen.
+    if (reviewed !== file()) return check(true);
+    const pressed = find("#save");
+    pressed.disabled = area.readOnly = true;
+    const body = { file: reviewed, expected: now.revision, note: noteField.value || undefined };
+    const answer = await attempt(() => ask(now.revision ? "PUT" : "POST", api(target()), body));
+    pressed.disabled = area.readOnly = false;
+    if (!answer) return check(true);
+    [saved, proposed] = [area.value, field.value];
+    location.assign(pathOf(answer.command));
   }
 
-  async function discard({ currentTarget: button }) {
-    if (isDirty() && !isSure(button, "Really discard?")) return;
-    area.value = opened.file;
-    field.value = proposed;
-    const fresh = await open(location.href);
-    if (fresh) show(fresh);
-  }
-
-  async function remove({ currentTarget: button }) {
-    if (!isSure(button, "Really delete?")) return;
-    const answer = await send("DELETE", api(name), { expected: opened.revision });
-    if (!answer.revision) return;
-    area.value = opened.file;
-    await visit(new URL(pathOf(name, "/history/"), location).href);
-    say("Deleted");
+  async function remove() {
+    if (!confirm("Really delete this prompt?")) return;
+    const answer = await attempt(() => ask("DELETE", api(name), { expected: opened.revision }));
+    if (!answer) return;
+    area.value = saved;
+    location.assign(pathOf(name, "/history/"));
   }
 
   const onsubmit = (event) => {
     event.preventDefault();
-    next.editor.next(document.activeElement.id === "note");
+    reviewOrSave();
   };
-  const about = ["Markdown; ", h("code", "{{input}}"), " is replaced by what you type after the name."];
-  const mixed = isMixed && " The line endings are of different kinds; saving makes them all the same.";
+  const aboutName = ["What you will type after a colon, such as ", h("code", "standup"), " or ", h("code", "git/commit"), "."];
+  const aboutFile = ["Markdown; ", h("code", "{{input}}"), " is replaced by what you type after the name."];
   const form = h(
     "form#editor",
     { onsubmit },
     h(
       "div.writing",
-      name === null &&
-        h(
-          "div.field",
-          h("label", { for: "command" }, "Name", h("small", "required")),
-          h("p#about-command", "What you will type after a colon, such as ", h("code", "standup"), " or ", h("code", "git/commit"), "."),
-          field,
-        ),
-      h("div.field", h("label", { for: "file" }, "Text"), h("p#about-file", about, mixed), area),
-      h(
-        "div.bar",
+      name === null && labelled("Name", "required", aboutName, field),
+      labelled("Text", null, aboutFile, area),
+      bar(
         h("button#review", "Review changes"),
-        h("button.quiet#discard", { type: "button", onclick: discard }, "Discard changes"),
-        opened.revision && h("button.quiet.remove#delete", { type: "button", onclick: remove }, "Delete"),
+        opened.revision && button(".quiet.remove#delete", "Delete", remove),
       ),
     ),
-    previewSide({ problems: [], preview: null }),
+    part("side", "Preview"),
   );
-  const heading = name === null ? h("h1", "New prompt") : h("h1", "Edit ", command(name));
   const toHistory = opened.revision && h("a.button", { href: pathOf(name, "/history/") }, "History");
-  const back = name === null ? backToList() : h("a.back", { href: pathOf(name) }, "← Back to the prompt");
-  const header = h("header", back, h("div.title", heading, toHistory), aboutOther(opened) && h("p.lead", aboutOther(opened)));
-  const next = {
+  const back = name === null ? backToList() : backToPrompt(name);
+  const header = h("header", back, titled(name === null ? "New prompt" : ["Edit ", command(name)], toHistory), aboutOther(opened));
+  /** Shows that the file has changed. What is typed stays. */
+  const update = async () => {
+    if (isDirty()) return check(true);
+    const fresh = name && (await load("part", () => fileNow(name)));
+    if (fresh && fresh.revision !== opened.revision && !isDirty()) location.reload();
+  };
+  return {
     title: name === null ? "New prompt" : `Edit :${name}`,
     main: main(h("article.editor", header, form)),
-    shown: () => check(isReview, isDirty()),
-    editor: {
-      isDirty,
-      /** Whether the file has changed, and nothing typed would be lost with the page; what is typed is checked with the file. */
-      isOutdated: async () => {
-        if (isDirty()) return void (await check(isReview, true));
-        const fresh = await load("part", () => name && fileNow(name));
-        return Boolean(fresh) && fresh.revision !== opened.revision;
-      },
-      next: (isNote) => (find("#save") && (isNote ?? true) ? save() : review()),
-    },
+    editor: { isDirty, update, shown: () => check(false), next: reviewOrSave },
   };
-  return next;
 }
 
 /** Replaces the parts that have changed. While the text is broken, its last expansion stays. */
 function replaceSide(old, fresh) {
-  const part = (side, name) => side.querySelector(`#${name}`);
-  if (!part(old, "notes") || !part(fresh, "notes") || !part(old, "result")) return replaceKeeping(old, fresh);
-  old.classList.toggle("is-stale", !part(fresh, "result"));
-  for (const name of ["notes", "values", "result"]) {
-    const [before, now] = [part(old, name), part(fresh, name)];
-    if (now && !before.isEqualNode(now)) replaceKeeping(before, now);
+  const [before, now] = [old, fresh].map((side) => (id) => side.querySelector(`#${id}`));
+  if (!before("result")) return replaceKeeping(old, fresh);
+  old.classList.toggle("is-stale", !now("result"));
+  for (const id of ["notes", "values", "result", "changes"]) {
+    if (now(id) && !before(id).isEqualNode(now(id))) replaceKeeping(before(id), now(id));
   }
 }
 
 addEventListener("beforeunload", (event) => {
-  if (kept.size || page.editor?.isDirty()) event.preventDefault();
+  if (page.editor?.isDirty()) event.preventDefault();
 });
 
 // The history
@@ -997,41 +746,35 @@ async function historyPage(name, revision) {
   const current = versions.find((version) => version.current);
   const chosen = revision ?? versions.find((version) => version.revision !== current?.revision)?.revision;
   const version = chosen && (await ask("GET", at(chosen)));
-  const item = ({ revision: own, at: time, operation, author, note, current: isCurrent }) => {
+  const item = ({ revision: own, at: time, operation, author, note: why, current: isNow }) => {
     const isChosen = own === chosen && operation !== "delete";
     const when = `${time.replace("T", " ").slice(0, 19)} UTC`;
-    const what = h("span", OPERATIONS[operation], author && [" by ", bdi(author)], isCurrent && ", current");
-    const why = note && h("span.text", { dir: "auto" }, "“", text(note), "”");
+    const what = h("span", OPERATIONS[operation], author && [" by ", bdi(author)], isNow && ", current");
+    const reason = why && h("span.text", { dir: "auto" }, "“", text(why), "”");
     const href = `${pathOf(name, "/history/")}?revision=${own}`;
-    return h("li", h("a", { href, "aria-current": isChosen && "true" }, h("strong", h("time", { datetime: time }, when)), what, why));
+    return h("li", h("a", { href, "aria-current": isChosen && "true" }, h("strong", h("time", { datetime: time }, when)), what, reason));
   };
   const restore = async () => {
-    const answer = await send("POST", "/api/restore", { command: name, revision: chosen, expected: current?.revision });
-    if (!answer.revision) return refresh();
-    await visit(new URL(pathOf(name), location).href);
-    say("Restored");
+    const body = { command: name, revision: chosen, expected: current?.revision };
+    if (await attempt(() => ask("POST", "/api/restore", body))) location.assign(pathOf(name));
+    else refresh();
   };
+  const isCurrent = chosen === current?.revision;
   const shownVersion = () =>
-    h(
-      "section.result#side",
-      { "aria-labelledby": "side-heading" },
-      h(
-        "div.bar",
-        h("h2#side-heading", chosen === current?.revision ? "The current version" : "An earlier version"),
-        chosen !== current?.revision && h("button#restore", { type: "button", onclick: restore }, "Restore this version"),
-      ),
+    part(
+      "side",
+      isCurrent ? "The current version" : "An earlier version",
+      !isCurrent && button("#restore", "Restore this version", restore),
       version.changes && [h("h3", "What restoring it changes"), diff(version.changes, "What restoring it changes")],
       h("h3", "Its text"),
       paper("version", "The text of this version", { text: version.file, marks: [] }, "span.slot", `diff ${name} ${chosen}`),
     );
-  const back = current ? h("a.back", { href: pathOf(name) }, "← Back to the prompt") : backToList();
-  const edit = current && h("a.button", { href: pathOf(name, "/edit/") }, "Edit");
   const article = h(
     "article.editor.history",
     h(
       "header",
-      back,
-      h("div.title", h("h1", "History of ", command(name)), edit),
+      current ? backToPrompt(name) : backToList(),
+      titled(["History of ", command(name)], current && h("a.button", { href: pathOf(name, "/edit/") }, "Edit")),
       !current && h("p.lead", "This prompt was deleted. You can restore it."),
     ),
     h("div.columns", h("ol.versions", versions.map(item)), version ? shownVersion() : h("p.empty", "There is no earlier version.")),
@@ -1041,90 +784,59 @@ async function historyPage(name, revision) {
 
 // Edits of files
 
-let isRefreshing = false;
-let isRefreshWanted = false;
-
-/** Shows this address as it is now. */
+/** Shows this address as it is now. What is typed stays. */
 async function refresh() {
-  isRefreshWanted = true;
-  if (isRefreshing) return;
-  isRefreshing = true;
-  while (isRefreshWanted) {
-    isRefreshWanted = isStale = false;
-    await refreshOnce();
-  }
-  isRefreshing = false;
-}
-
-async function refreshOnce() {
-  // What is typed stays; the server says what has changed.
-  if (page.editor && !(await page.editor.isOutdated())) return;
-  const [before, number, typed] = [page, numbers.page, JSON.stringify(page.values)];
-  try {
-    const fresh = await pageAt(location.href, { ...page, all: null, refreshed: true });
-    if (left) isStale = true;
-    if (number !== numbers.page) return;
-    // What is typed meanwhile is answered with the files as they are then; only the rest of the page is old.
-    if (page !== before || page.editor?.isDirty() || JSON.stringify(page.values) !== typed) return void (isRefreshWanted = true);
-    document.title = `${plain(fresh.title)} · prompt-expander`;
-    if (page.main.isEqualNode(fresh.main)) return void (page.all = fresh.all);
-    replaceKeeping(page.main, fresh.main);
-    page = { ...fresh, path: location.pathname };
-    page.putLink?.();
-    shown();
-  } catch {
-    isStale = true;
-  }
+  if (page.editor) return page.editor.update();
+  page.all = null;
+  const typed = JSON.stringify(page.values);
+  const fresh = await load("page", () => pageAt(address(), page));
+  if (!fresh) return;
+  if (JSON.stringify(page.values) !== typed) return refresh();
+  if (page.main.isEqualNode(fresh.main)) page.all = fresh.all;
+  else show(fresh);
 }
 
 /** The stream of changes, which is open while the page is visible. */
-let changes = null;
-
-/** The resource that this page shows, if it is a prompt: it may be a broken file, which is in no list. */
-const resource = () => {
-  const name = /^\/(?:prompts|edit|history)\/(.*)/.exec(location.pathname)?.[1];
-  return name ? `prompt://${name}` : null;
-};
-
-function stopFollowing() {
-  changes?.controller.abort();
-  changes = null;
-}
+let stream = null;
 
 async function follow() {
-  const uri = resource();
-  if (document.hidden || page.isWaiting) return stopFollowing();
-  if (changes?.uri === uri) return;
-  stopFollowing();
-  const controller = new AbortController();
-  const { signal } = controller;
-  changes = { controller, uri };
-  for (let attempt = 1; !signal.aborted; attempt += 1) {
+  if (document.hidden || page.isWaiting) {
+    stream?.abort();
+    stream = null;
+  }
+  if (stream || document.hidden || page.isWaiting) return;
+  stream = new AbortController();
+  const { signal } = stream;
+  for (let failures = 0; !signal.aborted; failures += 1) {
     try {
-      const response = await fetch("/mcp", listening(uri, signal));
+      const response = await fetch("/mcp", listening(signal));
       if (response.ok) {
-        attempt = 1;
+        failures = 0;
         // The first event, which says that the stream has begun, is also a reason: changes since the answer to this page are not reported.
-        await eachLine(response.body, (line) => /"notifications\//.test(line) && refresh());
+        const events = response.body.pipeThrough(new TextDecoderStream()).getReader();
+        for (let next = await events.read(); !next.done; next = await events.read()) {
+          if (next.value.includes("data:")) refresh();
+        }
       }
     } catch {
       // The server is away, or the stream was ended here.
     }
-    await wait(Math.min(500 * 2 ** attempt, 30_000));
+    await new Promise((done) => setTimeout(done, Math.min(1000 * 2 ** failures, 30_000)));
   }
 }
 
-function listening(uri, signal) {
+function listening(signal) {
   const version = "2026-07-28";
   const method = "subscriptions/listen";
-  const meta = (key) => `io.modelcontextprotocol/${key}`;
   const _meta = {
-    [meta("protocolVersion")]: version,
-    [meta("clientInfo")]: { name: "page", version: "1" },
-    [meta("clientCapabilities")]: {},
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientInfo": { name: "page", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
   };
   const notifications = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
-  if (uri) notifications.resourceSubscriptions = [uri];
+  // The prompt of this page, which may be a broken file that is in no list.
+  const name = /^\/(?:prompts|edit|history)\/(.*)/.exec(location.pathname)?.[1];
+  if (name) notifications.resourceSubscriptions = [`prompt://${name}`];
   const headers = {
     "Content-Type": "application/json",
     Accept: "application/json, text/event-stream",
@@ -1136,22 +848,8 @@ function listening(uri, signal) {
   return { method: "POST", headers, body, signal, cache: "no-store", credentials: "omit" };
 }
 
-async function eachLine(stream, work) {
-  let rest = "";
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop();
-    lines.forEach(work);
-  }
-}
+document.addEventListener("visibilitychange", follow);
 
-document.addEventListener("visibilitychange", () => {
-  follow();
-});
-
-query.value = isList(location.href) ? (new URL(location.href).searchParams.get("query") ?? "") : "";
-const first = await open(location.href);
+query.value = isList ? (new URL(location.href).searchParams.get("query") ?? "") : "";
+const first = await load("page", () => pageAt(location.href, page));
 if (first) show(first);

@@ -3,7 +3,7 @@
 /** An element: `h("p.note#id", { attribute: value }, children)`. A property that a script sets, such as `value` or `onclick`, is set. */
 export function h(selector, ...rest) {
   const [, tag, more] = /^([\w-]+)(.*)$/.exec(selector);
-  const element = tag === "svg" || tag === "rect" ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const element = document.createElement(tag);
   for (const [, kind, name] of more.matchAll(/([.#])([\w-]+)/g)) {
     if (kind === ".") element.classList.add(name);
     else element.id = name;
@@ -76,21 +76,17 @@ export function listAddress(choices) {
 
 /** The longest text that a browser can well show, in UTF-16 units. */
 const MAX_SHOWN = 1024 * 1024;
-const MAX_LINES = 10_000;
 
 /** A text whose spaces and line endings count; `print` is the command that prints one that is too long. */
 export function paper(id, label, shown, kind, print) {
-  if (shown.text.length > MAX_SHOWN) return tooLong(print);
+  if (shown.text.length > MAX_SHOWN) {
+    return h("p.paper.note", { role: "status" }, "This is too long for the page. ", h("code", bdi(`prompt-expander ${print}`)), " prints it.");
+  }
   return h(`pre.paper#${id}`, { tabindex: 0, role: "group", "aria-label": label }, marked(shown, kind));
 }
 
-const tooLong = (print) => h("p.paper.note", { role: "status" }, "This is too long for the page. ", h("code", bdi(`prompt-expander ${print}`)), " prints it.");
-
 /** What changes from one text to another. */
 export function diff(hunks, label) {
-  if (hunks.reduce((sum, { lines }) => sum + lines.length, 0) > MAX_LINES) {
-    return h("p.paper.note", "The texts are too different to be compared here.");
-  }
   const tags = { context: "span", delete: "del", insert: "ins" };
   const pieces = hunks.map(({ lines }, at) => [
     at > 0 && h("span.gap", { "aria-hidden": "true" }, "⋯\n"),
@@ -112,8 +108,11 @@ export function failure(heading, what, ...then) {
   return h("div.alone", h("h1", heading), h("p.text", { dir: "auto" }, message(sentence(what))), then);
 }
 
-/** A label that says for a moment that it is done, without a change of its width. */
-export const withDone = (label) => h("span", h("span.todo", label), h("span.done", { "aria-hidden": "true" }, "Copied"));
+/** A sentence of the page about what it shows. */
+export const note = (...words) => h("p.length.text", { role: "status", dir: "auto" }, words);
+
+/** The values that are not empty: an empty one counts as not given, as everywhere. */
+export const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
 
 /** A field for each value: `id` is unique, `set` is told what is typed. */
 export function fields(declared, takesInput, values, set) {
