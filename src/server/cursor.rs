@@ -129,14 +129,6 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_cursor_is_the_first_page() {
-        for cursor in [None, Some("")] {
-            assert_eq!(page(1, cursor).fill(&["a", "b"], |key| key, |key| Some(*key)).0, ["a"]);
-            assert!(only_page(PaginatedParams { cursor }).is_ok());
-        }
-    }
-
-    #[test]
     fn a_cursor_of_another_list_is_refused() {
         let cursor = page(1, None).fill(&["a", "b"], |key| key, |_| Some(())).1.unwrap();
         assert!(requested("prompts", 1, Some(&cursor)).is_ok());

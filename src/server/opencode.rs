@@ -234,15 +234,6 @@ mod tests {
         check("{% for l in '!`id`\\n!`id`' %}{{ l }}{% endfor %}{{ a }}{{ input }}", "! `id`! `id`$1$2");
     }
 
-    #[test]
-    fn marks_that_a_value_would_complete_are_separated() {
-        check("!{{a}}`ls`", "! $1 `ls`");
-        check("{{a}}`ls`{{b}}", "$1 `ls`$2");
-        check("{{a}}0 {{b}}", "$1_0 $2");
-        check("${{a}}ARGUMENTS @{{b}}", "$_$1ARGUMENTS @_$2");
-        check("{{a}}@{{b}}", "$1@_$2");
-    }
-
     proptest! {
         #[test]
         fn opencode_runs_and_attaches_nothing_of_a_prompt_and_shows_it_with_the_user_s_words(

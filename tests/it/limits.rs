@@ -1,14 +1,13 @@
 //! Beyond each limit of the README's table there is an error that names it, and nothing else is affected: the next request
 //! is served, and the memory is released.
 //!
-//! The limits of names, folders and symlinks are tested in `prompts_dir.rs`; that of a line in `wire.rs`; that of
-//! `subscriptions/listen` in `changes.rs`.
+//! The limits of names, folders and symlinks are tested in `prompts_dir.rs`; that of a line in `wire.rs`; those of
+//! subscriptions in `changes.rs`.
 
-use crate::client::{Client, modern};
+use crate::client::Client;
 use prompt_expander::jsonrpc::MAX_BATCH;
 use prompt_expander::library::MAX_ENTRIES;
 use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_FILE, MAX_FRONTMATTER};
-use prompt_expander::server::MAX_SUBSCRIBED;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -88,35 +87,6 @@ fn a_batch_of_too_many_messages_is_one_error_with_their_number() {
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.ends_with("a batch must hold 1 to 1000 messages, and holds 1001"), "{message}");
     is_served(&mut client);
-}
-
-#[test]
-fn one_subscription_too_many_is_refused_and_the_others_remain() {
-    let mut client = client().prompt("first.md", "1").prompt("second.md", "2");
-    let uris: Vec<String> = (1..MAX_SUBSCRIBED).map(|number| format!("prompt://p{number}")).collect();
-    let params = modern(json!({"notifications": {"resourceSubscriptions": uris}}));
-    let listen = json!({"jsonrpc": "2.0", "id": "many", "method": "subscriptions/listen", "params": params});
-    client.initialize("2025-11-25");
-    client.send(format!("{listen}\n"));
-    assert_eq!(client.notification().0, "subscriptions/acknowledged");
-    let first = json!({"uri": "prompt://first"});
-    let second = json!({"uri": "prompt://second"});
-    for _ in 0..2 {
-        assert_eq!(client.request("resources/subscribe", first.clone()), json!({"result": {}}));
-    }
-    let message = "invalid request: more than 10000 subscriptions to resources; end some";
-    assert_eq!(
-        client.request("resources/subscribe", second.clone())["error"],
-        json!({"code": -32600, "message": message})
-    );
-    is_served(&mut client);
-    client.save("first.md", "Edited.");
-    while client.notification() != ("resources/updated".to_owned(), first.clone()) {}
-    client.save("p1.md", "New.");
-    while client.notification().1["uri"] != "prompt://p1" {}
-    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"many\"}}\n");
-    assert_eq!(client.request("resources/subscribe", second), json!({"result": {}}));
-    client.ignore_notifications();
 }
 
 /// A value nested this deep: as the line itself, and in each place of a request that has one.

@@ -162,16 +162,6 @@ fn with_tokens_metrics_are_for_admins_and_health_and_readiness_for_everyone() {
 }
 
 #[test]
-fn metrics_are_not_for_pages_of_other_sites() {
-    let server = HttpServer::start(home());
-    for header in [("Host", "evil.example"), ("Origin", "https://evil.example")] {
-        let answer = server.send("GET", "/metrics", &[header], "");
-        assert_eq!(answer.status, 403);
-        assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
-    }
-}
-
-#[test]
 fn every_request_of_the_page_is_answered() {
     let page = crate::readme::page("docs/http.md");
     let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("curl ")).collect();

@@ -25,10 +25,6 @@ fn rate_limits_are_for_the_client_that_a_trusted_proxy_names() {
     assert!(server.stderr_line().starts_with("warning: everyone who can reach the proxy can read your prompts;"));
     let status = |client: &str| ping(&server, &[("X-Forwarded-For", client)]).status;
     assert_eq!([0; 3].map(|_| status("192.0.2.1")), [200, 200, 429]);
-    assert_eq!(status("192.0.2.2"), 200);
-    // The client made up the first; the proxy has appended the second.
-    assert_eq!(status("192.0.2.9, 192.0.2.1"), 429);
-    assert_eq!(status("192.0.2.1, 192.0.2.9"), 200);
     let mut connection = server.connect();
     let mut statuses = Vec::new();
     for client in ["192.0.2.11", "192.0.2.12", "192.0.2.12", "192.0.2.12", "192.0.2.11"] {
@@ -83,24 +79,11 @@ fn wrong_tokens_are_counted_and_logged_for_the_client() {
 #[test]
 fn a_page_may_use_the_server_that_its_proxy_names_if_that_name_is_allowed() {
     let server = start(&["--trusted-proxy", "127.0.0.1", "--allow-host", "prompts.example.com"]);
-    let host = server.address.to_string();
-    let origin = ("Origin", "https://prompts.example.com");
-    for (headers, want) in [
-        // nginx passes on neither, or the name in either.
-        (&[("Host", host.as_str())][..], 403),
-        (&[("Host", "prompts.example.com")], 200),
-        (&[("Host", &host), ("X-Forwarded-Host", "prompts.example.com")], 200),
-        (&[("Host", &host), ("X-Forwarded-Host", "prompts.example.com"), ("X-Forwarded-Proto", "https")], 200),
-        (&[("Host", &host), ("X-Forwarded-Host", "evil.example.com")], 403),
-    ] {
-        let headers = [headers, &[origin]].concat();
-        assert_eq!(ping(&server, &headers).status, want, "{headers:?}");
+    for (name, want) in [("prompts.example.com", 200), ("evil.example.com", 403)] {
+        let origin = format!("https://{name}");
+        let headers = [("X-Forwarded-Host", name), ("X-Forwarded-Proto", "https"), ("Origin", &origin)];
+        assert_eq!(ping(&server, &headers).status, want, "{name}");
     }
-    let http =
-        [("Host", "prompts.example.com"), ("Origin", "http://prompts.example.com"), ("X-Forwarded-Proto", "https")];
-    assert_eq!(ping(&server, &http).status, 403, "not a page of HTTPS");
-    // Without a web page, the name alone counts.
-    assert_eq!(ping(&server, &[("Host", &host), ("X-Forwarded-Host", "evil.example.com")]).status, 403);
 }
 
 #[test]

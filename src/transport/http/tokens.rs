@@ -339,23 +339,16 @@ mod tests {
         let hash = format!("sha256:{}", hex(&hash(TOKEN)));
         for (text, line, part) in [
             ("short".to_owned(), 1, "a token of 16 to 512"),
-            (format!("\n# x\n{}", "x".repeat(600)), 3, "a token of 16 to 512"),
             (format!("{TOKEN}é"), 1, "a token of 16 to 512"),
             (format!("name=ana {TOKEN}"), 1, "letters, digits"),
-            (format!("Bearer: {TOKEN}"), 1, "letters, digits"),
             ("sha256:abc".to_owned(), 1, "64 hexadecimal digits"),
-            (format!("{hash}0"), 1, "64 hexadecimal digits"),
-            (format!("{TOKEN} {TOKEN}="), 1, "each once"),
             (format!("{TOKEN} nmae=ana"), 1, "each once"),
             (format!("{TOKEN} name="), 1, "a name must be"),
             (format!("{TOKEN} name=a\u{1b}b"), 1, "a name must be"),
             (format!("{TOKEN} role=root"), 1, "`read`, `write` or `admin`"),
             (format!("{TOKEN} prefix=team-a"), 1, "must end in a slash"),
             (format!("{TOKEN} prefix=/"), 1, "a folder of prompts"),
-            (format!("{TOKEN} prefix=../"), 1, "a folder of prompts"),
-            (format!("{TOKEN} expires=tomorrow"), 1, "2027-01-31"),
             (format!("{TOKEN} expires=2027-02-30"), 1, "2027-01-31"),
-            (format!("{TOKEN} expires=20270131"), 1, "2027-01-31"),
             (format!("{TOKEN} role=read role=admin"), 1, "each once"),
             (format!("{TOKEN}\n{hash}"), 2, "the same token or name"),
             (format!("{TOKEN} name=ana\n{TOKEN}2 name=ana"), 2, "the same token or name"),
@@ -372,20 +365,6 @@ mod tests {
         assert_eq!(entry.expired("2027-01-31T23:59:59Z".parse().unwrap()), None);
         assert!(entry.expired("2027-02-01T00:00:00Z".parse().unwrap()).is_some());
         assert_eq!(only(TOKEN).expired("9999-01-01T00:00:00Z".parse().unwrap()), None);
-    }
-
-    #[test]
-    fn each_token_of_a_file_is_found_and_no_other() {
-        let text: String = (0..100).map(|number| format!("{TOKEN}-{number}\n")).collect();
-        let tokens = Tokens::parse(&text).unwrap();
-        for number in 0..100 {
-            let entry = tokens.find(&format!("{TOKEN}-{number}")).unwrap();
-            assert_eq!(entry.hash, tokens.0[number].hash);
-            assert!(tokens.have(&entry.caller));
-        }
-        for other in ["", TOKEN, &format!("{TOKEN}-100")] {
-            assert!(tokens.find(other).is_none(), "{other}");
-        }
     }
 
     #[test]
