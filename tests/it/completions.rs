@@ -5,6 +5,17 @@ use crate::client::Client;
 use crate::terminal::typed;
 use std::process::{Command, Stdio};
 
+/// What an interactive bash reads first.
+#[cfg(target_os = "linux")]
+const BASH: &str = "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
+
+/// What is offered for the last of these words, as the script of a shell asks for it.
+fn offered(client: &Client, shell: &str, words: &[&str]) -> String {
+    let mut asked = client.command();
+    asked.env("PROMPT_EXPANDER_COMPLETE", shell).args(["--", "prompt-expander"]).args(words);
+    String::from_utf8(asked.output().unwrap().stdout).unwrap()
+}
+
 /// Prompts with folders and colons in their names, in a folder with a space in its name.
 fn library() -> Client {
     let client = Client::new().arguments([]).prompt("git/commit.md", "Commit.").prompt("a:b.md", "A colon.");
@@ -37,10 +48,8 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
         (&["expand", "level", "level=h"], "level=high"),
         (&["list", "--tag", "wo"], "work"),
     ] {
-        let mut asked = client.command();
-        asked.args(["--", "prompt-expander", "--no-builtin", "--prompts=my prompts"]).args(typed);
-        let answer = asked.env("PROMPT_EXPANDER_COMPLETE", "fish").output().unwrap();
-        assert_eq!(String::from_utf8(answer.stdout).unwrap().trim_end(), want, "{typed:?}");
+        let words = [&["--no-builtin", "--prompts=my prompts"], typed].concat();
+        assert_eq!(offered(&client, "fish", &words).trim_end(), want, "{typed:?}");
     }
 }
 
@@ -87,8 +96,7 @@ fn bash_completes_names_of_prompts() {
         return;
     }
     let client = library();
-    let rc = "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
-    std::fs::write(client.root().join("rc"), rc).unwrap();
+    std::fs::write(client.root().join("rc"), BASH).unwrap();
     completes(&client, "bash --noprofile --rcfile rc -i");
 }
 
@@ -100,22 +108,16 @@ fn the_name_of_a_folder_is_never_run_as_a_command_after_completion() {
         let name = format!("{begin}{rest}");
         std::fs::create_dir(client.root().join(&name)).unwrap();
         if is_installed("bash") {
-            let rc = "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
-            std::fs::write(client.root().join("rc"), rc).unwrap();
+            std::fs::write(client.root().join("rc"), BASH).unwrap();
             let keys = format!("prompt-expander list --prompts {begin}\t\x01show \nexit\n");
             if typed(&client, 200, "bash --noprofile --rcfile rc -i", &keys).is_some() {
                 let shown = std::fs::read_to_string(client.root().join("shown")).unwrap();
                 assert_eq!(shown, format!("prompt-expander|list|--prompts|{name}/|"));
             }
         }
-        let mut asked = client.command();
-        asked.env("PROMPT_EXPANDER_COMPLETE", "powershell").args(["--", "prompt-expander", "list", "--prompts", begin]);
-        let answer = asked.output().unwrap();
-        assert_eq!(String::from_utf8(answer.stdout).unwrap(), "", "{name}");
+        assert_eq!(offered(&client, "powershell", &["list", "--prompts", begin]), "", "{name}");
     }
-    let mut asked = client.command();
-    asked.env("PROMPT_EXPANDER_COMPLETE", "powershell").args(["--", "prompt-expander", "comp"]);
-    let answer = String::from_utf8(asked.output().unwrap().stdout).unwrap();
+    let answer = offered(&client, "powershell", &["comp"]);
     assert!(answer.starts_with("completions\tPrint a script"), "{answer}");
     assert!(!client.root().join("evil").exists());
 }

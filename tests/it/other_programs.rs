@@ -183,35 +183,14 @@ fn with_agents() -> Client {
 fn from_agents_adds_their_folders_below_the_user_s_own_and_those_of_the_project_only_with_project() {
     let client = with_agents();
     assert_eq!(listed(&client, &[]), ["own user", "same user"]);
-    let of_user = [
-        "git/fix user (claude)",
-        "own user",
-        "pdf user (skills)",
-        "plan user (codex)",
-        "same user",
-        "say user (gemini)",
-    ];
-    assert_eq!(listed(&client, &["--from-agents"]), of_user);
-    assert_eq!(
-        listed(&client, &["--from-agents", "--project"]),
-        [
-            "check project (vscode)",
-            "deploy project (claude)",
-            "git/fix user (claude)",
-            "own project",
-            "pdf user (skills)",
-            "plan user (codex)",
-            "same user",
-            "say user (gemini)",
-        ]
-    );
-    let ran = client.words("--from-agents explain --json git/fix");
-    let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(explained["format"], "claude");
-    let ran = client.words("--from-agents explain git/fix");
-    assert!(ran.stdout.contains("format  Claude Code\n"), "{}", ran.stdout);
-    let ran = client.words("--from-agents list --json --tag x");
-    assert!(ran.stdout.starts_with("{\"prompts\":[]"), "{}", ran.stdout);
+    let of_user = "git/fix user (claude), own user, pdf user (skills), plan user (codex), same user, say user (gemini)";
+    assert_eq!(listed(&client, &["--from-agents"]).join(", "), of_user);
+    let all = "check project (vscode), deploy project (claude), git/fix user (claude), own project, pdf user (skills), plan \
+               user (codex), same user, say user (gemini)";
+    assert_eq!(listed(&client, &["--from-agents", "--project"]).join(", "), all);
+    client.words("--from-agents explain --json git/fix").says(0, &["\"format\":\"claude\""]);
+    client.words("--from-agents explain git/fix").says(0, &["format  Claude Code\n"]);
+    client.words("--from-agents list --json --tag x").says(0, &["{\"prompts\":[]"]);
 }
 
 #[test]
@@ -354,21 +333,21 @@ fn check_reads_a_subfolder_as_a_part_of_the_folder_of_its_program() {
         ("named/sub/c.md", "C @src/main.rs"),
     ];
     let client = client(&["claude:named"], &files);
-    let checked = |folder: &str| client.run(["check", folder], "").stdout;
-    let warning = |file: &str| {
-        let path = client.root().join(file);
-        let fix = "the agent gets the text, and decides what to do with it";
-        format!(
-            "{}:1:3: warning: `@src/main.rs` stays as written: Claude Code would attach it\n    fix: {fix}\n",
-            path.display()
-        )
-    };
-    for (folder, file) in [(".claude/commands/sub", ".claude/commands/sub/b.md"), ("claude:named", "named/sub/c.md")] {
-        assert_eq!(checked(folder), warning(file) + "1 file checked: 0 errors, 1 warning\n", "{folder}");
+    let why = ":1:3: warning: `@src/main.rs` stays as written: Claude Code would attach it\n";
+    for (folder, warned, total) in [
+        (".claude/commands/sub", &[".claude/commands/sub/b.md"][..], "1 file checked: 0 errors, 1 warning\n"),
+        ("claude:named", &["named/sub/c.md"], "1 file checked: 0 errors, 1 warning\n"),
+        (".claude/skills/pdf", &[], "1 file checked: 0 errors, 0 warnings\n"),
+        (
+            ".claude/commands",
+            &[".claude/commands/a.md", "commands/sub/b.md"],
+            "2 files checked: 0 errors, 2 warnings\n",
+        ),
+    ] {
+        let ran = client.words(&format!("check {folder}"));
+        ran.says(0, &[total]);
+        for file in warned {
+            ran.says(0, &[&format!("/{file}{why}")]);
+        }
     }
-    assert_eq!(checked(".claude/skills/pdf"), "1 file checked: 0 errors, 0 warnings\n");
-    assert_eq!(checked(".claude/commands"), {
-        let both = warning(".claude/commands/a.md") + &warning(".claude/commands/sub/b.md");
-        both + "2 files checked: 0 errors, 2 warnings\n"
-    });
 }
