@@ -77,8 +77,8 @@ impl Call {
         if found.is_err() {
             output::note_if_any(view.untrusted_hint());
         }
-        let found = found.map_err(output::failure(&view))?;
-        let prompt = found.prompt().map_err(output::failure(&view))?;
+        let found = found.map_err(output::failure(&view, "expand"))?;
+        let prompt = found.prompt().map_err(output::failure(&view, "expand"))?;
         if self.file().is_none() {
             view.health(false).iter().for_each(|problem| output::warning(&problem.to_string()));
         }

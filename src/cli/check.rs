@@ -8,7 +8,7 @@ use crate::library::{Library, Report, View, is_test_file};
 use crate::prompt::{Format, Name, Severity};
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -30,12 +30,6 @@ pub(super) struct Check {
     /// `warning`, or `hint` for what is not read), file, line, column, message and repair
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Json {
-    files: usize,
-    problems: Vec<api::Problem>,
 }
 
 /// All that is checked.
@@ -110,8 +104,8 @@ impl Check {
         let (errors, warnings) = (checked.report.count(Severity::Error), checked.report.count(Severity::Warning));
         if self.json {
             let Checked { report: Report { files, problems }, .. } = checked;
-            let problems = problems.into_iter().map(Into::into).collect();
-            output::print_json(&Json { files, problems })?;
+            let problems: Vec<api::Problem> = problems.into_iter().map(Into::into).collect();
+            output::print_json(&json!({ "files": files, "problems": problems }))?;
         } else {
             output::print_paged(text(&checked).as_bytes())?;
         }

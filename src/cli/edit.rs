@@ -1,9 +1,9 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
+use super::completions;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::text_editor::{self, Ended};
-use super::{completions, path};
 use crate::library::{Found, Layer, Library, create, delete_if};
 use crate::prompt::{Format, Severity};
 use crate::wording::named;
@@ -30,7 +30,8 @@ pub(super) struct Edit {
 impl Edit {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library();
-        let found = path::find(&library.view(), &self.name, "edit")?;
+        let view = library.view();
+        let found = view.find(&self.name).map_err(output::failure(&view, "edit"))?;
         let place = found.place();
         let is_here = !source.project || found.layer == Layer::PROJECT;
         match &place.file {

@@ -45,7 +45,7 @@ impl Expand {
 /// The expansion. Warnings are printed.
 pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<String> {
     let Prepared { view, found, call } = call.prepare(library)?;
-    let Expansion { prompt, warnings } = api::expand(&found, &call).map_err(output::failure(&view))?;
+    let Expansion { prompt, warnings } = api::expand(&found, &call).map_err(output::failure(&view, "expand"))?;
     for warning in warnings {
         output::warning(&warning);
     }

@@ -13,6 +13,7 @@ use crate::wording::{count, named};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -69,14 +70,6 @@ struct Report {
     problems: Vec<Diagnostic>,
 }
 
-#[derive(Serialize)]
-struct Json {
-    imported: Vec<Done>,
-    unchanged: Vec<Done>,
-    problems: Vec<api::Problem>,
-    written: bool,
-}
-
 /// Prompts that were read, each with its file, and its text if that is Markdown of this program.
 type Read = Vec<(Prompt, PathBuf, Option<String>)>;
 
@@ -97,22 +90,19 @@ impl Import {
         let (format, path) = named_format(&self.source);
         let read = match path.as_os_str() == "-" {
             true => self.standard_input(format, &mut report)?,
-            false => find(format, &absolute(path), &target, &mut report)?,
+            false => find(format, &absolute(path), &mut report)?,
         };
         for (prompt, original, own) in read {
-            if source.project && prompt.is_jinja() {
-                let message = "`engine: jinja` is not used in the prompts of a project";
-                let fix = "leave out --project, to import into a folder of your own";
-                report.problems.push(Diagnostic::error(None, message, fix).in_file(&*original));
-                continue;
-            }
             self.import_one(&prompt, original, own, &target, &mut report);
         }
         let has_failed = report.count(Severity::Error) > 0;
         if self.json {
             let Report { imported, unchanged, problems } = report;
-            let problems = problems.into_iter().map(Into::into).collect();
-            output::print_json(&Json { imported, unchanged, problems, written: !self.dry_run })?;
+            let problems: Vec<api::Problem> = problems.into_iter().map(Into::into).collect();
+            let written = !self.dry_run;
+            output::print_json(
+                &json!({ "imported": imported, "unchanged": unchanged, "problems": problems, "written": written }),
+            )?;
         } else {
             output::print_paged(report.text(self.dry_run).as_bytes())?;
             self.say_what_is_next(&library, &target, &report);
@@ -204,7 +194,7 @@ fn named_format(option: &Path) -> (Option<&'static Format>, &Path) {
 }
 
 /// Reads what a path names: a file, a folder of prompts, or one with such folders below it, each by its own rules.
-fn find(format: Option<&'static Format>, path: &Path, target: &Path, report: &mut Report) -> anyhow::Result<Read> {
+fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> anyhow::Result<Read> {
     let shown = named(&path.display().to_string());
     let metadata = path.metadata().map_err(|error| {
         anyhow!("{shown} cannot be read: {error}; name a folder or a file, as in `import ~/.claude`")
@@ -245,11 +235,6 @@ fn find(format: Option<&'static Format>, path: &Path, target: &Path, report: &mu
     let mut read = Vec::new();
     let before = report.problems.len();
     for (format, root, file) in &roots {
-        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let is_over = real(target).starts_with(real(root)) && file.is_none();
-        if format.is_own() && (is_over || real(root).starts_with(real(target))) {
-            bail!("{shown} and the folder {} contain each other; choose another one with --to", full_path(target));
-        }
         if format.name == "hexai" {
             let files = ["default.jsonl", "user.jsonl"].map(|name| root.join(name));
             for file in file.as_ref().map_or(&files[..], std::slice::from_ref).iter().filter(|file| file.is_file()) {
@@ -340,10 +325,7 @@ impl Report {
         }
         for (done, label) in [(&self.imported, ""), (&self.unchanged, " (unchanged)")] {
             for Done { name, description, .. } in done {
-                let line = format!(":{name}{label}  {description}");
-                let line = output::terminal_width().map_or(line.clone(), |columns| output::fit(&line, columns));
-                let name = format!(":{name}");
-                text += line.replacen(&name, &format!("{NAME}{name}{NAME:#}"), 1).trim_end();
+                text += format!("{NAME}:{name}{NAME:#}{label}  {description}").trim_end();
                 text.push('\n');
             }
         }

@@ -36,7 +36,7 @@ pub(super) struct Mv {
 impl Mv {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let file = rm::own_file(&library, source.project, &self.old, "renamed")?;
+        let file = rm::own_file(&library, source.project, &self.old, "mv")?;
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
         let name = library.view().stored_spelling(name);
         let broken = broken(&library, source.project, &file, &name);

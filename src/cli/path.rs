@@ -1,12 +1,11 @@
-//! `prompt-expander path`: where prompts are; and how commands find the prompt that was named.
+//! `prompt-expander path`: where prompts are.
 
 use super::completions;
 use super::output::{self, shown};
 use super::source::PromptSource;
-use crate::library::{Found, View};
-use crate::prompt::Kind;
+use crate::library::Found;
 use crate::wording::named;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -31,7 +30,7 @@ pub(super) struct PathOf {
 impl PathOf {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let path = match &self.name {
-            Some(name) => find(&source.library_with_warnings().view(), name, "path")?.place().file.with_context(|| {
+            Some(name) => find(source, name)?.place().file.with_context(|| {
                 format!(
                     "the built-in prompt {} has no file; `prompt-expander show {name}` prints it, and `prompt-expander edit \
                      {name}` copies it into your own folder",
@@ -62,16 +61,7 @@ pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// The prompt of this name, which may be broken. `command` is the name of the command, for the error.
-pub(super) fn find(view: &View, typed: &str, command: &str) -> anyhow::Result<Found> {
-    view.find(typed).map_err(|why| {
-        view.unreadable().iter().for_each(|problem| output::warning(&problem.to_string()));
-        match &why.kind {
-            Kind::NoSuchPrompt { .. } if command == "edit" => {
-                anyhow!("{why} (`prompt-expander new NAME --edit` makes a new one)")
-            }
-            Kind::TextInName { name, .. } => anyhow!("{why}: `prompt-expander {command} {name}`"),
-            _ => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
-        }
-    })
+fn find(source: &PromptSource, name: &str) -> anyhow::Result<Found> {
+    let view = source.library_with_warnings().view();
+    view.find(name).map_err(output::failure(&view, "path"))
 }

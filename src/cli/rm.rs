@@ -3,14 +3,13 @@
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, path};
-use crate::library::{Layer, Library, OwnFile};
+use crate::library::{Library, OwnFile};
 use crate::prompt::{Kind, Name};
 use crate::wording::{count, named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,7 +37,7 @@ impl Rm {
         let library = source.library_with_warnings();
         let mut files: Vec<OwnFile> = Vec::new();
         for typed in &self.names {
-            let file = own_file(&library, source.project, typed, "removed")?;
+            let file = own_file(&library, source.project, typed, "rm")?;
             if files.iter().all(|other| other.path != file.path) {
                 files.push(file);
             }
@@ -95,12 +94,12 @@ fn remove(library: &Library, file: &OwnFile) -> (Vec<PathBuf>, anyhow::Result<()
     (paths, result)
 }
 
-/// The user's file, or with `project` the project's, of exactly this name. `what` is what the command does to it, for the error.
-pub(super) fn own_file(library: &Library, project: bool, typed: &str, what: &str) -> anyhow::Result<OwnFile> {
+/// The user's file, or with `project` the project's, of exactly this name. `command` is the name of the command, for the error.
+pub(super) fn own_file(library: &Library, project: bool, typed: &str, command: &str) -> anyhow::Result<OwnFile> {
     if let Some(file) = library.own_file(project, typed) {
         if file.is_in_folder {
             let folder = full_path(file.path.parent().unwrap_or(&file.path));
-            bail!("{} is a folder with other files, and is not {what}; change {folder} itself", named(&file.name));
+            bail!("{} is a folder with other files; change {folder} itself", named(&file.name));
         }
         return Ok(file);
     }
@@ -108,28 +107,11 @@ pub(super) fn own_file(library: &Library, project: bool, typed: &str, what: &str
         bail!("{why}"); // the folder is outside the project
     }
     let view = library.view();
-    let found = view.find(typed).map_err(|why| {
-        view.unreadable().iter().for_each(|problem| output::warning(&problem.to_string()));
-        anyhow!("{why} (nothing is {what}; `prompt-expander list` shows all prompts)")
-    })?;
+    let found = view.find(typed).map_err(output::failure(&view, command))?;
     let (name, place) = (named(&found.name), found.place());
-    let wanted = if project { Layer::PROJECT } else { Layer::USER };
-    match place.file {
-        None => bail!(
-            "the {} prompt {name} cannot be {what}; `prompt-expander edit {}` makes a copy of your own, and --no-builtin leaves \
-             out all built-in prompts",
-            found.layer.name,
-            found.name
-        ),
-        Some(_) if found.layer == wanted && *found.name != *typed && place.is_editable => {
-            bail!("no prompt is named exactly {}; nothing is {what}; did you mean {name}?", quoted(typed))
-        }
-        Some(file) => bail!(
-            "{name} is not {what}: it is in {}, and not among {} prompts; change that file yourself",
-            full_path(&file),
-            if project { "the project's" } else { "your own" }
-        ),
-    }
+    let file = place.file.map_or_else(|| format!("the {} prompt", found.layer.name), |file| full_path(&file));
+    let whose = if project { "the project's" } else { "your own" };
+    bail!("{} is not among {whose} prompts, so `{command}` changes nothing: {name} is {file}", quoted(typed));
 }
 
 /// Says which prompt has a name after its file was removed or renamed, if there is one.
@@ -150,8 +132,8 @@ pub(super) fn note_tests_that_stay(file: &OwnFile) {
 
 /// Shows the files, and asks at the terminal whether to remove them.
 fn is_confirmed(files: &[OwnFile]) -> anyhow::Result<bool> {
-    let with_tests = |file| [Some(described(file)), file.tests().map(|tests| full_path(&tests))].into_iter().flatten();
-    let shown: Vec<String> = files.iter().flat_map(with_tests).collect();
+    let with_tests = |file: &OwnFile| [Some(file.path.clone()), file.tests()].into_iter().flatten();
+    let shown: Vec<String> = files.iter().flat_map(with_tests).map(|path| full_path(&path)).collect();
     let undone = match files.iter().all(|file| !file.is_linked) {
         true => "`restore` brings prompts back",
         false => "a symlink cannot be brought back",
@@ -161,13 +143,4 @@ fn is_confirmed(files: &[OwnFile]) -> anyhow::Result<bool> {
         _ => format!("{}\nRemove these {}? ({undone})", shown.join("\n"), count(shown.len(), "file")),
     };
     output::confirm(&question, &format!("remove {}", shown.join(", ")))
-}
-
-/// The path of a file, and what it is if the path does not show that.
-fn described(file: &OwnFile) -> String {
-    let path = full_path(&file.path);
-    match fs::canonicalize(&file.path) {
-        Ok(real) if file.is_linked => format!("{path} (a symlink; {} stays)", full_path(&real)),
-        _ => path,
-    }
 }

@@ -1,7 +1,7 @@
 //! `prompt-expander show`: the file of a prompt, byte for byte.
 
 use super::source::PromptSource;
-use super::{completions, output, path};
+use super::{completions, output};
 use crate::api;
 use crate::library::read_whole;
 use anyhow::{Context, anyhow};
@@ -29,10 +29,10 @@ impl Show {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let view = source.library_with_warnings().view();
         if self.json {
-            output::print_json(&api::show(&view, &self.name).map_err(output::failure(&view))?)?;
+            output::print_json(&api::show(&view, &self.name).map_err(output::failure(&view, "show"))?)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let found = path::find(&view, &self.name, "show")?;
+        let found = view.find(&self.name).map_err(output::failure(&view, "show"))?;
         let place = found.place();
         // A file that cannot be a prompt is shown, too.
         let bytes = match place.file.filter(|file| place.is_editable && file.is_file()) {

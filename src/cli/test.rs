@@ -1,14 +1,13 @@
 //! `prompt-expander test`: whether prompts expand to what their test files say.
 
-use super::output::{self, ADDED, ERROR, REMOVED};
+use super::output::{self, ADDED, ERROR};
 use super::source::{PromptSource, absolute};
-use super::{completions, path};
+use super::{completions, diff};
 use crate::agents::{AGENTS, Agent, Delivery, Limit};
 use crate::api;
 use crate::library::{Library, TestFile, View, difference, is_test_file, joined, replace};
-use crate::prompt::{Diagnostic, Failure, Kind, MAX_EXPANSION, MAX_FILE, Name, Outcome, Tests};
+use crate::prompt::{Diagnostic, Failure, Kind, MAX_FILE, Name, Outcome, Tests};
 use crate::wording::{alternatives, count, named, printable, quoted, thousands};
-use anstyle::Style;
 use anyhow::bail;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -17,12 +16,6 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// How many bytes the expansions of one test file may have in all; otherwise its cases could take hours.
-const MAX_EXPANDED: usize = 4 * MAX_EXPANSION;
-
-/// How many lines of a diff are shown.
-const MAX_LINES: usize = 200;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -80,15 +73,6 @@ struct ShownFailure {
     diff: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Json<'f> {
-    cases: Vec<&'f Tested>,
-    problems: Vec<api::Problem>,
-    passed: usize,
-    failed: usize,
-    updated: usize,
-}
-
 impl Test {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let view = source.library_with_warnings().view();
@@ -104,8 +88,11 @@ impl Test {
         targets.iter().flatten().for_each(|tests| all.add(tests, self.update));
         if self.json {
             let [passed, failed, updated] = [Status::Passed, Status::Failed, Status::Updated].map(|it| all.count(it));
-            let problems = all.problems().cloned().map(Into::into).collect();
-            output::print_json(&Json { cases: all.tested().collect(), problems, passed, failed, updated })?;
+            let problems: Vec<api::Problem> = all.problems().cloned().map(Into::into).collect();
+            let cases: Vec<&Tested> = all.tested().collect();
+            output::print_json(&json!({
+                "cases": cases, "problems": problems, "passed": passed, "failed": failed, "updated": updated
+            }))?;
         } else {
             output::print_paged(all.text().as_bytes())?;
             if all.files.is_empty() {
@@ -134,7 +121,7 @@ fn test_files(written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
             return Ok(tests.into_iter().filter(|tests| tests.path == path).collect());
         }
     }
-    let found = path::find(view, &written.to_string_lossy(), "test")?;
+    let found = view.find(&written.to_string_lossy()).map_err(output::failure(view, "test"))?;
     match found.test_file().filter(TestFile::exists) {
         Some(tests) => Ok(vec![tests]),
         None => {
@@ -191,14 +178,10 @@ fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
     let found = file.found.as_ref().map_err(Clone::clone)?;
     unknown_agent(file, &tests).map_or(Ok(()), Err)?;
     let error = |message: &str, fix: &str| Err(Diagnostic::error(None, message, fix).in_file(&*file.path));
-    let (mut texts, mut expanded) = (BTreeMap::new(), 0);
+    let mut texts = BTreeMap::new();
     let mut cases = Vec::new();
     for (index, case) in tests.cases.iter().enumerate() {
         let Outcome { expansion, mut failures } = case.run_with(&prompt, |call| found.expand(&prompt, call, &joined));
-        expanded += expansion.as_ref().map_or(0, String::len);
-        if expanded > MAX_EXPANDED {
-            return error("the expansions of its cases are too long in all", "test shorter expansions");
-        }
         let mut is_updated = false;
         if let Some(expansion) = expansion {
             let agents: BTreeSet<&str> = case.clients.iter().map(|(agent, _)| agent.as_str()).collect();
@@ -286,10 +269,6 @@ impl From<Failure> for ShownFailure {
         let with_end = |text: String| if text.is_empty() { text } else { text + "\n" };
         let diff = texts.map(|texts| texts.map(with_end));
         let diff = diff.map(|[expected, actual]| difference(("expected", &expected), ("expansion", &actual)));
-        let diff = diff.map(|diff| match diff.match_indices('\n').nth(MAX_LINES) {
-            Some((end, _)) => format!("{}\n… {} more lines\n", &diff[..end], diff[end + 1..].lines().count()),
-            None => diff,
-        });
         ShownFailure { check, message, diff }
     }
 }
@@ -307,12 +286,7 @@ impl Tested {
         for ShownFailure { check, message, diff } in &self.failures {
             text += &format!("  {check}: {}\n", printable(message));
             for line in diff.iter().flat_map(|diff| diff.lines()) {
-                let style = match line.as_bytes().first() {
-                    Some(b'-') => REMOVED,
-                    Some(b'+') => ADDED,
-                    _ => Style::new(),
-                };
-                text += &format!("  {style}{}{style:#}\n", printable(line));
+                text += &format!("  {}", diff::colored(line));
             }
         }
         text

@@ -4,7 +4,7 @@ use super::output;
 use crate::library::{Prefix, Role};
 use crate::transport::http::tokens::{Date, Entry, parse_expiry, parse_name, parse_role};
 use clap::{Args, Subcommand};
-use serde::Serialize;
+use serde_json::json;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -55,20 +55,13 @@ struct Add {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Json {
-    name: String,
-    token: String,
-    line: String,
-}
-
 impl Token {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Action::Add(Add { name, role, prefix, expires, json }) = self.action;
         let (token, entry) = Entry::generate(&name, role, prefix, expires).map_err(anyhow::Error::msg)?;
         let line = entry.to_string();
         if json {
-            output::print_json(&Json { name, token, line })?;
+            output::print_json(&json!({ "name": name, "token": token, "line": line }))?;
         } else {
             output::print_verbatim(format!("{token}\n{line}\n").as_bytes())?;
             output::note(

@@ -385,7 +385,7 @@ fn what_makes_it_impossible_to_listen_is_explained() {
     let server = server();
     let taken = server.address.to_string();
     for (address, want) in [
-        (taken.as_str(), "is in use, perhaps by another server; choose another port"),
+        (taken.as_str(), "; choose another address or port"),
         ("0.0.0.0:0", "can be reached from other machines"),
         ("203.0.113.1:0", "can be reached from other machines"),
         ("127.0.0.1", "write an address and a port, such as 127.0.0.1:3333"),

@@ -244,7 +244,6 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
         (&["empty"], "there are no prompts in "),
         (&["gemini:empty"], "no files `NAME.toml`; put the format before it"),
         (&["notes.txt"], "there are no prompts in "),
-        (&["prompts"], "contain each other"),
         (&[".claude/commands", "--to", ".codex/prompts"], "has prompts for Codex, and nothing is written to it"),
         (&[".claude/commands", "--to", ".claude/commands/sub"], "has prompts for Claude Code"),
         (&[".claude/commands", "--to", "x", "--project"], "--to and --project each choose a folder"),
@@ -268,15 +267,11 @@ fn a_broken_line_or_a_name_of_another_format_does_not_affect_the_other_prompts()
 }
 
 #[test]
-fn a_template_is_imported_as_it_is_but_not_into_a_project_where_it_would_be_an_error() {
+fn a_template_is_imported_as_it_is() {
     let judge = "---\nengine: jinja\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
-    let client = client(&[("from/judge.md", judge), ("from/a.md", "A.\n")]);
+    let client = client(&[("from/judge.md", judge)]);
     client.words("import from").says(0, &["judge"]);
     assert_eq!(read(&client, "prompts/judge.md"), judge);
-    let ran = with(&client, &["import", "--project", "from"]);
-    ran.says(1, &["judge.md: error: `engine: jinja` is not used in the prompts of a project", "leave out --project"]);
-    ran.says(1, &["1 prompt imported, 0 unchanged, 1 error"]);
-    assert!(client.root().join(".prompts/a.md").exists() && !client.root().join(".prompts/judge.md").exists());
 }
 
 #[test]

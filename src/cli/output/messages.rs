@@ -61,17 +61,21 @@ pub(crate) fn note_if_any(message: Option<String>) {
     message.iter().for_each(|message| note(message));
 }
 
-/// The error for a prompt that cannot be found, or not be used like this. Warns of what cannot be read, which may have it.
-pub(crate) fn failure(view: &View) -> impl Fn(Diagnostic) -> anyhow::Error {
-    |why| {
+/// The error of a command for a prompt that cannot be found, or not be used like this. Warns of what cannot be read, which may have it.
+pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyhow::Error {
+    move |why| {
         for problem in view.unreadable() {
             warning(&problem.to_string());
         }
         let hint = match &why.kind {
+            Kind::NoSuchPrompt { .. } if command == "edit" => {
+                " (`prompt-expander new NAME --edit` makes a new one)".to_owned()
+            }
             Kind::NoSuchPrompt { .. } | Kind::NotACommand if why.file.is_none() => {
                 " (`prompt-expander list` shows all prompts)".to_owned()
             }
-            Kind::TextInName { name, .. } => format!(": `prompt-expander expand {name} INPUT…`"),
+            Kind::TextInName { name, .. } if command == "expand" => format!(": `prompt-expander expand {name} INPUT…`"),
+            Kind::TextInName { name, .. } => format!(": `prompt-expander {command} {name}`"),
             _ => String::new(),
         };
         anyhow!("{why}{hint}")

@@ -162,16 +162,8 @@ impl Http {
             let warnings = EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).take();
             warnings.iter().flatten().for_each(|warning| output::warning(warning));
         };
-        http::serve(Arc::new(server), options, listening).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                anyhow!("{address} is in use, perhaps by another server; choose another port, or port 0 for a free one")
-            }
-            io::ErrorKind::PermissionDenied => {
-                anyhow!("you may not listen on {address}: {error}; choose a port from 1024 on")
-            }
-            io::ErrorKind::AddrNotAvailable => anyhow!("this machine does not have the address {}", address.ip()),
-            _ => anyhow!("cannot serve on {address}: {error}"),
-        })
+        http::serve(Arc::new(server), options, listening)
+            .map_err(|error| anyhow!("cannot serve on {address}: {error}; choose another address or port"))
     }
 
     /// The keys of session ids.
