@@ -108,8 +108,7 @@ fn a_trusted_repository_is_served_without_an_option_from_the_next_message_on() {
     let error = client.expand("deploy", "").error();
     assert!(error.contains(&hint), "{error}");
     for command in [&["list"][..], &["expand", "deploy"], &["new", "--project", "release", "--empty"]] {
-        let ran = client.run(command.iter().copied(), "");
-        assert!(ran.stderr.contains(&hint), "{command:?}: {}", ran.stderr);
+        assert!(client.run(command.iter().copied(), "").stderr.contains(&hint), "{command:?}");
     }
     fs::remove_file(root.join(".prompts/release.md")).unwrap();
     let asked = client.words("trust");

@@ -77,7 +77,6 @@ fn input_may_be_missing_or_empty() {
     for params in [
         json!({"name": "p"}),
         json!({"name": "p", "arguments": null}),
-        json!({"name": "p", "arguments": {}}),
         json!({"name": "p", "arguments": {"input": ""}}),
         json!({"name": "p", "arguments": {"input": null}}),
         json!({"name": "p", "arguments": {"left": "over"}}),

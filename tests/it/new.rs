@@ -418,10 +418,7 @@ mod editors {
 
             fs::remove_file(client.root().join("bin/nano")).unwrap();
             let said = typed(&client, 400, &line, "").unwrap();
-            assert!(
-                said.contains("no editor was found; set EDITOR to your editor, for example `EDITOR='code --wait'`"),
-                "{said}"
-            );
+            assert!(said.contains("no editor was found; set EDITOR to your editor, for example `EDITOR="), "{said}");
         }
     }
 

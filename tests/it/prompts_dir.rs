@@ -145,8 +145,9 @@ mod links {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn symlinks_to_files_and_folders_are_followed() {
-        let mut client = Client::new();
+    fn symlinks_to_files_and_folders_are_followed_and_the_prompts_folder_may_be_one() {
+        let mut client = Client::new().arguments(["--no-builtin", "--prompts", "link"]);
+        symlink("prompts", client.root().join("link")).unwrap();
         write(&client.root().join("elsewhere/target.txt"), "T {{input}}");
         write(&client.root().join("elsewhere/folder/inner.md"), "I");
         symlink("../elsewhere/target.txt", client.prompts().join("link.md")).unwrap();
@@ -156,14 +157,6 @@ mod links {
         client.expand("linked/inner", "").text("I");
         write(&client.root().join("elsewhere/target.txt"), "U {{input}}");
         client.expand("link", "x").text("U x");
-    }
-
-    #[test]
-    fn the_prompts_folder_may_be_a_symlink() {
-        let mut client = Client::new().arguments(["--no-builtin", "--prompts", "link"]).prompt("a/b.md", "B");
-        symlink("prompts", client.root().join("link")).unwrap();
-        assert_eq!(client.names(), "a/b");
-        client.expand("a/b", "").text("B");
     }
 
     #[test]

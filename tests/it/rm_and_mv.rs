@@ -349,11 +349,7 @@ mod symlinks {
     fn a_relative_symlink_is_not_renamed_into_another_folder_where_it_would_be_broken() {
         let client = two_folders().prompt("real.md", "T");
         symlink("real.md", client.prompts().join("link.md")).unwrap();
-        refused(
-            &client,
-            &["mv", "link", "git/link"],
-            &["link.md` is a symlink to `real.md`, which would be broken in"],
-        );
+        refused(&client, &["mv", "link", "git/link"], &["link.md` is a symlink to `real.md`, which would be broken"]);
         assert!(!client.prompts().join("git").exists());
         let target = client.prompts().join("real.md");
         symlink(target, client.prompts().join("absolute.md")).unwrap();
