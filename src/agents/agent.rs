@@ -90,7 +90,7 @@ pub struct Hook {
     pub(super) is_project_first: bool,
     pub(super) syntax: Syntax,
     /// The unit of `timeout`.
-    pub timeout_unit: Duration,
+    pub(super) timeout_unit: Duration,
     /// The shell that runs the command on Windows. Elsewhere it is a POSIX shell.
     pub(super) windows_shell: WindowsShell,
     /// Whether a hook that fails blocks every prompt.
@@ -193,10 +193,8 @@ impl Agent {
 
     /// The config that `install` creates if none exists.
     pub(super) fn new_config_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
-        match scope {
-            Scope::User => Some(self.config_folder(system)?.join(self.config.new_user)),
-            _ => self.config_paths(scope, system).into_iter().next(),
-        }
+        let mut paths = self.config_paths(scope, system);
+        if scope == Scope::User { paths.pop() } else { paths.into_iter().next() }
     }
 
     /// The files that may have hooks, the one that takes precedence first.

@@ -29,7 +29,6 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         // Next to ~/.claude, but in the folder that the variable names.
         folder: Some(|system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.home.clone())),
         user: &[".claude.json"],
-        new_user: ".claude.json",
         project: &[".mcp.json"],
         local_servers: Some(|system| {
             vec!["projects".to_owned(), system.project.to_string_lossy().into_owned(), "mcpServers".to_owned()]
@@ -38,12 +37,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         template: "{}",
         is_private: true,
         entry: |program, arguments| Entry {
-            required: vec![
-                ("type", Some(json!("stdio"))),
-                ("command", Some(json!(program))),
-                ("args", Some(json!(arguments))),
-            ],
             initial: vec![("env", json!({}))],
+            ..(Config::JSON.entry)(program, arguments)
         },
         ..Config::JSON
     },
@@ -78,8 +73,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             environment
         },
         variables: Some(Variables { mark: "${", is_bare: false, value: Variables::with_default }),
-        is_from_desktop: false,
         ending: Ending::Interrupt,
+        ..Launch::BY_SDK
     },
     checks: Checks { not_started, approval, ..Checks::NONE },
     next_step: |installed| match (installed.has_hook, installed.is_project) {

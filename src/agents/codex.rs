@@ -24,17 +24,10 @@ pub(super) static CODEX: Agent = Agent {
     config: Config {
         syntax: Syntax::Toml,
         user: &["config.toml"],
-        new_user: "config.toml",
         project: &[".codex/config.toml"],
-        folder: None,
         servers: "mcp_servers",
-        nested_servers: None,
-        local_servers: None,
         template: "",
         is_private: true,
-        env: "env",
-        trust: None,
-        has_command_list: false,
         entry: |program, arguments| Entry {
             required: vec![
                 ("command", Some(json!(program))),
@@ -42,6 +35,7 @@ pub(super) static CODEX: Agent = Agent {
             ],
             initial: Vec::new(),
         },
+        ..Config::JSON
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",
@@ -77,13 +71,7 @@ pub(super) static CODEX: Agent = Agent {
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
     runs_prompts: false,
     menu: MenuMessages::All,
-    launch: Launch {
-        client: Some("codex-mcp-client"),
-        environment,
-        variables: None,
-        is_from_desktop: false,
-        ending: Ending::Terminate,
-    },
+    launch: Launch { client: Some("codex-mcp-client"), environment, ending: Ending::Terminate, ..Launch::BY_SDK },
     checks: Checks { not_started, approval, tool_filters: Some(("enabled_tools", "disabled_tools")) },
     next_step: |installed| {
         let start = match (installed.has_hook, installed.is_project) {

@@ -11,9 +11,6 @@ use std::path::{Path, PathBuf};
 /// The longest file that is read, in bytes. (Claude Code has its history in its config, which may grow to megabytes.)
 const MAX_FILE: usize = 64 * 1024 * 1024;
 
-/// How many symlinks a path may go through.
-const MAX_LINKS: usize = 40;
-
 /// A byte order mark, which some editors put before a text.
 const BOM: char = '\u{feff}';
 
@@ -136,26 +133,20 @@ impl ConfigFile {
 
 // Writing.
 impl ConfigFile {
-    /// The file that is written, after all symlinks are followed.
+    /// The file that is written: where symlinks lead.
     ///
     /// # Errors
     /// It is clear without trying that it cannot be written.
     pub fn target(&self) -> Result<PathBuf, Diagnostic> {
-        let mut target = self.path.clone();
-        for _ in 0..MAX_LINKS {
-            let Ok(link) = fs::read_link(&target) else {
-                // Also for root, whom permissions would not stop: the file is read-only for a reason.
-                let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
-                let opened = fs::OpenOptions::new().write(true).open(&target);
-                if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
-                    let fix = "make it writable, or change it where it is generated";
-                    return Err(Diagnostic::new(Kind::NotWritable, "it is read-only", fix).in_file(&*target));
-                }
-                return Ok(target);
-            };
-            target = target.parent().unwrap_or(Path::new("")).join(link);
+        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        // Also for root, whom permissions would not stop: the file is read-only for a reason.
+        let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
+        let opened = fs::OpenOptions::new().write(true).open(&target);
+        if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+            let fix = "make it writable, or change it where it is generated";
+            return Err(Diagnostic::new(Kind::NotWritable, "it is read-only", fix).in_file(&*target));
         }
-        Err(Diagnostic::new(Kind::NotWritable, "its symlinks form a cycle", "remove it").in_file(&*self.path))
+        Ok(target)
     }
 
     /// Writes the edited text, or removes the file. Returns the backup, if it was written.
@@ -234,35 +225,20 @@ fn not_written(path: &Path, error: &io::Error) -> Diagnostic {
     Diagnostic::new(Kind::NotWritable, message, "make the file and its folder writable").in_file(path)
 }
 
-/// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If that does not exist, the owner
+/// Writes a text into a new file, to the disk, with the permissions and the owner of another file. If that does not exist, the owner
 /// of the folder becomes its owner, as when root installs for a user.
 fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
-    if let Ok(other) = fs::metadata(other) {
-        set_owner(file, &other)?;
-        file.set_permissions(other.permissions())?;
-    } else if let Some(folder) = other.parent().and_then(|folder| fs::metadata(folder).ok()) {
-        let _ = set_owner(file, &folder); // not everyone may
+    let known = fs::metadata(other);
+    #[cfg(unix)]
+    if let Ok(owned) = known.as_ref().or(fs::metadata(other.parent().unwrap_or(other)).as_ref()) {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let _ = fchown(file, Some(owned.uid()), Some(owned.gid())); // not everyone may
+    }
+    if let Ok(known) = known {
+        file.set_permissions(known.permissions())?;
     }
     file.sync_all()
-}
-
-#[cfg(unix)]
-fn set_owner(file: &fs::File, other: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    let own = file.metadata()?;
-    if own.uid() != other.uid() {
-        fchown(file, Some(other.uid()), Some(other.gid()))?;
-    } else if own.gid() != other.gid() && other.is_file() {
-        let _ = fchown(file, None, Some(other.gid())); // the user may have left that group
-    }
-    Ok(())
-}
-
-/// Owners are inherited from the folder.
-#[cfg(not(unix))]
-fn set_owner(_: &fs::File, _: &fs::Metadata) -> io::Result<()> {
-    Ok(())
 }
 
 /// The text of a file. `None`: there is no such file.

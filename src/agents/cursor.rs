@@ -10,7 +10,7 @@ pub(super) static CURSOR: Agent = Agent {
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
     prompts: Prompts { user: &[("cursor", "commands")], project: &[("cursor", ".cursor/commands")], ..Prompts::NONE },
-    config: Config { user: &["mcp.json"], new_user: "mcp.json", project: &[".cursor/mcp.json"], ..Config::JSON },
+    config: Config { user: &["mcp.json"], project: &[".cursor/mcp.json"], ..Config::JSON },
     hook: None,
     limits: &[],
     part: None,

@@ -1,7 +1,6 @@
 //! Texts in JSON, with comments where the agent allows them, and in TOML: parsed, and edited so that the rest stays unchanged.
 //!
-//! No other module parses them. A key that appears twice on the path of an edit is an error, because agents may differ in which
-//! of the two they read.
+//! No other module parses them. Of a key that appears twice, the last is edited.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod entry;

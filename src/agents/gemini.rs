@@ -27,7 +27,6 @@ pub(super) static GEMINI: Agent = Agent {
     config: Config {
         syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: false }),
         user: &["settings.json"],
-        new_user: "settings.json",
         project: &[".gemini/settings.json"],
         // Its own command ends the file without a line ending.
         template: "{}",
@@ -71,8 +70,8 @@ pub(super) static GEMINI: Agent = Agent {
             environment
         },
         variables: Some(Variables { mark: "$", is_bare: true, value: Variables::with_default }),
-        is_from_desktop: false,
         ending: Ending::Terminate,
+        ..Launch::BY_SDK
     },
     checks: Checks { not_started, approval, tool_filters: Some(("includeTools", "excludeTools")) },
     next_step: |installed| {

@@ -121,11 +121,6 @@ impl Installation {
             }
         }
         if let Some(server) = &present {
-            if server.is_disabled {
-                let at = location(&server.path, server.position);
-                let warning = format!("{at}: `{SERVER}` is disabled, and stays disabled until you enable it");
-                planner.warnings.push(warning);
-            }
             planner.options.push(server.options());
         }
         let part = Part::Server { keys: planner.entry_keys(), entry, is_replaced };
@@ -141,10 +136,6 @@ impl Installation {
             true => "no other hook is written; remove this one first",
         };
         planner.warnings.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
-        planner.notes.extend(plain.iter().skip(1).map(|hook| {
-            let at = location(&hook.path, hook.position);
-            format!("{at}: removes the hook {}, because two hooks would expand each message twice", named(&hook.line))
-        }));
         if !others.is_empty() && plain.is_empty() {
             return Ok(true);
         }
@@ -742,7 +733,6 @@ mod tests {
                 "1:12: `hooks.UserPromptSubmit` must be a list",
             ),
             ("claude-code", ".claude.json", "{ // c\n}", "1:3: comments are not allowed"),
-            ("gemini", GEMINI, "{\"mcpServers\": {}, \"mcpServers\": {}}", "1:20: `mcpServers` appears twice"),
         ] {
             let user = User::with(&[(file, text)]);
             let error = user.install(|_| {}, agent).unwrap_err().to_string();

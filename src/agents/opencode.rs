@@ -20,7 +20,6 @@ pub(super) static OPENCODE: Agent = Agent {
     },
     config: Config {
         user: &["opencode.json", "opencode.jsonc"],
-        new_user: "opencode.jsonc",
         project: &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
         servers: "mcp",
         // Version 2 reads the files of version 1 as well.

@@ -5,6 +5,7 @@ use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Scope, System};
 use super::hook_line::is_prompt_expander;
 use crate::prompt::{Diagnostic, Kind, Position};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,10 +18,8 @@ pub(super) struct Config {
     pub(super) syntax: Syntax,
     /// The folder of the user's files, if it is not the one with the settings.
     pub(super) folder: Option<fn(&System) -> Option<PathBuf>>,
-    /// The user's files in that folder, the one that takes precedence first.
+    /// The user's files in that folder, the one that takes precedence first. `install` creates the last if none exists.
     pub(super) user: &'static [&'static str],
-    /// Which of them `install` creates if none exists.
-    pub(super) new_user: &'static str,
     /// A project's files, relative to its folder. `install` creates the first if none exists.
     pub(super) project: &'static [&'static str],
     /// The key of the servers.
@@ -49,7 +48,6 @@ impl Config {
         syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
         folder: None,
         user: &[],
-        new_user: "",
         project: &[],
         servers: "mcpServers",
         nested_servers: None,
@@ -169,44 +167,39 @@ impl Config {
 
     /// The content of an entry, without name and position.
     fn registration(&self, value: &Value) -> Registration {
-        let error = |what: String| Some(what);
         let Some(entry) = value.as_object() else {
-            return Registration { error: error(format!("it must be {}", self.object())), ..Registration::default() };
-        };
-        let text = |key: &str| {
-            entry.get(key).map(|value| value.as_str().map(str::to_owned).ok_or((key.to_owned(), "a string")))
-        };
-        let texts = |key: &str| {
-            let text = |item: &Value| item.as_str().map(str::to_owned);
-            let list = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<String>>>();
-            entry.get(key).map_or(Ok(Vec::new()), |value| list(value).ok_or((key.to_owned(), "a list of strings")))
-        };
-        let pairs = |key: &str| {
-            let pair = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
-            let pairs = |value: &Value| value.as_object()?.iter().map(pair).collect::<Option<_>>();
-            let value = entry.get(key).filter(|value| !value.is_null());
-            value.map_or(Ok(BTreeMap::new()), |value| pairs(value).ok_or((key.to_owned(), "an object of strings")))
-        };
-        let read = || -> Result<Registration, (String, &'static str)> {
-            let (command, args) = if self.has_command_list {
-                let mut words = texts("command")?.into_iter();
-                (words.next(), words.collect())
-            } else {
-                (text("command").transpose()?, texts("args")?)
-            };
-            let (env, cwd) = (pairs(self.env)?, text("cwd").transpose()?);
-            let has_url = ["url", "httpUrl"].iter().any(|key| entry.contains_key(*key));
-            let error = error("it has no `command`".to_owned()).filter(|_| command.is_none() && !has_url);
-            Ok(Registration { command, args, env, cwd, error, ..Registration::default() })
+            let error = Some(format!("it must be {}", self.object()));
+            return Registration { error, ..Registration::default() };
         };
         let is_disabled =
             entry.get("enabled") == Some(&Value::Bool(false)) || entry.get("disabled") == Some(&Value::Bool(true));
-        let read = read().unwrap_or_else(|(key, wanted)| Registration {
-            error: error(format!("`{key}` must be {wanted}")),
-            ..Registration::default()
-        });
+        let read = self.what_is_started(entry);
+        let read = read.unwrap_or_else(|error| Registration { error: Some(error), ..Registration::default() });
         Registration { is_disabled, entry: entry.clone(), ..read }
     }
+
+    /// What an entry starts, or why the agent cannot use it.
+    fn what_is_started(&self, entry: &Map<String, Value>) -> Result<Registration, String> {
+        let texts = |key| typed::<Vec<String>>(entry, key, "a list of strings").map(Option::unwrap_or_default);
+        let (command, args) = if self.has_command_list {
+            let mut words = texts("command")?.into_iter();
+            (words.next(), words.collect())
+        } else {
+            (typed(entry, "command", "a string")?, texts("args")?)
+        };
+        let env = typed(entry, self.env, "an object of strings")?.unwrap_or_default();
+        let cwd = typed(entry, "cwd", "a string")?;
+        let has_url = ["url", "httpUrl"].iter().any(|key| entry.contains_key(*key));
+        let is_useless = command.is_none() && !has_url;
+        let error = is_useless.then(|| "it has no `command`".to_owned());
+        Ok(Registration { command, args, env, cwd, error, ..Registration::default() })
+    }
+}
+
+/// The value of a key, which must be what is `wanted`.
+fn typed<T: DeserializeOwned>(entry: &Map<String, Value>, key: &str, wanted: &str) -> Result<Option<T>, String> {
+    let value = entry.get(key).cloned().unwrap_or_default();
+    serde_json::from_value(value).map_err(|_| format!("`{key}` must be {wanted}"))
 }
 
 impl Registration {

@@ -10,13 +10,7 @@ pub(super) static VSCODE: Agent = Agent {
     programs: &["code"],
     settings_folder: |system| system.config.as_ref().map(|config| config.join("Code").join("User")),
     prompts: Prompts { user: &[("vscode", "prompts")], project: &[("vscode", ".github/prompts")], ..Prompts::NONE },
-    config: Config {
-        user: &["mcp.json"],
-        new_user: "mcp.json",
-        project: &[".vscode/mcp.json"],
-        servers: "servers",
-        ..Config::JSON
-    },
+    config: Config { user: &["mcp.json"], project: &[".vscode/mcp.json"], servers: "servers", ..Config::JSON },
     hook: None,
     limits: &[],
     part: None,

@@ -18,7 +18,6 @@ pub(super) static ZED: Agent = Agent {
     prompts: Prompts::NONE, // its Rules Library is a database
     config: Config {
         user: &["settings.json"],
-        new_user: "settings.json",
         project: &[".zed/settings.json"],
         servers: "context_servers",
         entry: |program, arguments| Entry {

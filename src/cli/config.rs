@@ -350,11 +350,6 @@ pub(super) fn may_edit(text: &str) -> bool {
     text.parse::<DocumentMut>().is_ok_and(|document| document.get("edit").and_then(Item::as_bool) == Some(true))
 }
 
-/// Whether a settings file names the folders of prompts.
-pub(super) fn names_prompts(text: &str) -> bool {
-    text.parse::<DocumentMut>().is_ok_and(|document| document.contains_key("prompts"))
-}
-
 fn to_toml(arg: &Arg, matches: &ArgMatches, folder: &Path) -> Value {
     if !arg.get_action().takes_values() {
         return Value::from(!arg.get_long().is_some_and(|option| option.starts_with("no-")));

@@ -9,7 +9,7 @@ use crate::prompt::{Diagnostic, Severity};
 use crate::wording::{count, printable};
 use anyhow::Context;
 use clap::Args;
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -43,39 +43,19 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "it must be a number greater than 0 and at most 3600".to_owned())
 }
 
-#[derive(Serialize)]
-struct Json {
-    findings: Vec<JsonFinding>,
-}
-
-#[derive(Serialize)]
-struct JsonFinding {
-    #[serde(rename = "client", skip_serializing_if = "Option::is_none")]
-    agent: Option<&'static str>,
-    severity: &'static str,
-    message: String,
-    #[serde(rename = "remedy", skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
-}
-
-impl From<Finding> for JsonFinding {
-    fn from(Finding { agent, diagnostic }: Finding) -> Self {
-        JsonFinding {
-            agent,
-            severity: level(&diagnostic),
-            file: diagnostic.file.as_ref().map(|file| file.display().to_string()),
-            line: diagnostic.position.map(|position| position.line),
-            column: diagnostic.position.map(|position| position.column),
-            message: diagnostic.message,
-            fix: Some(diagnostic.fix).filter(|fix| !fix.is_empty()),
-        }
-    }
+/// A finding; what does not apply is left out.
+fn json(Finding { agent, diagnostic }: &Finding) -> Value {
+    let mut json = json!({
+        "client": agent,
+        "severity": level(diagnostic),
+        "message": diagnostic.message,
+        "remedy": Some(&diagnostic.fix).filter(|fix| !fix.is_empty()),
+        "file": diagnostic.file.as_ref().map(|file| file.display().to_string()),
+        "line": diagnostic.position.map(|position| position.line),
+        "column": diagnostic.position.map(|position| position.column),
+    });
+    json.as_object_mut().into_iter().for_each(|json| json.retain(|_, value| !value.is_null()));
+    json
 }
 
 /// How the severity of a finding is called.
@@ -102,7 +82,8 @@ impl Doctor {
         let is_broken = |finding: &Finding| finding.diagnostic.severity() == Severity::Error;
         let is_broken = findings.iter().chain(&library).any(is_broken);
         if self.json {
-            output::print_json(&Json { findings: findings.into_iter().chain(library).map(Into::into).collect() })?;
+            let findings: Vec<Value> = findings.iter().chain(&library).map(json).collect();
+            output::print_json(&json!({ "findings": findings }))?;
         } else {
             let columns = output::terminal_width();
             let mut lines: Vec<Line> =

@@ -10,15 +10,12 @@ use super::agent::system;
 use super::config;
 use super::output::{self, FAINT, print_line};
 use super::source::{ConfigOptions, Folders, PromptSource};
-use crate::agents::{
-    AGENTS, Agent, ConfigFile, Installation, Installed, PROMPTS_VARIABLE, Plan, Removal, Scope, Status,
-};
+use crate::agents::{AGENTS, Agent, ConfigFile, Installation, Installed, Plan, Removal, Scope, Status};
 use crate::wording::all_of;
 use anyhow::{Context, bail};
 use changes::{Changes, ProgramChange, Target};
 use clap::Args;
 use std::env;
-use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -105,9 +102,7 @@ impl Install {
         }
         let mut changes = Changes::default();
         let mut program = copy::program()?;
-        if let Some(to) = copy::better_place(&program).filter(|to| *to != program)
-            && self.is_copied(&program, &to)?
-        {
+        if let Some(to) = copy::better_place(&program).filter(|to| *to != program) {
             changes.program = Some(ProgramChange::Copy { from: program, to: to.clone() });
             program = to;
         }
@@ -146,19 +141,6 @@ impl Install {
         Ok(changes.status())
     }
 
-    /// Whether the program is copied to a better place.
-    fn is_copied(&self, program: &Path, to: &Path) -> anyhow::Result<bool> {
-        if self.target.yes || self.target.dry_run || self.target.json {
-            return Ok(true);
-        }
-        let question = format!(
-            "{} is in a folder that may be emptied. Copy it to {}, and register the copy?",
-            output::full_path(program),
-            output::full_path(to)
-        );
-        output::confirm(&question, "copy it, or --dry-run to see the changes only")
-    }
-
     fn print_next_steps(&self, changes: &Changes) -> anyhow::Result<()> {
         for change in &changes.agents {
             let plan = &change.plan;
@@ -181,13 +163,6 @@ fn move_options(changes: &mut Changes, settings: Option<ConfigFile>, given: &[St
     let known = plans.flat_map(|plan| &plan.options).filter(|options| !options.is_empty());
     let known: Vec<_> = known.cloned().collect();
     if known.is_empty() && given.is_empty() {
-        let is_unknown = settings.as_ref().is_none_or(|file| !config::names_prompts(file.texts()[0]));
-        if is_unknown && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
-            output::warning(&format!(
-                "few agents pass {PROMPTS_VARIABLE} on to the server; name its folders with --prompts, which writes them into \
-                 config.toml"
-            ));
-        }
         return Ok(());
     }
     let mut file =

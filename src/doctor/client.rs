@@ -138,13 +138,8 @@ impl Client {
         Ok(result["serverInfo"].clone())
     }
 
-    /// The result of a request that must have one.
+    /// Sends a request, and waits for its result.
     fn result(&mut self, method: &str, params: Value) -> Result<Value, String> {
-        self.request(method, params)?.map_err(|error| format!("refused `{method}`: {error}"))
-    }
-
-    /// Sends a request and waits: its result, or its error as text.
-    fn request(&mut self, method: &str, params: Value) -> Result<Result<Value, String>, String> {
         let id = self.next_id;
         self.next_id += 1;
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -157,9 +152,10 @@ impl Client {
                 let line = String::from_utf8_lossy(&line);
                 self.not_a_message.get_or_insert_with(|| quoted(line.trim()));
             } else if message["id"] == id && message.get("result").is_some() {
-                return Ok(Ok(message["result"].take()));
+                return Ok(message["result"].take());
             } else if let Some(error) = message.get("error").filter(|_| message["id"] == id) {
-                return Ok(Err(format!("{} ({})", printable(&text(&error["message"])), error["code"])));
+                let message = printable(&text(&error["message"]));
+                return Err(format!("refused `{method}`: {message} ({})", error["code"]));
             }
         }
     }

@@ -12,9 +12,6 @@ use std::time::Duration;
 /// A text without a command.
 const NO_COMMAND: &str = "The meeting is at 10:30.";
 
-/// A shorter timeout was probably meant in seconds.
-const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
-
 /// A hook that is examined.
 struct HookCheck<'a> {
     tried: &'a Tried<'a>,
@@ -56,13 +53,6 @@ impl HookCheck<'_> {
             return Err(self.registered.broken(message, format!("write `hook {}`", self.agent.name)));
         }
         let start = self.start()?;
-        if self.timeout().is_some_and(|timeout| timeout < SHORTEST_TIMEOUT) {
-            let message = format!(
-                "the `timeout` of the hook is {}, and {title} counts in milliseconds",
-                self.hook.entry["timeout"]
-            );
-            findings.push(self.registered.warning(message, "set `timeout` to 5000"));
-        }
         self.check_harmless(&start)?;
         if let Some(prompt) = &self.tried.prompt {
             findings.push(self.answer(&format!(":{prompt} x"), &start)?);
@@ -148,12 +138,6 @@ impl HookCheck<'_> {
             }
             Ok(Some(ended)) => Ok((ended.stdout, ended.took)),
         }
-    }
-
-    /// How long the agent lets it run, if its file says so.
-    fn timeout(&self) -> Option<Duration> {
-        let number = self.hook.entry["timeout"].as_f64().filter(|number| *number > 0.0 && *number < 1e9)?;
-        Some(self.kind.timeout_unit.mul_f64(number))
     }
 
     /// How to have `install` write it again.

@@ -84,36 +84,16 @@ pub(crate) fn is_fine(client: &Client, name: &str) {
 }
 
 #[test]
-fn an_agent_that_works_is_one_line() {
-    let client = home();
-    codex(&client, PROGRAM, "");
-    let ran = doctor(&client, &["codex"]);
-    let line = ran.stdout.strip_prefix("codex: fine: `prompts` answers in ").unwrap_or_else(|| panic!("{ran:?}"));
-    assert!(line.ends_with(" ms and has 12 prompts\n") && line.lines().count() == 1, "{line}");
-    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
-}
-
-#[test]
 fn an_agent_without_a_registration_is_a_warning_and_the_status_is_1_if_there_is_none_at_all() {
     let client = home();
     let none = doctor(&client, &[]);
     assert_eq!(none.status.code(), Some(1));
     assert!(none.stdout.starts_with("broken: no agent was found on this machine; looked for `codex`, "), "{none:?}");
-    assert!(none.stdout.ends_with("; install one of them, and run `prompt-expander install`\n"), "{none:?}");
-    assert_eq!(none.stdout.lines().count(), 1, "{none:?}");
     fs::create_dir(client.root().join(".codex")).unwrap();
-    let says = |want: &str| {
-        let ran = doctor(&client, &[]);
-        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), want));
-    };
-    says("warning: this program is not registered with `codex` yet; run `prompt-expander install codex`\n");
     fs::create_dir(client.root().join(".gemini")).unwrap();
-    fs::create_dir(client.root().join(".cursor")).unwrap();
-    says(
-        "warning: this program is not registered with `codex`, `gemini` and `cursor` yet; run `prompt-expander install codex \
-         gemini cursor`\n",
-    );
-    fs::remove_dir(client.root().join(".cursor")).unwrap();
+    let ran = doctor(&client, &[]);
+    let want = "warning: this program is not registered with `codex` and `gemini` yet; run `prompt-expander install codex gemini`\n";
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), want));
     codex(&client, PROGRAM, "");
     let zed = found(&client, &["zed"], "warning", "not registered with `zed` yet");
     assert_eq!((&zed["client"], &zed["remedy"]), (&json!("zed"), &json!("run `prompt-expander install zed`")));
@@ -142,11 +122,6 @@ fn each_agent_is_one_line_and_verbose_prints_all_findings() {
     let want = ["codex warning", "codex warning", "codex fine", "gemini fine", "gemini fine"];
     assert_eq!(starts.collect::<Vec<_>>(), want, "{}", ran.stdout);
     assert_eq!(findings(&client, &[]).len(), 5, "JSON has all of them");
-
-    codex(&client, "/nowhere", "default_tools_approval_mode = \"prompt\"");
-    let ran = doctor(&client, &["codex"]);
-    assert!(ran.stdout.starts_with("codex: broken: "), "{}", ran.stdout);
-    assert!(ran.stdout.ends_with("; `prompt-expander doctor codex -v` shows 1 more\n"), "{}", ran.stdout);
 }
 
 #[test]
@@ -170,23 +145,11 @@ fn an_agent_is_reported_if_it_is_found_or_this_program_is_registered_with_it() {
 #[test]
 fn nothing_is_written_to_the_files_that_a_server_records_to() {
     let client = home();
-    let written = |file: &str| fs::read_to_string(client.root().join(file)).unwrap();
     codex(&client, PROGRAM, r#"args = ["--tap", "tap", "--log-file", "log"]"#);
     found(&client, &["codex"], "fine", "answers in");
     let moved = found(&client, &["codex"], "warning", "the options `--tap tap --log-file log` are only for Codex");
     assert_eq!(moved["remedy"], "run `prompt-expander install codex`, which moves them into config.toml");
     assert!(!client.root().join("tap").exists() && !client.root().join("log").exists());
-    // The same server writes to both when an agent starts it.
-    let agent = client
-        .command()
-        .args(["--tap", "tap", "--log-file", "log"])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .spawn();
-    let mut agent = agent.unwrap();
-    std::io::Write::write_all(&mut agent.stdin.take().unwrap(), b"{}\n").unwrap();
-    assert!(agent.wait().unwrap().success());
-    assert!(written("tap").contains(" in  {}\n") && written("log").contains("serving"), "{}", written("tap"));
     for option in ["--tap", "--log-file"] {
         codex(&client, PROGRAM, &format!("args = [\"{option}\", \"/nowhere/record\"]"));
         let message = "prints on standard error: warning: `/nowhere/record` cannot be written to: ";
@@ -195,32 +158,17 @@ fn nothing_is_written_to_the_files_that_a_server_records_to() {
 }
 
 #[test]
-fn an_unknown_agent_is_answered_with_those_that_are_known() {
-    let ran = doctor(&home(), &["codecs"]);
-    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""));
-    assert!(ran.stderr.contains("[possible values: codex, claude-code, gemini, "), "{}", ran.stderr);
-    assert!(ran.stderr.contains("a similar value exists: 'codex'"), "{}", ran.stderr);
-    found(&home(), &["gemini-cli"], "warning", "not registered with `gemini` yet");
-}
-
-#[test]
 fn a_config_that_cannot_be_read_is_named_with_its_position() {
     let client = home();
     let file = codex(&client, PROGRAM, "args = [");
     let broken = found(&client, &["codex"], "broken", "array");
     assert_eq!((&broken["file"], broken["line"].as_u64()), (&json!(file), Some(4)), "{broken}");
-    let ran = doctor(&client, &["codex"]);
-    assert!(ran.stdout.starts_with(&format!("codex: broken: {}:4:", file.display())), "{}", ran.stdout);
     let file = write(&client, ".gemini/settings.json", "{\n  \"mcpServers\": []\n}");
     let broken = found(&client, &["gemini"], "broken", "`mcpServers` must be an object");
     assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(2)));
     write(&client, ".claude/settings.json", "{");
     found(&client, &["claude-code"], "broken", "unterminated object");
-    // An empty one registers nothing; in one of another kind, the position is reported.
-    write(&client, ".gemini/settings.json", "");
-    found(&client, &["gemini"], "warning", "this program is not registered with `gemini` yet");
-    let text = "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}";
-    write(&client, ".gemini/settings.json", text);
+    write(&client, ".gemini/settings.json", "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}");
     found(&client, &["gemini"], "broken", "`prompts`: `command` must be a string");
 }
 
@@ -230,22 +178,15 @@ fn a_command_that_cannot_be_started_says_why() {
     let plain = write(&client, "plain", "text");
     for (command, why) in [
         ("/nowhere/prompt-expander", "does not exist"),
-        ("bin/prompt-expander", "does not exist"),
         ("prompt-expander", "is in no folder of PATH"),
-        ("/", "is a directory"),
         (plain.to_str().unwrap(), "is not executable"),
-        ("", "is empty"),
     ] {
         codex(&client, command, "");
         let broken = found(&client, &["codex"], "broken", why);
         let message = format!("the command of `prompts`, `{command}`, {why}");
         assert_eq!((&broken["message"], &broken["line"]), (&json!(message), &json!(2)));
-        let remedy = broken["remedy"].as_str().unwrap();
-        let want = match command.ends_with("prompt-expander") {
-            true => "run `prompt-expander install codex`",
-            false => TAKEN,
-        };
-        assert_eq!(remedy, want);
+        let is_ours = command.ends_with("prompt-expander");
+        assert_eq!(broken["remedy"], if is_ours { "run `prompt-expander install codex`" } else { TAKEN });
     }
     codex(&client, PROGRAM, "cwd = \"/nowhere\"");
     found(&client, &["codex"], "broken", "the `cwd` of `prompts`, /nowhere, is not a folder");
@@ -283,13 +224,6 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
     let client = client.variable("PATH", ".:/usr/bin:/bin");
     codex(&client, "prompt-expander", "");
     found(&client, &["codex"], "warning", "and not this program, so it was not started");
-    codex_hook(&client, "prompt-expander hook codex", true);
-    found(
-        &client,
-        &["codex"],
-        "warning",
-        "the hook runs a program in the working directory that is not this one, so it was not run",
-    );
     assert!(!client.root().join("started").exists());
 }
 
@@ -297,7 +231,6 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
 #[test]
 fn a_program_that_is_not_a_server_is_reported_and_stopped() {
     for (text, why) in [
-        ("exec cat", "is not an MCP server: it prints `{"),
         ("echo hello; exec cat > /dev/null", "is not an MCP server: it prints `hello`"),
         ("exit 3", "ended with status 3 before it answered `initialize`"),
         (
@@ -305,7 +238,6 @@ fn a_program_that_is_not_a_server_is_reported_and_stopped() {
             "ended with status 1 before it answered `initialize`; standard error: no such thing",
         ),
         ("kill -9 $$", "ended by signal 9 before it answered `initialize`"),
-        ("while :; do echo hello; done", "is not an MCP server: it prints `hello`"),
         (
             "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32600,\"message\":\"no\"}}'; read line",
             "refused `initialize`: no (-32600)",
@@ -318,36 +250,26 @@ fn a_program_that_is_not_a_server_is_reported_and_stopped() {
     }
 }
 
-/// Examines a server that opens a pipe, and waits until no process has it open.
 #[cfg(unix)]
-#[track_caller]
-fn is_killed(server: &str, arguments: &[&str], why: &str) {
+#[test]
+fn a_server_is_killed_with_all_that_it_started() {
     use rustix::fs::OFlags;
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
-    let client = home();
-    let pipe = client.root().join("pipe");
-    crate::client::make_fifo(&pipe);
-    let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
-    script(&client, server);
-    found(&client, arguments, "broken", why);
-    rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
-    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end of the file, once nobody has it open");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_server_that_hangs_is_killed_with_all_that_it_started() {
-    // The shell and its child have the pipe open until they end.
-    let why = "did not answer `initialize` within 0.2 s";
-    is_killed("exec 3> pipe; sleep 1000; true", &["codex", "--timeout", "0.2"], why);
-}
-
-#[cfg(unix)]
-#[test]
-fn processes_that_a_server_leaves_running_are_killed() {
-    let why = "ended with status 3 before it answered `initialize`";
-    is_killed("exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3", &["codex"], why);
+    for (server, timeout, why) in [
+        ("exec 3> pipe; sleep 1000; true", "0.2", "did not answer `initialize` within 0.2 s"),
+        ("exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3", "60", "ended with status 3 before it"),
+    ] {
+        let client = home();
+        let pipe = client.root().join("pipe");
+        crate::client::make_fifo(&pipe);
+        let mut options = fs::OpenOptions::new();
+        let mut pipe = options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
+        script(&client, server);
+        found(&client, &["codex", "--timeout", timeout], "broken", why);
+        rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
+        assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end of the file, once nobody has it open");
+    }
 }
 
 #[cfg(unix)]
@@ -440,39 +362,51 @@ fn another_name_and_a_second_registration_are_reported() {
 }
 
 #[test]
-fn a_server_that_is_disabled_is_broken() {
+fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
-    codex(&client, PROGRAM, "enabled = false");
-    let off = found(&client, &["codex"], "broken", "`prompts` is disabled: `enabled` is false");
-    assert_eq!(off["remedy"], "set `enabled` to true");
-    let excluded = json!({"mcp": {"excluded": ["prompts"]}});
-    gemini(&client, json!({}), excluded);
-    found(&client, &["gemini"], "broken", "`prompts` is in the list `mcp.excluded`");
-    gemini(&client, json!({}), json!({"mcp": {"allowed": ["other"]}}));
-    found(&client, &["gemini"], "broken", "`prompts` is not in the list `mcp.allowed`");
-    gemini(&client, json!({}), json!({"mcp": {"allowed": ["prompts"]}}));
+    for (more, severity, message) in [
+        ("enabled = false", "broken", "`prompts` is disabled: `enabled` is false"),
+        ("enabled_tools = [\"list_prompts\"]", "broken", "`enabled_tools` does not list `expand_prompt`"),
+        ("tools.expand_prompt.approval_mode = \"prompt\"", "warning", "`tools.expand_prompt.approval_mode` is"),
+        ("default_tools_approval_mode = \"prompt\"", "warning", "`default_tools_approval_mode` is \"prompt\""),
+    ] {
+        codex(&client, PROGRAM, more);
+        found(&client, &["codex"], severity, message);
+    }
+    codex(&client, PROGRAM, "default_tools_approval_mode = \"auto\"");
+    is_fine(&client, "codex");
+    let file = codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
+    let untrusted = found(&client, &["codex"], "warning", "Codex silently skips the hook until you trust it");
+    assert_eq!(untrusted["remedy"], "start `codex` once, and choose \"Trust all and continue\"");
+    let state = json!(format!("{}:user_prompt_submit:0:0", file.display()));
+    codex(&client, PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
+    found(&client, &["codex"], "broken", "the hook is disabled in Codex");
+    codex(&client, PROGRAM, "[features]\nhooks = false");
+    let off = found(&client, &["codex"], "broken", "Codex runs no hooks: `features.hooks` is false");
+    assert_eq!(off["line"], 5);
+}
+
+#[test]
+fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
+    let client = home();
+    for (more, rest, severity, message) in [
+        (json!({}), json!({"mcp": {"excluded": ["prompts"]}}), "broken", "`prompts` is in the list `mcp.excluded`"),
+        (json!({}), json!({"mcp": {"allowed": ["other"]}}), "broken", "`prompts` is not in the list `mcp.allowed`"),
+        (json!({"excludeTools": ["expand_prompt"]}), json!({}), "broken", "`excludeTools` lists `expand_prompt`"),
+        (json!({"trust": false}), json!({}), "warning", "Gemini CLI asks before each call"),
+    ] {
+        gemini(&client, more, rest);
+        found(&client, &["gemini"], severity, message);
+    }
+    gemini(&client, json!({"includeTools": ["expand_prompt(command)"]}), json!({"mcp": {"allowed": ["prompts"]}}));
     is_fine(&client, "gemini");
-    let folder = client.root().canonicalize().unwrap();
-    let folder = folder.to_str().unwrap();
+    gemini_hook(&client, json!({}), json!({"hooksConfig": {"enabled": false}}));
+    found(&client, &["gemini"], "broken", "Gemini CLI runs no hooks: `hooksConfig.enabled` is false");
+    gemini_hook(&client, json!({"name": "expand"}), json!({"hooksConfig": {"disabled": ["expand"]}}));
+    found(&client, &["gemini"], "broken", "the hook is in the list `hooksConfig.disabled`");
     write(&client, ".gemini/mcp-server-enablement.json", "{\"prompts\": {\"enabled\": false}}");
     let off = found(&client, &["gemini"], "broken", "`prompts` is disabled");
     assert_eq!(off["remedy"], "run `gemini mcp enable prompts`");
-    let mut denied = allowed();
-    denied["deniedMcpServers"] = json!([{"serverName": "prompts"}]);
-    claude(&client, denied);
-    found(&client, &["claude-code"], "broken", "`prompts` is in the list `deniedMcpServers`");
-    claude(&client, allowed());
-    is_fine(&client, "claude-code");
-    let text = json!({
-        "mcpServers": {"prompts": {"command": PROGRAM}},
-        "projects": {folder: {"disabledMcpServers": ["prompts"]}},
-    });
-    write(&client, ".claude.json", text.to_string());
-    found(&client, &["claude-code"], "broken", "`prompts` is disabled in this project");
-    let text = json!({"mcp": {"prompts": {"type": "local", "command": [PROGRAM], "enabled": false}}});
-    write(&client, ".config/opencode/opencode.json", text.to_string());
-    #[cfg(target_os = "linux")]
-    found(&client, &["opencode"], "broken", "`prompts` is disabled: `enabled` is false");
 }
 
 #[test]
@@ -480,65 +414,62 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
     let client = home().variable("GEMINI_CLI_TRUST_WORKSPACE", "").working_in("project");
     let root = client.root().canonicalize().unwrap();
     gemini(&client, json!({}), json!({}));
-    let untrusted = found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder yet");
-    assert_eq!(
-        untrusted["remedy"],
-        "start `gemini` here, and trust the folder when it asks, or with `/permissions trust`"
-    );
-    let rules = |rules: &[(&str, &str)]| {
-        let rules = rules.iter().map(|(folder, rule)| (root.join(folder).display().to_string(), json!(rule)));
-        write(&client, ".gemini/trustedFolders.json", Value::Object(rules.collect()).to_string());
+    found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder yet");
+    let trust = |folder: &str, rule: &str, other: &str| {
+        let rules = json!({root.join(folder).to_str().unwrap(): rule, root.to_str().unwrap(): other});
+        write(&client, ".gemini/trustedFolders.json", rules.to_string());
     };
-    let distrusted = "Gemini CLI does not trust this folder, and starts no server in it";
-    for trusting in [
-        [("project", "TRUST_FOLDER"), ("other", "DO_NOT_TRUST")],
-        [("project/below", "TRUST_PARENT"), ("project/below/it", "DO_NOT_TRUST")],
-        [("project", "TRUST_FOLDER"), ("", "DO_NOT_TRUST")],
-    ] {
-        rules(&trusting);
+    for (folder, rule) in [("project", "TRUST_FOLDER"), ("project/below", "TRUST_PARENT")] {
+        trust(folder, rule, "DO_NOT_TRUST");
         is_fine(&client, "gemini");
     }
-    rules(&[("", "TRUST_FOLDER"), ("project", "DO_NOT_TRUST")]);
-    let broken = found(&client, &["gemini"], "broken", distrusted);
-    assert_eq!(broken["remedy"], "run `/permissions trust` in `gemini` here");
+    trust("project", "DO_NOT_TRUST", "TRUST_FOLDER");
+    found(&client, &["gemini"], "broken", "Gemini CLI does not trust this folder, and starts no server in it");
     gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
     is_fine(&client, "gemini");
     let client = client.variable("GEMINI_CLI_TRUST_WORKSPACE", "false");
-    let off = found(&client, &["gemini"], "broken", "because GEMINI_CLI_TRUST_WORKSPACE is false");
-    assert_eq!(off["remedy"], "unset GEMINI_CLI_TRUST_WORKSPACE");
+    found(&client, &["gemini"], "broken", "because GEMINI_CLI_TRUST_WORKSPACE is false");
 }
 
 #[test]
-fn settings_that_keep_the_model_from_the_tools_are_reported() {
+fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
-    codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"");
-    let asks = found(&client, &["codex"], "warning", "`default_tools_approval_mode` is \"prompt\"");
-    assert_eq!(asks["remedy"], "set `default_tools_approval_mode` to \"auto\"; the tools only read");
-    for mode in ["auto", "approve", "writes"] {
-        codex(&client, PROGRAM, &format!("default_tools_approval_mode = \"{mode}\""));
-        is_fine(&client, "codex");
+    for (settings, severity, message) in [
+        (json!({}), "warning", "Claude Code asks before it calls `expand_prompt`"),
+        (json!({"deniedMcpServers": [{"serverName": "prompts"}]}), "broken", "in the list `deniedMcpServers`"),
+        (
+            json!({"permissions": {"ask": ["mcp__prompts__*"], "allow": ["mcp__prompts"]}}),
+            "warning",
+            "`permissions.ask`",
+        ),
+        (json!({"permissions": {"deny": ["mcp__prompts"]}}), "broken", "in `permissions.deny` forbids every call"),
+    ] {
+        let file = claude(&client, settings);
+        let finding = found(&client, &["claude-code"], severity, message);
+        assert!(severity == "warning" || finding["file"] == json!(file), "{finding}");
     }
-    codex(&client, PROGRAM, "[mcp_servers.prompts.tools.expand_prompt]\napproval_mode = \"prompt\"");
-    found(&client, &["codex"], "warning", "`tools.expand_prompt.approval_mode` is \"prompt\"");
-    codex(&client, PROGRAM, "enabled_tools = [\"list_prompts\"]");
-    found(&client, &["codex"], "broken", "`enabled_tools` does not list `expand_prompt`");
-
-    gemini(&client, json!({"trust": false}), json!({}));
-    let asks = found(&client, &["gemini"], "warning", "Gemini CLI asks before each call");
-    assert_eq!(asks["line"], 3);
-    gemini(&client, json!({"includeTools": ["list_prompts", "expand_prompt(command)"]}), json!({}));
-    is_fine(&client, "gemini");
-    gemini(&client, json!({"excludeTools": ["expand_prompt"]}), json!({}));
-    found(&client, &["gemini"], "broken", "`excludeTools` lists `expand_prompt`");
-
-    claude(&client, json!({}));
-    let asks = found(&client, &["claude-code"], "warning", "Claude Code asks before it calls `expand_prompt`");
-    assert_eq!(asks["remedy"], "add `mcp__prompts__expand_prompt` to `permissions.allow` in its settings.json");
-    let file = claude(&client, json!({"permissions": {"deny": ["mcp__prompts"]}}));
-    let denied = found(&client, &["claude-code"], "broken", "`mcp__prompts` in `permissions.deny` forbids every call");
-    assert_eq!((&denied["file"], &denied["line"]), (&json!(file), &json!(3)));
-    claude(&client, json!({"permissions": {"ask": ["mcp__prompts__*"], "allow": ["mcp__prompts"]}}));
-    found(&client, &["claude-code"], "warning", "because of `mcp__prompts__*` in `permissions.ask`");
+    let mut settings = allowed();
+    let hook = json!({"type": "command", "command": format!("{PROGRAM} hook claude-code")});
+    settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [hook]}]});
+    settings["disableAllHooks"] = json!(true);
+    claude(&client, settings);
+    found(&client, &["claude-code"], "broken", "Claude Code runs no hooks: `disableAllHooks` is true");
+    claude(&client, allowed());
+    is_fine(&client, "claude-code");
+    let folder = client.root().canonicalize().unwrap();
+    let servers = json!({"prompts": {"command": PROGRAM}});
+    let projects = json!({folder.to_str().unwrap(): {"disabledMcpServers": ["prompts"]}});
+    let file = write(&client, ".claude.json", json!({"mcpServers": servers, "projects": projects}).to_string());
+    found(&client, &["claude-code"], "broken", "`prompts` is disabled in this project");
+    // One that comes with the project must be accepted.
+    fs::remove_file(&file).unwrap();
+    write(&client, ".mcp.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}).to_string());
+    found(&client, &["claude-code"], "warning", "comes with the project and has not been accepted yet");
+    let settings = |key: &str| json!({"permissions": {"allow": ["mcp__prompts"]}, key: ["prompts"]}).to_string();
+    write(&client, ".claude/settings.json", settings("enabledMcpjsonServers"));
+    is_fine(&client, "claude-code");
+    write(&client, ".claude/settings.json", settings("disabledMcpjsonServers"));
+    found(&client, &["claude-code"], "broken", "`prompts` of this project was refused");
 }
 
 #[test]
@@ -609,22 +540,6 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
     assert!(!client.root().join("started").exists());
     hook(&format!("{PROGRAM} hook gemini; exit 0"));
     found(&client, &["gemini"], "fine", "the hook expands");
-}
-
-#[test]
-fn what_comes_with_a_project_must_be_accepted_in_claude_code() {
-    let client = home();
-    write(&client, ".mcp.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}).to_string());
-    claude(&client, allowed());
-    write(&client, ".claude.json", "{}");
-    found(&client, &["claude-code"], "warning", "comes with the project and has not been accepted yet");
-    let mut settings = allowed();
-    settings["enabledMcpjsonServers"] = json!(["prompts"]);
-    write(&client, ".claude/settings.json", settings.to_string());
-    is_fine(&client, "claude-code");
-    settings["disabledMcpjsonServers"] = json!(["prompts"]);
-    write(&client, ".claude/settings.json", settings.to_string());
-    found(&client, &["claude-code"], "broken", "`prompts` of this project was refused");
 }
 
 #[test]
@@ -717,7 +632,6 @@ fn a_hook_that_does_something_else_is_reported() {
         ("exit 0", "the hook does not answer `:"),
         ("echo hello", "the hook prints what Codex does not accept: `hello`"),
         ("echo bad >&2; exit 2", "the hook ended with status 2; standard error: bad"),
-        ("sleep 1000", "the hook did not end within 2 s"),
         (
             "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"UserPromptSubmit\", \"additionalContext\": \"x\"}}'",
             "the hook answers `The meeting is at 10:30.`, which has no command",
@@ -728,8 +642,7 @@ fn a_hook_that_does_something_else_is_reported() {
         let installed = std::process::Command::new("install").args(["-m", "755"]).args([&text, &program]).status();
         assert!(installed.unwrap().success());
         let file = codex_hook(&client, &line, true);
-        let timeout = if script.starts_with("sleep") { "2" } else { "60" };
-        let broken = found(&client, &["codex", "--timeout", timeout], "broken", why);
+        let broken = found(&client, &["codex"], "broken", why);
         assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(3)));
     }
 }
@@ -742,41 +655,21 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
     let client = client.variable("PATH", &format!("{}:/usr/bin:/bin", bin.display())).variable("CODEX_HOME", "mine");
-    // Whatever their arguments, they write a file `ran`.
     let evil = write(&client, "evil.sh", "#!/bin/sh\ntouch ran\n");
     std::fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     fs::create_dir(client.root().join("own")).unwrap();
     std::os::unix::fs::symlink("../evil.sh", client.root().join("own/prompt-expander")).unwrap();
-    for (folder, said) in [
-        (".codex", "the hook comes with the project and is not exactly this program, so it was not run"),
-        ("mine", "the hook does more than run this program, so it was not run"),
+    for (file, line, said) in [
+        (".codex/hooks.json", "prompt-expander hook codex --log-file ran", "is not exactly this program"),
+        (".codex/hooks.json", "own/prompt-expander hook codex", "is not exactly this program"),
+        ("mine/hooks.json", "prompt-expander hook codex; ./evil.sh", "does more than run this program"),
+        ("mine/hooks.json", "own/prompt-expander hook codex", "in the working directory that is not this one"),
     ] {
-        for line in [
-            "./evil.sh prompt-expander hook codex",
-            "X=y ./evil.sh prompt-expander hook codex",
-            "LD_PRELOAD=./evil.sh prompt-expander hook codex",
-            "prompt-expander hook codex; ./evil.sh",
-            "prompt-expander hook codex | ./evil.sh",
-            "prompt-expander hook codex --log-file ran",
-            "prompt-expander hook codex --prompts `touch${IFS}ran`",
-            "prompt-expander hook codex --prompts \"$(touch ran)\"",
-            "prompt-expander --tap ran hook codex",
-            "prompt-expander new ran --dir . --prompts hook codex",
-            "own/prompt-expander hook codex",
-        ] {
-            let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
-            let file = write(&client, &format!("{folder}/hooks.json"), hooks.to_string());
-            // One that names another agent is never run either.
-            match line.contains("--prompts hook codex") {
-                true => _ = findings(&client, &["codex"]),
-                // These write nothing here.
-                false if line.contains("--log-file") || line.contains("--tap") => _ = findings(&client, &["codex"]),
-                false if line.starts_with("own/") => _ = found(&client, &["codex"], "warning", "so it was not run"),
-                false => _ = found(&client, &["codex"], "warning", said),
-            }
-            assert!(!client.root().join("ran").exists() && !client.root().join("ran.md").exists(), "{line}");
-            fs::remove_file(file).unwrap();
-        }
+        let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+        let file = write(&client, file, hooks.to_string());
+        found(&client, &["codex"], "warning", &format!("{said}, so it was not run"));
+        assert!(!client.root().join("ran").exists(), "{line}");
+        fs::remove_file(file).unwrap();
     }
 }
 
@@ -794,39 +687,8 @@ fn a_hook_whose_path_has_characters_of_a_shell_is_run() {
 }
 
 #[test]
-fn a_hook_that_the_agent_would_not_run_is_reported() {
-    let client = home();
-    codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
-    let untrusted = found(&client, &["codex"], "warning", "Codex silently skips the hook until you trust it");
-    assert_eq!(untrusted["remedy"], "start `codex` once, and choose \"Trust all and continue\"");
-    let file = codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
-    let disabled =
-        format!("[hooks.state.{}]\nenabled = false", json!(format!("{}:user_prompt_submit:0:0", file.display())));
-    codex(&client, PROGRAM, &disabled);
-    found(&client, &["codex"], "broken", "the hook is disabled in Codex");
-    codex(&client, PROGRAM, "[features]\nhooks = false");
-    let off = found(&client, &["codex"], "broken", "Codex runs no hooks: `features.hooks` is false");
-    assert_eq!(off["line"], 5);
-    gemini_hook(&client, json!({}), json!({"hooksConfig": {"enabled": false}}));
-    found(&client, &["gemini"], "broken", "Gemini CLI runs no hooks: `hooksConfig.enabled` is false");
-    gemini_hook(&client, json!({"name": "expand"}), json!({"hooksConfig": {"disabled": ["expand"]}}));
-    found(&client, &["gemini"], "broken", "the hook is in the list `hooksConfig.disabled`");
-    let mut settings = allowed();
-    let line = format!("{PROGRAM} hook claude-code");
-    settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
-    settings["disableAllHooks"] = json!(true);
-    claude(&client, settings);
-    found(&client, &["claude-code"], "broken", "Claude Code runs no hooks: `disableAllHooks` is true");
-}
-
-#[test]
 fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     let client = home();
-    let stale = "args = [\"--prompts\", \"my prompts\", \"--page-size=7\"]";
-    codex(&client, "/nowhere/prompt-expander", stale);
-    let stale =
-        found(&client, &["codex"], "broken", "the command of `prompts`, `/nowhere/prompt-expander`, does not exist");
-    assert_eq!(stale["remedy"], "run `prompt-expander install codex`");
     codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
     let stale =
         found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");
@@ -835,8 +697,6 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     found(&client, &["gemini"], "broken", "does not exist; Gemini CLI blocks every message");
     gemini_hook(&client, json!({"command": format!("{PROGRAM} hook codex; exit 0")}), json!({}));
     found(&client, &["gemini"], "broken", "the hook names the agent `codex`, so it does not answer Gemini CLI");
-    gemini_hook(&client, json!({"timeout": 5}), json!({}));
-    found(&client, &["gemini"], "warning", "the `timeout` of the hook is 5, and Gemini CLI counts in milliseconds");
     let twice =
         json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
     write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string());
@@ -883,18 +743,6 @@ fn a_finding_is_one_line_whatever_is_in_a_path() {
     let ran = doctor(&client, &["codex"]);
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
     assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn on_a_narrow_terminal_a_line_is_broken_before_a_path_that_does_not_fit() {
-    let client = home();
-    claude(&client, json!({}));
-    let Some(said) = crate::terminal::ran(&client, 40, "doctor claude-code", &[("NO_COLOR", "1")], "") else { return };
-    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
-    let at = lines.iter().position(|line| *line == "claude-code: 1 warning:").unwrap_or_else(|| panic!("{said}"));
-    assert!(lines[at + 1].starts_with("    ") && lines[at + 1].contains(".claude.json:"), "{said}");
-    assert!(lines[at + 2].starts_with("    ") && lines[at + 2].chars().count() <= 40, "{said}");
 }
 
 /// Defect: a process inherits an ignored signal, so that it could not be ended by it.

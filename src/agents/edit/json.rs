@@ -1,7 +1,7 @@
 //! Edits of JSON, with `jsonc-parser`, whose syntax tree has comments and layout.
 
 use super::entry::{Entry, syntax_error, wrong_kind};
-use crate::prompt::{Diagnostic, Kind, Position};
+use crate::prompt::{Diagnostic, Position};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
@@ -51,11 +51,11 @@ pub(super) fn set(
     let document = Document::parse(syntax, text)?;
     let Some((name, parents)) = keys.split_last() else { return Ok(text.to_owned()) };
     let object = document.object_or_new(parents)?;
-    let known = match document.property(&object, keys)? {
+    let known = match last_property(&object, name) {
         Some(property) if !replaced => {
             let known = property.object_value().ok_or_else(|| document.not_an_object(keys))?;
             for (key, value) in &entry.required {
-                let property = document.property(&known, &[keys, &[(*key).to_owned()]].concat())?;
+                let property = last_property(&known, key);
                 match (value, property) {
                     (None, None) => {}
                     (None, Some(property)) => property.remove(),
@@ -88,7 +88,7 @@ pub(super) fn remove(syntax: JsonSyntax, text: &str, keys: &[String]) -> Result<
     let Some(mut object) = document.root.object_value() else { return Ok(text.to_owned()) };
     let mut path = Vec::new();
     for depth in 0..keys.len() {
-        let Some(property) = document.property(&object, &keys[..=depth])? else { return Ok(text.to_owned()) };
+        let Some(property) = last_property(&object, &keys[depth]) else { return Ok(text.to_owned()) };
         path.push(property.clone());
         match property.object_value() {
             Some(below) => object = below,
@@ -112,7 +112,7 @@ pub(crate) fn set_hook(
     let document = Document::parse(syntax, text)?;
     let keys = ["hooks".to_owned(), event.to_owned()];
     let hooks = document.object_or_new(&keys[..1])?;
-    let groups = match document.property(&hooks, &keys)? {
+    let groups = match last_property(&hooks, event) {
         None => hooks.append(event, CstInputValue::Array(Vec::new())).array_value_or_set(),
         Some(property) => {
             property.array_value().ok_or_else(|| wrong_kind(&keys, "a list", position(syntax, text, &keys)))?
@@ -143,8 +143,8 @@ pub(crate) fn remove_hook(
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
     let document = Document::parse(syntax, text)?;
-    let hooks = document.root.object_value().and_then(|root| root.get("hooks"));
-    let event = hooks.as_ref().and_then(|hooks| hooks.object_value()?.get(event));
+    let hooks = document.root.object_value().and_then(|root| last_property(&root, "hooks"));
+    let event = hooks.as_ref().and_then(|hooks| last_property(&hooks.object_value()?, event));
     let (Some(hooks), Some(event)) = (hooks, event) else { return Ok(text.to_owned()) };
     let Some(groups) = event.array_value() else { return Ok(text.to_owned()) };
     let handlers = handlers(&groups, is_prompt_expander);
@@ -201,34 +201,23 @@ impl<'t> Document<'t> {
         wrong_kind(keys, "an object", position(self.syntax, self.text, keys))
     }
 
-    /// The property of an object that has the last of these keys. An error if there are two.
-    fn property(&self, object: &CstObject, keys: &[String]) -> Result<Option<CstObjectProp>, Diagnostic> {
-        let Some(key) = keys.last() else { return Ok(None) };
-        let is_it = |property: &CstObjectProp| property.decoded_name().as_ref() == Some(key);
-        let mut properties = object.properties().into_iter().filter(is_it);
-        let first = properties.next();
-        match properties.next() {
-            None => Ok(first),
-            Some(_) => {
-                let message = format!("`{}` appears twice", keys.join("."));
-                let at = position(self.syntax, self.text, keys);
-                Err(Diagnostic::new(Kind::Clash, message, "join the two, or remove one").at(at))
-            }
-        }
-    }
-
     /// The object at the end of these keys, created if it is missing.
     fn object_or_new(&self, keys: &[String]) -> Result<CstObject, Diagnostic> {
         let mut object = self.root.object_value_or_set();
         for depth in 0..keys.len() {
             let keys = &keys[..=depth];
-            object = match self.property(&object, keys)? {
+            object = match last_property(&object, &keys[depth]) {
                 None => object.append(&keys[depth], CstInputValue::Object(Vec::new())).object_value_or_set(),
                 Some(property) => property.object_value().ok_or_else(|| self.not_an_object(keys))?,
             };
         }
         Ok(object)
     }
+}
+
+/// The property with this key; of several, the one that counts for the agents.
+fn last_property(object: &CstObject, key: &str) -> Option<CstObjectProp> {
+    object.properties().into_iter().rfind(|property| property.decoded_name().as_deref() == Some(key))
 }
 
 /// Removes the last property of a path, and each before it whose object has nothing else, not even a comment.
@@ -327,10 +316,8 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_key_or_a_value_of_another_kind_is_an_error() {
+    fn a_value_of_another_kind_is_an_error() {
         for (text, position, message) in [
-            ("{\"s\": {},\n \"s\": {}}", "2:2", "`s` appears twice"),
-            ("{\"s\": {\"prompts\": {},\n \"prompts\": {}}}", "2:2", "`s.prompts` appears twice"),
             ("{\"s\": []}", "1:2", "`s` must be an object, but is not"),
             ("{\"s\": {\"prompts\": \"x\"}}", "1:8", "`s.prompts` must be an object, but is not"),
         ] {

@@ -8,7 +8,7 @@ use toml_edit::{Document, DocumentMut, Item, RawString, Table, TableLike, TomlEr
 /// See [`Syntax::parse`](super::Syntax::parse).
 pub(super) fn parse(text: &str) -> Result<Value, Diagnostic> {
     let document = Document::parse(text).map_err(|error| not_toml(&error, text))?;
-    Ok(of_table(document.as_table()))
+    Ok(of_item(document.as_item()))
 }
 
 /// See [`Syntax::position`](super::Syntax::position).
@@ -163,19 +163,8 @@ fn with_line_endings_of(text: &str, changed: String) -> String {
     if is_crlf { changed.replace("\r\n", "\n").replace('\n', "\r\n") } else { changed }
 }
 
-fn of_table(table: &dyn toml_edit::TableLike) -> Value {
-    Value::Object(table.iter().map(|(key, item)| (key.to_owned(), of_item(item))).collect())
-}
-
-fn of_item(item: &toml_edit::Item) -> Value {
-    if let Some(table) = item.as_table_like() {
-        return of_table(table);
-    }
-    match item {
-        toml_edit::Item::ArrayOfTables(tables) => Value::Array(tables.iter().map(|table| of_table(table)).collect()),
-        toml_edit::Item::Value(value) => of_value(value),
-        _ => Value::Null,
-    }
+fn of_item(item: &Item) -> Value {
+    item.clone().into_value().map_or(Value::Null, |value| of_value(&value))
 }
 
 fn of_value(value: &toml_edit::Value) -> Value {
@@ -186,7 +175,9 @@ fn of_value(value: &toml_edit::Value) -> Value {
         toml_edit::Value::Boolean(boolean) => Value::Bool(*boolean.value()),
         toml_edit::Value::Datetime(time) => Value::String(time.value().to_string()),
         toml_edit::Value::Array(array) => Value::Array(array.iter().map(of_value).collect()),
-        toml_edit::Value::InlineTable(table) => of_table(table),
+        toml_edit::Value::InlineTable(table) => {
+            Value::Object(table.iter().map(|(key, value)| (key.to_owned(), of_value(value))).collect())
+        }
     }
 }
 
