@@ -146,8 +146,8 @@ fn a_changed_token_file_counts_at_once_and_a_broken_one_not_at_all() {
     write_tokens(&server.home, &format!("{ANA} name=ana role=admin\n{TEAM_A} name=team-a prefix=team-b\n"));
     assert_eq!(
         server.stderr_line(),
-        "warning: tokens, line 2: `prefix` must end in a slash, such as `team-a/`; until then, the tokens that were read before \
-         stay valid"
+        "warning: tokens, line 2: `prefix` must end in a slash, such as `team-a/`; until then, what was read before is \
+         used"
     );
     assert_eq!(post(&server, TEAM_A, PING).status, 200);
     write_tokens(&server.home, &format!("{ANA} name=ana role=admin\n{TEAM_A}-new\n"));

@@ -76,8 +76,6 @@ fn metrics_count_messages_by_method_and_outcome_and_what_is_open() {
         assert_eq!(metric(&metrics, name), value, "{name}");
     }
     assert!(metric(&metrics, "prompt_expander_connections").parse::<u32>().unwrap() >= 2);
-    #[cfg(target_os = "linux")]
-    assert!(metric(&metrics, "prompt_expander_resident_memory_bytes").parse::<u64>().unwrap() > 1_000_000);
     assert!(!metrics.contains("no/method"), "{metrics}");
 }
 

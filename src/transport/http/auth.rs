@@ -3,27 +3,22 @@
 //! Clients get tokens from their configuration, so there is no authorization server, and nothing that points to one: a client
 //! that found one would ask for it instead of telling its user that a token is needed.
 
-use super::limits::network;
+use super::limits::{Key, Limiter, RateLimit, network};
 use super::refusal::Refusal;
-use super::tokens::TokenFile;
+use super::secret_file::Watched;
+use super::tokens::{self, Tokens};
 use crate::library::{Caller, Role};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 /// How many wrong tokens an address may send in a minute. A client with a wrong one sends two each time it starts; a guesser gets
 /// 14,400 guesses a day.
-const MAX_FAILURES: u32 = 10;
-
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// How many addresses are remembered; if more send wrong tokens in one minute, they share one count.
-const MAX_ADDRESSES: usize = 10_000;
+const MAX_FAILURES: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// A token of this many characters cannot be guessed, whatever the number of guesses; generated ones have 47.
 const LONG_TOKEN: usize = 32;
@@ -32,19 +27,11 @@ const HOW: &str = "in your client's configuration: in Codex with `bearer_token_e
                    with the header `Authorization: Bearer TOKEN` in `headers`";
 
 /// Who may send requests: those with a token of a file, and perhaps everybody else.
-#[derive(Debug)]
 pub struct Access {
-    tokens: Option<TokenFile>,
+    tokens: Option<Watched<Tokens>>,
     /// Who sends a request without a token; `None` if that is refused.
     anonymous: Option<Arc<Caller>>,
-    failures: Mutex<Failures>,
-}
-
-/// How many wrong tokens each network has sent in one minute.
-#[derive(Debug, Default)]
-struct Failures {
-    since: Option<Instant>,
-    counts: HashMap<IpAddr, u32>,
+    failures: Limiter,
 }
 
 impl Access {
@@ -54,13 +41,14 @@ impl Access {
     /// # Errors
     /// What is wrong with the file, where, and what to do.
     pub fn new(token_file: Option<PathBuf>, anonymous: Option<Caller>, warn: fn(&str)) -> Result<Access, String> {
-        let tokens = token_file.map(|path| TokenFile::open(path, warn)).transpose()?;
-        Ok(Access { tokens, anonymous: anonymous.map(Arc::new), failures: Mutex::default() })
+        let tokens = token_file.map(|path| tokens::open(path, warn)).transpose()?;
+        Ok(Access { tokens, anonymous: anonymous.map(Arc::new), failures: Limiter::new(RateLimit::of(MAX_FAILURES)) })
     }
 
     /// Reads the file again if it has changed; to be called each second, where waiting is allowed.
     pub(super) fn refresh(&self) {
-        self.tokens.iter().for_each(TokenFile::refresh);
+        self.tokens.iter().for_each(Watched::refresh);
+        self.failures.forget();
     }
 
     /// Who sent a request with these headers from this address.
@@ -82,14 +70,14 @@ impl Access {
             let message = "there is more than one Authorization header; send one".to_owned();
             return Err(challenge(StatusCode::BAD_REQUEST, ", error=\"invalid_request\"", message));
         }
-        let network = network(address);
-        let wait = self.failures(|failures| failures.wait(network));
+        let network = Key::Network(network(address));
+        let wait = self.failures.wait(&network, 1);
         // A guesser must not learn whether a short token is right. The owners of long ones are not locked out by somebody who
         // sends wrong ones from the same address, such as that of a reverse proxy.
         if let Some(seconds) = wait.filter(|_| token.len() < LONG_TOKEN) {
             return Err(too_many_failures(seconds));
         }
-        let tokens = file.tokens();
+        let tokens = file.current();
         let reason = match str::from_utf8(token).ok().and_then(|token| tokens.find(token)) {
             Some(entry) => match entry.expired(Timestamp::now()) {
                 None => return Ok(Arc::clone(&entry.caller)),
@@ -103,7 +91,7 @@ impl Access {
         if let Some(seconds) = wait {
             return Err(too_many_failures(seconds));
         }
-        self.failures(|failures| failures.add(network));
+        self.failures.add(&network, 1);
         tracing::warn!(%address, reason, "refused a bearer token");
         let message = format!("{reason}; set another one {HOW}");
         Err(challenge(StatusCode::UNAUTHORIZED, ", error=\"invalid_token\"", message))
@@ -113,14 +101,9 @@ impl Access {
     pub(super) fn is_still_valid(&self, caller: &Caller) -> bool {
         match (&self.tokens, &caller.token) {
             (_, None) => self.anonymous.is_some(),
-            (Some(file), Some(_)) => file.tokens().have(caller),
+            (Some(file), Some(_)) => file.current().have(caller),
             (None, Some(_)) => false,
         }
-    }
-
-    /// A panic cannot leave them half changed.
-    fn failures<T>(&self, with: impl FnOnce(&mut Failures) -> T) -> T {
-        with(&mut self.failures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -156,24 +139,6 @@ fn challenge(status: StatusCode, error: &'static str, message: String) -> Refusa
 fn too_many_failures(seconds: u64) -> Refusal {
     let message = format!("too many wrong bearer tokens came from this address; try again in {seconds} s");
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
-}
-
-impl Failures {
-    /// In how many seconds another wrong token from there is allowed; `None`: now.
-    fn wait(&mut self, network: IpAddr) -> Option<u64> {
-        if self.since.is_none_or(|since| since.elapsed() >= MINUTE) {
-            *self = Failures { since: Some(Instant::now()), counts: HashMap::new() };
-        }
-        let is_refused = self.counts.get(&network).is_some_and(|count| *count >= MAX_FAILURES);
-        let remaining = MINUTE.saturating_sub(self.since.map_or(MINUTE, |since| since.elapsed()));
-        is_refused.then(|| remaining.as_secs() + 1)
-    }
-
-    fn add(&mut self, network: IpAddr) {
-        let is_full = self.counts.len() >= MAX_ADDRESSES && !self.counts.contains_key(&network);
-        let network = if is_full { Ipv6Addr::UNSPECIFIED.into() } else { network };
-        *self.counts.entry(network).or_default() += 1;
-    }
 }
 
 #[cfg(test)]
@@ -267,15 +232,6 @@ mod tests {
         }
         authorize(&access, &format!("Bearer {LONG}"), "2001:db8::ffff").unwrap();
         authorize(&access, &format!("Bearer {SHORT}"), "2001:db8:0:1::1").unwrap();
-    }
-
-    #[test]
-    fn wrong_tokens_from_very_many_addresses_take_little_memory() {
-        let mut failures = Failures::default();
-        for number in 0..MAX_ADDRESSES as u32 + 100 {
-            failures.add(IpAddr::V4(number.into()));
-        }
-        assert_eq!(failures.counts.len(), MAX_ADDRESSES + 1);
     }
 
     #[test]

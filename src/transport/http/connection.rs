@@ -11,12 +11,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::error::Error;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, sink};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
@@ -29,17 +28,9 @@ const MAX_CONNECTIONS: usize = 20_000;
 const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// The answer to HTTP without TLS where TLS is needed.
-const NEEDS_TLS: &[u8] =
-    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 69\r\nConnection: close\r\n\r\n\
-    this server uses HTTPS; write https:// in its URL instead of http://\n";
-
 /// How many open files connections do not get: without any, the lists of the library would be empty.
 #[cfg(unix)]
 const FILES_FOR_LIBRARY: usize = 64;
-
-/// How many connections may wait to be accepted.
-const BACKLOG: u32 = 4_096;
 
 /// How long a client may take for the handshake of TLS.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -56,19 +47,6 @@ const END_WITHIN: Duration = Duration::from_millis(1_900);
 /// The longest head of a request, in bytes, and the most headers that it has. hyper may accept one of almost twice the length.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
-
-/// Listens on an address.
-///
-/// # Errors
-/// Those of the system.
-pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // On Windows, this would let two servers listen on one address.
-    #[cfg(not(windows))]
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
 
 /// Serves connections until the process is told to stop; then answers what it has received, for a while.
 pub(super) async fn serve(
@@ -127,25 +105,13 @@ async fn serve_stream(
     router: Router,
     tls: Option<Tls>,
 ) {
-    let mut first = [0];
-    if tls.is_some() && !matches!(timeout(HANDSHAKE_WITHIN, stream.peek(&mut first)).await, Ok(Ok(1))) {
-        return;
-    }
     let address = peer.address;
     // Below TLS, which takes what is written into a buffer of its own.
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(READ_BY_CLIENT_WITHIN));
-    let mut stream = Box::pin(stream);
+    let stream = Box::pin(stream);
     let served = match tls {
         None => serve_requests(stream, peer, stopping, router).await,
-        // A method, such as `POST`; a handshake begins with the byte 22.
-        Some(_) if first[0].is_ascii_uppercase() => {
-            let _ = stream.write_all(NEEDS_TLS).await;
-            let _ = stream.shutdown().await;
-            // Otherwise, the system would reset the connection, and the client might not see the answer.
-            let _ = timeout(Duration::from_secs(2), copy(&mut stream, &mut sink())).await;
-            return;
-        }
         Some(tls) => match timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
             Ok(Ok(stream)) => serve_requests(stream, peer, stopping, router).await,
             Ok(Err(error)) => Err(error.into()),

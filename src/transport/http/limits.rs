@@ -45,6 +45,12 @@ pub struct RateLimit {
     burst: NonZeroU32,
 }
 
+impl RateLimit {
+    pub(super) fn of(per_minute: NonZeroU32) -> RateLimit {
+        RateLimit { method: None, per_minute, burst: per_minute }
+    }
+}
+
 impl FromStr for RateLimit {
     type Err = String;
 
@@ -79,7 +85,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
 
 /// Whose messages are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Token([u8; 16]),
     Network(IpAddr),
     /// Everybody else when there are too many.
@@ -99,7 +105,7 @@ pub(super) fn network(address: IpAddr) -> IpAddr {
 pub struct RateLimits(Vec<Limiter>);
 
 #[derive(Debug)]
-struct Limiter {
+pub(super) struct Limiter {
     limit: RateLimit,
     /// When the messages of each caller would be over if they came at the rate of the limit. (The algorithm is called GCRA.)
     ends: Mutex<HashMap<Key, Instant>>,
@@ -108,13 +114,12 @@ struct Limiter {
 impl RateLimits {
     /// Those that a person has given.
     pub fn new(limits: Vec<RateLimit>) -> RateLimits {
-        RateLimits(limits.into_iter().map(|limit| Limiter { limit, ends: Mutex::default() }).collect())
+        RateLimits(limits.into_iter().map(Limiter::new).collect())
     }
 
     /// Forgets those who have sent nothing for long; to be called each second.
     pub(super) fn forget(&self) {
-        let now = Instant::now();
-        self.0.iter().for_each(|limiter| limiter.ends().retain(|_, end| *end > now));
+        self.0.iter().for_each(Limiter::forget);
     }
 
     /// Counts a message, of a batch each element.
@@ -150,24 +155,48 @@ impl RateLimits {
 }
 
 impl Limiter {
+    pub(super) fn new(limit: RateLimit) -> Limiter {
+        Limiter { limit, ends: Mutex::default() }
+    }
+
     fn take(&self, key: &Key, messages: u32) -> Result<(), Refusal> {
+        let Some(seconds) = self.wait(key, messages) else { return Ok(self.add(key, messages)) };
         let RateLimit { method, per_minute, burst } = &self.limit;
-        let (each, now) = (Duration::from_secs(60) / per_minute.get(), Instant::now());
-        let mut ends = self.ends();
-        let key = if ends.len() < MAX_CALLERS || ends.contains_key(key) { key } else { &Key::Others };
-        let end = ends.get(key).map_or(now, |end| now.max(*end)) + each * messages;
-        let wait = end.saturating_duration_since(now + each * burst.get());
-        if wait.is_zero() {
-            ends.insert(key.clone(), end);
-            return Ok(());
-        }
-        let (seconds, next) = match wait.as_secs() + 1 {
-            _ if messages > burst.get() => (60, "send fewer in one batch".to_owned()),
-            seconds => (seconds, format!("try again in {seconds} s")),
-        };
         let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
-        let message = format!("more messages{what} than the limit of {per_minute} a minute, {burst} at once: {next}");
+        let limit = format!("the limit of {per_minute} a minute, {burst} at once");
+        let message = format!("more messages{what} than {limit}: try again in {seconds} s");
         Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds))
+    }
+
+    /// In how many seconds so many messages are allowed; `None`: now.
+    pub(super) fn wait(&self, key: &Key, messages: u32) -> Option<u64> {
+        let end = self.end(&self.ends(), key, messages).1;
+        let wait = end.saturating_duration_since(Instant::now() + self.each() * self.limit.burst.get());
+        (!wait.is_zero()).then(|| wait.as_secs() + 1)
+    }
+
+    /// Counts so many messages.
+    pub(super) fn add(&self, key: &Key, messages: u32) {
+        let mut ends = self.ends();
+        let (key, end) = self.end(&ends, key, messages);
+        ends.insert(key, end);
+    }
+
+    /// Forgets those who have sent nothing for long.
+    pub(super) fn forget(&self) {
+        let now = Instant::now();
+        self.ends().retain(|_, end| *end > now);
+    }
+
+    /// With whom a caller is counted, and when so many further messages would be over.
+    fn end(&self, ends: &HashMap<Key, Instant>, key: &Key, messages: u32) -> (Key, Instant) {
+        let now = Instant::now();
+        let key = if ends.len() < MAX_CALLERS || ends.contains_key(key) { key } else { &Key::Others };
+        (key.clone(), ends.get(key).map_or(now, |end| now.max(*end)) + self.each() * messages)
+    }
+
+    fn each(&self) -> Duration {
+        Duration::from_secs(60) / self.limit.per_minute.get()
     }
 
     /// A panic cannot leave them half changed.
@@ -310,8 +339,7 @@ mod tests {
     fn each_message_of_a_batch_counts_for_its_method_and_for_all() {
         let limits = limits(&["ping=1/minute,burst=2", "10/minute"]);
         let caller = of_token(1);
-        let refusal = limits.take(&caller, HERE, &batch("ping", 3)).unwrap_err();
-        assert!(refusal.message.ends_with("send fewer in one batch"), "{}", refusal.message);
+        assert!(limits.take(&caller, HERE, &batch("ping", 3)).is_err());
         limits.take(&caller, HERE, &batch("ping", 2)).unwrap();
         let refusal = limits.take(&caller, HERE, &batch("ping", 1)).unwrap_err();
         assert!(refusal.message.contains(" of `ping` "), "{}", refusal.message);

@@ -6,6 +6,7 @@ use super::metrics;
 use super::proxy::Client;
 use super::refusal::{JSON, Refusal};
 use super::sessions::{self, SessionId};
+use super::tokens::hex;
 use crate::jsonrpc::{Message, Outgoing, Request, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Session};
@@ -15,7 +16,6 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{self, HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -76,7 +76,8 @@ pub(super) async fn open_stream(
     let session = exchange.needed_session()?;
     let last_event = headers::identifier(&headers, headers::LAST_EVENT_ID);
     let open = app.metrics.event_stream();
-    Ok(app.streams.open((*exchange.caller).clone(), exchange.client, open, &session, last_event))
+    let opened = app.streams.open((*exchange.caller).clone(), exchange.client, open, &session, last_event);
+    opened.map_err(|_| Refusal::bug())
 }
 
 /// The end of a session.
@@ -210,9 +211,5 @@ struct IsError;
 
 /// To whom a session belongs.
 fn owner(caller: &Caller) -> String {
-    let mut owner = String::new();
-    for byte in caller.token.iter().flat_map(|token| token.id) {
-        let _ = write!(owner, "{byte:02x}");
-    }
-    owner
+    caller.token.as_ref().map(|token| hex(&token.id)).unwrap_or_default()
 }

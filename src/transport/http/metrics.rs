@@ -42,7 +42,6 @@ pub(super) struct Metrics {
     connections: Gauge,
     prompts: Gauge,
     missing_folders: Gauge,
-    memory: Gauge,
     /// When the prompts were last counted.
     counted: Mutex<Option<Instant>>,
 }
@@ -82,9 +81,6 @@ impl Metrics {
         registry.register_with_unit("request_duration", help, Unit::Seconds, times.clone());
         let started = ConstGauge::new(SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |since| since.as_secs_f64()));
         registry.register_with_unit("start_time", "When the server started, since 1970", Unit::Seconds, started);
-        let memory = Gauge::default();
-        #[cfg(target_os = "linux")]
-        registry.register_with_unit("resident_memory", "The memory in use", Unit::Bytes, memory.clone());
         Metrics {
             times,
             requests: registered(&mut registry, "requests", "Messages of clients, by method and outcome"),
@@ -94,7 +90,6 @@ impl Metrics {
             connections: registered(&mut registry, "connections", "TCP connections that are open"),
             prompts: registered(&mut registry, "prompts", "Prompts in the library, counted every 10 s at most"),
             missing_folders: registered(&mut registry, "missing_folders", "Folders of prompts that cannot be read"),
-            memory,
             counted: Mutex::default(),
             registry,
         }
@@ -138,8 +133,6 @@ impl Metrics {
             *counted = Some(Instant::now());
         }
         drop(counted);
-        #[cfg(target_os = "linux")]
-        self.memory.set(resident_memory().unwrap_or_default());
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
@@ -167,12 +160,4 @@ fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, 
 fn open(gauge: &Gauge) -> Open {
     gauge.inc();
     Open(gauge.clone())
-}
-
-/// The memory of this process in bytes.
-#[cfg(target_os = "linux")]
-fn resident_memory() -> Option<i64> {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let resident: i64 = pages.split(' ').nth(1)?.parse().ok()?;
-    Some(resident * rustix::param::page_size() as i64)
 }

@@ -1,6 +1,7 @@
 //! The web page: three files that are the same for everybody. It is a client of the API (`api.rs`), and needs no token itself.
 
 use super::app::App;
+use super::tokens::hex;
 use axum::body::Body;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -8,7 +9,6 @@ use axum::http::header::{
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::{Router, routing};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
 /// The paths of the page; the script shows what is at each of them.
@@ -46,11 +46,8 @@ pub(super) fn routes() -> Router<Arc<App>> {
 
 impl File {
     fn new(content_type: &'static str, text: String) -> File {
-        let hash = Sha256::digest(&text).iter().take(8).fold(String::new(), |mut hash, byte| {
-            let _ = write!(hash, "{byte:02x}");
-            hash
-        });
-        let tag = HeaderValue::try_from(format!("\"{hash}\"")).unwrap_or(HeaderValue::from_static("\"\""));
+        let tag = HeaderValue::try_from(format!("\"{}\"", hex(&Sha256::digest(&text)[..8])))
+            .unwrap_or(HeaderValue::from_static("\"\""));
         File { content_type, text, tag }
     }
 

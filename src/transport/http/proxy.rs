@@ -10,8 +10,7 @@ use std::any::Any;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// The longest request id that is taken from a client, in bytes.
 const MAX_REQUEST_ID: usize = 64;
@@ -95,11 +94,9 @@ impl fmt::Display for Client {
     }
 }
 
-/// An id that no other request of this server has, and none of another server is likely to have.
+/// A random id, which no other request is likely to have.
 fn new_request_id() -> HeaderValue {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
-    let id = format!("{:016x}-{}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed));
+    let id = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 

@@ -16,6 +16,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{interval, timeout};
@@ -43,7 +44,7 @@ pub fn serve(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
 
 async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
     let told_to_stop = connection::told_to_stop()?;
-    let listener = connection::listen(options.address)?;
+    let listener = TcpListener::bind(options.address).await?;
     let address = listener.local_addr()?;
     server.start_watching();
     let tls = options.tls.clone();

@@ -19,7 +19,7 @@ use axum::response::Response;
 use hyper::body::{Body as HttpBody, Frame};
 use std::convert::Infallible;
 use std::fmt::Write;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -54,8 +54,8 @@ struct Open {
 
 /// Counts the changes of the library, so that the id of an event says what its client knows.
 struct Changes {
-    /// A random number, and how many changes there were.
-    process: u64,
+    /// Random, and how many changes there were.
+    process: RandomState,
     count: AtomicU64,
     /// In seconds since 1970: the last change, or the second before the start of the process.
     last: AtomicU64,
@@ -63,10 +63,7 @@ struct Changes {
 
 impl Default for Changes {
     fn default() -> Changes {
-        let mut process = [0; 8];
-        let _ = getrandom::fill(&mut process); // without it, a client may miss a change during a restart
-        let (count, last) = (AtomicU64::new(0), AtomicU64::new(sessions::now() - 1));
-        Changes { process: u64::from_ne_bytes(process), count, last }
+        Changes { process: RandomState::new(), count: AtomicU64::new(0), last: AtomicU64::new(sessions::now() - 1) }
     }
 }
 
@@ -80,9 +77,8 @@ impl Listener for Changes {
 impl Changes {
     /// The id of an event for a caller: another one after each change, in each process, and for what another prefix shows.
     fn id(&self, caller: &Caller) -> String {
-        let mut seen = DefaultHasher::new();
-        (self.process, &caller.prefix).hash(&mut seen);
-        format!("{:016x}-{}", seen.finish(), self.count.load(Ordering::Relaxed))
+        let seen = self.process.hash_one(&caller.prefix);
+        format!("{seen:016x}-{}", self.count.load(Ordering::Relaxed))
     }
 }
 
@@ -199,9 +195,7 @@ impl Streams {
         open: metrics::Open,
         of: &SessionId,
         last_event: Option<&str>,
-    ) -> Response {
-        let session = Session::of_notifications(caller);
-        let (stream, receiver) = self.new_stream(session, client, open, Some(of.random), Bytes::new());
+    ) -> Result<Response, Reply> {
         let first = |stream: &Stream, _: &mut Session| {
             let id = self.changes.id(&stream.caller);
             let data = if of.version >= FIRST_WITH_EMPTY_DATA { "data: \n" } else { "" };
@@ -212,10 +206,9 @@ impl Streams {
             if last_event.map_or_else(may_have_missed, |last_event| last_event != id) {
                 stream.notify_of(&server::all_lists_changed());
             }
-            Ok::<_, Reply>(())
+            Ok(())
         };
-        let _ = self.begin(&stream, first);
-        receiver
+        self.begin(Session::of_notifications(caller), client, open, Some(of.random), Bytes::new(), first)
     }
 
     /// Handles a `subscriptions/listen`.
@@ -231,44 +224,29 @@ impl Streams {
     ) -> Result<Response, Reply> {
         let farewell = server::end_of_listen(&request.id).to_json();
         let farewell = format!("data: {farewell}\n\n").into();
-        let (stream, receiver) = self.new_stream(session, client, open, None, farewell);
-        self.begin(&stream, |stream, session| match self.server.handle(session, Message::Request(request)) {
-            Reply::Stream(acknowledgement) => {
-                stream.notify_of(&[acknowledgement]);
-                Ok(())
+        let first = |stream: &Stream, session: &mut Session| {
+            match self.server.handle(session, Message::Request(request)) {
+                Reply::Stream(acknowledgement) => stream.notify_of(&[acknowledgement]),
+                reply => return Err(reply),
             }
-            reply => Err(reply),
-        })?;
-        Ok(receiver)
+            Ok(())
+        };
+        self.begin(session, client, open, None, farewell, first)
     }
 
-    /// Lets a stream be notified, after `first` has sent what precedes all notifications.
-    fn begin<E>(
-        &self,
-        stream: &Arc<Stream>,
-        first: impl FnOnce(&Stream, &mut Session) -> Result<(), E>,
-    ) -> Result<(), E> {
-        // Registered before acknowledged, so that no change is missed; locked until then, so that none comes before.
-        let mut session = lock(&stream.session);
-        self.server.add_listener(&(Arc::clone(stream) as Arc<dyn Listener>));
-        first(stream, &mut session)?;
-        drop(session);
-        let mut open = lock(&self.open);
-        if open.has_ended {
-            stream.end();
-        }
-        open.streams.push(Arc::downgrade(stream));
-        Ok(())
-    }
-
-    fn new_stream(
+    /// Opens a stream, which is notified of changes after `first` has sent what precedes them.
+    ///
+    /// # Errors
+    /// That of `first`.
+    fn begin(
         &self,
         session: Session,
         client: Arc<Client>,
         open: metrics::Open,
         of: Option<u128>,
         farewell: Bytes,
-    ) -> (Arc<Stream>, Response) {
+        first: impl FnOnce(&Stream, &mut Session) -> Result<(), Reply>,
+    ) -> Result<Response, Reply> {
         let (sender, events) = mpsc::channel(MAX_UNREAD);
         let stream = Arc::new(Stream {
             tap: self.tap.clone(),
@@ -281,13 +259,24 @@ impl Streams {
             farewell,
             _open: open,
         });
-        let mut response = Response::new(Body::new(Receiver { events, _stream: Arc::clone(&stream) }));
+        // Registered before acknowledged, so that no change is missed; locked until then, so that none comes before.
+        let mut session = lock(&stream.session);
+        self.server.add_listener(&(Arc::clone(&stream) as Arc<dyn Listener>));
+        first(&stream, &mut session)?;
+        drop(session);
+        let mut open = lock(&self.open);
+        if open.has_ended {
+            stream.end();
+        }
+        open.streams.push(Arc::downgrade(&stream));
+        drop(open);
+        let mut response = Response::new(Body::new(Receiver { events, _stream: stream }));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         // nginx would hold events before it passes them on.
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-        (stream, response)
+        Ok(response)
     }
 }
 

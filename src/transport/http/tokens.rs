@@ -3,7 +3,7 @@
 //!
 //! It is read again while it is used. No error repeats any part of a line, which may be a token.
 
-use super::secret_file;
+use super::secret_file::{self, Watched};
 use crate::library::{Caller, Prefix, Role, Token};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 /// The shortest and the longest token, in characters; its strength is its owner's business.
@@ -175,7 +175,7 @@ fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -229,73 +229,27 @@ impl Tokens {
     }
 }
 
-/// A file of tokens, which is read again while it is used.
-#[derive(Debug)]
-pub(super) struct TokenFile {
-    path: PathBuf,
-    tokens: Mutex<Arc<Tokens>>,
-    /// What was last read, as a hash, or why it cannot be used.
-    last: Mutex<Result<[u8; 32], String>>,
-    /// Receives why a new version cannot be used, once for each reason.
-    warn: fn(&str),
+/// The tokens of a file, which is read again while it is used.
+///
+/// # Errors
+/// Its path, the line, and what to do: it cannot be read, has a line that cannot be used or no token, or others can read its tokens.
+pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<Watched<Tokens>, String> {
+    let shown = path.display().to_string();
+    let parse = move |files: &[Vec<u8>]| {
+        let text = str::from_utf8(&files[0])
+            .map_err(|_| format!("the token file {shown} is not UTF-8 text; write it anew"))?;
+        Tokens::parse(text).map_err(|reason| format!("{shown}, {reason}"))
+    };
+    let empty = format!("{} has no token; {ADD}", path.display());
+    let tokens = Watched::new(move || read(&path), parse, warn)?;
+    if tokens.current().0.is_empty() { Err(empty) } else { Ok(tokens) }
 }
 
-impl TokenFile {
-    /// Reads the file.
-    ///
-    /// # Errors
-    /// Its path, the line, and what to do: it cannot be read, has a line that cannot be used or no token, or others can read
-    /// its tokens.
-    pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<TokenFile, String> {
-        let text = read(&path)?;
-        let tokens = parse(&path, &text)?;
-        if tokens.0.is_empty() {
-            return Err(format!("{} has no token; {ADD}", path.display()));
-        }
-        Ok(TokenFile { path, tokens: Mutex::new(Arc::new(tokens)), last: Mutex::new(Ok(hash(&text))), warn })
-    }
-
-    /// The tokens; while the file cannot be used, those that it had before.
-    pub(super) fn tokens(&self) -> Arc<Tokens> {
-        Arc::clone(&lock(&self.tokens))
-    }
-
-    /// Reads the file again; to be called each second, where waiting is allowed.
-    pub(super) fn refresh(&self) {
-        let read = read(&self.path);
-        let mut last = lock(&self.last);
-        let now = read.as_ref().map(|text| hash(text)).map_err(String::clone);
-        if *last == now {
-            return;
-        }
-        match read.and_then(|text| parse(&self.path, &text)) {
-            Ok(tokens) => {
-                tracing::info!(tokens = tokens.0.len(), "read the changed token file");
-                if tokens.0.is_empty() {
-                    (self.warn)(&format!("{} has no token any more: every request is refused", self.path.display()));
-                }
-                *lock(&self.tokens) = Arc::new(tokens);
-            }
-            Err(reason) => (self.warn)(&format!("{reason}; until then, the tokens that were read before stay valid")),
-        }
-        *last = now;
-    }
-}
-
-fn read(path: &Path) -> Result<String, String> {
+fn read(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     let is_plain = |line: &[u8]| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes());
     let has_plain = |text: &[u8]| text.split(|byte| *byte == b'\n').any(|line| is_plain(line.trim_ascii()));
-    let bytes = secret_file::read(path, "token file", "--token-file needs one with a token on each line", has_plain)?;
-    String::from_utf8(bytes).map_err(|_| format!("the token file {} is not UTF-8 text; write it anew", path.display()))
-}
-
-fn parse(path: &Path, text: &str) -> Result<Tokens, String> {
-    Tokens::parse(text).map_err(|reason| format!("{}, {reason}", path.display()))
-}
-
-/// A panic cannot leave this data half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    secret_file::read(path, "token file", "--token-file needs one with a token on each line", has_plain)
+        .map(|file| vec![file])
 }
 
 #[cfg(test)]
@@ -392,8 +346,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         fs::write(&path, format!("sha256:{} name=ana", hex(&hash(TOKEN)))).unwrap();
-        let file = TokenFile::open(path, |_| {}).unwrap();
-        let shown = format!("{file:?}");
+        let tokens = open(path, |_| {}).unwrap().current();
+        let shown = format!("{tokens:?}");
         assert!(shown.contains("ana") && !shown.contains(TOKEN), "{shown}");
         for part in hash(TOKEN).chunks(8) {
             let decimal = format!("{part:?}");

@@ -63,12 +63,11 @@ struct Conversation {
     socket: WebSocket,
 }
 
-/// Why a conversation ends.
-enum End {
-    /// The client closed it, or cannot be reached.
-    Gone,
-    /// The server closes it, with a code of RFC 6455 and a reason.
-    Close(u16, String),
+/// Why a conversation ends: the server closes it, or (`None`) the client is gone.
+type End = Option<CloseFrame>;
+
+fn closing(code: u16, reason: impl Into<Utf8Bytes>) -> End {
+    Some(CloseFrame { code, reason: reason.into() })
 }
 
 /// Holds the changes until the conversation has time for them.
@@ -104,17 +103,14 @@ impl Conversation {
                     unanswered += 1;
                     self.ping(unanswered).await
                 }
-                () = stopped(&mut stopping) => {
-                    Err(End::Close(close_code::AWAY, "the server was stopped".to_owned()))
-                }
+                () = stopped(&mut stopping) => Err(closing(close_code::AWAY, "the server was stopped")),
             };
             if let Err(end) = step {
                 break end;
             }
         };
-        if let End::Close(code, reason) = end {
-            tracing::info!(code, reason, "closing a WebSocket");
-            let frame = CloseFrame { code, reason: reason.into() };
+        if let Some(frame) = end {
+            tracing::info!(code = frame.code, reason = frame.reason.as_str(), "closing a WebSocket");
             let _ = timeout(Duration::from_secs(1), self.socket.send(Frame::Close(Some(frame)))).await;
         }
     }
@@ -123,14 +119,14 @@ impl Conversation {
         match frame {
             Some(Ok(Frame::Text(text))) => self.answer(text).await,
             Some(Ok(Frame::Binary(_))) => {
-                Err(End::Close(close_code::UNSUPPORTED, "messages are text frames, not binary ones".to_owned()))
+                Err(closing(close_code::UNSUPPORTED, "messages are text frames, not binary ones"))
             }
             // The answer takes the place of that which the next read would leave in memory until the client reads it.
             Some(Ok(Frame::Ping(payload))) => self.write(Frame::Pong(payload)).await,
             // A close is answered with the next read.
             Some(Ok(Frame::Pong(_) | Frame::Close(_))) => Ok(()),
-            Some(Err(error)) => Err(End::Close(close_code::PROTOCOL, error.to_string())),
-            None => Err(End::Gone),
+            Some(Err(error)) => Err(closing(close_code::PROTOCOL, error.to_string())),
+            None => Err(None),
         }
     }
 
@@ -177,12 +173,12 @@ impl Conversation {
         if self.app.access.is_still_valid(self.session.caller()) {
             return Ok(());
         }
-        Err(End::Close(close_code::POLICY, "the bearer token is no longer valid".to_owned()))
+        Err(closing(close_code::POLICY, "the bearer token is no longer valid"))
     }
 
     async fn notify(&mut self, change: Option<Change>) -> Result<(), End> {
         let Some(change) = change else {
-            return Err(End::Close(close_code::POLICY, "the client does not read its notifications".to_owned()));
+            return Err(closing(close_code::POLICY, "the client does not read its notifications"));
         };
         self.check_caller()?;
         for notification in self.session.notifications(&change) {
@@ -193,7 +189,7 @@ impl Conversation {
 
     async fn ping(&mut self, unanswered: usize) -> Result<(), End> {
         if unanswered > MAX_UNANSWERED {
-            return Err(End::Close(close_code::POLICY, "the client does not answer pings".to_owned()));
+            return Err(closing(close_code::POLICY, "the client does not answer pings"));
         }
         self.check_caller()?;
         self.write(Frame::Ping(Default::default())).await
@@ -206,6 +202,6 @@ impl Conversation {
 
     /// If the client does not read, the connection ends.
     async fn write(&mut self, frame: Frame) -> Result<(), End> {
-        self.socket.send(frame).await.map_err(|_| End::Gone)
+        self.socket.send(frame).await.map_err(|_| None)
     }
 }
