@@ -229,6 +229,9 @@ impl Framing {
     }
 }
 
+/// A message without its line ending or headers, or why there is none.
+type Received<'i> = Result<&'i [u8], Error>;
+
 /// The messages of an input: lines, and frames as the Language Server Protocol has them (`Content-Length: 40`, an empty line, JSON).
 /// Bytes, because a message that is not UTF-8 is refused and must not end the conversation.
 ///
@@ -246,7 +249,7 @@ impl<R: Read> Input<R> {
 
     /// Waits for the next line, which may be empty, or frame; `None` at the end of input. A BOM before the first is dropped. What is
     /// too long, or no frame, is skipped.
-    fn next(&mut self) -> io::Result<Option<(Framing, Result<&[u8], Error>)>> {
+    fn next(&mut self) -> io::Result<Option<(Framing, Received<'_>)>> {
         let length = self.read_line()?;
         let is_first = std::mem::take(&mut self.is_first);
         if length == 0 {
@@ -284,7 +287,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Reads a frame after its first header.
-    fn frame(&mut self) -> io::Result<Result<&[u8], Error>> {
+    fn frame(&mut self) -> io::Result<Received<'_>> {
         let (mut headers, mut length) = (1, self.message.len());
         // JSON may also follow without an empty line before it.
         while !self.is_at_json()? {
@@ -313,7 +316,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Reads an object or an array, or what is there of it, and nothing after it.
-    fn value(&mut self) -> io::Result<Result<&[u8], Error>> {
+    fn value(&mut self) -> io::Result<Received<'_>> {
         self.message.clear();
         let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
         let mut length = 0;

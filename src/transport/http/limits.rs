@@ -160,7 +160,10 @@ impl Limiter {
     }
 
     fn take(&self, key: &Key, messages: u32) -> Result<(), Refusal> {
-        let Some(seconds) = self.wait(key, messages) else { return Ok(self.add(key, messages)) };
+        let Some(seconds) = self.wait(key, messages) else {
+            self.add(key, messages);
+            return Ok(());
+        };
         let RateLimit { method, per_minute, burst } = &self.limit;
         let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
         let limit = format!("the limit of {per_minute} a minute, {burst} at once");
