@@ -2,9 +2,8 @@
 
 use super::tokens::tokens;
 use super::types::{
-    Argument, Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, HookCall, HookContext,
-    Lengths, List, Listed, Marked, MeasuredLimit, Placeholder, Preview, Problem, Request, Shadowed, Shown,
-    UnexpandedText,
+    Argument, Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, Lengths, List, Listed, Marked,
+    MeasuredLimit, Placeholder, Preview, Problem, Request, Shadowed, Shown, UnexpandedText,
 };
 use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
@@ -94,16 +93,6 @@ pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
 
 fn fields(prompt: &Prompt) -> Fields {
     Fields { arguments: prompt.arguments.iter().map(argument).collect(), takes_input: prompt.takes_input() }
-}
-
-/// What a hook adds to a message that a user submitted.
-///
-/// # Errors
-/// There is no such agent, or it has no hook.
-pub fn hook(view: &View, call: &HookCall) -> Result<HookContext, Diagnostic> {
-    let agent = Agent::named(&call.agent).filter(|agent| agent.hook.is_some());
-    let none = || Diagnostic::new(Kind::BadValue, format!("{} is not an agent with a hook", quoted(&call.agent)), "");
-    Ok(HookContext { context: hook::context(view, agent.ok_or_else(none)?, &call.message) })
 }
 
 /// What an agent gets for a call.
@@ -367,7 +356,7 @@ pub fn preview(view: &View, found: &Found, call: &Call) -> Result<Preview, Diagn
     let (explanation, text) = explain_with_text(view, found, call)?;
     let prompt = found.prompt()?;
     let template = placeholders_of(&prompt, prompt.template_text());
-    Ok(Preview { explanation, template, text: text.map(|text| values_of(found, &prompt, call, text)) })
+    Ok(Preview { explanation, template, text })
 }
 
 /// What `check` says of a text that is not saved, what it would expand to, and what it changes. Values of arguments that it does not
@@ -403,38 +392,10 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
     })
 }
 
-/// Enclose each value in an expansion that is made to find them: noncharacters, which are for such internal use (Unicode, 23.7).
-const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
-
 /// A text, or a whole file, of a prompt with its placeholders marked.
 fn placeholders_of(prompt: &Prompt, text: String) -> Marked {
     let template = prompt.template_of(&text);
     let ranges: Vec<Range<usize>> = template.placeholders().map(|placeholder| placeholder.range.clone()).collect();
-    marked(text, ranges)
-}
-
-/// An expansion with the values marked: those of a second expansion with marks around them, if that is the same otherwise. Where a
-/// template decides by a value it may not be, and then nothing is marked.
-fn values_of(found: &Found, prompt: &Prompt, call: &Call, text: String) -> Marked {
-    let is_strict = |name: &str| prompt.arguments.iter().any(|argument| argument.name == name && argument.strict);
-    let mut enclosed = call.clone();
-    for (name, value) in enclosed.arguments.iter_mut().filter(|(name, value)| !is_strict(name) && !value.is_empty()) {
-        let _ = name;
-        *value = format!("{}{value}{}", MARKS[0], MARKS[1]);
-    }
-    let is_markable = !call.arguments.is_empty() && !text.contains(MARKS);
-    let enclosed = is_markable.then(|| expand(found, &enclosed).ok()).flatten().map(|expansion| expansion.prompt);
-    let (mut ranges, mut end) = (Vec::new(), 0);
-    for (number, piece) in enclosed.iter().flat_map(|enclosed| enclosed.split(MARKS)).enumerate() {
-        let start = end;
-        end += piece.len();
-        if text.get(start..end) != Some(piece) {
-            return marked(text, Vec::new());
-        }
-        if !number.is_multiple_of(2) {
-            ranges.push(start..end);
-        }
-    }
     marked(text, ranges)
 }
 

@@ -65,14 +65,6 @@ pub struct Draft {
     pub current: Option<String>,
 }
 
-/// A message that a user submitted to an agent.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HookCall {
-    pub agent: String,
-    pub message: String,
-}
-
 #[derive(Debug, Clone, Serialize)]
 pub struct List {
     /// The best first; all of them by name.
@@ -151,12 +143,6 @@ pub struct Expansion {
     /// What works, but is probably not what the caller intends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-}
-
-/// What a hook adds to a message; `None` if no prompt is named.
-#[derive(Debug, Clone, Serialize)]
-pub struct HookContext {
-    pub context: Option<String>,
 }
 
 /// All facts about a prompt and what it is called with.
@@ -318,9 +304,9 @@ pub struct Preview {
     pub explanation: Explanation,
     /// The text before its placeholders are replaced.
     pub template: Marked,
-    /// The expansion with the values of the call marked; `None` if there is none, or a service has it.
+    /// The expansion; `None` if there is none, or a service has it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<Marked>,
+    pub text: Option<String>,
 }
 
 /// What is found in a [`Draft`].

@@ -140,7 +140,6 @@ journey("a prompt is filled in and copied as the command line prints it", PROBLE
   await page.getByLabel("depth").selectOption("full");
   const want = server.expand("compare", "--arg", "options=Rust or\nGo", "--arg", "criteria=<b>speed</b> & size", "--arg", "depth=full");
   await expansion(page, want);
-  assert.deepEqual(await page.locator("#expansion .value").allTextContents(), ["Rust or\nGo", "<b>speed</b> & size"]);
   await page.getByText(`${want.length} characters`).waitFor();
   await press(page, "Copy");
   await copied(page, want);

@@ -17,12 +17,12 @@ fn server() -> HttpServer {
     )
 }
 
-fn with_tokens(arguments: &[&str]) -> HttpServer {
+fn with_tokens() -> HttpServer {
     let hidden = "---\ndescription: secret\ntags: [secret]\n---\nSecret";
     let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", hidden);
     let home = home.prompt("team-b/broken-secret.md", "---\n");
     write_secret(home.root().join("tokens"), &format!("{ANA} role=admin\n{TEAM_A} prefix=team-a/\n"));
-    HttpServer::start_with(home, &[&["--token-file", "tokens"], arguments].concat())
+    HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
 fn get(server: &HttpServer, path: &str) -> Answer {
@@ -45,17 +45,11 @@ fn a_list_is_selected_by_words_tag_and_owner() {
     let server = server();
     let names = |path: &str| -> String {
         let list = get(&server, path).json();
-        list["prompts"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|prompt| prompt["name"].as_str().unwrap())
-            .collect::<Vec<_>>()
-            .join(" ")
+        let names = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap());
+        names.collect::<Vec<_>>().join(" ")
     };
     for (path, want) in [
         ("/api/prompts", "git/commit two"),
-        ("/api/prompts?", "git/commit two"),
         ("/api/prompts?query=commit", "git/commit"),
         ("/api/prompts?query=%3Agit&mine=false", "git/commit"),
         ("/api/prompts?tag=WORK&mine=true", "two"),
@@ -76,12 +70,7 @@ fn a_list_is_selected_by_words_tag_and_owner() {
 #[test]
 fn a_prompt_is_shown_by_its_name_in_the_path() {
     let server = server();
-    for path in [
-        "/api/prompts/git/commit",
-        "/api/prompts/git%2Fcommit",
-        "/api/prompts/:git:commit",
-        "/api/prompts/%3Agit%3Acommit",
-    ] {
+    for path in ["/api/prompts/git/commit", "/api/prompts/git%2Fcommit", "/api/prompts/:git:commit"] {
         let shown = get(&server, path).json();
         assert_eq!((&shown["name"], &shown["text"]), (&"git/commit".into(), &"Commit {{input}}".into()), "{path}");
         assert_eq!(
@@ -146,8 +135,6 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
     let body = |body: &str| server.send("POST", "/api/expand", &[JSON], body);
     for (text, why) in [
         ("", "EOF while parsing a value"),
-        ("[\"two\"]", "invalid type"),
-        ("{\"command\": 1}", "invalid type: integer `1`, expected a string"),
         ("{\"command\": \"two\", \"inptu\": \"x\"}", "unknown field `inptu`, expected one of `command`, `input`"),
         ("{\"command\": \"two\", \"input\": 1}", "expected a string or a list of strings"),
         ("{\"command\": \"two\", \"arguments\": {\"a\": 1}}", "invalid type: integer `1`, expected a string"),
@@ -164,12 +151,6 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
         assert!(why_not.contains(why), "{why_not}");
     }
     assert_eq!(failed(&get(&server, "/api/other"), 404), "there is nothing at `/api/other`");
-    let wrong_method = get(&server, "/api/expand");
-    assert_eq!(
-        (failed(&wrong_method, 405).as_str(), wrong_method.header("allow")),
-        ("this path has POST only", Some("POST"))
-    );
-    assert_eq!(failed(&server.send("DELETE", "/api/prompts", &[], ""), 405), "this path has GET only");
     let wrong_method = server.send("PATCH", "/api/prompts/two", &[], "");
     assert_eq!(failed(&wrong_method, 405), "this path has GET, POST, PUT, DELETE only");
     assert_eq!(wrong_method.header("allow"), Some("GET, POST, PUT, DELETE"));
@@ -180,13 +161,9 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
 #[test]
 fn the_checks_of_mcp_come_first() {
     let server = server();
-    for (method, path) in [
-        ("GET", "/api/prompts"),
-        ("GET", "/api/prompts/two"),
-        ("POST", "/api/expand"),
-        ("POST", "/api/explain"),
-        ("POST", "/api/hook"),
-    ] {
+    for (method, path) in
+        [("GET", "/api/prompts"), ("GET", "/api/prompts/two"), ("POST", "/api/expand"), ("POST", "/api/explain")]
+    {
         let body = if method == "POST" { "{\"command\":\"two\"}" } else { "" };
         for header in [("Host", "evil.example.com"), ("Origin", "https://evil.example.com")] {
             assert_eq!(server.send(method, path, &[JSON, header], body).status, 403, "{path} {header:?}");
@@ -213,7 +190,7 @@ fn the_checks_of_mcp_come_first() {
 
 #[test]
 fn what_a_token_may_not_see_does_not_exist() {
-    let server = with_tokens(&[]);
+    let server = with_tokens();
     let ask = |token: &str, method: &str, path: &str, body: Value| {
         let body = if method == "GET" { String::new() } else { body.to_string() };
         server.send(method, path, &[JSON, ("Authorization", &format!("Bearer {token}"))], body)
@@ -240,26 +217,11 @@ fn what_a_token_may_not_see_does_not_exist() {
                 |name: &str| failed(&ask(TEAM_A, "POST", path, json!({"command": name})), 404).replace(name, "NAME");
             assert_eq!(failure(name), failure("team-b/other"));
         }
-        let context = ask(TEAM_A, "POST", "/api/hook", json!({"agent": "codex", "message": format!(":{name} x")}));
-        assert_eq!(context.json(), json!({"context": null}));
     }
-    for (method, path) in
-        [("GET", "/api/prompts"), ("GET", "/api/other"), ("POST", "/api/hook"), ("DELETE", "/api/prompts")]
-    {
+    for (method, path) in [("GET", "/api/prompts"), ("GET", "/api/other"), ("DELETE", "/api/prompts")] {
         assert_eq!(server.send(method, path, &[JSON], "").status, 401, "{path}");
         assert_eq!(ask("wrong", method, path, json!({})).status, 401, "{path}");
     }
-}
-
-#[test]
-fn the_hook_of_an_agent_gets_its_context() {
-    let server = server();
-    let context = |agent: &str, message: &str| post(&server, "/api/hook", json!({"agent": agent, "message": message}));
-    let answer = context("codex", "Look.\n:git/commit now").json();
-    assert!(answer["context"].as_str().unwrap().contains("\n\nCommit now\n\n"), "{answer}");
-    assert_eq!(context("claude-code", "Look.").json(), json!({"context": null}));
-    assert_eq!(failed(&context("zed", ":two"), 422), "`zed` is not an agent with a hook");
-    assert_eq!(failed(&context("emacs", ":two"), 422), "`emacs` is not an agent with a hook");
 }
 
 #[test]
@@ -300,7 +262,7 @@ fn a_text_that_is_not_saved_is_checked_and_expanded() {
     let check = |draft: Value| ask(&server, ANA, "POST", "/api/check", draft);
     let file = "---\ninclude: true\narguments: [{name: a, required: true}]\n---\n{{> parts/_tone}}\nAbout {{a}} {{b}}.";
     let checked = check(json!({"command": "new", "file": file, "arguments": {"a": "x"}})).json();
-    assert_eq!(checked["preview"]["text"], json!({"text": "Be kind.\nAbout x {{b}}.", "marks": [[15, 16]]}));
+    assert_eq!(checked["preview"]["text"], "Be kind.\nAbout x {{b}}.");
     assert_eq!((&checked["arguments"][0]["name"], &checked["takes_input"]), (&json!("a"), &json!(false)));
     let problem = &checked["problems"][0];
     assert_eq!(
@@ -348,17 +310,6 @@ fn everyone_can_ask_who_they_are_and_what_they_may_do() {
 }
 
 #[test]
-fn a_text_is_checked_only_for_those_who_may_write_it() {
-    let server = for_writers(Client::new());
-    let draft = json!({"command": "x", "file": "X"});
-    let why = failed(&ask(&server, TEAM_A, "POST", "/api/check", draft.clone()), 403);
-    assert_eq!(why, "this needs a token with the role `write`, and yours has `read`; ask for another one");
-    let without_tokens = HttpServer::start(Client::new());
-    let why = failed(&post(&without_tokens, "/api/check", draft), 403);
-    assert_eq!(why, "this server does not let anyone edit prompts; start it with `--edit`");
-}
-
-#[test]
 fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it() {
     let home = Client::new().prompt("secret.md", "The secret.").prompt("team-b/secret.md", "The secret.");
     let home = home
@@ -390,8 +341,7 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
         assert!(checked["preview"]["error"].as_str().unwrap().contains(&why), "{checked}");
         assert!(checked["preview"]["text"].is_null(), "{checked}");
     }
-    let expansion =
-        |token: &str, file: String| check(token, file)["preview"]["text"]["text"].as_str().unwrap().to_owned();
+    let expansion = |token: &str, file: String| check(token, file)["preview"]["text"].as_str().unwrap().to_owned();
     assert_eq!(expansion(WRITER_A, including("own")), "Own text.");
     assert!(expansion(WRITER_A, attaching("own.txt")).contains("Own file."));
     // For somebody who may see everything, the same texts are prompts.
@@ -422,6 +372,7 @@ fn a_prompt_is_created_updated_deleted_and_restored() {
     let warned = ask(&server, ANA, "PUT", path, json!({"file": "{{two}}\n", "expected": first}));
     assert!(warned.json()["warnings"][0]["message"].as_str().unwrap().starts_with("`{{two}}` is not a placeholder"));
     let second = written(&warned, "git/history");
+    assert_eq!(ask(&server, ANA, "POST", "/api/restore", json!({"command": "git/history"})).status, 409);
     assert_eq!(written(&ask(&server, ANA, "DELETE", path, json!({"expected": second})), "git/history"), second);
     assert!(!file.exists());
 
@@ -448,21 +399,6 @@ fn a_prompt_is_created_updated_deleted_and_restored() {
 }
 
 #[test]
-fn a_write_of_an_existing_prompt_needs_the_revision_that_was_read() {
-    let server = for_writers(Client::new().prompt("a.md", "One\n"));
-    let read = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
-    written(&ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read})), "a");
-    for (method, path, body) in
-        [("PUT", "/api/prompts/a", json!({"file": "x"})), ("DELETE", "/api/prompts/a", json!({}))]
-    {
-        assert!(failed(&ask(&server, ANA, method, path, body), 400).contains("missing field `expected`"), "{method}");
-    }
-    assert_eq!(ask(&server, ANA, "POST", "/api/restore", json!({"command": "a"})).status, 409);
-    assert_eq!(fs::read_to_string(server.home.root().join("prompts/a.md")).unwrap(), "Two\n");
-    assert!(failed(&ask(&server, ANA, "POST", "/api/restore", json!({"command": "nope"})), 404).contains("`nope`"));
-}
-
-#[test]
 fn what_has_changed_since_it_was_read_is_not_overwritten() {
     let server = for_writers(Client::new().prompt("a.md", "One\n"));
     let file = server.home.root().join("prompts/a.md");
@@ -477,18 +413,15 @@ fn what_has_changed_since_it_was_read_is_not_overwritten() {
     let refused = ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read}));
     assert!(refused.json()["error"]["diff"].as_str().unwrap().contains("-By hand\n+Two\n"), "{}", refused.text());
     assert_eq!(fs::read_to_string(&file).unwrap(), "By hand\n");
+    assert!(
+        failed(&ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "x"})), 400)
+            .contains("missing field `expected`")
+    );
     let refused = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "New"}));
     assert!(failed(&refused, 409).starts_with("there is already a prompt named `a`"));
     fs::remove_file(&file).unwrap();
     let refused = ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read}));
     assert_eq!((refused.status, &refused.json()["error"]["message"]), (404, &json!("no prompt named `a`")));
-}
-
-#[test]
-fn a_note_has_the_limit_of_the_tools() {
-    let server = for_writers(Client::new());
-    let answer = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "A", "note": "x".repeat(2_001)}));
-    assert!(failed(&answer, 422).starts_with("`note` is longer than"));
 }
 
 #[test]
@@ -502,6 +435,8 @@ fn what_cannot_be_a_prompt_is_not_written() {
     assert!(failed(&broken, 422).contains("x.md:1:1: "), "{}", broken.text());
     let problem = &broken.json()["error"]["problem"];
     assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
+    let noted = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "A", "note": "x".repeat(2_001)}));
+    assert!(failed(&noted, 422).starts_with("`note` is longer than"));
     assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit is 4194304"));
     let authorization = format!("Bearer {ANA}");
     for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
@@ -526,6 +461,7 @@ fn only_those_who_may_edit_write_or_see_the_history() {
         ("DELETE", "/api/prompts/a", json!({"expected": expected})),
         ("GET", "/api/history/a", Value::Null),
         ("POST", "/api/restore", json!({"command": "a"})),
+        ("POST", "/api/check", json!({"command": "x", "file": "X"})),
     ];
     let (with_tokens, without) = (for_writers(home()), HttpServer::start(home()));
     for (method, path, body) in requests {
@@ -533,10 +469,6 @@ fn only_those_who_may_edit_write_or_see_the_history() {
         let why = "this needs a token with the role `write`, and yours has `read`; ask for another one";
         assert_eq!(failed(&refused, 403), why, "{method} {path}");
         assert_eq!(ask(&with_tokens, "wrong", method, path, body.clone()).status, 401);
-        for header in [("Host", "evil.example.com"), ("Origin", "https://evil.example.com")] {
-            let headers = [JSON, header, ("Authorization", &format!("Bearer {ANA}"))];
-            assert_eq!(with_tokens.send(method, path, &headers, body.to_string()).status, 403);
-        }
         let refused = without.send(method, path, &[JSON], body.to_string());
         assert_eq!(failed(&refused, 403), "this server does not let anyone edit prompts; start it with `--edit`");
     }

@@ -145,13 +145,9 @@ fn nothing_but_an_expansion_calls_the_service() {
     for path in ["/api/prompts", "/api/prompts/triage"] {
         assert_eq!(server.send("GET", path, &[], "").status, 200, "{path}");
     }
-    for (path, body) in [
-        ("/api/explain", json!({"command": "triage", "arguments": {"service": "billing", "symptom": "x"}})),
-        ("/api/hook", json!({"agent": "codex", "message": ":triage billing x"})),
-    ] {
-        let answer = server.send("POST", path, &[("Content-Type", "application/json")], body.to_string());
-        assert_eq!(answer.status, 200, "{path} {}", answer.text());
-    }
+    let explain = json!({"command": "triage", "arguments": {"service": "billing", "symptom": "x"}});
+    let explained = server.send("POST", "/api/explain", &[("Content-Type", "application/json")], explain.to_string());
+    assert_eq!(explained.status, 200, "{}", explained.text());
     assert_eq!(service.requests(), []);
 }
 

@@ -41,13 +41,12 @@ const EXPAND: &str = "/api/expand";
 const PROMPT: &str = "/api/prompts/";
 const HISTORY: &str = "/api/history/";
 
-static ROUTES: [Route; 12] = [
+static ROUTES: [Route; 11] = [
     Route::new("GET", "/api/me", "api/me", "prompts/get", Role::Read, me),
     Route::new("GET", "/api/prompts", "api/prompts", "prompts/list", Role::Read, list),
     Route::new("GET", PROMPT, "api/prompts/NAME", "prompts/get", Role::Read, show),
     Route::new("POST", EXPAND, "api/expand", "prompts/get", Role::Read, expand),
     Route::new("POST", "/api/explain", "api/explain", "prompts/get", Role::Read, explain),
-    Route::new("POST", "/api/hook", "api/hook", "prompts/get", Role::Read, hook),
     // Whoever may write a prompt may see what it would include and attach.
     Route::new("POST", "/api/check", "api/check", "prompts/get", Role::Write, check),
     Route::new("POST", PROMPT, "api/create", "prompts/create", Role::Write, create),
@@ -244,10 +243,6 @@ fn expand(request: &Request<'_>) -> Answer {
 fn explain(request: &Request<'_>) -> Answer {
     let (view, call) = (request.view(), request.body::<Call>()?);
     to_json(&api::preview(&view, &view.find(&call.command)?, &call)?)
-}
-
-fn hook(request: &Request<'_>) -> Answer {
-    to_json(&api::hook(&request.view(), &request.body()?)?)
 }
 
 fn check(request: &Request<'_>) -> Answer {

@@ -365,7 +365,7 @@ async function promptPage(name, values) {
   const copyExpansion = async () => {
     expandSoon.cancel();
     if (!expansion.request && !(await expand())) return;
-    const answer = expansion.text?.text ?? find("#answer pre")?.textContent;
+    const answer = expansion.text ?? find("#answer pre")?.textContent;
     if (answer == null) say("There is nothing to copy yet.");
     else copy(answer);
   };
@@ -411,7 +411,7 @@ async function promptPage(name, values) {
       details(preview),
     ),
     result(),
-    h("section.whole", h("details#source", h("summary", "Source"), paper("source-text", "Source", file, "span.slot", `show ${file.name}`))),
+    h("section.whole", h("details#source", h("summary", "Source"), paper("source-text", "Source", file, `show ${file.name}`))),
   );
   const next = { title: `:${file.name}`, main: main(article), values, copy: copyExpansion };
   return next;
@@ -436,14 +436,14 @@ function outcome(preview) {
   if (words) {
     const { characters, tokens, limits } = expansion;
     return [
-      paper("expansion", "Expansion", words, "span.value", `expand ${name}`),
+      paper("expansion", "Expansion", { text: words }, `expand ${name}`),
       note(h("strong", thousands(characters)), ` characters, about ${thousands(tokens)} tokens`),
       limitsOf(limits),
     ];
   }
   const missing = values.filter(({ from }) => from === "missing").map((value) => h("code.slot", bdi(value.name)));
   if (!missing.length) return h("p.paper.note.text", { role: "status", dir: "auto" }, message(sentence(error ?? "")));
-  const waiting = paper("waiting", "Template", template, "span.slot", `show ${name}`);
+  const waiting = paper("waiting", "Template", template, `show ${name}`);
   waiting.classList.add("waiting");
   const listed = missing.flatMap((each, at) => [at > 0 && (at + 1 === missing.length ? " and " : ", "), each]);
   return [waiting, note("Fill in ", listed, " to see the expansion.")];
@@ -460,12 +460,12 @@ function requestTo({ name, arguments: values, request: { method, url, headers, b
     const answer = await attempt(() => ask("POST", "/api/expand", { command: name, arguments: Object.fromEntries(sent) }));
     currentTarget.disabled = false;
     if (!answer || !place.isConnected) return;
-    place.replaceChildren(paper("expansion", "Expansion", { text: answer.prompt, marks: [] }, "span.value", `expand ${name}`));
+    place.replaceChildren(paper("expansion", "Expansion", { text: answer.prompt }, `expand ${name}`));
     find("#copy").disabled = false;
   };
   return [
     note("A service renders this prompt. It would get this request:"),
-    paper("request", "Request", { text: words, marks: [] }, "span.value", `explain ${name}`),
+    paper("request", "Request", { text: words }, `explain ${name}`),
     h("p", button("#ask", "Ask the service", onclick)),
     place,
   ];
@@ -501,7 +501,7 @@ function brokenPage(name, file, why) {
       h("p.lead", "This file cannot be used as a prompt."),
     ),
     h("section.problems", h("ul", h("li.text", { dir: "auto" }, message(sentence(`${why}`))))),
-    h("section.whole", h("h2", "Source"), paper("source-text", "Source", { text: file.text, marks: [] }, "span.slot", `show ${name}`)),
+    h("section.whole", h("h2", "Source"), paper("source-text", "Source", { text: file.text }, `show ${name}`)),
   );
   return { title: name, main: main(article) };
 }
@@ -767,7 +767,7 @@ async function historyPage(name, revision) {
       !isCurrent && button("#restore", "Restore this version", restore),
       version.changes && [h("h3", "What restoring it changes"), diff(version.changes, "What restoring it changes")],
       h("h3", "Its text"),
-      paper("version", "The text of this version", { text: version.file, marks: [] }, "span.slot", `diff ${name} ${chosen}`),
+      paper("version", "The text of this version", { text: version.file }, `diff ${name} ${chosen}`),
     );
   const article = h(
     "article.editor.history",

@@ -35,12 +35,12 @@ export const plain = (words) => words.replace(new RegExp(CONTROL, "g"), "\ufffd"
 export const bdi = (words) => h("bdi", text(words));
 
 /** A text with parts that are marked. */
-export function marked({ text: words, marks }, kind) {
+export function marked({ text: words, marks = [] }) {
   let end = 0;
   const pieces = marks.flatMap(([from, to]) => {
     const before = words.slice(end, from);
     end = to;
-    return [...text(before), h(kind, text(words.slice(from, to)))];
+    return [...text(before), h("span.slot", text(words.slice(from, to)))];
   });
   return [...pieces, ...text(words.slice(end))];
 }
@@ -78,11 +78,11 @@ export function listAddress(choices) {
 const MAX_SHOWN = 1024 * 1024;
 
 /** A text whose spaces and line endings count; `print` is the command that prints one that is too long. */
-export function paper(id, label, shown, kind, print) {
+export function paper(id, label, shown, print) {
   if (shown.text.length > MAX_SHOWN) {
     return h("p.paper.note", { role: "status" }, "This is too long for the page. ", h("code", bdi(`prompt-expander ${print}`)), " prints it.");
   }
-  return h(`pre.paper#${id}`, { tabindex: 0, role: "group", "aria-label": label }, marked(shown, kind));
+  return h(`pre.paper#${id}`, { tabindex: 0, role: "group", "aria-label": label }, marked(shown));
 }
 
 /** What changes from one text to another. */
