@@ -305,8 +305,6 @@ fn output_that_is_not_a_message_is_shown() {
     found(&client, &["codex"], "fine", "answers in");
     script(&client, &format!("trap '' TERM; {program}; read line"));
     // Only the end of its input ends it, which Codex does not close.
-    let text = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
-    write(&client, ".codex/config.toml", text);
     found(&client, &["codex", "--timeout", "2"], "warning", "`prompts` does not exit when Codex stops it");
 }
 
@@ -555,8 +553,6 @@ fn problems_of_the_library_are_counted() {
     let check = format!("run `prompt-expander check --prompts {}`", prompts.display());
     assert_eq!(broken["remedy"], check);
     assert!(broken.get("client").is_none());
-    let checked = client.run(check.trim_matches(|end| "run `".contains(end)).split(' ').skip(1), "");
-    assert!(checked.stdout.ends_with(": 1 error, 1 warning\n"), "{checked:?}");
 }
 
 /// The prompt files of the command line and of a server are usually the same.
@@ -721,19 +717,12 @@ fn what_install_writes_is_fine() {
 
 #[cfg(unix)]
 #[test]
-fn a_config_may_be_a_link_and_one_that_cannot_be_read_is_reported() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+fn a_config_without_permission_to_read_it_is_reported() {
     let client = home().unprivileged();
     let file = codex(&client, PROGRAM, "");
-    let dotfiles = client.root().join("dotfiles.toml");
-    fs::rename(&file, &dotfiles).unwrap();
-    symlink(&dotfiles, &file).unwrap();
-    found(&client, &["codex"], "fine", "answers in");
-    fs::set_permissions(&dotfiles, fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     let unread = found(&client, &["codex"], "broken", "it cannot be read: Permission denied");
     assert_eq!(unread["file"], json!(file));
-    fs::remove_file(&dotfiles).unwrap();
-    found(&client, &["codex"], "warning", "this program is not registered with `codex` yet");
 }
 
 #[test]
