@@ -56,7 +56,7 @@ const ABOUT: &str = "Expands `:research solid-state batteries`, typed in a chat 
 
 const EXAMPLES: &str = "\
 Examples:
-  prompt-expander install codex --hook          add it to Codex, then type
+  prompt-expander install codex                 add it to Codex, then type
                                                 `:research solar cells` there
   prompt-expander list                          list your prompts
   prompt-expander expand research solar cells   print what the agent would get
