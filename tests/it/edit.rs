@@ -339,7 +339,7 @@ fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
         client.call("restore_prompt", json!({"command": "x/a", "revision": "0".repeat(32), "expected": first})).error();
     assert!(error.contains("has no version"), "{error}");
     for (tool, arguments) in [
-        ("restore_prompt", json!({"command": "x/a", "revision": "abc"})),
+        ("restore_prompt", json!({"command": "x/a", "revision": "abc", "expected": first})),
         ("update_prompt", json!({"command": "x/a", "file": "x", "expected": "abc"})),
         ("prompt_history", json!({"command": "x/a", "revision": "abc"})),
     ] {
