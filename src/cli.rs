@@ -125,10 +125,10 @@ enum Command {
     /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
     /// line for each prompt with tabs between name, description, layer (`project`, `user`, `remote` or `built-in`; of a prompt for another
     /// program with its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
-    #[command(after_help = with_common(list::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME INPUT`
-    #[command(after_help = with_common(expand::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(expand::EXAMPLES))]
     Expand(expand::Expand),
     /// Explain an expansion: its file, the value of each argument, and which agents get all of it
     ///
@@ -136,14 +136,14 @@ enum Command {
     /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion, with
     /// the limits of agents that it is near or exceeds. The number of tokens is estimated from the letters, digits and
     /// punctuation; for English, code, Japanese and Chinese, it is within about 25 % of what models count.
-    #[command(after_help = with_common(explain::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(explain::EXAMPLES))]
     Explain(explain::Explain),
     /// Copy what an agent gets for `:NAME INPUT` to the clipboard
     ///
     /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy` with Wayland, `xclip` or `xsel`
     /// with X11, and `termux-clipboard-set` on Android. Over ssh without a display, asks your terminal to copy the text, with the
     /// escape sequence OSC 52.
-    #[command(after_help = with_common(copy::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(copy::EXAMPLES))]
     Copy(copy::Copy),
     /// Create a prompt file
     ///
@@ -152,7 +152,7 @@ enum Command {
     /// changed, and a name that cannot be typed in a chat is refused. With --project, the file is created in the project's folder
     /// `.prompts`. If there is none, it is created at the root of the repository or, outside a repository, in the working
     /// directory.
-    #[command(after_help = with_common(new::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(new::EXAMPLES))]
     New(new::New),
     /// Open a prompt in your editor, and check it afterwards
     ///
@@ -160,16 +160,16 @@ enum Command {
     /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
     /// into your own folder; with --project, any prompt that is not in the project's folder `.prompts` is first copied there. The
     /// copy is deleted unless you change it.
-    #[command(after_help = with_common(edit::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(edit::EXAMPLES))]
     Edit(edit::Edit),
     /// Print the path of a prompt's file, or of the folder of your prompts
     ///
     /// Without a name, prints the folder in which `new` and `edit` create files: the first --prompts folder, your own folder
     /// or, with --project, the project's.
-    #[command(after_help = with_common(path::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(path::EXAMPLES))]
     Path(path::PathOf),
     /// Print the file of a prompt as it is, even of a built-in or broken one
-    #[command(after_help = with_common(show::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(show::EXAMPLES))]
     Show(show::Show),
     /// Remove your own prompts or, with --project, prompts of the project
     ///
@@ -178,29 +178,29 @@ enum Command {
     /// test file of a prompt is removed, too. A prompt of your own folder can be brought back with `restore`.
     ///
     /// The text of a removed prompt stays in the folder .history next to your prompts.
-    #[command(after_help = with_common(rm::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(rm::Rm),
     /// Rename one of your own prompts or, with --project, one of the project's
     ///
     /// The file stays in the same prompts folder, and its content does not change. Missing folders are created. No existing file is
     /// overwritten. The test file is renamed, too, and the earlier versions get the new name. Prints the new path.
-    #[command(after_help = with_common(mv::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(mv::Mv),
     /// List the versions of one of your prompts, with who wrote them and why
     ///
     /// Each change by an agent, the web page or `restore` keeps the old text in the folder `.history` next to your prompts. A version
     /// that you made in an editor is kept when it is replaced. Prints the newest first; without a terminal, one line for each version
     /// with tabs between revision, time, what was done, author and note.
-    #[command(after_help = with_common(history::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(history::EXAMPLES))]
     History(history::History),
     /// Show what has changed in one of your prompts since its last version, or an earlier one
-    #[command(after_help = with_common(diff::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(diff::EXAMPLES))]
     Diff(diff::Diff),
     /// Restore an earlier version of one of your prompts, or a prompt that was deleted
     ///
     /// Prints the path of the file. The text that is replaced stays in the history, so that a restore can be undone. A prompt that you
     /// removed yourself can be restored if it was changed by an agent, the web page or `restore` before.
-    #[command(after_help = with_common(restore::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(restore::EXAMPLES))]
     Restore(restore::Restore),
     /// Import prompts of other programs: write them as Markdown files into your own folder
     ///
@@ -208,13 +208,13 @@ enum Command {
     /// writes each prompt as a Markdown file that expands to the same. Says what is different, with file and line, and what to do
     /// about it. No file is ever overwritten: a prompt whose name you have already with another text is left out, and the exit
     /// status is 1. The original files stay as they are.
-    #[command(after_help = with_common(import::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(import::EXAMPLES))]
     Import(import::Import),
     /// Trust the prompts of a repository, so that every agent gets them
     ///
     /// Shows the prompts in the folder `.prompts` of the repository, and which of yours they override, and asks. From then on they are
     /// served without an option. A later pull may bring others, which are served, too.
-    #[command(after_help = with_common(trust::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(trust::EXAMPLES))]
     Trust(trust::Trust),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
@@ -222,7 +222,7 @@ enum Command {
     /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict, warnings.
     /// Notes list files that may be prompts but are not read: those with other suffixes, and those in hidden folders such as
     /// `.claude/commands`.
-    #[command(after_help = with_common(check::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(check::EXAMPLES))]
     Check(check::Check),
     /// Test prompts: whether they expand to what their test files say
     ///
@@ -230,7 +230,7 @@ enum Command {
     /// contains or lacks, or an error. Prints one line for each case, and a diff if the text is another one. Nothing but the
     /// expansion is tested: no model is asked. The exit status is 1 if a case failed, or a test file is broken or belongs to no
     /// prompt.
-    #[command(after_help = with_common(test::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(test::EXAMPLES))]
     Test(test::Test),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
@@ -238,20 +238,20 @@ enum Command {
     /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
     /// else. Writes nothing, not even to the files of --tap and --log-file. Prints one line for each agent that is found on this
     /// machine or has this program registered, and says what to do. The exit status is 1 if something is broken.
-    #[command(after_help = with_common(doctor::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(doctor::EXAMPLES))]
     Doctor(doctor::Doctor),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
     ///
     /// Reads the event from standard input. If what the user typed begins with the `:command` of a prompt, or has one on a line
     /// of its own, the expansion is added as context; otherwise, nothing is printed. The exit status is always 0, so that
     /// nothing the user types is blocked.
-    #[command(after_help = with_common(hook::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(hook::EXAMPLES))]
     Hook(hook::Hook),
     /// Run the server: over HTTP for many clients with --http, else on standard input and output
     ///
     /// Without --http, this is the same as no command. Over HTTP, Ctrl-C or SIGTERM stops it: requests that are running are
     /// answered first. It says on standard error where it listens.
-    #[command(after_help = with_common(serve::EXAMPLES), args = hidden_options())]
+    #[command(after_help = with_common(serve::EXAMPLES))]
     Serve(Box<ServeCommand>),
     /// Print tokens for clients of a server over HTTP
     #[cfg(feature = "http")]
@@ -267,7 +267,24 @@ enum Command {
 
 /// The definition of the command line: the manual page is generated from it.
 pub fn command() -> clap::Command {
-    Cli::command()
+    with_common_options(|_| true)
+}
+
+/// The same for these arguments. To describe the common options of each command would take longer than everything else at a start.
+fn command_for(arguments: &[OsString]) -> clap::Command {
+    let begins_with = |mark: &[char]| arguments.iter().any(|word| word.to_string_lossy().starts_with(mark));
+    let (has_option, has_colon) = (begins_with(&['-']), begins_with(&COLONS));
+    with_common_options(|name| {
+        has_option && (arguments.iter().any(|word| word == name) || (has_colon && name == "expand"))
+    })
+}
+
+fn with_common_options(is_needed: impl Fn(&str) -> bool) -> clap::Command {
+    Cli::command().mut_subcommands(|command| match command.get_name() {
+        "install" | "uninstall" | "token" | "completions" | "man" => command,
+        name if is_needed(name) => command.args(hidden_options()),
+        _ => command,
+    })
 }
 
 /// Runs the program with these arguments, the first of which is its own name; returns the exit status.
@@ -348,7 +365,7 @@ impl Cli {
                 let source = loaded(given);
                 config::serve(&source.settings, line)?.run(source.library())
             }
-            Some(Command::Install(install)) => install.run(&given),
+            Some(Command::Install(install)) => install.run(&given.with_words(line)),
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
             Some(Command::List(list)) => list.run(&usable(given)?),
             Some(Command::Expand(expand)) => expand.run(&usable(given)?),
@@ -367,7 +384,7 @@ impl Cli {
             Some(Command::Check(check)) => check.run(&usable(given)?),
             Some(Command::Test(test)) => test.run(&usable(given)?),
             Some(Command::Trust(trust)) => trust.run(usable(given)?),
-            Some(Command::Doctor(doctor)) => doctor.run(&loaded(given)),
+            Some(Command::Doctor(doctor)) => doctor.run(&loaded(given.with_words(line))),
             Some(Command::Hook(hook)) => hook.run(&loaded(given)),
             Some(Command::Serve(command)) => {
                 let source = loaded(given);
@@ -404,7 +421,7 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
 }
 
 fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, PromptSource), clap::Error> {
-    let mut program = command();
+    let mut program = command_for(arguments);
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match matches_of_expand(&mut program, arguments, &error) {
             Some(matches) => matches?,
@@ -456,9 +473,10 @@ fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) ->
     let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
     let name = command.get_name();
     // `serve` has the options of the server itself: those before it would have no effect.
-    let of_server = Serve::augment_args(clap::Command::new(""));
-    let is_repeated =
-        |option: &Arg| name == "serve" && of_server.get_arguments().any(|own| own.get_id() == option.get_id());
+    let of_server = (name == "serve").then(|| Serve::augment_args(clap::Command::new("")));
+    let is_repeated = |option: &Arg| {
+        of_server.iter().flat_map(clap::Command::get_arguments).any(|own| own.get_id() == option.get_id())
+    };
     let is_own = |option: &Arg| command.get_arguments().any(|own| own.get_id() == option.get_id());
     let is_misplaced = |option: &&Arg| !is_own(option) || is_repeated(option);
     let misplaced = program.get_arguments().filter(is_given).filter(is_misplaced).find_map(Arg::get_long);
@@ -471,13 +489,13 @@ fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) ->
 }
 
 /// What can be understood of an incomplete or invalid command line.
-fn parse_leniently(arguments: impl IntoIterator<Item = OsString>) -> ArgMatches {
-    command().ignore_errors(true).try_get_matches_from(arguments).unwrap_or_default()
+fn parse_leniently(arguments: Vec<OsString>) -> ArgMatches {
+    command_for(&arguments).ignore_errors(true).try_get_matches_from(arguments).unwrap_or_default()
 }
 
 /// Whether the command in these invalid arguments is `hook`.
 fn is_hook(arguments: &[OsString]) -> bool {
-    match parse_leniently(arguments.iter().cloned()).subcommand_name() {
+    match parse_leniently(arguments.to_vec()).subcommand_name() {
         Some(name) => name == "hook",
         // The error is before the command.
         None => arguments.iter().any(|word| word == "hook"),

@@ -37,7 +37,7 @@ pub(super) struct PromptSource {
     pub(super) config: ConfigOptions,
     #[arg(skip)]
     pub(super) settings: Settings,
-    // What of these options the settings file can hold, as words.
+    // What of these options the settings file can hold, as words; only for commands that ask for it.
     #[arg(skip)]
     pub(super) words: Vec<String>,
     /// Add the project's prompts, which override all others: those in the nearest folder `.prompts`, from the working
@@ -159,13 +159,23 @@ pub(super) fn hidden_options() -> Vec<Arg> {
 impl PromptSource {
     /// The options that a line gives before its command and after it.
     pub(super) fn of(line: &ArgMatches) -> Result<PromptSource, clap::Error> {
+        let is_given = |after: &ArgMatches, id: &str| {
+            after.value_source(id) == Some(COMMAND_LINE) && line.try_contains_id(id).is_ok()
+        };
+        if !line.subcommand().is_some_and(|(_, after)| after.ids().any(|id| is_given(after, id.as_str()))) {
+            return PromptSource::from_arg_matches(line); // a hook starts with each message
+        }
         let parser = Command::new("prompt-expander").no_binary_name(true).args_override_self(true);
         let parser = PromptSource::augment_args(parser);
-        let source = parser.clone().try_get_matches_from(given(&parser, line, Path::new("")))?;
+        let words = given(&parser, line, Path::new(""));
+        PromptSource::from_arg_matches(&parser.try_get_matches_from(words)?)
+    }
+
+    /// The same with the words of a line that the settings file can hold.
+    pub(super) fn with_words(self, line: &ArgMatches) -> PromptSource {
         let folder = std::env::current_dir().unwrap_or_default();
         let words = given(&Folders::augment_args(Command::new("")), line, &folder).into_iter();
-        let words = words.map(|word| word.to_string_lossy().into_owned()).collect();
-        Ok(PromptSource { words, ..PromptSource::from_arg_matches(&source)? })
+        PromptSource { words: words.map(|word| word.to_string_lossy().into_owned()).collect(), ..self }
     }
 
     /// The library for the working directory. Prints a warning if --project was given and there is no project.
