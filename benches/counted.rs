@@ -144,11 +144,11 @@ fn hook(tool: Tool, prompts: &Prompts, prompt: &str) -> Counts {
     fs::write(&event, json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string()).expect("an event");
     let words = tool.command(log.to_str().expect("UTF-8"));
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).arg(common::program()).args(["hook", "codex", "--prompts"]);
+    command.args(&words[1..]).arg(common::program()).args(["hook", "codex"]); // as `install` registers it
     command
-        .arg(prompts.path())
         .env_clear()
         .env("HOME", prompts.path())
+        .env("PROMPT_EXPANDER_PROMPTS", prompts.path())
         .env("PATH", env::var_os("PATH").unwrap_or_default());
     let status = command.stdin(File::open(event).expect("an event")).stdout(Stdio::null()).status();
     assert!(status.is_ok_and(|status| status.success()), "the hook ends well");
