@@ -91,7 +91,7 @@ fn a_file_in_a_project_grants_nothing() {
 }
 
 #[test]
-fn a_trusted_repository_is_served_without_an_option_from_the_next_message_on() {
+fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_option_from_the_next_message_on() {
     let (client, file) = with_settings("# mine\nbuiltin = false\n");
     let mut client = client.prompt("x.md", "mine").working_in("repository/.git").working_in("repository/below");
     let root = fs::canonicalize(client.root().join("repository")).unwrap();
@@ -122,6 +122,8 @@ fn a_trusted_repository_is_served_without_an_option_from_the_next_message_on() {
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("# mine\nbuiltin = false\ntrusted = [\"{shown}\"]\n"));
     client.expand("deploy", "").text("Deploy");
     client.expand("own", "").text("theirs");
+    let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":deploy"}"#;
+    assert!(client.run(["hook", "codex"], event).stdout.contains("Deploy"));
     assert!(client.words("list").stderr.is_empty());
     assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
 

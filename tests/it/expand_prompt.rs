@@ -28,7 +28,7 @@ fn the_answer_is_one_line_content_before_structured_content() {
 }
 
 #[test]
-fn every_shipped_prompt_expands() {
+fn the_twelve_shipped_prompts_expand() {
     let mut client = Client::new().arguments([]);
     client.initialize(LEGACY);
     let names = client.names();

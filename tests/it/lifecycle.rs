@@ -18,7 +18,7 @@ fn initialize_answers_the_same_legacy_version_and_2025_11_25_to_every_other_stri
 }
 
 #[test]
-fn initialize_answers_version_capabilities_names_and_echoes_client_info() {
+fn initialize_without_capabilities_answers_version_capabilities_names_and_echoes_client_info() {
     let mut client = Client::new();
     let info = json!({"name": "example", "version": "dev", "more": [1, {"x": "y"}]});
     let mut answer = client.request("initialize", json!({"protocolVersion": "2024-11-05", "clientInfo": info}));

@@ -28,7 +28,7 @@ fn client() -> Client {
 }
 
 #[test]
-fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_that_names_the_limit() {
+fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_place_limit_and_repair() {
     let frontmatter = |length: usize| {
         let text = format!("description: {}\n", "d".repeat(length - "description: \n".len()));
         assert_eq!(text.len(), length);
@@ -40,18 +40,30 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_that_names_the
     };
     let aliases = |count: usize| format!("---\na: &a {}\nb: [{}]\n---\nBody.", "x".repeat(1000), "*a, ".repeat(count));
     for (within, beyond, words) in [
-        ("x".repeat(MAX_FILE), "x".repeat(MAX_FILE + 1), "the file is 4194305 bytes long, the limit is 4194304"),
+        (
+            "x".repeat(MAX_FILE),
+            "x".repeat(MAX_FILE + 1),
+            "the file is 4194305 bytes long, the limit is 4194304; make it smaller",
+        ),
         (
             frontmatter(MAX_FRONTMATTER),
             frontmatter(MAX_FRONTMATTER + 1),
-            "the frontmatter is 65537 bytes long, the limit is 65536",
+            "1:1: the frontmatter is 65537 bytes long, the limit is 65536; move",
         ),
-        (aliases(120), aliases(140), "the YAML aliases (`*name`) of the frontmatter make it larger than 131072 bytes"),
-        (arguments(MAX_ARGUMENTS), arguments(MAX_ARGUMENTS + 1), "more than 100 arguments are declared"),
+        (
+            aliases(120),
+            aliases(140),
+            "3:521: the YAML aliases (`*name`) of the frontmatter make it larger than 131072 bytes; write the values out",
+        ),
+        (
+            arguments(MAX_ARGUMENTS),
+            arguments(MAX_ARGUMENTS + 1),
+            "103:3: more than 100 arguments are declared; declare",
+        ),
     ] {
         let mut client = client().prompt("within.md", within).prompt("beyond.md", beyond);
         let error = client.expand("beyond", "").error();
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains("/beyond.md:") && error.contains(words), "{error}");
         is_served(&mut client);
         let list = client.list();
         assert_eq!(list["problems"][0]["file"], "beyond.md");

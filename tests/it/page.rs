@@ -74,3 +74,13 @@ fn head_is_get_without_the_body_and_other_methods_and_names_are_refused() {
     assert_eq!(server.send("POST", "/", &[], "x").status, 405);
     assert_eq!(server.send("GET", "/", &[("Host", "evil.example.com")], "").status, 403);
 }
+
+#[test]
+fn the_page_reads_the_settings_file_like_the_commands() {
+    let client = Client::new().arguments([]).prompt("greet.md", "Hello");
+    client.write("../.config/prompt-expander/config.toml", "prompts = ['~/prompts']\nbuiltin = false\n");
+    let server = HttpServer::start(client);
+    let listed = get(&server, "/api/prompts").json();
+    let names: Vec<_> = listed["prompts"].as_array().unwrap().iter().map(|prompt| &prompt["name"]).collect();
+    assert_eq!(names, ["greet"]);
+}

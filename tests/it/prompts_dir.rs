@@ -94,10 +94,10 @@ fn a_named_folder_that_is_missing_is_a_problem_and_is_served_when_it_appears() {
 }
 
 #[test]
-fn folders_are_namespaces_and_the_suffix_may_have_any_letter_case() {
+fn folders_are_namespaces_the_suffix_may_have_any_letter_case_and_no_key_gives_a_second_name() {
     let mut client = Client::new()
         .prompt("a/b/c/d.md", "D")
-        .prompt("x.Md", "X")
+        .prompt("x.Md", "---\nname: second\n---\nX")
         .prompt("y.MD", "Y")
         .prompt("folder.md/z.md", "Z")
         .prompt("dots.in.name.md", "N")
@@ -109,7 +109,9 @@ fn folders_are_namespaces_and_the_suffix_may_have_any_letter_case() {
     for (name, text) in [("a/b/c/d", "D"), ("x", "X"), ("y", "Y"), ("folder.md/z", "Z"), ("dots.in.name", "N")] {
         client.expand(name, "").text(text);
     }
-    client.expand("folder", "").error();
+    for name in ["folder", "second"] {
+        client.expand(name, "").error();
+    }
     assert!(client.list().get("problems").is_none());
 }
 

@@ -27,7 +27,7 @@ fn each_definition_has_its_golden_file() {
 }
 
 #[test]
-fn every_tool_says_that_it_only_reads_and_what_it_gives() {
+fn every_tool_is_always_loaded_says_that_it_only_reads_and_has_plain_schemas() {
     for tool in tools(&mut Client::new()) {
         assert_eq!(
             tool["annotations"],
@@ -38,7 +38,7 @@ fn every_tool_says_that_it_only_reads_and_what_it_gives() {
         for schema in ["inputSchema", "outputSchema"] {
             assert_eq!(tool[schema]["type"], "object");
             let text = tool[schema].to_string();
-            for unwanted in ["$ref", "oneOf", "anyOf", "allOf", "\"additionalProperties\":false"] {
+            for unwanted in ["\"default\":", "$ref", "oneOf", "anyOf", "allOf", "\"additionalProperties\":false"] {
                 assert!(!text.contains(unwanted), "{unwanted} in {text}");
             }
         }
@@ -47,6 +47,21 @@ fn every_tool_says_that_it_only_reads_and_what_it_gives() {
     assert_eq!(expand["inputSchema"]["required"], json!(["command", "input"]));
     assert_eq!(expand["inputSchema"]["properties"]["command"]["type"], "string");
     assert_eq!(expand["inputSchema"]["properties"]["input"]["type"], "string");
+}
+
+#[test]
+fn the_descriptions_say_when_to_call_a_tool_and_what_to_pass() {
+    let tools = tools(&mut Client::new());
+    for (tool, said) in [
+        (0, "by writing `:<command>` in a message"),
+        (1, "When any user message has a `:`-prefixed command token"),
+        (1, "(`:research topic`, `:summarize this article`, `:critique \"draft\"`), call this tool before responding"),
+        (1, "strip the colon from the name"),
+        (1, "pass all remaining text, quotes included, as `input`"),
+        (1, "Do not answer without calling it"),
+    ] {
+        assert!(tools[tool]["description"].as_str().unwrap().contains(said), "{said}");
+    }
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn before_and_after_initialize_a_line_has_the_same_answer() {
         version.map(|version| client.initialize(version));
         for line in [
             r#"{"jsonrpc":"2.0","method":"nope"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#,
             r#"{"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#,

@@ -34,7 +34,7 @@ fn problem(file: &[u8], want: &str) {
 }
 
 #[test]
-fn frontmatter_and_each_of_its_keys_are_optional() {
+fn frontmatter_and_each_of_its_keys_are_optional_and_the_body_gives_title_and_description() {
     check("---\ndescription: D\ntitle: T\n---\nBody {{input}}\n", "D", "Body {{input}}");
     check("---\ntitle: T\n---\nBody\n", "Body", "Body");
     check("---\n---\nBody\n", "Body", "Body");
