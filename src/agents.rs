@@ -34,7 +34,7 @@ pub use files::AgentFiles;
 pub use finding::{Finding, RegisteredHook, RegisteredServer};
 pub use hook_line::{HookLine, HookPlace};
 pub use install::{Installation, Plan, Removal, Status};
-pub use limit::{Delivery, Limit, PartLimit, Unit};
+pub use limit::{PartLimit, Unit};
 pub use registration::{Registration, SERVER};
 pub use variables::Variables;
 

@@ -46,7 +46,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::NAME;
 use serve::{Serve, ServeCommand};
-use source::{Common, PromptSource, hidden_options};
+use source::{PromptSource, hidden_options};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -76,7 +76,7 @@ Your prompts:
                                agent starts it."))]
 struct Cli {
     #[command(flatten, next_help_heading = "Options for all commands that read prompts")]
-    _common: Common,
+    _common: PromptSource,
     #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
     _serve: Serve,
     /// Print the version, and the commit that it was built from
@@ -220,8 +220,6 @@ enum Command {
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
     /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict, warnings.
-    /// Notes list files that may be prompts but are not read: those with other suffixes, and those in hidden folders such as
-    /// `.claude/commands`.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(check::Check),
     /// Test prompts: whether they expand to what their test files say
@@ -316,9 +314,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return status;
         }
     };
-    if is_given(&line, "no_pager") {
-        output::turn_pager_off();
-    }
     if is_given(&line, "json") {
         output::collect_messages();
     }
@@ -349,7 +344,7 @@ fn short_help() -> String {
         text += &format!("\n{title}:\n");
         for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            let about = output::fit(&about, 64);
+            let about = output::cut(&about, 64);
             text += &format!("  {NAME}{:<11}{NAME:#}  {about}\n", command.get_name());
         }
     }

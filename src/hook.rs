@@ -13,7 +13,7 @@ mod invocations;
 
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
-use crate::agents::{Agent, Delivery};
+use crate::agents::Agent;
 use crate::library::{Found, Library, View, joined};
 use crate::prompt::{Call, Messages, fold};
 use crate::wording::quoted;
@@ -99,11 +99,11 @@ fn within_limit(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<
         ));
     }
     // Each part that fits replaces the reference to the tool.
-    let limit = agent.limit(Delivery::Hook)?;
-    let mut room = limit.max.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
+    let (max, unit) = agent.hook.as_ref()?.limit;
+    let mut room = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
         let full = context_for(agent, invocation);
-        let more = limit.unit.count(&full).saturating_sub(limit.unit.count(part));
+        let more = unit.count(&full).saturating_sub(unit.count(part));
         if more <= room {
             room -= more;
             *part = full;

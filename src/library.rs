@@ -17,7 +17,6 @@ mod find;
 mod folder;
 mod golden_files;
 mod handle;
-mod hints;
 mod history;
 mod include;
 #[cfg(feature = "openapi")]

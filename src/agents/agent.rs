@@ -6,7 +6,7 @@ use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, Content};
 use super::finding::{Finding, RegisteredHook, RegisteredServer};
 use super::hook_line::{HookLine, HookPlace, WindowsShell};
-use super::limit::{Delivery, Limit, PartLimit};
+use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::prompt::Diagnostic;
@@ -31,8 +31,6 @@ pub struct Agent {
     pub(super) config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
-    /// How much of an expansion it shows its model. Empty: not measured.
-    pub limits: &'static [Limit],
     /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is divided. `None`: never
     /// divided, as no limit is known.
     pub part: Option<PartLimit>,
@@ -80,6 +78,8 @@ pub type PromptFormat = &'static str;
 pub struct Hook {
     /// What the agent calls the event.
     pub event: &'static str,
+    /// The length and the unit of the longest context that the model gets in full. `docs/clients/` says how it was measured.
+    pub limit: (usize, Unit),
     /// The user's file, in the folder with the user's settings.
     pub(super) user: &'static str,
     /// A project's files, the one that takes precedence first. The last is the one that `install` writes.
@@ -172,11 +172,6 @@ impl Agent {
     /// The folder with the files that register the user's servers.
     fn config_folder(&self, system: &System) -> Option<PathBuf> {
         self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
-    }
-
-    /// The limit of this delivery, if it is known.
-    pub fn limit(&self, delivery: Delivery) -> Option<Limit> {
-        self.limits.iter().find(|limit| limit.delivery == delivery).copied()
     }
 
     /// The files that register servers, the one that takes precedence first; none for [`Scope::User`] if the home directory

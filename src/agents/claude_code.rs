@@ -6,7 +6,7 @@ use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
 use super::finding::{Finding, RegisteredServer};
 use super::hook_line::WindowsShell;
-use super::limit::{Limit, PartLimit, Unit};
+use super::limit::{PartLimit, Unit};
 use super::registration::Config;
 use super::variables::Variables;
 use crate::wording::named;
@@ -44,6 +44,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",
+        limit: (10_000, Unit::Utf16),
         user: "settings.json",
         project: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
@@ -57,11 +58,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         trust_record: None,
         check: |hook| hook.all_disabled_by("disableAllHooks", true),
     }),
-    limits: &[
-        // 50,000 if `tools/list` does not ask for more.
-        Limit::tool(150_000, Unit::Characters, "the model gets 2 KB of it and a file"),
-        Limit::hook(10_000, Unit::Utf16),
-    ],
+    // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model gets 2 KB and a file.
     part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
     menu: MenuMessages::WithoutRoles,

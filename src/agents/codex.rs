@@ -5,7 +5,7 @@ use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
 use super::finding::{Finding, RegisteredHook, RegisteredServer};
 use super::hook_line::WindowsShell;
-use super::limit::{Delivery, Limit, PartLimit, Unit};
+use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -39,6 +39,7 @@ pub(super) static CODEX: Agent = Agent {
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",
+        limit: (10_000, Unit::Bytes),
         user: "hooks.json",
         project: &[".codex/hooks.json"],
         is_in_config: true,
@@ -55,19 +56,8 @@ pub(super) static CODEX: Agent = Agent {
         }),
         check: |hook| hook.all_disabled_by("features.hooks", false).or_else(|| not_trusted(hook)),
     }),
-    limits: &[
-        // 10,000 tokens, each of which Codex estimates at 4.8 characters.
-        Limit::tool(48_000, Unit::Characters, "the middle is cut out"),
-        // 40,000 for a result that has the prompt twice, in JSON.
-        Limit {
-            delivery: Delivery::CodeMode,
-            max: 17_999,
-            unit: Unit::Characters,
-            when_exceeded: "the middle may be cut out, where the model prints all of the result",
-        },
-        Limit::hook(10_000, Unit::Bytes),
-    ],
-    // It cuts the middle out of more than 40,000 bytes that a program of the model prints.
+    // It cuts the middle out of a result of more than 48,000 characters (10,000 tokens, each of which it estimates at 4.8), and of more
+    // than 40,000 bytes that a program of the model prints.
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
     runs_prompts: false,
     menu: MenuMessages::All,
@@ -144,15 +134,5 @@ fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
             let message = "Codex silently skips the hook until you trust it, and has no record that you do";
             Some(hook.warning(message, "start `codex` once, and choose \"Trust all and continue\""))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn check_warns_of_the_length_from_which_codex_cuts_a_prompt() {
-        assert_eq!(CODEX.limit(Delivery::CodeMode).unwrap().max + 1, crate::prompt::LONG);
     }
 }

@@ -12,7 +12,6 @@ pub(super) static CURSOR: Agent = Agent {
     prompts: Prompts { user: &[("cursor", "commands")], project: &[("cursor", ".cursor/commands")], ..Prompts::NONE },
     config: Config { user: &["mcp.json"], project: &[".cursor/mcp.json"], ..Config::JSON },
     hook: None,
-    limits: &[],
     part: None,
     runs_prompts: false,
     menu: MenuMessages::All,

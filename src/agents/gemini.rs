@@ -6,7 +6,7 @@ use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
 use super::finding::{Finding, RegisteredHook, RegisteredServer};
 use super::hook_line::WindowsShell;
-use super::limit::{Limit, PartLimit, Unit};
+use super::limit::{PartLimit, Unit};
 use super::registration::Config;
 use super::variables::Variables;
 use serde_json::{Value, json};
@@ -39,6 +39,8 @@ pub(super) static GEMINI: Agent = Agent {
     },
     hook: Some(Hook {
         event: "BeforeAgent",
+        // None is known. More than this was not tried.
+        limit: (1_000_000, Unit::Bytes),
         user: "settings.json",
         project: &[".gemini/settings.json"],
         is_in_config: false,
@@ -53,11 +55,7 @@ pub(super) static GEMINI: Agent = Agent {
         trust_record: None,
         check: |hook| hook.all_disabled_by("hooksConfig.enabled", false).or_else(|| disabled_hook(hook)),
     }),
-    limits: &[
-        Limit::tool(40_000, Unit::Characters, "the model gets its first 8,000, its last 32,000 and a file"),
-        // None is known. More than this was not tried.
-        Limit::hook(1_000_000, Unit::Bytes),
-    ],
+    // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
     part: Some(PartLimit { max: 39_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
     menu: MenuMessages::OneText,

@@ -1,27 +1,5 @@
 //! How much of an expansion an agent shows its model.
 
-/// How an expansion gets to the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// As the result of `expand_prompt`: the object `{"prompt":"…"}` counts.
-    Tool,
-    /// As such a result, printed in full by a program that the model wrote (Codex).
-    CodeMode,
-    /// As the context of a prompt-submit hook, with the sentences around it.
-    Hook,
-}
-
-impl Delivery {
-    /// The name that is shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Delivery::Tool => "tool",
-            Delivery::CodeMode => "code mode",
-            Delivery::Hook => "hook",
-        }
-    }
-}
-
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -56,20 +34,6 @@ impl Unit {
             Unit::Utf16 => character.len_utf16(),
         }
     }
-}
-
-/// The longest text that an agent shows its model in full, unless the user has set another limit. `docs/clients/` says how it
-/// was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit {
-    /// How the text gets to the model.
-    pub delivery: Delivery,
-    /// The length of the longest text that is shown in full.
-    pub max: usize,
-    /// The unit of `max`.
-    pub unit: Unit,
-    /// What happens to a longer text.
-    pub when_exceeded: &'static str,
 }
 
 /// The longest result of `expand_prompt` in one part: the object `{"prompt":"…"}` in JSON.
@@ -109,15 +73,5 @@ impl PartLimit {
             other => (self.unit.of(other), self.unit.of(other)),
         };
         once + if self.is_printed { again } else { once }
-    }
-}
-
-impl Limit {
-    pub(super) const fn tool(max: usize, unit: Unit, when_exceeded: &'static str) -> Limit {
-        Limit { delivery: Delivery::Tool, max, unit, when_exceeded }
-    }
-
-    pub(super) const fn hook(max: usize, unit: Unit) -> Limit {
-        Limit { delivery: Delivery::Hook, max, unit, when_exceeded: "the hook asks the model to call the tool" }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
 use super::edit::Entry;
-use super::limit::{Limit, PartLimit, Unit};
+use super::limit::{PartLimit, Unit};
 use super::registration::Config;
 use super::variables::Variables;
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(super) static OPENCODE: Agent = Agent {
         ..Config::JSON
     },
     hook: None,
-    limits: &[Limit::tool(51_138, Unit::Bytes, "the model gets the path of a file that holds it")],
+    // The model gets the path of a file that holds it of more than 51,138 bytes.
     part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
     runs_prompts: true,
     menu: MenuMessages::OneText,

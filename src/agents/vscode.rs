@@ -12,7 +12,6 @@ pub(super) static VSCODE: Agent = Agent {
     prompts: Prompts { user: &[("vscode", "prompts")], project: &[("vscode", ".github/prompts")], ..Prompts::NONE },
     config: Config { user: &["mcp.json"], project: &[".vscode/mcp.json"], servers: "servers", ..Config::JSON },
     hook: None,
-    limits: &[],
     part: None,
     runs_prompts: false,
     menu: MenuMessages::All,

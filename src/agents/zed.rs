@@ -27,7 +27,6 @@ pub(super) static ZED: Agent = Agent {
         ..Config::JSON
     },
     hook: None,
-    limits: &[],
     part: None,
     runs_prompts: false,
     // By its source: a message of the assistant is an error, and what is not text is dropped.

@@ -5,7 +5,7 @@ use super::types::{
     Argument, Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, Lengths, List, Listed, Marked,
     MeasuredLimit, Placeholder, Preview, Problem, Request, Shadowed, Shown, UnexpandedText,
 };
-use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
+use crate::agents::{AGENTS, Agent};
 use crate::hook;
 use crate::library::{Found, Layer, Selection, View, hunks, joined};
 use crate::prompt::{
@@ -310,14 +310,29 @@ fn placeholders(prompt: &Prompt, given: &[Bound<'_>], input: &str) -> Vec<Placeh
 fn lengths(name: &Name, input: &str, layer: Option<Layer>, text: &str) -> Lengths {
     let is_of_project = layer.is_some_and(Layer::is_project);
     let of_tool = |agent: &'static Agent| {
-        let part @ PartLimit { max, unit, .. } = agent.part?;
-        let limit = Limit { delivery: Delivery::Tool, max, unit, when_exceeded: "the model gets it in parts" };
-        Some(measured(agent, &limit, part.length(text)))
+        let part = agent.part?;
+        Some(MeasuredLimit {
+            agent: agent.name,
+            delivery: "tool",
+            length: part.length(text),
+            limit: part.max,
+            unit: format!("{} of the result", part.unit.name()),
+            is_whole: part.length(text) <= part.max,
+            when_exceeded: "the model gets it in parts",
+        })
     };
     let of_hook = |agent: &'static Agent| {
-        let limit = agent.limit(Delivery::Hook)?;
-        let context = hook::context_of_one(agent, name, input, text, is_of_project);
-        Some(measured(agent, &limit, limit.unit.count(&context)))
+        let (limit, unit) = agent.hook.as_ref()?.limit;
+        let length = unit.count(&hook::context_of_one(agent, name, input, text, is_of_project));
+        Some(MeasuredLimit {
+            agent: agent.name,
+            delivery: "hook",
+            length,
+            limit,
+            unit: unit.name().to_owned(),
+            is_whole: length <= limit,
+            when_exceeded: "the hook asks the model to call the tool",
+        })
     };
     let limits_of = |agent: &'static Agent| of_tool(agent).into_iter().chain(of_hook(agent));
     Lengths {
@@ -325,19 +340,6 @@ fn lengths(name: &Name, input: &str, layer: Option<Layer>, text: &str) -> Length
         characters: text.chars().count(),
         tokens: tokens(text),
         limits: AGENTS.into_iter().flat_map(limits_of).collect(),
-    }
-}
-
-fn measured(agent: &Agent, limit: &Limit, length: usize) -> MeasuredLimit {
-    let of = if limit.delivery == Delivery::Tool { " of the result" } else { "" };
-    MeasuredLimit {
-        agent: agent.name,
-        delivery: limit.delivery.name(),
-        length,
-        limit: limit.max,
-        unit: format!("{}{of}", limit.unit.name()),
-        is_whole: length <= limit.max,
-        when_exceeded: limit.when_exceeded,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
 
-use super::source::{Common, absolute, without_parents};
+use super::source::{PromptSource, absolute, without_parents};
 use super::{completions, output, stdin};
 use crate::api;
 use crate::library::{Found, Library, View, is_prompt_file};
@@ -42,7 +42,7 @@ impl Call {
 
     /// Warns of words after the name that would be options before it.
     fn warn_of_options(&self) {
-        let options = Common::augment_args(Call::augment_args(Command::new("")));
+        let options = PromptSource::augment_args(Call::augment_args(Command::new("")));
         let is_option =
             |name: &str| name == "json" || options.get_arguments().any(|option| option.get_long() == Some(name));
         for word in self.words.iter().skip(1) {

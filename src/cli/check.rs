@@ -1,4 +1,4 @@
-//! `prompt-expander check`: all errors and warnings in prompt files, and which files are not read.
+//! `prompt-expander check`: all errors and warnings in prompt files.
 
 use super::output::{self, FAINT};
 use super::source::{PromptSource, absolute, folder, without_parents};
@@ -26,8 +26,8 @@ pub(super) struct Check {
     /// Fail if there are warnings, too: for CI
     #[arg(long)]
     strict: bool,
-    /// Print one JSON object: `files`, the number of files checked; `problems` with severity (`error`,
-    /// `warning`, or `hint` for what is not read), file, line, column, message and repair
+    /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file, line, column, message and
+    /// repair
     #[arg(long)]
     json: bool,
 }
@@ -107,7 +107,7 @@ impl Check {
             let problems: Vec<api::Problem> = problems.into_iter().map(Into::into).collect();
             output::print_json(&json!({ "files": files, "problems": problems }))?;
         } else {
-            output::print_paged(text(&checked).as_bytes())?;
+            output::print_lines(&text(&checked))?;
         }
         let has_failed = errors > 0 || (self.strict && warnings > 0);
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -139,15 +139,5 @@ fn text(checked: &Checked) -> String {
     let counts = [(Severity::Error, "error"), (Severity::Warning, "warning")];
     let counts = counts.map(|(severity, what)| count(report.count(severity), what)).join(", ");
     text += &format!("{} checked{place}: {counts}\n", count(report.files, "file"));
-    wrapped(&output::abbreviated(&text))
-}
-
-/// The same text with its lines broken at spaces, if it is for a terminal.
-pub(super) fn wrapped(text: &str) -> String {
-    let Some(columns) = output::terminal_width() else { return text.to_owned() };
-    let lines = text.lines().map(|line| {
-        let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
-        format!("{indent}{}\n", output::wrapped(rest, indent.len(), columns))
-    });
-    lines.collect()
+    text
 }

@@ -6,7 +6,7 @@
 use super::source::PromptSource;
 use super::{config, output};
 use crate::agents::Agent;
-use crate::library::{Caller, Layer, Library, Version};
+use crate::library::Library;
 use crate::prompt::{Argument, COLONS, spelled_as_typed};
 use clap::{Arg, ArgMatches, Args, Command, ValueHint};
 use clap_complete::aot::Shell;
@@ -104,21 +104,12 @@ pub(super) fn words(written: &OsStr) -> Vec<CompletionCandidate> {
 /// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, a
 /// colon may be used for `/`.
 pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
-    names_of(written, |_| true)
-}
-
-/// The same without the built-in prompts, which cannot be changed.
-pub(super) fn own_names(written: &OsStr) -> Vec<CompletionCandidate> {
-    names_of(written, |layer| layer != Layer::BUILTIN)
-}
-
-fn names_of(written: &OsStr, is_offered: impl Fn(Layer) -> bool) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
     let library = library_of(&line());
     let rest = written.strip_prefix(COLONS).unwrap_or(written);
     let colon = &written[..written.len() - rest.len()];
     let mut candidates = Vec::new();
-    for found in library.view().list().found.into_iter().filter(|found| is_offered(found.layer)) {
+    for found in library.view().list().found {
         let Some(name) = spelled_as_typed(&found.name, rest).filter(|name| is_plain(name)) else { continue };
         let description = found.info().summary.ok().and_then(|prompt| prompt.description.clone());
         let description = description.map(|description| output::one_line(&description).into());
@@ -143,22 +134,6 @@ fn values(line: &ArgMatches, name: &str, written: &OsStr) -> Vec<CompletionCandi
     }
     candidates.retain(|(text, _)| text.starts_with(written) && is_plain(&text.replacen('=', "", 1)));
     candidates.into_iter().map(|(text, description)| CompletionCandidate::new(text).help(description)).collect()
-}
-
-/// The revisions of the prompt in the line that begin with this text, and when they were written.
-pub(super) fn revisions(written: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(written) = written.to_str() else { return Vec::new() };
-    let line = line();
-    let name = line.subcommand().and_then(|(_, matches)| matches.try_get_one::<String>("name").ok().flatten());
-    let library = library_of(&line);
-    let editor = library.editor(&Caller::local()).ok();
-    let versions = name.and_then(|name| editor?.history(name).ok()).unwrap_or_default();
-    let written_at = |version: &Version| format!("{}", version.at.strftime("%Y-%m-%d %H:%M:%S UTC"));
-    let mut known = BTreeSet::new();
-    let versions = versions.into_iter().filter(|version| !version.is_current && known.insert(version.revision));
-    let candidates = versions.map(|version| (version.revision.short(), written_at(&version)));
-    let candidates = candidates.filter(|(revision, _)| revision.starts_with(written));
-    candidates.map(|(revision, at)| CompletionCandidate::new(revision).help(Some(at.into()))).collect()
 }
 
 /// The tags that begin with this text.

@@ -22,10 +22,9 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Diff {
     /// The prompt's name, with or without a colon; it may have been deleted
-    #[arg(add = ArgValueCompleter::new(completions::own_names))]
+    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// The version to compare with, by the first characters of its revision; by default, the one before the current one
-    #[arg(add = ArgValueCompleter::new(completions::revisions))]
     revision: Option<String>,
     /// Print one JSON object: `name`, `from` and `to`, two revisions, of which the second is `null` for a deleted prompt, and `diff`
     #[arg(long)]
@@ -54,7 +53,7 @@ impl Diff {
         if self.json {
             output::print_json(&json!({ "name": name, "from": from, "to": current, "diff": diff }))?;
         } else if output::terminal_width().is_some() {
-            output::print_paged(diff.lines().map(colored).collect::<String>().as_bytes())?;
+            output::print(diff.lines().map(colored).collect::<String>().as_bytes())?;
         } else {
             output::print_verbatim(diff.as_bytes())?;
         }

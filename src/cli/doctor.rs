@@ -10,7 +10,6 @@ use crate::wording::{count, printable};
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -85,22 +84,17 @@ impl Doctor {
             let findings: Vec<Value> = findings.iter().chain(&library).map(json).collect();
             output::print_json(&json!({ "findings": findings }))?;
         } else {
-            let columns = output::terminal_width();
             let mut lines: Vec<Line> =
                 if self.verbose { findings.iter().map(Line::of).collect() } else { summary(&findings) };
             lines.extend(library.as_ref().map(Line::of));
-            let mut text = Vec::new();
             for Line { label, severity, level, message } in lines {
-                let line = output::abbreviated(&format!("{label}{level}: {message}"));
-                let line = columns.map_or(line.clone(), |columns| output::wrapped(&line, 0, columns));
                 let style = match severity {
                     Severity::Error => ERROR,
                     Severity::Warning => WARNING,
                     Severity::Hint => NAME,
                 };
-                writeln!(text, "{}", line.replacen(&level, &format!("{style}{level}{style:#}"), 1))?;
+                output::print_lines(&format!("{label}{style}{level}{style:#}: {message}"))?;
             }
-            output::print_paged(&text)?;
         }
         Ok(if is_broken || !is_registered { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

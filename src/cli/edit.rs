@@ -64,7 +64,7 @@ fn until_checked(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
 /// `check`.
 pub(super) fn checked(library: &Library, file: &Path, mut ended: Ended) -> anyhow::Result<ExitCode> {
     loop {
-        let checked = check(library, file, false);
+        let checked = check(library, file);
         ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", full_path(file)))?;
         let is_asked = checked != ExitCode::SUCCESS && io::stdin().is_terminal();
         if !is_asked || !output::confirm("It is broken. Edit it again?", "edit it again")? {
@@ -97,17 +97,13 @@ fn is_deleted(file: &Path) -> bool {
     fs::symlink_metadata(file).is_err()
 }
 
-/// Prints what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
-pub(super) fn check(library: &Library, file: &Path, is_json: bool) -> ExitCode {
+/// Warns of what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
+pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
     if is_deleted(file) {
         output::warning(&format!("{} was deleted", full_path(file)));
     }
     let problems = library.view().check(Some(file)).problems;
-    if is_json {
-        problems.iter().for_each(|problem| output::warning(&problem.to_string()));
-    } else {
-        output::report(&problems);
-    }
+    problems.iter().for_each(|problem| output::warning(&problem.to_string()));
     let has_errors = problems.iter().any(|problem| problem.severity() == Severity::Error);
     if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

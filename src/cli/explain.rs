@@ -37,7 +37,7 @@ impl Explain {
         if self.json {
             output::print_json(&explanation)?;
         } else {
-            output::print_paged(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
+            output::print(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -25,7 +25,7 @@ const LEAST: usize = 4;
 #[derive(Debug, Args)]
 pub(super) struct History {
     /// The prompt's name, with or without a colon; it may have been deleted
-    #[arg(add = ArgValueCompleter::new(completions::own_names))]
+    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// Print one JSON object: `name`, and `versions` with revision, at (the time), operation (`create`, `update`, `delete`, `restore`
     /// or `by_hand`), author, note and current, the newest first
@@ -43,7 +43,7 @@ impl History {
         if self.json {
             output::print_json(&json!({ "name": name, "versions": versions }))?;
         } else if output::terminal_width().is_some() {
-            output::print_paged(versions.iter().map(for_people).collect::<String>().as_bytes())?;
+            output::print(versions.iter().map(for_people).collect::<String>().as_bytes())?;
         } else {
             output::print(versions.iter().map(for_scripts).collect::<String>().as_bytes())?;
         }

@@ -3,7 +3,7 @@
 use super::new::{warn_of_the_same_name, warn_of_unserved};
 use super::output::{self, FAINT, NAME, full_path};
 use super::source::{PromptSource, absolute};
-use super::{check, stdin};
+use super::stdin;
 use crate::api;
 use crate::library::{Library, create, plan, read_whole};
 use crate::prompt::{
@@ -104,7 +104,7 @@ impl Import {
                 &json!({ "imported": imported, "unchanged": unchanged, "problems": problems, "written": written }),
             )?;
         } else {
-            output::print_paged(report.text(self.dry_run).as_bytes())?;
+            output::print_lines(&report.text(self.dry_run))?;
             self.say_what_is_next(&library, &target, &report);
         }
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -337,6 +337,6 @@ impl Report {
             count(self.count(Severity::Error), "error"),
             count(self.count(Severity::Warning), "warning")
         );
-        check::wrapped(&output::abbreviated(&text))
+        text
     }
 }

@@ -8,7 +8,7 @@ mod list;
 
 use super::agent::system;
 use super::config;
-use super::output::{self, FAINT, print_line};
+use super::output::{self, FAINT, print_lines};
 use super::source::{ConfigOptions, Folders, PromptSource};
 use crate::agents::{AGENTS, Agent, ConfigFile, Installation, Installed, Plan, Removal, Scope, Status};
 use crate::wording::all_of;
@@ -16,6 +16,7 @@ use anyhow::{Context, bail};
 use changes::{Changes, ProgramChange, Target};
 use clap::Args;
 use std::env;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -111,12 +112,12 @@ impl Install {
         // Agents do not pass on the variable.
         let is_named =
             given.config.config.is_some() || env::var_os("XDG_CONFIG_HOME").is_some_and(|set| !set.is_empty());
-        let named = settings.as_ref().filter(|_| is_named).map(|file| output::path_text(&file.path)).transpose()?;
+        let named = settings.as_ref().filter(|_| is_named).map(|file| path_text(&file.path)).transpose()?;
         let arguments = named.into_iter().flat_map(|path| ["--config".to_owned(), path]).collect();
         let installation = Installation {
             agent: agents[0],
             scope: scope(self.project),
-            program: output::path_text(&program)?,
+            program: path_text(&program)?,
             arguments,
             hook: !self.no_hook,
             replace: self.replace,
@@ -149,7 +150,7 @@ impl Install {
             if !change.written.is_empty() || is_open {
                 let Plan { has_hook, is_hook_untrusted, .. } = *plan;
                 let installed = Installed { has_hook, is_hook_untrusted, is_project: self.project };
-                print_line(&format!("{FAINT}next:{FAINT:#} {}", (change.agent.next_step)(installed)))?;
+                print_lines(&format!("{FAINT}next:{FAINT:#} {}", (change.agent.next_step)(installed)))?;
             }
         }
         Ok(())
@@ -207,7 +208,7 @@ impl Uninstall {
             false => AGENTS.into_iter().filter(|agent| target.agents.contains(agent)).collect(),
         };
         if agents.is_empty() && copied.is_none() && !target.json && (target.all || output::terminal_width().is_some()) {
-            print_line("nothing is registered")?;
+            print_lines("nothing is registered")?;
         }
         if target.is_absent() {
             return list::list(&registered, false);
@@ -221,6 +222,17 @@ impl Uninstall {
         target.carry_out(&mut changes, "not registered; nothing to remove")?;
         Ok(changes.status())
     }
+}
+
+/// A path as it can be in a config.
+///
+/// # Errors
+/// It is not UTF-8.
+fn path_text(path: &Path) -> anyhow::Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| {
+        format!("`{}` is not UTF-8, so it cannot be in a config; give it another name", path.display())
+    })
 }
 
 fn scope(is_project: bool) -> Scope {

@@ -1,7 +1,7 @@
 //! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as JSON.
 
 use super::completions;
-use super::output::{self, FAINT, NAME, one_line};
+use super::output::{self, FAINT, NAME, WARNING, one_line};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::wording::quoted;
@@ -72,7 +72,7 @@ impl List {
                 output::print(&self.lines(&list.prompts)?)?;
                 list.problems.iter().for_each(|problem| output::warning(&problem.to_string()));
             }
-            Some(columns) => output::print_paged(&self.page(&list, columns)?)?,
+            Some(columns) => output::print(&self.page(&list, columns)?)?,
         }
         if list.prompts.is_empty() && list.problems.is_empty() {
             let folder = source.folder_of_new(&library).map(|folder| format!(" in {}", output::full_path(&folder)));
@@ -136,7 +136,9 @@ impl List {
             writeln!(text)?;
         }
         for problem in &list.problems {
-            writeln!(text, "{}", output::problem_in_a_paragraph(problem, columns))?;
+            let problem = api::Problem { file: output::shown(Path::new(&problem.file)), ..problem.clone() };
+            let line = format!("{WARNING}warning:{WARNING:#} {problem}");
+            writeln!(text, "{}", output::wrapped(&line, columns))?;
         }
         Ok(text)
     }

@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Mv {
     /// The prompt's present name, spelled exactly
-    #[arg(add = ArgValueCompleter::new(completions::own_names))]
+    #[arg(add = ArgValueCompleter::new(completions::names))]
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,

@@ -116,7 +116,7 @@ impl New {
         let checked = match ended {
             Some(ended) => edit::checked(served, &file, ended)?,
             None if is_template => ExitCode::SUCCESS,
-            None => edit::check(served, &file, self.json),
+            None => edit::check(served, &file),
         };
         if is_template && !self.edit {
             output::note(&format!("the file is a template; write the prompt with `{edit_command}`"));

@@ -20,11 +20,10 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Restore {
     /// The prompt's name, with or without a colon; it may have been deleted
-    #[arg(add = ArgValueCompleter::new(completions::own_names))]
+    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// The version, by the first characters of its revision; by default, the one before the current one or, of a deleted prompt, the
     /// one that was deleted
-    #[arg(add = ArgValueCompleter::new(completions::revisions))]
     revision: Option<String>,
     /// Print one JSON object: `path` and `revision`
     #[arg(long)]

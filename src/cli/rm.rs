@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct Rm {
     /// The names of the prompts, spelled exactly: `standup`, `git/commit`
-    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::own_names))]
+    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::names))]
     names: Vec<String>,
     /// Remove the files without asking
     #[arg(long)]

@@ -7,7 +7,6 @@ use crate::library::read_whole;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -39,12 +38,7 @@ impl Show {
             Some(file) => read_whole(&file).with_context(|| format!("{} cannot be read", output::shown(&file)))?,
             None => found.text().map_err(|why| anyhow!("{why}"))?.into_bytes(),
         };
-        // For a person without its escape sequences.
-        if io::stdout().is_terminal() {
-            output::print_paged(&bytes)?
-        } else {
-            output::print_verbatim(&bytes)?
-        }
+        output::print_verbatim(&bytes)?;
         Ok(ExitCode::SUCCESS)
     }
 }

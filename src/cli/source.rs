@@ -18,16 +18,6 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-// The options for all commands.
-#[derive(Debug, Default, Args)]
-pub(super) struct Common {
-    #[command(flatten)]
-    pub(super) source: PromptSource,
-    /// Print long output directly instead of in a pager (`less`, or the command in the environment variable PAGER)
-    #[arg(long, overrides_with = "no_pager")]
-    pub(super) no_pager: bool,
-}
-
 // All options that select prompts. (Not a doc comment: clap would print it.)
 #[derive(Debug, Default, Args)]
 pub(super) struct PromptSource {
@@ -152,7 +142,7 @@ const COMMAND_LINE: ValueSource = ValueSource::CommandLine;
 
 /// The options for all commands, as a command has them. Its help leaves them out.
 pub(super) fn hidden_options() -> Vec<Arg> {
-    let options = Common::augment_args(Command::new(""));
+    let options = PromptSource::augment_args(Command::new(""));
     options.get_arguments().map(|option| option.clone().hide(true)).collect()
 }
 

@@ -3,11 +3,11 @@
 use super::output::{self, ADDED, ERROR};
 use super::source::{PromptSource, absolute};
 use super::{completions, diff};
-use crate::agents::{AGENTS, Agent, Delivery, Limit};
+use crate::agents::Agent;
 use crate::api;
 use crate::library::{Library, TestFile, View, difference, is_test_file, joined, replace};
-use crate::prompt::{Diagnostic, Failure, Kind, MAX_FILE, Name, Outcome, Tests};
-use crate::wording::{alternatives, count, named, printable, quoted, thousands};
+use crate::prompt::{Diagnostic, Failure, MAX_FILE, Name, Outcome};
+use crate::wording::{count, named, printable, quoted, thousands};
 use anyhow::bail;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -94,7 +94,7 @@ impl Test {
                 "cases": cases, "problems": problems, "passed": passed, "failed": failed, "updated": updated
             }))?;
         } else {
-            output::print_paged(all.text().as_bytes())?;
+            output::print(all.text().as_bytes())?;
             if all.files.is_empty() {
                 output::note("there are no test files; `prompt-expander new --test NAME` creates one");
             } else if all.tested().flat_map(|case| &case.failures).any(|failure| failure.diff.is_some()) {
@@ -158,7 +158,7 @@ impl Results {
         for result in &self.results {
             text += &match result {
                 Ok(case) => case.text(),
-                Err(problem) => output::abbreviated(&output::problem_in_two_lines(problem)),
+                Err(problem) => output::problem_in_two_lines(problem),
             };
         }
         text += &format!("{} passed, {} failed", self.count(Status::Passed), self.count(Status::Failed));
@@ -176,7 +176,6 @@ impl Results {
 fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
     let (prompt, tests, bytes) = file.read()?;
     let found = file.found.as_ref().map_err(Clone::clone)?;
-    unknown_agent(file, &tests).map_or(Ok(()), Err)?;
     let error = |message: &str, fix: &str| Err(Diagnostic::error(None, message, fix).in_file(&*file.path));
     let mut texts = BTreeMap::new();
     let mut cases = Vec::new();
@@ -184,8 +183,7 @@ fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
         let Outcome { expansion, mut failures } = case.run_with(&prompt, |call| found.expand(&prompt, call, &joined));
         let mut is_updated = false;
         if let Some(expansion) = expansion {
-            let agents: BTreeSet<&str> = case.clients.iter().map(|(agent, _)| agent.as_str()).collect();
-            failures.extend(agents.into_iter().filter_map(|agent| limit_failure(agent, &expansion)));
+            failures.extend(case.clients.iter().filter_map(|agent| limit_failure(agent, &expansion)));
             if update && case.takes_text() && !case.has_text(&expansion) {
                 failures.retain(|failure| failure.texts.is_none());
                 texts.insert(index, expansion);
@@ -227,41 +225,20 @@ fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
 
 /// What is wrong with a test file, as far as that shows without running it. A prompt that is broken is checked itself.
 pub(super) fn problem(file: &TestFile) -> Option<Diagnostic> {
-    match file.read() {
-        Ok((_, tests, _)) => unknown_agent(file, &tests),
-        Err(why) => Some(why).filter(|why| why.file.as_deref() == Some(&file.path)),
-    }
+    file.read().err().filter(|why| why.file.as_deref() == Some(&file.path))
 }
 
-/// The first agent in a test file of which no limit is known.
-fn unknown_agent(file: &TestFile, tests: &Tests) -> Option<Diagnostic> {
-    let mut agents = tests.cases.iter().flat_map(|case| &case.clients);
-    let (agent, position) = agents.find(|(agent, _)| tool_limits(agent).next().is_none())?;
-    let known: Vec<&str> =
-        AGENTS.iter().map(|agent| agent.name).filter(|name| tool_limits(name).next().is_some()).collect();
-    let message = format!("no limit of an agent {} is known", quoted(agent));
-    let fix = format!("write {}, or delete the line", alternatives(&known));
-    Some(Diagnostic::new(Kind::Invalid, message, fix).at(*position).in_file(&*file.path))
-}
-
-/// The limits of an agent for what the tool returns. The hook asks for a call of the tool where the text is too long for it.
-fn tool_limits(agent: &str) -> impl Iterator<Item = &'static Limit> {
-    let limits = Agent::named(agent).into_iter().flat_map(|agent| agent.limits);
-    limits.filter(|limit| limit.delivery != Delivery::Hook)
-}
-
-/// Why an agent would not show its model all of an expansion.
+/// Why an agent would not get all of an expansion in one result of the tool.
 fn limit_failure(agent: &str, expansion: &str) -> Option<Failure> {
-    let result = json!({ "prompt": expansion }).to_string();
-    tool_limits(agent).find_map(|limit| {
-        let length = limit.unit.count(if limit.delivery == Delivery::Tool { &result } else { expansion });
-        (length > limit.max).then(|| {
-            let [length, max] = [length, limit.max].map(thousands);
-            let unit = limit.unit.name();
-            let message = format!("{agent} gets {length} {unit}, and shows its model {max}; {}", limit.when_exceeded);
-            Failure { check: "client", message, texts: None }
-        })
-    })
+    let message = match Agent::named(agent).and_then(|agent| agent.part) {
+        None => format!("no limit of an agent {} is known", quoted(agent)),
+        Some(part) if part.length(expansion) <= part.max => return None,
+        Some(part) => {
+            let [length, max] = [part.length(expansion), part.max].map(thousands);
+            format!("{agent} gets it in parts: it has {length} {}, a part has at most {max}", part.unit.name())
+        }
+    };
+    Some(Failure { check: "client", message, texts: None })
 }
 
 impl From<Failure> for ShownFailure {

@@ -15,9 +15,6 @@ use std::sync::Arc;
 /// How many files and folders one scan looks at: 100,000 prompts, however they are divided among folders.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// What to do with a file that only has the wrong suffix.
-pub(super) const RENAME: &str = "rename it so that it ends in `.md`";
-
 /// A folder of prompt files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Root {
@@ -302,7 +299,7 @@ impl Root {
                 let message = format!("{message} in a folder of {}", self.format.title);
                 refused(Kind::Invalid, message, "to use it as a prompt, copy it to a `.md` file in your own folder")
             }
-            false => refused(Kind::Invalid, message, RENAME),
+            false => refused(Kind::Invalid, message, "rename it so that it ends in `.md`"),
         }
     }
 }

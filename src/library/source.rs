@@ -239,8 +239,6 @@ pub struct Listing {
     pub problems: Vec<Diagnostic>,
     /// The test files, sorted by path.
     pub tests: Vec<TestFile>,
-    /// Files and folders that look like prompts, and are not read.
-    pub(super) unread: Vec<PathBuf>,
 }
 
 impl Listing {

@@ -4,7 +4,6 @@ use super::builtin::Builtin;
 use super::caller::{Caller, Prefix};
 use super::folder::Folder;
 use super::handle::Files;
-use super::hints::hints;
 use super::history::VERSIONS;
 #[cfg(feature = "openapi")]
 use super::openapi::{OpenApi, Options as OpenApiOptions};
@@ -18,7 +17,6 @@ use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, Severity};
 use crate::wording::printable;
-use std::collections::HashSet;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -254,7 +252,6 @@ impl View {
             all.found.extend(listing.found);
             all.problems.extend(listing.problems);
             all.tests.extend(listing.tests);
-            all.unread.extend(listing.unread);
         }
         // The sort is stable, and the first of each name remains, even if its file is broken.
         all.found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -352,28 +349,17 @@ impl View {
     /// Reads every file of every folder, or those below one, and reports everything that is, or looks, wrong.
     pub fn check(&self, below: Option<&Path>) -> Report {
         let mut report = Report::default();
-        let (mut unread, mut attached) = (Vec::new(), HashSet::new());
         for source in self.sources() {
-            let Listing { found, mut problems, unread: more, .. } = source.list();
+            let Listing { found, mut problems, .. } = source.list();
             let is_below = |file: &Path| below.is_none_or(|below| file.starts_with(below) || below.starts_with(file));
             problems.retain(|problem| problem.file.as_deref().is_none_or(is_below));
-            let own = found.iter().filter_map(|found| Some((found, found.place().file?)));
-            for (found, file) in own.filter(|(_, file)| is_below(file)) {
+            for found in found.iter().filter(|found| found.place().file.is_some_and(|file| is_below(&file))) {
                 report.files += 1;
                 problems.extend(found.check());
-                let folder = file.parent().unwrap_or(&file);
-                let paths = found.prompt().map(|prompt| prompt.attachments.clone()).unwrap_or_default();
-                attached.extend(paths.iter().filter_map(|attached| fs::canonicalize(folder.join(&attached.path)).ok()));
             }
             problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
             report.problems.extend(problems);
-            unread.extend(more.into_iter().filter(|path| is_below(path)));
         }
-        let is_read = |path: &PathBuf| {
-            self.paths().contains(&path.as_path()) || fs::canonicalize(path).is_ok_and(|path| attached.contains(&path))
-        };
-        unread.retain(|path| !is_read(path));
-        report.problems.extend(hints(&unread));
         report
     }
 }

@@ -3,7 +3,6 @@
 use super::cache::Trace;
 use super::golden_files::{is_test_file, test_file};
 use super::handle::Files;
-use super::hints;
 use super::read::{BROKEN_LINK, is_broken_link};
 use super::root::{MAX_ENTRIES, PromptFile, is_hidden};
 use super::source::Listing;
@@ -133,7 +132,6 @@ impl Walk<'_> {
         let mut is_folder = entry.file_type().is_dir();
         if is_hidden(path) {
             if is_folder {
-                self.listing.unread.extend(hints::hidden_folders(&self.files.root, path));
                 self.skip_folder();
             }
             return;
@@ -210,12 +208,7 @@ impl Walk<'_> {
                     None => self.tests.push(path.to_owned()),
                 };
             }
-            None => {
-                return self
-                    .listing
-                    .unread
-                    .extend(hints::is_like_a_prompt(&self.files.root, path).then(|| path.to_owned()));
-            }
+            None => return,
         };
         let file = PromptFile { path: path.into(), kind, is_linked };
         match self.found.entry(name) {

@@ -48,8 +48,8 @@ pub struct Case {
     pub title: String,
     /// The line that begins it, from 1.
     pub line: usize,
-    /// The agents that must show their model all of the expansion: names, and where they are.
-    pub clients: Vec<(String, Position)>,
+    /// The agents that must get all of the expansion in one result of the tool.
+    pub clients: Vec<String>,
     input: Option<String>,
     values: BTreeMap<String, String>,
     /// The text of the block, and its bytes in the file up to the last line that is not empty.
@@ -326,7 +326,7 @@ fn add_to_head(case: &mut Case, line: &str, at: Position) -> Result<(), Diagnost
         let before = case.input.take().map(|input| input + "\n").unwrap_or_default();
         case.input = Some(before + &value(rest));
     } else if let Some(rest) = line.strip_prefix("client:") {
-        case.clients.push((rest.trim().to_owned(), at));
+        case.clients.push(rest.trim().to_owned());
     } else if let Some((name, text)) = pair.filter(|(name, _)| !name.is_empty()) {
         let before = case.values.remove(name).map(|value| value + "\n").unwrap_or_default();
         case.values.insert(name.to_owned(), before + text);

@@ -53,17 +53,6 @@ fn the_text_form_is_the_same_in_the_tool_the_hook_and_the_command_line() {
 }
 
 #[test]
-fn an_attached_file_is_not_said_to_be_unread() {
-    let client =
-        Client::new().prompt("sub/a.md", "---\nattachments: [../notes.txt, x.yaml]\n---\nA").prompt("notes.txt", "N");
-    let client = client.prompt("sub/x.yaml", "x: 1").prompt("other.txt", "O");
-    let checked: Value = serde_json::from_str(&client.run(["check", "--json"], "").stdout).unwrap();
-    let problems = checked["problems"].as_array().unwrap();
-    let hints: Vec<&Value> = problems.iter().filter(|it| it["severity"] == "hint").map(|hint| &hint["file"]).collect();
-    assert_eq!(hints, [&json!(client.prompts().join("other.txt"))]);
-}
-
-#[test]
 fn a_client_gets_the_messages_and_then_a_block_for_each_attachment() {
     let user = |content: Value| json!({"role": "user", "content": content});
     let text = |text: &str| user(json!({"type": "text", "text": text}));

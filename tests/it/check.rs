@@ -1,4 +1,4 @@
-//! `check`: one file of every kind of damage, as a golden file; the exit status; JSON; files that are named; what is not read.
+//! `check`: one file of every kind of damage, as a golden file; the exit status; JSON; files that are named.
 
 use crate::client::{Client, golden};
 use serde_json::Value;
@@ -104,7 +104,7 @@ fn check_json_has_the_same_findings() {
 
 #[test]
 fn check_is_status_0_without_errors_and_1_with_them_and_with_strict_also_with_a_warning() {
-    let client = Client::new().prompt("a.md", "A {{input}}").prompt("notes.txt", "N"); // what is not read is no warning
+    let client = Client::new().prompt("a.md", "A {{input}}").prompt("notes.txt", "N");
     client.words("check --strict").says(0, &["1 file checked: 0 errors, 0 warnings\n"]);
     client.write("b.md", "B {{inputs}}");
     client.words("check").says(0, &["2 files checked: 0 errors, 1 warning\n"]);
@@ -201,32 +201,13 @@ fn a_named_file_of_a_project_may_not_be_a_symlink_that_points_outside() {
     assert!(ran.stdout.contains("b.md: error: the symlink points outside the project's prompts"), "{}", ran.stdout);
 }
 
-#[test]
-fn files_and_hidden_folders_that_look_like_prompts_are_said_to_be_unread() {
-    let client = Client::new().prompt("a.md", "A {{input}}");
-    // The last of these are about the folder, hidden, or of no format of prompts.
-    for file in ["b.jsonl", "git/a.jsonl", ".claude/commands/b.md", "LICENSE.txt", ".git/a.md", ".hidden.yaml", "a.png"]
-    {
-        client.write(file, "x");
-    }
-    let text = client.words("check").stdout.replace(&format!("{}/", client.root().display()), "");
-    let notes: Vec<&str> = text.lines().filter(|line| line.starts_with("note: ")).collect();
-    assert_eq!(notes.len(), 2, "{text}");
-    assert!(text.contains("note: prompts/.claude/commands: ") && text.contains("hidden folders are skipped"), "{text}");
-    assert!(text.contains("note: prompts/b.jsonl: it and 1 other `.jsonl` file are not read as prompts"), "{text}");
-    let named = client.words("--prompts prompts/.claude/commands check").stdout;
-    assert!(!named.contains("hidden folders"), "{named}");
-}
-
 #[cfg(unix)]
 #[test]
 fn on_a_terminal_lines_are_broken_at_spaces() {
-    let client = Client::new().prompt("a.md", "A {{inputs}}").prompt("a.yml", "x").prompt(".claude/commands/a.md", "x");
+    let client = Client::new().prompt("a.md", "A {{inputs}}");
     let Some(seen) = crate::terminal::ran(&client, 40, "check", &[("NO_COLOR", "1")], "") else { return };
     let lines: Vec<&str> = seen.lines().collect();
     assert!(lines.iter().all(|line| line.len() <= 40 || !line.trim().contains(' ')), "{seen}");
     assert!(seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"), "{seen}");
-    let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("because hidden folders are skipped; to use them, pass the folder with"), "{seen}");
-    assert!(words.ends_with("1 file checked: 0 errors, 1 warning"), "{seen}");
+    assert!(seen.ends_with("1 file checked: 0 errors, 1 warning\n"), "{seen}");
 }

@@ -100,7 +100,7 @@ fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
 fn a_command_that_begins_with_a_colon_is_expanded() {
     let client = Client::new().prompt("git/p.md", "[{{input}}]");
     client.words(":git/p a b").printed("[a b]\n");
-    client.words("--no-pager ：git：p a").printed("[a]\n");
+    client.words("--no-builtin ：git：p a").printed("[a]\n");
     fs::create_dir(client.root().join(":git:p")).unwrap();
     client.words("--prompts :git:p :git:p a").printed("[a]\n");
     let unknown = client.words(":git/q");
@@ -142,7 +142,7 @@ fn the_version_has_the_commit_and_its_date() {
         _ => format!("prompt-expander {}\n", env!("CARGO_PKG_VERSION")), // built outside a checkout
     };
     assert_eq!(line, want);
-    assert_eq!(client.words("--no-pager --json -V").stdout, client.words("-V --json").stdout);
+    assert_eq!(client.words("--no-builtin --json -V").stdout, client.words("-V --json").stdout);
     assert_eq!(client.words("--json").status.code(), Some(2), "without --version it would do nothing");
 }
 
@@ -347,7 +347,7 @@ mod at_a_terminal {
         let client = Client::new().arguments(["--project", "--prompts", "~/prompts"]).working_in("repo");
         let client =
             client.prompt("own.md", "# Title\n\nOwn.").prompt("../repo/.prompts/of-project.md", "Of the project.");
-        let shown = |arguments: &str| ran(&client, 100, arguments, &[("NO_COLOR", "1"), ("PAGER", "")], "");
+        let shown = |arguments: &str| ran(&client, 100, arguments, &[("NO_COLOR", "1")], "");
         let Some(all) = shown("list") else { return };
         let at = |text: &str| all.find(text).unwrap_or_else(|| panic!("{text} in {all}"));
         let order =
@@ -365,27 +365,6 @@ mod at_a_terminal {
         let client = Client::new().prompt("a.md", "Short.").prompt(&format!("{long}.md"), "Long.");
         let Some(listed) = ran(&client, 60, "list", &[("NO_COLOR", "1")], "") else { return };
         assert_eq!(listed, format!("Your prompts\n  :a  Short.\n  :{long}\n      Long.\n"));
-    }
-
-    #[test]
-    fn long_output_goes_through_the_pager_unless_that_is_turned_off() {
-        let client = (0..60).fold(Client::new(), |client, at| client.prompt(&format!("p{at}.md"), "Text."));
-        let paged =
-            |arguments: &str, pager: &str| ran(&client, 60, arguments, &[("PAGER", pager), ("NO_COLOR", "1")], "");
-        let Some(shown) = paged("list", "sed 's/^/> /'") else { return };
-        assert!(shown.starts_with("> Your prompts\n>   :p0 ") && shown.lines().count() == 61, "{shown}");
-        for (arguments, pager) in
-            [("--no-pager list", "false"), ("list --no-pager", "false"), ("list", ""), ("list p7 ", "false")]
-        {
-            let shown = paged(arguments, pager).unwrap();
-            assert!(shown.starts_with("Your prompts\n  :p"), "{arguments} with `{pager}`: {shown}");
-        }
-        let shown = paged("list", "cat -n | head -n 3").unwrap();
-        assert!(shown.contains("1\tYour prompts\n") && shown.lines().count() == 3, "{shown}");
-        for failing in ["no-such-pager", "false"] {
-            let shown = paged("list", failing).unwrap();
-            assert!(shown.contains(&format!("the pager `{failing}` failed")) && shown.contains(":p59"), "{shown}");
-        }
     }
 
     #[test]

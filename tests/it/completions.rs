@@ -54,13 +54,11 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
 }
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
-const LINES: [(&str, &[&str]); 6] = [
+const LINES: [(&str, &[&str]); 5] = [
     ("prompt-expander comp", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
     ("prompt-expander expand --prompts my\\ prompts git/", &["expand", "--prompts", "my prompts", "git/commit"]),
-    // Only prompts of one's own can be removed.
-    ("prompt-expander --prompts 'my prompts' rm res", &["--prompts", "my prompts", "rm", "res+"]),
     // Names that the shell would run as a command are not offered.
     (
         "prompt-expander --no-builtin --prompts 'my prompts' edit it",

@@ -6,7 +6,7 @@ use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
-use prompt_expander::agents::{Agent, Delivery};
+use prompt_expander::agents::Agent;
 use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -260,7 +260,7 @@ fn the_page_of_the_hook_is_true() {
     for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
-        assert_eq!(limit, agent.limit(Delivery::Hook).unwrap().max.to_string(), "{name}");
+        assert_eq!(limit, agent.hook.as_ref().unwrap().limit.0.to_string(), "{name}");
     }
 
     let client = Client::new().arguments([]);

@@ -89,7 +89,7 @@ fn what_cannot_be_a_prompt_is_refused_before_a_file_is_created() {
     client.run(["new", "a"], b"a\xff").says(1, &["error: standard input is not UTF-8 at byte 1"]);
     client.run(["new", "a", "--description", ""], "").says(2, &[]);
     assert!(!client.root().join(".config").exists());
-    let slip = ["a.md:4:4: warning: `{{inptu}}` is not a placeholder", "fix: write `{{input}}`"];
+    let slip = ["warning: ", "a.md:4:4: `{{inptu}}` is not a placeholder", "; write `{{input}}`"];
     client.run(["new", "a"], "Do {{inptu}}.").says(0, &slip);
 }
 
@@ -278,7 +278,7 @@ mod editors {
         let client = client.prompt("other.md", "{{inptu}}");
         fs::write(client.root().join("draft"), "{{inptu}}").unwrap();
         let ran = client.words("edit a");
-        ran.says(0, &["a.md:1:1: warning: `{{inptu}}` is not a placeholder, and is left as it is\n    fix: write"]);
+        ran.says(0, &["a.md:1:1: `{{inptu}}` is not a placeholder, and is left as it is; write"]);
         assert!(!ran.stderr.contains("other.md"), "{ran:?}");
         fs::write(client.root().join("draft"), "---\nbroken").unwrap();
         client.words("edit a").says(1, &["a.md:1:1: error: the frontmatter"]);

@@ -4,7 +4,7 @@ use super::copy;
 use crate::agents::{Agent, ConfigFile, Plan};
 use crate::cli::agent::agent_parser;
 use crate::cli::diff::colored;
-use crate::cli::output::{self, ADDED, NAME, REMOVED, print_line};
+use crate::cli::output::{self, ADDED, NAME, REMOVED, print_lines};
 use crate::library::difference;
 use anyhow::bail;
 use clap::{ArgGroup, Args};
@@ -154,7 +154,7 @@ impl Change {
 }
 
 fn say(is_json: bool, line: &str) -> anyhow::Result<()> {
-    if is_json { Ok(()) } else { print_line(line) }
+    if is_json { Ok(()) } else { print_lines(line) }
 }
 
 impl Target {
@@ -217,13 +217,13 @@ impl Target {
             return Ok(false);
         }
         if self.dry_run {
-            print_line("nothing is written; run it without --dry-run to write this")?;
+            print_lines("nothing is written; run it without --dry-run to write this")?;
             return Ok(false);
         }
         let is_confirmed =
             self.yes || output::confirm("Write this?", "write without asking, or --dry-run to see the changes only")?;
         if !is_confirmed {
-            print_line("nothing is written")?;
+            print_lines("nothing is written")?;
         }
         Ok(is_confirmed)
     }
@@ -234,7 +234,7 @@ fn show(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
     writeln!(text, "{NAME}{}{NAME:#}", output::shown(&file.path))?;
     let [original, edited] = file.texts();
     for line in difference(("", original), ("", edited)).lines().skip(2) {
-        text.extend(colored(&output::fit(line, LONG)).bytes());
+        text.extend(colored(&output::cut(line, LONG)).bytes());
     }
     Ok(())
 }

@@ -28,8 +28,8 @@ pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode>
         Some(columns) => {
             let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
             for Row { name, what, file } in &rows {
-                let what = output::wrapped(what, name_width + 2, columns);
-                writeln!(text, "{NAME}{name:name_width$}{NAME:#}  {what}")?;
+                let line = format!("{NAME}{name:name_width$}{NAME:#}  {what}");
+                writeln!(text, "{}", output::wrapped(&line, columns))?;
                 if !file.is_empty() {
                     writeln!(text, "    {FAINT}{file}{FAINT:#}")?;
                 }
@@ -43,7 +43,7 @@ pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode>
     }
     if !others.is_empty() && output::terminal_width().is_some() {
         let names: Vec<&str> = others.iter().map(|state| state.agent.name).collect();
-        output::print_line(&format!("{FAINT}not found here:{FAINT:#} {}", names.join(", ")))?;
+        output::print_lines(&format!("{FAINT}not found here:{FAINT:#} {}", names.join(", ")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -81,7 +81,7 @@ pub(super) fn print_how_to_register(states: &[Status]) -> anyhow::Result<()> {
         return Ok(());
     }
     let command = format!("prompt-expander install {}", names.join(" "));
-    output::print_line(&format!("{FAINT}next:{FAINT:#} to register, run {}", named(&command)))
+    output::print_lines(&format!("{FAINT}next:{FAINT:#} to register, run {}", named(&command)))
 }
 
 fn describe(server: &Registration) -> String {
@@ -96,7 +96,7 @@ fn describe(server: &Registration) -> String {
     if server.is_prompt_expander() && !server.args.is_empty() {
         let words = || server.args.iter().map(String::as_str);
         let options = shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "));
-        text.push_str(&format!(" with {}", output::abbreviated(&printable(&options))));
+        text.push_str(&format!(" with {}", printable(&options)));
     }
     if server.is_disabled {
         text.push_str(", disabled");

@@ -1,7 +1,6 @@
 //! Errors, warnings and notes on standard error: lines for people, or one JSON object at the end.
 
-use super::paths;
-use super::text::{ERROR, FAINT, WARNING, problem_in_two_lines, wrapped};
+use super::text::{ERROR, FAINT, WARNING, width_if, wrapped_lines};
 use crate::library::View;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{printable, printable_json};
@@ -11,7 +10,6 @@ use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
-use terminal_size::terminal_size_of;
 
 /// What is printed at the end; `None` if each message is printed at once.
 static JSON: Mutex<Option<Messages>> = Mutex::new(None);
@@ -82,17 +80,6 @@ pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyh
     }
 }
 
-/// Prints problems as `check` prints them.
-pub(crate) fn report(problems: &[Diagnostic]) {
-    let collected = with_messages(|messages| {
-        messages.as_mut().map(|messages| messages.warnings.extend(problems.iter().map(Diagnostic::to_string)))
-    });
-    if collected.is_none() {
-        let text: String = problems.iter().map(problem_in_two_lines).collect();
-        let _ = stderr().write_all(paths::abbreviated_if(is_terminal(), &text).as_bytes());
-    }
-}
-
 /// Asks a question that is answered with yes or no, and returns whether the answer was yes. `what` is what --yes would do.
 ///
 /// # Errors
@@ -105,7 +92,6 @@ pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
         bail!("cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}");
     }
     let mut stderr = stderr();
-    let question = paths::abbreviated_if(is_terminal(), question);
     write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
     let mut answer = String::new();
     let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
@@ -118,27 +104,11 @@ pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
 fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messages)) {
     let collected = with_messages(|messages| messages.as_mut().map(collect));
     if collected.is_none() {
-        let message = paths::abbreviated_if(is_terminal(), message);
-        // Those of a server may contain what a terminal acts on.
+        // Those of a server may contain what a terminal acts on. A message may have lines of its own, such as a command to copy.
         let message = message.split('\n').map(printable).collect::<Vec<_>>().join("\n");
-        // A message may have lines of its own, such as a command to copy.
-        let lines = message.lines().enumerate().map(|(index, line)| match (terminal_width(), index) {
-            (None, _) => line.to_owned(),
-            (Some(columns), 0) => wrapped(line, label.len() + 1, columns),
-            (Some(columns), _) => wrapped(line, 0, columns),
-        });
-        let _ = writeln!(stderr(), "{style}{label}{style:#} {}", lines.collect::<Vec<_>>().join("\n"));
+        let text = wrapped_lines(&format!("{style}{label}{style:#} {message}"), width_if(io::stderr().is_terminal()));
+        let _ = stderr().write_all(text.as_bytes());
     }
-}
-
-/// The width of the terminal that standard error is, in columns.
-fn terminal_width() -> Option<usize> {
-    let stderr = io::stderr();
-    is_terminal().then(|| terminal_size_of(&stderr).map_or(80, |(width, _)| usize::from(width.0)))
-}
-
-fn is_terminal() -> bool {
-    io::stderr().is_terminal()
 }
 
 fn with_messages<T>(change: impl FnOnce(&mut Option<Messages>) -> T) -> T {

@@ -1,7 +1,5 @@
 //! Text for a terminal, and for scripts: styles, lines that fit, problems, and where it is written.
 
-use super::paths::abbreviated;
-use crate::api;
 use crate::prompt::{Diagnostic, Severity};
 use crate::wording::{is_control, printable, printable_json};
 use anstyle::{AnsiColor, Style};
@@ -9,10 +7,9 @@ use anyhow::Context;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
-use textwrap::core::Word;
-use textwrap::{WordSeparator, WordSplitter};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use std::path::{Path, PathBuf};
+use textwrap::WordSplitter;
+use unicode_width::UnicodeWidthStr;
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -26,10 +23,15 @@ pub(crate) fn print(text: &[u8]) -> anyhow::Result<()> {
     write(anstream::stdout(), text)
 }
 
-/// Prints a line, in as many as it needs on a terminal.
-pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
-    let line = terminal_width().map_or_else(|| line.to_owned(), |columns| wrapped(line, 0, columns));
-    print(format!("{line}\n").as_bytes())
+/// Writes lines for people; on a terminal, each is [wrapped].
+pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
+    print(wrapped_lines(text, terminal_width()).as_bytes())
+}
+
+/// Each line of a text, [wrapped] if there is a terminal.
+pub(super) fn wrapped_lines(text: &str, columns: Option<usize>) -> String {
+    let line = |line: &str| columns.map_or(line.to_owned(), |columns| wrapped(line, columns)) + "\n";
+    text.lines().map(line).collect()
 }
 
 /// Writes one line of JSON for scripts.
@@ -52,17 +54,9 @@ pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> String {
     let Diagnostic { file, position, message, fix, .. } = problem;
     let severity = problem.severity();
     let style = style_of(severity);
-    let file = file.as_ref().map(|file| printable(&file.display().to_string())).unwrap_or_default();
+    let file = file.as_deref().map(shown).unwrap_or_default();
     let position = position.map(|position| format!(":{position}")).unwrap_or_default();
     format!("{file}{position}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n")
-}
-
-/// A problem as `list` shows it, which succeeds all the same: a paragraph of this many columns. The path is not broken, so that
-/// a terminal can make it a link.
-pub(crate) fn problem_in_a_paragraph(problem: &api::Problem, columns: usize) -> String {
-    let text = abbreviated(&format!("warning: {problem}"));
-    let filled = textwrap::fill(&text, paragraph(columns, "    "));
-    filled.replacen("warning:", &format!("{WARNING}warning:{WARNING:#}"), 1)
 }
 
 fn style_of(severity: Severity) -> Style {
@@ -72,12 +66,20 @@ fn style_of(severity: Severity) -> Style {
     }
 }
 
-/// A path for standard output: abbreviated on a terminal, with control characters escaped.
+/// A path for standard output, with control characters escaped: on a terminal relative in the working directory, and with `~` in the
+/// home directory.
 pub(crate) fn shown(path: &Path) -> String {
-    abbreviated(&full_path(path))
+    let home = dirs::home_dir().filter(|_| std::io::stdout().is_terminal());
+    // In the home directory itself, `~/notes.md` says more than `notes.md`.
+    let working = std::env::current_dir().ok().filter(|folder| home.as_ref().is_some_and(|home| folder != home));
+    let below = |folder: Option<PathBuf>| path.strip_prefix(folder?).ok().filter(|below| below.iter().next().is_some());
+    match below(working) {
+        Some(below) => full_path(below),
+        None => full_path(&below(home).map_or_else(|| path.to_owned(), |below| Path::new("~").join(below))),
+    }
 }
 
-/// A path for messages and questions, which abbreviate it if standard error is a terminal.
+/// A path for messages and questions: all of it.
 pub(crate) fn full_path(path: &Path) -> String {
     printable(&path.display().to_string())
 }
@@ -92,7 +94,10 @@ pub(crate) fn without_usage(error: &clap::Error) -> String {
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
-    let is_terminal = std::io::stdout().is_terminal();
+    width_if(std::io::stdout().is_terminal())
+}
+
+pub(super) fn width_if(is_terminal: bool) -> Option<usize> {
     is_terminal.then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
 }
 
@@ -112,64 +117,18 @@ pub(crate) fn in_lines(text: &str, columns: usize) -> Vec<String> {
     textwrap::wrap(text, options(columns)).into_iter().map(Cow::into_owned).collect()
 }
 
+/// A line in lines of at most this many columns, which continue it with an indent. Words are not broken, so that they can be copied.
+pub(crate) fn wrapped(line: &str, columns: usize) -> String {
+    textwrap::fill(line, options(columns).subsequent_indent("    "))
+}
+
 fn options<'i>(columns: usize) -> textwrap::Options<'i> {
-    textwrap::Options::new(columns.max(1))
-        .word_separator(WordSeparator::Custom(words))
-        .word_splitter(WordSplitter::NoHyphenation)
-        .break_words(false)
+    textwrap::Options::new(columns.max(1)).word_splitter(WordSplitter::NoHyphenation).break_words(false)
 }
 
-/// Punctuation that stays with the character before it, and with the one after it, in Japanese and Chinese.
-const CLOSING: &str = "、。，．・：；？！ー々…）」』】〉》〕］｝ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ";
-const OPENING: &str = "（「『【〈《〔［｛";
-
-/// Words end at spaces, and also next to wide characters, whose scripts have no spaces.
-fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    let is_wide = |character: char| character.width() == Some(2);
-    let mut words = Vec::new();
-    let mut start = 0;
-    let mut before = None;
-    for (at, character) in line.char_indices() {
-        let is_break = before.is_some_and(|before| match (before, character) {
-            (_, ' ') => false,
-            (' ', _) => true,
-            _ => (is_wide(before) || is_wide(character)) && !OPENING.contains(before) && !CLOSING.contains(character),
-        });
-        if is_break {
-            words.push(Word::from(&line[start..at]));
-            start = at;
-        }
-        before = Some(character);
-    }
-    words.push(Word::from(&line[start..]));
-    Box::new(words.into_iter())
-}
-
-/// A text in lines of at most this many columns. The first begins after `indent` columns, the others are indented by four.
-/// Words are not broken, so that they can be copied.
-pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
-    let before = " ".repeat(indent);
-    textwrap::fill(text, paragraph(columns, "    ").initial_indent(&before)).split_off(indent)
-}
-
-fn paragraph(columns: usize, indent: &str) -> textwrap::Options<'_> {
-    options(columns).subsequent_indent(indent)
-}
-
-/// A line cut to this many columns; it ends in `…` if it was cut.
-pub(crate) fn fit(line: &str, columns: usize) -> String {
-    if line.width() <= columns {
-        return line.to_owned();
-    }
-    let mut left = columns.saturating_sub(1);
-    let fits = |character: &char| {
-        let width = character.width().unwrap_or(0);
-        let fits = width <= left;
-        left = left.saturating_sub(width);
-        fits
-    };
-    let cut: String = line.chars().take_while(fits).collect();
-    format!("{}…", cut.trim_end())
+/// The beginning of a text; it ends in `…` if it was cut.
+pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
+    text.char_indices().nth(characters).map_or(text.into(), |(end, _)| format!("{}…", &text[..end]).into())
 }
 
 #[cfg(test)]
@@ -178,43 +137,13 @@ mod tests {
 
     #[test]
     fn a_text_is_broken_at_spaces_and_a_long_word_stays_whole() {
-        assert_eq!(wrapped("one two three", 0, 80), "one two three");
-        assert_eq!(wrapped("one two three", 4, 11), "one two\n    three");
-        assert_eq!(wrapped("a /a/very/long/path b", 0, 10), "a\n    /a/very/long/path\n    b");
-        assert_eq!(wrapped("日本 日本", 0, 8), "日本 日\n    本");
-    }
-
-    #[test]
-    fn a_line_is_cut_to_columns_not_to_bytes() {
-        for (line, columns, want) in [
-            ("short", 5, "short"),
-            ("longer line", 7, "longer…"),
-            ("要約する", 8, "要約する"),
-            ("要約する", 7, "要約す…"),
-            ("要約する", 6, "要約…"),
-            ("xy", 1, "…"),
-        ] {
-            assert_eq!(fit(line, columns), want, "{line} in {columns}");
-        }
-    }
-
-    #[test]
-    fn a_line_is_broken_after_words_by_columns_not_by_bytes() {
-        for (line, columns, want) in [
-            ("short", 5, &["short"][..]),
-            ("longer line", 7, &["longer", "line"]),
-            ("a longer line", 8, &["a longer", "line"]),
-            ("a git-commit", 8, &["a", "git-commit"]),
-            ("unbreakable", 4, &["unbreakable"]),
-            ("要約する", 8, &["要約する"]),
-            ("要約する", 7, &["要約す", "る"]),
-            ("a要約。b", 5, &["a要", "約。b"]),
-            ("a/path,list", 3, &["a/path,list"]),
-            ("x", 0, &["x"]),
-            ("", 9, &[""]),
-        ] {
-            assert_eq!(in_lines(line, columns), want, "{line} in {columns}");
-        }
+        assert_eq!(wrapped("one two three", 80), "one two three");
+        assert_eq!(wrapped("    one two three", 11), "    one two\n    three");
+        assert_eq!(wrapped("a /a/very/long/path b", 10), "a\n    /a/very/long/path\n    b");
+        assert_eq!(wrapped("日本 日本 日本", 9), "日本 日本\n    日本");
+        assert_eq!(in_lines("a git-commit", 8), ["a", "git-commit"]);
+        assert_eq!(in_lines("x", 0), ["x"]);
         assert_eq!(one_line(" a\n\tb\u{1b}[31m  c "), "a b [31m c");
+        assert_eq!((cut("要約", 2), cut("要約する", 2)), ("要約".into(), "要約…".into()));
     }
 }

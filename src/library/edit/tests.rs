@@ -407,7 +407,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
 }
 
 #[test]
-fn the_history_is_no_prompt_no_include_no_attachment_and_not_unread() {
+fn the_history_is_no_prompt_no_include_and_no_attachment() {
     let (folder, library) = folder(&[("a.md", "A")]);
     let editor = library.editor(&Caller::local()).unwrap();
     editor.update("a", of("A"), "B", &About::default()).unwrap();
