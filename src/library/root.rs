@@ -5,7 +5,7 @@
 //! which files do that, and which suffixes a prompt file has, the format says.
 
 use super::cache::Trace;
-use crate::prompt::{Diagnostic, FileName, Format, InvalidName, Kind, MAX_NAME, Name, is_partial};
+use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
 use crate::wording::{alternatives, named, printable};
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -247,22 +247,13 @@ impl Root {
         let is_utf8 = path.strip_prefix(&self.path).unwrap_or(path).to_str().is_some();
         let (name, kind) = self.format.prompt_file(&below)?;
         Some(Name::new(if is_utf8 { name } else { "" }).map(|name| (name, kind)).map_err(|why| {
-            let (message, fix) = match why {
-                InvalidName::TooLong => (
-                    format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len()),
-                    "shorten the names of the file and of its folders",
-                ),
-                InvalidName::Part if is_utf8 && is_hidden(path) => (
-                    "the file is hidden, because its name begins with a dot, and so is not read".to_owned(),
-                    "rename it",
-                ),
-                InvalidName::TooDeep | InvalidName::Part => (
-                    "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character"
-                        .to_owned(),
-                    "rename it",
-                ),
-            };
-            Diagnostic::new(Kind::BadName, message, fix).in_file(path)
+            let why = if is_utf8 { why } else { "it is not UTF-8".to_owned() };
+            Diagnostic::new(
+                Kind::BadName,
+                format!("the prompt has no name that can be typed: {why}"),
+                "rename the file",
+            )
+            .in_file(path)
         }))
     }
 

@@ -36,7 +36,8 @@ use super::message;
 use super::model::{Argument, Prompt};
 use super::similar;
 use super::template::INPUT;
-use super::words::{Pair, Quotes, first_words, pair_at, pairs, unquoted, word_end, words};
+use super::text::beginning;
+use super::words::{Pair, Quotes, pair_at, pairs, unquoted, word_end, words};
 use crate::wording::{all_of, alternatives, named as name, quoted};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -48,11 +49,8 @@ use std::ops::Range;
 pub enum Call<'c> {
     /// The text after the name, as typed in a chat.
     Text(&'c str),
-    /// Words that a shell has divided. A single one is read like [`Call::Text`], since quotes may be the shell's way to
-    /// write a text.
-    Words(&'c [String]),
-    /// Words that a shell has divided, and among them a text from a pipe. Without words it is [`Call::Text`], and without text
-    /// [`Call::Words`].
+    /// Words that a shell has divided, and perhaps a text from a pipe among them. A single word, or a text without words, is read like
+    /// [`Call::Text`], since quotes may be the shell's way to write a text.
     Piped {
         /// The words.
         words: &'c [String],
@@ -135,13 +133,11 @@ impl Prompt {
     /// What each declared argument gets in a call; the module documentation has the rules.
     pub fn bind<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         let mut binding = self.bind_values(call);
-        let typed: Cow<'_, str> = match call {
-            Call::Words(words) | Call::Piped { words, .. } => words.join(" ").into(),
-            Call::Named { values, .. } if !values.is_empty() => "".into(),
-            Call::Text(text) | Call::Named { input: text, .. } => text.into(),
+        let warning = match call {
+            Call::Piped { words, .. } => misspelled(self, &binding.arguments, &words.join(" ")),
+            Call::Named { values, .. } if !values.is_empty() => None,
+            Call::Text(text) | Call::Named { input: text, .. } => misspelled(self, &binding.arguments, text),
         };
-        let mut words = first_words(&typed).into_iter();
-        let warning = words.find_map(|word| misspelled(self, &binding.arguments, word));
         binding.warnings.extend(warning);
         binding
     }
@@ -149,11 +145,10 @@ impl Prompt {
     fn bind_values<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         match call {
             Call::Text(text) => divide_text(self, text).into_binding(self),
-            Call::Words([]) => divide_text(self, "").into_binding(self),
-            Call::Words([text]) => divide_text(self, text).into_binding(self),
-            Call::Words(words) => divide_words(self, &pieces(words, "", 0)).into_binding(self),
-            Call::Piped { words, text: "", .. } => self.bind_values(Call::Words(words)),
-            Call::Piped { words: [], text, .. } if !self.takes_words() => self.bind_values(Call::Text(text)),
+            Call::Piped { words: [text], text: "", .. } => divide_text(self, text).into_binding(self),
+            Call::Piped { words: [], text, .. } if text.is_empty() || !self.takes_words() => {
+                divide_text(self, text).into_binding(self)
+            }
             Call::Piped { words, text, at } => divide_words(self, &pieces(words, text, at)).into_binding(self),
             Call::Named { values, input, .. } if values.is_empty() => divide_text(self, input).into_binding(self),
             Call::Named { values, input, is_strict } => {
@@ -279,17 +274,17 @@ fn not_choices(prompt: &Prompt, arguments: &[Bound<'_>]) -> (Vec<String>, Vec<St
     (strict.into_iter().map(clause).collect(), others.into_iter().map(clause).collect())
 }
 
-/// The warning about a word `brnach=x` that is text, and would be a pair if it had the name of an argument that has none.
-fn misspelled(prompt: &Prompt, arguments: &[Bound<'_>], word: &str) -> Option<String> {
-    let (written, _) = word.split_once('=')?;
+/// The warning about a word `brnach=x` in the first line of a text: it is text, and would be a pair if it had the name of an argument
+/// that has none.
+fn misspelled(prompt: &Prompt, arguments: &[Bound<'_>], typed: &str) -> Option<String> {
+    let line = beginning(typed.trim_start(), 1000).lines().next().filter(|line| line.contains('='))?;
     let known = || prompt.arguments.iter().zip(arguments);
-    let is_name = written.chars().all(|letter| letter.is_alphanumeric() || "-_".contains(letter));
-    if !is_name || known().any(|(argument, _)| argument.name == written) {
-        return None;
-    }
-    let others = known().filter(|(argument, bound)| bound.origin != Origin::Pair && prompt.uses(argument));
-    let closest = similar::closest(written, others.map(|(argument, _)| argument.name.as_str()))?;
-    Some(format!("{} stays text; did you mean {}?", quoted(word), name(&format!("{closest}="))))
+    let others = || known().filter(|(argument, bound)| bound.origin != Origin::Pair && prompt.uses(argument));
+    words(line).into_iter().find_map(|word| {
+        let (written, _) = word.split_once('=').filter(|(written, _)| known().all(|(it, _)| it.name != *written))?;
+        let closest = similar::closest(written, others().map(|(argument, _)| argument.name.as_str()))?;
+        Some(format!("{} stays text; did you mean {}?", quoted(word), name(&format!("{closest}="))))
+    })
 }
 
 /// Values by name; other names than those of arguments are ignored, except `input`.
@@ -600,12 +595,16 @@ mod tests {
         ] {
             let prompt = prompt(declared);
             let typed = [text.to_owned()];
-            for call in [Call::Text(text), Call::Words(&typed), Call::Piped { words: &typed, text: "p", at: 1 }] {
+            for call in [
+                Call::Text(text),
+                Call::Piped { words: &typed, text: "", at: 0 },
+                Call::Piped { words: &typed, text: "p", at: 1 },
+            ] {
                 assert_eq!(prompt.bind(call).warnings.first().map(String::as_str), want, "{text:?}");
             }
         }
         let words = ["a b", "brnach=x"].map(str::to_owned);
-        assert_eq!(prompt("branch").bind(Call::Words(&words)).warnings.len(), 1);
+        assert_eq!(prompt("branch").bind(Call::Piped { words: &words, text: "", at: 0 }).warnings.len(), 1);
     }
 
     #[track_caller]
@@ -827,7 +826,7 @@ mod tests {
     fn several_words_of_a_shell_are_words_and_a_single_one_is_read_like_chat_text() {
         let expand = |declared: &str, words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
-            expand(declared, Call::Words(&words)).unwrap()
+            expand(declared, Call::Piped { words: &words, text: "", at: 0 }).unwrap()
         };
         assert_eq!(expand("options! criteria=cost", &["Rust or Go criteria=speed"]), "[Rust or Go][speed]");
         assert_eq!(expand("options! criteria=cost", &["Rust", "or", "Go"]), "[Rust or Go][cost]");
@@ -941,7 +940,11 @@ mod tests {
     fn an_empty_pipe_adds_nothing() {
         for words in [&["one two"][..], &["one", "two"], &["one", "-", "two"], &["b=1", "x"], &[]] {
             let others: Vec<String> = words.iter().filter(|word| **word != "-").map(|word| word.to_string()).collect();
-            assert_eq!(piped("a b", words, ""), expand("a b", Call::Words(&others)), "{words:?}");
+            assert_eq!(
+                piped("a b", words, ""),
+                expand("a b", Call::Piped { words: &others, text: "", at: 0 }),
+                "{words:?}"
+            );
         }
         assert_eq!(piped("a b", &["-", "x"], "\r\n").unwrap(), "[x][]");
     }

@@ -1,7 +1,7 @@
 //! From a prompt and a call to the messages that a model gets, within the limit of their length.
 
 use super::binding::{Binding, Call};
-use super::diagnostic::{Diagnostic, Kind, Position};
+use super::diagnostic::{Diagnostic, Kind};
 use super::jinja::{Rendered, Renderer};
 use super::limits::MAX_EXPANSION;
 use super::message::{Message, Messages, Piece, Role};
@@ -96,12 +96,10 @@ impl Prompt {
         let mut renderer = Renderer::new(names.map(|name| (name, binding.value(name))));
         let render = |message: &MessageTemplate| match message.jinja() {
             None => Ok(Rendered::default()),
-            Some(template) => renderer.render(template).map_err(|failure| {
-                let line = message.first_line() + failure.line.saturating_sub(1);
-                let message = format!("its template fails: {}", failure.message);
-                let error = Diagnostic::new(Kind::TooLong, message, "").at(Position { line, column: 1 });
-                self.origins.locate(error)
-            }),
+            Some(template) => {
+                let rendered = renderer.render(template, message.first_line());
+                rendered.map_err(|error| self.origins.locate(error))
+            }
         };
         self.messages.iter().map(render).collect()
     }

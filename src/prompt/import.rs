@@ -8,10 +8,9 @@ pub(super) mod llm;
 
 use super::format::{Format, row};
 use super::outline::outline;
-use super::template::Segment;
 use super::write;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::message::Role;
+use crate::prompt::message::{Piece, Role};
 use crate::prompt::model::{Append, Argument, Metadata, Prompt};
 use crate::prompt::template::INPUT;
 use crate::wording::{named, quoted};
@@ -106,11 +105,11 @@ type Said<'p> = (&'p [Argument], &'p [String], &'p Metadata, bool, Vec<&'p str>,
 fn said(prompt: &Prompt) -> Said<'_> {
     let mut messages: Vec<(Role, String)> = Vec::new();
     for message in &prompt.messages {
-        let segment = |segment| match segment {
-            Segment::Text(text) => text.to_owned(),
-            Segment::Placeholder(placeholder) => format!("\0{}\0", placeholder.name),
+        let piece = |piece| match piece {
+            Piece::Text(text) => text.to_owned(),
+            Piece::Value(name) => format!("\0{name}\0"),
         };
-        messages.push((message.role, message.segments().map(segment).collect()));
+        messages.push((message.role, message.pieces(Piece::Value).map(piece).collect()));
     }
     if let Some((_, text)) = messages.last_mut().filter(|_| prompt.append == Append::Line && prompt.appends_input()) {
         *text += &format!("\n\0{INPUT}\0");

@@ -68,10 +68,11 @@ fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
         let fix = format!("write `{}` where the text belongs, or delete the declaration", placeholders.join("`, `"));
         warn(format!("declared but not used in the body: {}", all_of(&unused)), &fix);
     }
-    for (what, text) in metadata(prompt) {
-        if let Some((_, hidden)) = invisible(text) {
-            warn(format!("{what} has {hidden}: the model reads what you cannot see"), DELETE_IT);
-        }
+    // A description that is taken from the body has its warning there.
+    if prompt.messages.iter().all(|message| invisible(message.body()).is_none())
+        && let Some((_, hidden)) = metadata(prompt).find_map(|text| invisible(text))
+    {
+        warn(format!("the frontmatter has {hidden}: the model reads what you cannot see"), DELETE_IT);
     }
     for message in &prompt.messages {
         lint_body(prompt, message, &mut warnings);
@@ -90,10 +91,6 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
         let fix = format!("write the prompt with `prompt-expander edit {}`, or delete the file", prompt.name);
         warn(0, text.to_owned(), fix);
     }
-    if let Some(at) = body.find('\0') {
-        let text = "a NUL character, as in a file that was saved as UTF-16";
-        warn(at, text.to_owned(), "save it with the encoding UTF-8".to_owned());
-    }
     // A reader approves what they see, and the model reads the rest, too.
     if let Some((at, hidden)) = invisible(body) {
         warn(at, format!("{hidden}: the model reads what you cannot see"), DELETE_IT.to_owned());
@@ -106,27 +103,19 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
 
 const DELETE_IT: &str = "delete it, unless you need it";
 
-/// What agents read of a prompt in a list, and what to call it.
-fn metadata(prompt: &Prompt) -> Vec<(String, &str)> {
-    // A description that is taken from the body has its warning there.
-    let is_derived = prompt.messages.iter().any(|message| invisible(message.body()).is_some());
-    let description = prompt.description.as_ref().filter(|_| !is_derived);
-    let mut texts = vec![("the title", prompt.title.as_ref()), ("the description", description)];
-    texts.extend(prompt.tags.iter().map(|tag| ("a tag", Some(tag))));
-    let of_prompt = texts.into_iter().filter_map(|(what, text)| Some((what.to_owned(), text?.as_str())));
+/// What agents read of a prompt in a list.
+fn metadata(prompt: &Prompt) -> impl Iterator<Item = &String> {
     let of_arguments = prompt.arguments.iter().flat_map(|argument| {
-        let Argument { name, title, description, default, choices, .. } = argument;
-        let texts = [title, description, default].into_iter().flatten().chain(choices);
-        texts.map(move |text| (format!("the argument {}", named(name)), text.as_str()))
+        let Argument { title, description, default, choices, .. } = argument;
+        [title, description, default].into_iter().flatten().chain(choices)
     });
-    of_prompt.chain(of_arguments).collect()
+    [&prompt.title, &prompt.description].into_iter().flatten().chain(&prompt.tags).chain(of_arguments)
 }
 
 /// Where the first invisible character of a text is, and what to call it and the others.
 fn invisible(text: &str) -> Option<(usize, String)> {
     // Soft hyphens and the marks of right-to-left scripts are ordinary in a text.
-    let is_usual =
-        |character: char| matches!(character, '\t' | '\n' | '\r' | '\0' | '\u{ad}' | '\u{200e}' | '\u{200f}');
+    let is_usual = |character: char| matches!(character, '\t' | '\n' | '\r' | '\u{ad}' | '\u{200e}' | '\u{200f}');
     let is_hidden = |character: char| is_invisible(character) && !is_usual(character);
     let mut hidden = text.char_indices().filter(|(_, character)| is_hidden(*character));
     let (at, character) = hidden.next()?;

@@ -133,15 +133,11 @@ pub(super) fn warnings(
         }
         let is_price = mark.open == WORD.open && !in_commands && !are_arguments(all, message, &found);
         let first = found.first().filter(|_| !is_price)?;
-        let (stay, it) = match found.len() - 1 {
-            0 => ("stays".to_owned(), "it"),
-            more => (format!("and {more} more like it stay"), "them"),
-        };
         let consequence = match *marks == OWN {
             true => mark.does.to_owned(),
-            false => format!("{} would {} {it}", marks.title, mark.does),
+            false => format!("{} would {} it", marks.title, mark.does),
         };
-        let text = format!("{} {stay} as written: {consequence}", quoted(&body[first.clone()]));
+        let text = format!("{} stays as written: {consequence}", quoted(&body[first.clone()]));
         Some(Diagnostic::warning(Some(message.positions().at(first.start)), text, mark.fix))
     };
     marks.marks.iter().filter_map(warning).collect()
@@ -215,11 +211,11 @@ mod tests {
                 markdown::parse as crate::prompt::Parse,
                 own,
                 &[
-                    "1:8: `$1` and 1 more like it stay as written: only names in braces are replaced",
-                    "3:11: `` !`git status` `` and 1 more like it stay as written: no command is run",
-                    "6:5: `@src/main.rs` and 1 more like it stay as written: no file is included",
-                    "7:1: `{{> header}}` and 1 more like it stay as written: no file is included",
-                    "8:1: `{% include \"x\" %}` and 1 more like it stay as written: no template engine processes it",
+                    "1:8: `$1` stays as written: only names in braces are replaced",
+                    "3:11: `` !`git status` `` stays as written: no command is run",
+                    "6:5: `@src/main.rs` stays as written: no file is included",
+                    "7:1: `{{> header}}` stays as written: no file is included",
+                    "8:1: `{% include \"x\" %}` stays as written: no template engine processes it",
                 ][..],
             ),
             (
@@ -243,7 +239,7 @@ mod tests {
             (
                 claude::opencode,
                 "Great!`ls`\n\n!`git log` $ARGUMENTS",
-                &["1:6: `` !`ls` `` and 1 more like it stay as written: opencode would run them"],
+                &["1:6: `` !`ls` `` stays as written: opencode would run it"],
             ),
             (codex::parse, "Do $1 with $PATH and !`ls`", &[]),
             (
@@ -266,7 +262,7 @@ mod tests {
                 fabric::parse,
                 "{{plugin:file:read:/etc/passwd}} {{ext:a:b}} `{{code}}` {{Name}} {{lang}}",
                 &[
-                    "1:1: `{{plugin:file:read:/etc/passwd}}` and 1 more like it stay as written: fabric would run them",
+                    "1:1: `{{plugin:file:read:/etc/passwd}}` stays as written: fabric would run it",
                     "1:57: `{{Name}}` stays as written: fabric would refuse the pattern without a value for it",
                 ],
             ),

@@ -168,11 +168,6 @@ impl MessageTemplate {
         }
     }
 
-    /// The message with another place of its body.
-    pub(super) fn with_place(self, place: Place) -> MessageTemplate {
-        MessageTemplate { place, ..self }
-    }
-
     /// Makes the body a template of Jinja, whose placeholders are the names in its tags.
     ///
     /// # Errors
@@ -209,15 +204,6 @@ impl MessageTemplate {
         self.place.positions(&self.body)
     }
 
-    /// The text before the body, and the texts and placeholders of the body.
-    pub(super) fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
-        let parts = self.parts.iter().map(|part| match part {
-            Part::Text(range) => Segment::Text(&self.body[range.clone()]),
-            Part::Placeholder(placeholder) => Segment::Placeholder(placeholder),
-        });
-        std::iter::once(Segment::Text(self.preamble.as_str())).chain(parts)
-    }
-
     /// The placeholders, in the order of the text.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.parts.iter().filter_map(|part| match part {
@@ -245,20 +231,15 @@ impl MessageTemplate {
         })
     }
 
-    /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
-    /// placeholder's name.
-    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> Piece<'t>) -> impl Iterator<Item = Piece<'t>> {
-        self.segments().map(move |segment| match segment {
-            Segment::Text(text) => Piece::Text(text),
-            Segment::Placeholder(placeholder) => value(&placeholder.name),
-        })
+    /// The text before the body, and the body, in pieces that follow each other without anything between them. `value` gives the value
+    /// of each placeholder's name.
+    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&'t str) -> Piece<'t>) -> impl Iterator<Item = Piece<'t>> {
+        let parts = self.parts.iter().map(move |part| match part {
+            Part::Text(range) => Piece::Text(&self.body[range.clone()]),
+            Part::Placeholder(placeholder) => value(&placeholder.name),
+        });
+        std::iter::once(Piece::Text(&self.preamble)).chain(parts)
     }
-}
-
-/// What a message consists of.
-pub(super) enum Segment<'t> {
-    Text(&'t str),
-    Placeholder(&'t Placeholder),
 }
 
 /// The bytes of a body for this program at which a placeholder begins, with or without a backslash before it. `has_input` is whether a

@@ -95,14 +95,6 @@ pub(super) fn unquoted(word: &str) -> String {
     text
 }
 
-/// The words in which a person may have written a pair: of the first line, and none if it has no `=`.
-pub(super) fn first_words(text: &str) -> Vec<&str> {
-    const MAX_TYPED: usize = 1000;
-    let line = text.trim_start().lines().next().unwrap_or_default();
-    let line = line.char_indices().nth(MAX_TYPED).map_or(line, |(end, _)| &line[..end]);
-    if line.contains('=') { words(line) } else { Vec::new() }
-}
-
 /// A `name=value` of the text.
 pub(super) struct Pair {
     /// The index of the argument.

@@ -1,12 +1,12 @@
 //! The text of a Markdown file of this program: of a prompt, so that reading the file gives the same, or of a new one to be filled in.
 
-use super::format::frontmatter::{self, Dialect, Split};
+use super::format::frontmatter;
 use super::format::markdown::{Marker, markers};
 use super::format::yaml::{as_key, in_double_quotes};
 use super::model::TEMPLATE_BODY;
-use super::template::{Segment, marks_in};
+use super::template::marks_in;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::message::Role;
+use crate::prompt::message::{Piece, Role};
 use crate::prompt::model::{Append, Argument, Metadata, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::INPUT;
@@ -42,7 +42,7 @@ pub fn draft_around(name: &Name, body: &str, description: Option<&str>) -> Resul
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let prompt = Prompt::parse(name.clone(), body.as_bytes())?;
     let end = if body.ends_with('\n') { "" } else { "\n" };
-    if has_frontmatter(body)? {
+    if frontmatter::split(body)?.yaml.is_some() {
         return match description {
             None => Ok(format!("{body}{end}")),
             Some(_) => Err(Diagnostic::error(None, "it has frontmatter already", "write the description there")),
@@ -51,13 +51,6 @@ pub fn draft_around(name: &Name, body: &str, description: Option<&str>) -> Resul
     let title = prompt.title.is_none().then(|| title(name));
     let keys = text_key("title", title.as_deref()) + &text_key("description", description);
     Ok(if keys.is_empty() { format!("{body}{end}") } else { format!("---\n{keys}---\n{body}{end}") })
-}
-
-fn has_frontmatter(text: &str) -> Result<bool, Diagnostic> {
-    match frontmatter::split(text)? {
-        Split { yaml: Some(yaml), .. } => Ok(frontmatter::read(yaml, Dialect::Own, &mut Vec::new())?.is_some()),
-        Split { yaml: None, .. } => Ok(false),
-    }
 }
 
 /// The last part of a name as a title: `git/commit-message` is "Commit message".
@@ -196,10 +189,10 @@ fn body(prompt: &Prompt) -> String {
     };
     let roles: Vec<Role> = prompt.messages.iter().map(|message| message.role).collect();
     let (mut body, own) = with_markers(&roles, |body, index| {
-        for segment in prompt.messages[index].segments() {
-            match segment {
-                Segment::Text(text) => body.push_str(text),
-                Segment::Placeholder(placeholder) => place(body, &placeholder.name),
+        for piece in prompt.messages[index].pieces(Piece::Value) {
+            match piece {
+                Piece::Text(text) => body.push_str(text),
+                Piece::Value(name) => place(body, name),
             }
         }
         if index + 1 == roles.len() && prompt.append == Append::Line && prompt.appends_input() {
@@ -245,7 +238,6 @@ mod tests {
         check("---\ntitle: T\n---\nDo it.\n", None, "---\ntitle: T\n---\nDo it.\n");
         // Rules are not frontmatter.
         check("------\r\nSome text\r\n", Some("D"), "---\ntitle: A b\ndescription: D\n---\n------\r\nSome text\r\n");
-        check("---\nA heading\n---\n", Some("D"), "---\ndescription: D\n---\n---\nA heading\n---\n");
         let name = Name::new("a").unwrap();
         let refused = draft_around(&name, "---\ntitle: T\n---\nDo it.\n", Some("D"));
         assert!(refused.is_err());

@@ -17,9 +17,7 @@ fn damaged() -> Client {
         ("argument-twice.md", b"---\narguments:\n  - name: a\n  - name: a\n---\n{{a}}\n"),
         ("argument-unused.md", b"---\narguments: [topic]\n---\nOn {{topics}}\n"),
         ("brackets.md", &[b"---\ndescription: ", "[".repeat(20_000).as_bytes(), b"\n---\nB {{input}}\n"].concat()),
-        ("choices-no-list.md", b"---\narguments:\n  - name: style\n    choices: short, long\n---\n{{style}}\n"),
         ("colon.md", b"---\ndescription: Review: the code\n---\nB {{input}}\n"),
-        ("comment.md", b"---\ndescription: Fix issue #12\n---\nB {{input}}\n"),
         ("control.md", b"---\ndescription: a\0b\n---\nB {{input}}\n"),
         ("empty.md", b""),
         ("fine.md", b"---\ntitle: Fine\ndescription: Nothing is wrong here\n---\nB {{input}}\n"),
@@ -37,7 +35,6 @@ fn damaged() -> Client {
         ("required.md", b"---\narguments:\n  - name: a\n    required: perhaps\n---\n{{a}}\n"),
         ("stray-line.md", b"---\ndescription: D\nno key here\n---\nB {{input}}\n"),
         ("tab.md", b"---\ndescription:\tTabbed\n---\nB {{input}}\n"),
-        ("tags-comment.md", b"---\ntags: #git\ndescription: D\n---\nB {{input}}\n"),
         ("title with spaces.md", b"B {{input}}\n"),
         ("undeclared.md", b"---\narguments: [a]\n---\n{{a}} by {{criteria}}, not `{{code}}`\n"),
         ("unclosed.md", b"---\ndescription: D\ntitle: T\n\nBody\n"),
@@ -82,9 +79,7 @@ fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
     let ran = client.words("check");
     let unseen = "the model reads what you cannot see";
     ran.says(0, &[&format!("hidden.md:1:11: warning: an invisible character, U+E0041, and 2 more: {unseen}")]);
-    for (what, hidden) in [("the title", "U+202E"), ("a tag", "U+200B"), ("the argument `a`", "U+001B")] {
-        ran.says(0, &[&format!("listed.md: warning: {what} has an invisible character, {hidden}: {unseen}")]);
-    }
+    ran.says(0, &[&format!("listed.md: warning: the frontmatter has an invisible character, U+202E: {unseen}")]);
     assert!(!ran.stdout.contains("ordinary.md"), "{}", ran.stdout);
 }
 

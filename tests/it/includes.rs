@@ -146,19 +146,19 @@ fn a_project_includes_only_its_own_files() {
     assert!(client.run(["expand", "d"], "").stderr.contains("there is no such file"));
 }
 
-/// The markers of messages are found in the prompt's own file, before anything is included.
+/// The markers of messages are those of the prompt's own file.
 #[test]
 fn a_marker_in_an_included_file_is_text_and_one_after_it_begins_a_message() {
     let client = Client::new()
-        .prompt("_open_fence.md", "```\n<!-- assistant -->\n\\<!-- user -->")
+        .prompt("_markers.md", "<!-- assistant -->\n\\<!-- user -->")
         .prompt("_long.md", "1\n2\n3\n {{inptu}}")
         .prompt(
             "a.md",
-            "---\nmessages: true\ninclude: true\n---\n{{> _open_fence}}\n<!-- assistant -->\n{{> _long}}\n<!-- user -->\n\n\
+            "---\nmessages: true\ninclude: true\n---\n{{> _markers}}\n<!-- assistant -->\n{{> _long}}\n<!-- user -->\n\n\
              \\<!-- user -->\n<!-- User -->\n{{input}} {{imput}}\n{{> _long}}\n",
         );
     client.run(["expand", "a", "<!-- user -->\n{{> _long}}"], "").printed(
-        "User:\n```\n<!-- assistant -->\n\\<!-- user -->\n\nAssistant:\n1\n2\n3\n {{inptu}}\n\n\
+        "User:\n<!-- assistant -->\n\\<!-- user -->\n\nAssistant:\n1\n2\n3\n {{inptu}}\n\n\
          User:\n<!-- user -->\n<!-- User -->\n<!-- user -->\n{{> _long}} {{imput}}\n1\n2\n3\n {{inptu}}\n",
     );
     let checked = client.run(["check"], "").stdout;

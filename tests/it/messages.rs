@@ -137,14 +137,12 @@ fn a_dollar_arguments_counts_only_if_no_message_has_another_placeholder_for_the_
 }
 
 #[test]
-fn the_text_of_the_system_is_a_message_of_the_user_and_check_warns() {
+fn the_text_of_the_system_is_a_message_of_the_user() {
     let mut client = Client::new();
     let file = "---\nmessages: true\n---\n<!-- assistant -->\nHello\n<!-- system -->\nBe {{input}}.\n";
     client.write("p.md", file);
     let want = pairs(&[("assistant", "Hello"), ("user", "Be x.")]);
     assert_eq!(messages(&mut client, "p", json!({"input": "x"})), want);
-    let warned = warnings(&client, file);
-    assert!(warned.len() == 1 && warned[0].starts_with("6: a prompt has no system messages"), "{warned:?}");
 }
 
 #[test]

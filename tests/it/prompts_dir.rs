@@ -231,7 +231,7 @@ mod links {
         let list = client.list();
         assert_eq!(list["prompts"], json!([]));
         assert_eq!(list["problems"].as_array().unwrap().len(), 3);
-        assert!(list.to_string().contains("the file's name cannot be typed"));
+        assert!(list.to_string().contains("the prompt has no name that can be typed"));
         client.expand("back\\slash", "").error();
         client.expand("line\nbreak", "").error();
     }
@@ -287,8 +287,7 @@ fn a_name_longer_than_1024_bytes_is_a_problem() {
     let mut client = Client::new().prompt(&format!("{folder}.md"), "X");
     assert_eq!(client.names(), "");
     let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
-    let want = "the prompt's name would be 1205 bytes long, the limit is 1024; shorten the names of the file and of its \
-                folders";
+    let want = "the prompt has no name that can be typed: it is 1205 bytes long, the limit is 1024; rename the file";
     assert!(message.ends_with(want), "{message}");
     client.expand(&folder, "").error();
 }

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(prompt.bind(Call::Text("12 now please")).warnings, [want]);
         assert!(prompt.bind(Call::Text("12")).warnings.is_empty());
         let words = ["12".to_owned(), "now".to_owned()];
-        assert_eq!(prompt.bind(Call::Words(&words)).warnings, [want]);
+        assert_eq!(prompt.bind(Call::Piped { words: &words, text: "", at: 0 }).warnings, [want]);
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
         let prompt = parsed(COMMAND, "---\narguments: [a, b]\n---\n[$a][$b] $ARGUMENTS");
         let words = ["x y".to_owned(), "z".to_owned(), "w".to_owned()];
         let expanded = |call| prompt.expand(call).unwrap().into_text();
-        assert_eq!(expanded(Call::Words(&words)), "[x y][z] x y z w");
+        assert_eq!(expanded(Call::Piped { words: &words, text: "", at: 0 }), "[x y][z] x y z w");
         assert_eq!(expanded(Call::Piped { words: &words[..1], text: "p\n", at: 1 }), "[x y][p\n] x y\n\np\n");
         let [first, piped] =
             ["[$a][$b]", "$a"].map(|body| parsed(COMMAND, &format!("---\narguments: [a, b]\n---\n{body}")));

@@ -117,12 +117,6 @@ const KEYS: [&str; 9] =
     ["title", "description", "arguments", "tags", "messages", "attachments", "include", "engine", "words"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
-/// Keys whose value may be text, no part of which may be dropped without a warning.
-const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
-
-/// Keys of other programs that look like a misspelled [key](KEYS).
-const FOREIGN_KEYS: [&str; 1] = ["agents"];
-
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
 /// `None`: no line of it has a key of one word, so it is not a frontmatter but text between two rules.
@@ -139,29 +133,23 @@ pub(crate) fn read(
     let is_known = |field: &Field| KEYS.contains(&field.key.as_str());
     let fields = match parsed {
         Err(Refusal::TooLarge(error)) => return Err(error),
-        Ok(_) if yaml.lines().all(lenient::is_empty_or_comment) => {
-            if yaml.contains('#') {
-                let message = "the lines between the first two `---` are comments to YAML, and not part of the prompt";
-                let fix = "write rules as `***` if they are text of the prompt";
-                warnings.push(Diagnostic::warning(Some(Position::START), message, fix));
-            }
-            return Ok(Some(Frontmatter::default()));
-        }
+        Ok(_) if yaml.lines().all(lenient::is_empty_or_comment) => return Ok(Some(Frontmatter::default())),
         Ok(Node { value: Value::Map(fields), .. }) if fields.iter().any(is_known) || lenient::has_keys(yaml) => fields,
         _ if lenient::has_keys(yaml) => lenient::fields(yaml, FIRST_LINE, &mut MAX_WEIGHT.clone(), warnings)?,
         _ => return Ok(None),
     };
-    let mut reader = Reader { dialect, lines: yaml.split('\n').collect(), warnings };
+    let mut reader = Reader { dialect, warnings };
     reader.lint(&fields, &KEYS);
     let mut fields = fields;
     let mut take = |key: &str| take(&mut fields, key);
     let arguments = take("arguments");
-    let parameters = take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
+    // As swissarmyhammer calls them.
+    let parameters = take("parameters").filter(|field| matches!(field.node.value, Value::List(_)));
     let is_own = dialect == Dialect::Own;
     let mut frontmatter = Frontmatter {
         title: reader.text(take("title")),
         description: reader.text(take("description")),
-        jinja: reader.jinja(take("engine")),
+        jinja: jinja(take("engine")),
         include: is_own && reader.truth(take("include")),
         arguments: reader.arguments(arguments.or(parameters))?,
         tags: reader.texts(take("tags")),
@@ -182,32 +170,30 @@ pub(crate) fn read(
     Ok(Some(frontmatter))
 }
 
-/// Whether a value is what swissarmyhammer writes as `parameters`: the arguments, as a list of maps.
-fn are_parameters(node: &Node) -> bool {
-    let has_name =
-        |node: &Node| matches!(&node.value, Value::Map(fields) if fields.iter().any(|field| field.key == "name"));
-    matches!(&node.value, Value::List(nodes) if nodes.iter().all(has_name))
-}
-
 /// The field of a key, which is read once; of several, the last.
 fn take(fields: &mut Vec<Field>, key: &str) -> Option<Field> {
     let at = fields.iter().rposition(|field| field.key == key)?;
     Some(fields.swap_remove(at))
 }
 
+/// Where `engine` says `jinja`.
+fn jinja(field: Option<Field>) -> Option<Position> {
+    let Field { position, node, .. } = field?;
+    matches!(&node.value, Value::Text { text, .. } if text.trim() == "jinja").then_some(position)
+}
+
 /// Reads one frontmatter.
-struct Reader<'y, 'w> {
+struct Reader<'w> {
     dialect: Dialect,
-    lines: Vec<&'y str>,
     warnings: &'w mut Vec<Diagnostic>,
 }
 
-impl<'y> Reader<'y, '_> {
+impl Reader<'_> {
     fn warn(&mut self, position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) {
         self.warnings.push(Diagnostic::warning(position, message, fix));
     }
 
-    /// Warns of unknown keys that look like a known one, of keys that appear twice, and of what YAML drops from a text.
+    /// Warns of unknown keys that look like a known one, and of keys that appear twice.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
         let mut known = HashSet::new();
         for Field { key, position, .. } in fields {
@@ -215,40 +201,12 @@ impl<'y> Reader<'y, '_> {
                 let message = format!("{} appears twice; the last is used", quoted(key));
                 self.warn(Some(*position), message, "keep one of the two");
             }
-            if !keys.contains(&key.as_str()) {
-                if let Some(known) =
-                    closest(key, keys.iter().copied()).filter(|_| !FOREIGN_KEYS.contains(&key.as_str()))
-                {
-                    let message = format!("unknown key {}", quoted(key));
-                    self.warn(Some(*position), message, format!("write `{known}:` if that is meant"));
-                }
-            } else if TEXTS.contains(&key.as_str()) {
-                self.lint_dropped(key, *position);
+            let near = closest(key, keys.iter().copied()).filter(|_| !keys.contains(&key.as_str()));
+            if let Some(near) = near {
+                let message = format!("unknown key {}", quoted(key));
+                self.warn(Some(*position), message, format!("write `{near}:` if that is meant"));
             }
         }
-    }
-
-    /// Warns of what YAML leaves out of a value in the line of its key: ` #12 now` of `Fix issue #12 now`.
-    fn lint_dropped(&mut self, key: &str, at: Position) {
-        let line = self.line(at.line);
-        let rest = line.char_indices().nth(at.column - 1).map_or("", |(at, _)| &line[at..]);
-        let Some((_, raw)) = lenient::key_value(rest).filter(|(found, _)| *found == key) else { return };
-        let dropped = match raw.chars().next() {
-            None | Some('"' | '\'' | '|' | '>' | '[' | '{') => None,
-            Some('#') => Some(0),
-            Some(_) => raw.find(" #").or_else(|| raw.find("\t#")).map(|at| at + 1),
-        };
-        let is_refused = |warning: &Diagnostic| warning.position.is_some_and(|warned| warned.line == at.line);
-        let Some(dropped) = dropped.filter(|_| !self.warnings.iter().any(is_refused)) else { return };
-        let start = line.trim_end().len() - raw.len() + dropped;
-        let position = Position { column: line[..start].chars().count() + 1, ..at };
-        let message = format!("{} is dropped by YAML, and not part of {}", quoted(&raw[dropped..]), quoted(key));
-        self.warn(Some(position), message, lenient::quote_it(key, raw));
-    }
-
-    /// A line of the file.
-    fn line(&self, number: usize) -> &'y str {
-        number.checked_sub(FIRST_LINE).and_then(|line| self.lines.get(line)).copied().unwrap_or_default()
     }
 
     /// A value that should be text.
@@ -319,8 +277,7 @@ impl<'y> Reader<'y, '_> {
             }
             Value::Map(fields) => {
                 self.lint(&fields, &ARGUMENT_KEYS);
-                let position = |key: &str| fields.iter().rfind(|field| field.key == key).map(|field| field.position);
-                let (default, strict) = (position("default"), position("strict"));
+                let default = fields.iter().rfind(|field| field.key == "default").map(|field| field.position);
                 let mut fields = fields;
                 let mut take = |key: &str| take(&mut fields, key);
                 let argument = Argument {
@@ -337,10 +294,6 @@ impl<'y> Reader<'y, '_> {
                     let message = format!("the default {} is not among the choices, {choices}", quoted(value));
                     self.warn(default, message, "add it to `choices`, or write one of them as `default`");
                 }
-                if argument.strict && argument.choices.is_empty() {
-                    let message = "`strict` has no effect without `choices`: every value is accepted";
-                    self.warn(strict, message, "write `choices: [one, another]`, or delete `strict`");
-                }
                 argument
             }
             Value::Null(_) | Value::List(_) => Argument::default(),
@@ -352,11 +305,6 @@ impl<'y> Reader<'y, '_> {
         let Some(field) = field else { return Vec::new() };
         let texts = match &field.node.value {
             Value::Text { text, is_quoted: false } => {
-                if text.contains(',') && field.key != "tags" {
-                    let message = format!("{} is not a list, and is split at its commas", quoted(&field.key));
-                    let fix = format!("write `{}: [{}]`", field.key, text.trim().replace(char::is_control, " "));
-                    self.warn(Some(field.node.position), message, fix);
-                }
                 let texts = text.split(',').map(|text| text.trim().trim_matches(['"', '\'', '[', ']']));
                 texts.map(str::to_owned).collect()
             }
@@ -400,17 +348,6 @@ impl<'y> Reader<'y, '_> {
         }
         let items = items.into_iter().filter(|(path, _)| !path.trim().is_empty());
         Ok(items.map(|(path, position)| AttachmentPath { path: path.trim().to_owned(), position }).collect())
-    }
-
-    /// Where `engine` says `jinja`.
-    fn jinja(&mut self, field: Option<Field>) -> Option<Position> {
-        let Field { position, node, .. } = field?;
-        let is_jinja = matches!(&node.value, Value::Text { text, .. } if text.trim() == "jinja");
-        if !is_jinja && self.dialect == Dialect::Own {
-            let message = "unknown `engine`, which is ignored; tags stay text";
-            self.warn(Some(node.position), message, "write `engine: jinja`, or delete the key");
-        }
-        is_jinja.then_some(position)
     }
 
     /// A value that should be `true` or `false`; without one it is `false`.

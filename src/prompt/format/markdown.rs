@@ -5,7 +5,6 @@
 use super::frontmatter::{self, Dialect, Frontmatter, Split};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::include::{self, IncludeReader, Origins, Part};
-use crate::prompt::jinja::Mistake;
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
@@ -25,22 +24,17 @@ use std::ops::Range;
 /// Those of the frontmatter, of the includes and of the messages.
 pub(crate) fn parse(name: &Name, text: &str, includes: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
-    let mut markers = markers(&source.body);
     let mut origins = Origins::default();
     if let Some(reader) = includes.filter(|_| source.frontmatter.include) {
-        let (body, from) = include::assemble(&source.part(), reader, |text| Ok(read(Dialect::Own, text)?.part()))?;
-        markers = moved(markers, &source, &body, &from);
-        (source.body, origins) = (Cow::Owned(body), from);
+        let part = |text: &str| Ok(read(Dialect::Own, text)?.part());
+        (source.body, origins) = include::assemble(&source.part(), reader, part)?;
     }
-    let messages = source.divide(&markers).map_err(|error| origins.locate(error))?;
-    let whole = || vec![MessageTemplate::new(Role::User, source.body.to_string(), source.place)];
-    let mut messages = messages.unwrap_or_else(whole);
+    let mut messages = source.divide(&origins).map_err(|error| origins.locate(error))?;
     let names: Vec<&str> = source.frontmatter.arguments.iter().map(|argument| argument.name.as_str()).collect();
     if source.frontmatter.jinja.is_some() {
         for message in &mut messages {
-            message.set_jinja(&names).map_err(|Mistake { at, message: what, fix }| {
-                origins.locate(Diagnostic::error(Some(message.positions().at(at)), what, fix))
-            })?;
+            let set = message.set_jinja(&names);
+            set.map_err(|(at, error)| origins.locate(error.at(message.positions().at(at))))?;
         }
     } else {
         MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
@@ -49,10 +43,10 @@ pub(crate) fn parse(name: &Name, text: &str, includes: Option<&mut dyn IncludeRe
 }
 
 /// What a file says, before its body is searched for placeholders.
-pub(crate) struct Source<'t> {
+pub(crate) struct Source {
     pub(crate) frontmatter: Frontmatter,
     /// See [`MessageTemplate::body`].
-    pub(crate) body: Cow<'t, str>,
+    pub(crate) body: String,
     pub(crate) place: Place,
     /// What was read leniently.
     pub(crate) lenient: Vec<Diagnostic>,
@@ -62,7 +56,7 @@ pub(crate) struct Source<'t> {
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source<'_>, Diagnostic> {
+pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
     let is_own = dialect == Dialect::Own;
     let mut lenient = Vec::new();
     let Split { yaml, body, body_line } = match frontmatter::split(text) {
@@ -82,16 +76,14 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source<'_>, Diagnosti
         Some(frontmatter) => Source::new(frontmatter, body, body_line),
         None => {
             let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
-            let (what, fix) = match is_text {
-                true => {
-                    ("part of the prompt's text", "write rules as `***`, or give the frontmatter a `description: …`")
-                }
-                false => ("left out", "write them below the second `---` if they are part of the text"),
+            let (what, body, line) = match is_text {
+                true => ("part of the prompt's text", text, 1),
+                false => ("left out", body, body_line),
             };
             let message =
                 format!("the lines between the first two `---` have no key such as `description:`; they are {what}");
+            let fix = "write rules as `***`, or give the frontmatter a `description: …`";
             lenient.push(Diagnostic::warning(Some(Position::START), message, fix));
-            let (body, line) = if is_text { (text, 1) } else { (body, body_line) };
             Source::new(Frontmatter::default(), body, line)
         }
     };
@@ -103,31 +95,17 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source<'_>, Diagnosti
     Ok(Source { lenient, ..source })
 }
 
-impl<'t> Source<'t> {
-    pub(crate) fn new(frontmatter: Frontmatter, text: &'t str, line: usize) -> Source<'t> {
-        let (body, dropped) = match text.contains('\r') {
-            true => {
-                let text = text.replace("\r\n", "\n");
-                let (body, dropped) = without_empty_ends(&text);
-                (Cow::Owned(body.to_owned()), dropped)
-            }
-            false => {
-                let (body, dropped) = without_empty_ends(text);
-                (Cow::Borrowed(body), dropped)
-            }
-        };
-        Source { frontmatter, body, place: Place::at_line(line + dropped), lenient: Vec::new() }
+impl Source {
+    pub(crate) fn new(frontmatter: Frontmatter, text: &str, line: usize) -> Source {
+        let text = if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
+        let (body, dropped) = without_empty_ends(&text);
+        Source { frontmatter, body: body.to_owned(), place: Place::at_line(line + dropped), lenient: Vec::new() }
     }
 
-    fn part(&self) -> Part {
+    fn part(&mut self) -> Part {
         let Frontmatter { include, jinja, .. } = &self.frontmatter;
-        let (body, first_line) = (self.body.clone().into_owned(), self.first_line());
-        Part { body, first_line, includes: *include, is_jinja: jinja.is_some() }
-    }
-
-    /// The line of the file in which the body begins.
-    pub(crate) fn first_line(&self) -> usize {
-        self.place.positions(&self.body).at(0).line
+        let first_line = self.place.positions(&self.body).at(0).line;
+        Part { body: std::mem::take(&mut self.body), first_line, includes: *include, is_jinja: jinja.is_some() }
     }
 
     /// Declares those of the arguments that the body has a placeholder for, and that are not declared yet.
@@ -149,23 +127,27 @@ impl<'t> Source<'t> {
         Ok(())
     }
 
-    /// The messages that the markers divide the body into, in which no placeholder has been found yet; `None` if the frontmatter
-    /// does not ask for several. What looks like a mistake is added to what was read leniently.
+    /// The messages that the markers divide the body into, in which no placeholder has been found yet; one, if the frontmatter does
+    /// not ask for several. What looks like a mistake is added to what was read leniently.
     ///
     /// # Errors
     /// There would be more than [`MAX_MESSAGES`].
-    fn divide(&mut self, markers: &[Marker]) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
-        let body = &*self.body;
-        let mut positions = self.place.positions(body);
+    fn divide(&mut self, origins: &Origins) -> Result<Vec<MessageTemplate>, Diagnostic> {
+        let body = std::mem::take(&mut self.body);
+        let mut positions = self.place.positions(&body);
+        let mut markers = markers(&body);
+        // No line of another file is a marker.
+        markers.retain(|marker| origins.of(positions.at(marker.line.start)).0.is_none());
+        let mut positions = self.place.positions(&body);
         if !self.frontmatter.has_messages {
-            let first = markers.iter().find(|marker| matches!(marker.kind, Kind::User | Kind::Assistant));
+            let first = markers.iter().find(|marker| marker.role.is_some());
             self.lenient.extend(first.map(|marker| {
                 let written = quoted(body[marker.line.clone()].trim());
                 let message = format!("{written} is text, because the frontmatter has no `messages: true`");
                 let fix = "write `messages: true` if it is meant to begin a message, or a backslash before it";
                 Diagnostic::warning(Some(positions.at(marker.line.start)), message, fix)
             }));
-            return Ok(None);
+            return Ok(vec![MessageTemplate::new(Role::User, body, self.place)]);
         }
         let mut messages = Vec::new();
         let (mut role, mut start, mut first_line) = (Role::User, 0, positions.at(0).line);
@@ -178,39 +160,35 @@ impl<'t> Source<'t> {
             text.clear();
             messages.len()
         };
-        for Marker { line: Range { start: at, end }, kind } in markers {
-            if *kind == Kind::Escaped {
-                let backslash = at + body[*at..].find('\\').unwrap_or_default();
+        for Marker { line: Range { start: at, end }, role: next } in markers {
+            let Some(next) = next else {
+                let backslash = at + body[at..].find('\\').unwrap_or_default();
                 text += &body[start..backslash];
                 start = backslash + 1;
                 continue;
-            }
-            text += &body[start..*at];
-            let position = positions.at(*at);
+            };
+            text += &body[start..at];
+            let position = positions.at(at);
             if finish(role, &mut text, first_line) >= MAX_MESSAGES {
                 let message = format!("the prompt has more than {MAX_MESSAGES} messages");
                 return Err(Diagnostic::error(Some(position), message, "divide it among several files"));
             }
-            (start, first_line) = (*end, position.line + 1);
-            role = if *kind == Kind::Assistant { Role::Assistant } else { Role::User };
-            if *kind == Kind::System {
-                let message = "a prompt has no system messages; this text is a message of the user";
-                self.lenient.push(Diagnostic::warning(Some(position), message, "write `<!-- user -->`"));
-            }
+            (role, start, first_line) = (next, end, position.line + 1);
         }
         text += &body[start..];
         finish(role, &mut text, first_line);
         if messages.is_empty() {
             messages.push(MessageTemplate::new(Role::User, String::new(), self.place));
         }
-        Ok(Some(messages))
+        Ok(messages)
     }
 
     /// The prompt whose one message is the body.
-    pub(crate) fn into_prompt(self, name: &Name, syntax: &'static Syntax) -> Prompt {
+    pub(crate) fn into_prompt(mut self, name: &Name, syntax: &'static Syntax) -> Prompt {
+        let mut messages = [MessageTemplate::new(Role::User, std::mem::take(&mut self.body), self.place)];
         let names = self.frontmatter.arguments.iter().map(|argument| argument.name.as_str());
-        let message = MessageTemplate::parse(syntax, &*self.body, 1, names).with_place(self.place);
-        self.into_prompt_of(vec![message], name, syntax)
+        MessageTemplate::find_placeholders(syntax, &mut messages, names);
+        self.into_prompt_of(messages.into(), name, syntax)
     }
 
     fn into_prompt_of(self, messages: Vec<MessageTemplate>, name: &Name, syntax: &'static Syntax) -> Prompt {
@@ -229,8 +207,9 @@ impl<'t> Source<'t> {
             lenient: self.lenient,
             ..Prompt::new(name.clone(), syntax)
         };
-        if prompt.title.is_none() || prompt.description.is_none() {
-            let outline = outline(&self.body);
+        if let Some(first) = prompt.messages.first().filter(|_| prompt.title.is_none() || prompt.description.is_none())
+        {
+            let outline = outline(first.body());
             prompt.title = prompt.title.or_else(|| outline.heading.clone());
             prompt.description = prompt.description.or_else(|| outline.description());
         }
@@ -241,16 +220,8 @@ impl<'t> Source<'t> {
 /// A line that begins a message, or looks as if it did.
 pub(crate) struct Marker {
     pub(crate) line: Range<usize>,
-    kind: Kind,
-}
-
-#[derive(PartialEq, Eq)]
-enum Kind {
-    User,
-    Assistant,
-    System,
-    /// A marker after a backslash, which is dropped.
-    Escaped,
+    /// `None` after a backslash, which is dropped.
+    role: Option<Role>,
 }
 
 impl Marker {
@@ -266,7 +237,7 @@ pub(crate) fn markers(body: &str) -> Vec<Marker> {
     let mut markers = Vec::new();
     for line in body.split_inclusive('\n') {
         let end = start + line.len();
-        markers.extend(kind(line.trim()).map(|kind| Marker { line: start..end, kind }));
+        markers.extend(role(line.trim()).map(|role| Marker { line: start..end, role }));
         start = end;
     }
     if !markers.is_empty() {
@@ -277,30 +248,12 @@ pub(crate) fn markers(body: &str) -> Vec<Marker> {
     markers
 }
 
-fn kind(line: &str) -> Option<Kind> {
+fn role(line: &str) -> Option<Option<Role>> {
     let comment = line.strip_prefix('\\').unwrap_or(line);
-    let kind = match comment {
-        "<!-- user -->" => Kind::User,
-        "<!-- assistant -->" => Kind::Assistant,
-        "<!-- system -->" => Kind::System,
+    let role = match comment {
+        "<!-- user -->" | "<!-- system -->" => Role::User,
+        "<!-- assistant -->" => Role::Assistant,
         _ => return None,
     };
-    Some(if comment == line { kind } else { Kind::Escaped })
-}
-
-/// The same markers in a body with all that it includes: no line of another file is a marker.
-fn moved(markers: Vec<Marker>, source: &Source<'_>, body: &str, origins: &Origins) -> Vec<Marker> {
-    let mut positions = source.place.positions(&source.body);
-    let own = |marker: Marker| (positions.at(marker.line.start).line, marker.kind);
-    let mut markers = markers.into_iter().map(own).peekable();
-    let mut start = 0;
-    let mut moved = Vec::new();
-    for (number, line) in (source.first_line()..).zip(body.split_inclusive('\n')) {
-        let end = start + line.len();
-        if let (None, Position { line, .. }) = origins.of(Position { line: number, column: 1 }) {
-            moved.extend(markers.next_if(|(own, _)| *own == line).map(|(_, kind)| Marker { line: start..end, kind }));
-        }
-        start = end;
-    }
-    moved
+    Some((comment == line).then_some(role))
 }

@@ -155,9 +155,6 @@ fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
         assert_eq!(body_of(&prompt), format!("---\n{text}\n---\nBe brief."));
         assert!(prompt.warnings()[0].message.contains("have no key such as `description:`"), "{:?}", prompt.warnings());
     }
-    let comments = parse("---\n# Rules\n## Be brief\n---\nB {{input}}");
-    assert_eq!(body_of(&comments), "B {{input}}");
-    assert!(comments.warnings()[0].message.ends_with("are comments to YAML, and not part of the prompt"));
 }
 
 #[test]
@@ -317,13 +314,8 @@ fn what_is_probably_a_mistake_gets_a_warning() {
         ("---\na stray line\ndescription: D\n---\nB", vec!["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it".to_owned()]),
         ("---\ndescription: D\n\tT\n---\nB", vec!["2:1: `description` is read as text, because it is not valid YAML; put the value in quotes".to_owned()]),
         ("---\ndescription: [args]\n---\nB", vec!["2:14: `description` is a list or a map to YAML; it is read as text; write `description: \"[args]\"`".to_owned()]),
-        ("---\ndescription: Fix issue #12 now\n---\nB", vec!["2:24: `#12 now` is dropped by YAML, and not part of `description`; write `description: \"Fix issue #12 now\"`".to_owned()]),
-        ("---\ntags: #git\n---\nB", vec!["2:7: `#git` is dropped by YAML, and not part of `tags`; write `tags: \"#git\"`".to_owned()]),
-        ("---\ndescription: \"Fix\" # a comment on purpose\n---\nB", vec![]),
         ("---\ndesciption: D\n---\nB", vec!["2:1: unknown key `desciption`; write `description:` if that is meant".to_owned()]),
-        ("---\nagents: [a]\nagent: b\nname: p\nmodel: x\n---\nB", vec![]),
         ("---\nYou are careful.\n---\nB", vec!["1:1: the lines between the first two `---` have no key such as `description:`; they are part of the prompt's text; write rules as `***`, or give the frontmatter a `description: …`".to_owned()]),
-        ("---\n# Rules\n---\nB", vec!["1:1: the lines between the first two `---` are comments to YAML, and not part of the prompt; write rules as `***` if they are text of the prompt".to_owned()]),
         ("\n---\ntitle: T\n---\nB", vec![format!("2:1: the line `---` {opens}")]),
         ("+++\ntitle: T\n+++\nB", vec![format!("1:1: the line `+++` {opens}")]),
         ("---\narguments: $QUERY\n---\nB", vec![format!("2:12: {list}")]),
@@ -337,15 +329,12 @@ fn what_is_probably_a_mistake_gets_a_warning() {
             ],
         ),
         ("---\narguments: [{name: a, required: [true]}]\n---\n{{a}}", vec!["2:33: `required` is neither `true` nor `false`, and is read as `false`; write `required: true` or `required: false`".to_owned()]),
-        ("---\narguments:\n- name: a\n  choices: x, y\n---\n{{a}}", vec!["4:12: `choices` is not a list, and is split at its commas; write `choices: [x, y]`".to_owned()]),
         ("---\narguments:\n- name: a\n  choices: [{x: y}, z]\n---\n{{a}}", vec!["4:13: a part of `choices` is not text, and is ignored; write it as text, in quotes if it begins with `[` or `{`".to_owned()]),
         ("---\narguments:\n- name: a\n  choices: [x]\n  default: y\n---\n{{a}}", vec!["5:3: the default `y` is not among the choices, `x`; add it to `choices`, or write one of them as `default`".to_owned()]),
-        ("---\narguments:\n- name: a\n  strict: true\n---\n{{a}}", vec!["4:3: `strict` has no effect without `choices`: every value is accepted; write `choices: [one, another]`, or delete `strict`".to_owned()]),
         ("---\narguments: [a]\n---\nB", vec!["declared but not used in the body: `a`; write `{{a}}` where the text belongs, or delete the declaration".to_owned()]),
         ("---\ntitle: T\n---\n", vec!["the prompt has no body: it expands to its input only; write the instructions".to_owned()]),
-        ("a\nb\0c\0", vec!["2:2: a NUL character, as in a file that was saved as UTF-16; save it with the encoding UTF-8".to_owned()]),
         ("a\nb\u{200b}c\u{e0041}", vec!["2:2: an invisible character, U+200B, and 1 more: the model reads what you cannot see; delete it, unless you need it".to_owned()]),
-        ("---\ntags: [\"a\u{200b}\"]\n---\nB", vec!["a tag has an invisible character, U+200B: the model reads what you cannot see; delete it, unless you need it".to_owned()]),
+        ("---\ntags: [\"a\u{200b}\"]\n---\nB", vec!["the frontmatter has an invisible character, U+200B: the model reads what you cannot see; delete it, unless you need it".to_owned()]),
         ("é {{inptu}}", vec![format!("1:3: {}", left("{{inptu}}"))]),
         ("é {{ Input }} <<inputs>>", vec![format!("1:3: {}", left("{{ Input }}")), format!("1:15: {}", left("<<inputs>>"))]),
         ("{{input}", vec![format!("1:1: {}", left("{{input}"))]),
@@ -420,7 +409,7 @@ fn arguments_may_be_written_in_several_ways() {
         let prompt = parse(&format!("---\n{yaml}\n---\n{{{{a}}}} {{{{b}}}}"));
         assert_eq!((prompt.value_names(), prompt.warnings()), (vec!["a", "b"], Vec::new()), "{yaml}");
     }
-    for other in ["parameters: {temperature: 1}", "parameters: [a]", "arguments: \"topic\""] {
+    for other in ["parameters: {temperature: 1}", "arguments: \"topic\""] {
         assert_eq!(parse(&format!("---\n{other}\n---\nText")).arguments, [], "{other}");
     }
 }
@@ -434,7 +423,11 @@ fn the_whole_text_follows_a_body_without_placeholders_and_an_empty_body_is_the_t
             for text in ["one two three", "input=one two", "two b=one\n"] {
                 let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
                 assert_eq!(expand(&prompt, text).unwrap(), format!("{body}{separator}{text}"), "{arguments}");
-                assert_eq!(prompt.expand(Call::Words(&words)), prompt.expand(Call::Text(text)), "{arguments}");
+                assert_eq!(
+                    prompt.expand(Call::Piped { words: &words, text: "", at: 0 }),
+                    prompt.expand(Call::Text(text)),
+                    "{arguments}"
+                );
             }
         }
     }

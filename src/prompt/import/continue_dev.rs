@@ -12,7 +12,6 @@ use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{Place, Syntax, THREE_BRACES, TWO_BRACES};
 use crate::wording::quoted;
-use std::borrow::Cow;
 
 const SYNTAX: Syntax = Syntax { marks: &[TWO_BRACES, THREE_BRACES], fallback: None, ..Syntax::OWN };
 
@@ -65,7 +64,7 @@ pub(in crate::prompt) fn parse(
     {
         let texts = [system.trim(), before.trim(), after.trim()];
         let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-        source.body = Cow::Owned(texts.join("\n\n"));
+        source.body = texts.join("\n\n");
         source.place = Place::made_at_line(1);
     }
     Ok(Prompt { marks: &CONTINUE, ..source.into_prompt(name, &SYNTAX) })

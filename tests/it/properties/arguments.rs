@@ -138,7 +138,7 @@ pub(super) fn values_in_quotes_are_the_values(a: &str, b: &str) {
         assert_eq!(expand(&prompt, Call::Text(&format!("a='{a}' b={in_b} z"))), want("z"));
     }
     let words = [format!("b={b}"), format!("a={a}"), "z".to_owned()];
-    assert_eq!(expand(&prompt, Call::Words(&words)), want("z"), "{words:?}");
+    assert_eq!(expand(&prompt, Call::Piped { words: &words, text: "", at: 0 }), want("z"), "{words:?}");
     let values = BTreeMap::from([("a".to_owned(), a.to_owned()), ("b".to_owned(), b.to_owned())]);
     let call = Call::Named { values: &values, input: "not divided", is_strict: false };
     assert_eq!(expand(&prompt, call), want(""));

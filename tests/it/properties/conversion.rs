@@ -38,7 +38,7 @@ fn are_equal(one: &Prompt, other: &Prompt, context: &str) {
             one.value_names().into_iter().map(|name| (name.to_owned(), text.to_owned())).collect();
         for call in [
             Call::Text(text),
-            Call::Words(&words),
+            Call::Piped { words: &words, text: "", at: 0 },
             Call::Piped { words: &words, text: "piped {{input}}\n", at: words.len() },
             Call::Named { values: &values, input: text, is_strict: false },
         ] {
