@@ -218,7 +218,7 @@ fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
         ("open.md", ":1:1: the frontmatter"),
         ("binary.md", ":2:5: the file is not UTF-8"),
         ("missing.md", ": there is no such file; "),
-        (".hidden.md", ": the file is hidden, "),
+        (".hidden.md", ": the prompt has no name that can be typed: "),
     ] {
         for command in ["expand", "explain", "copy"] {
             client.words(&format!("{command} ./{file}")).says(1, &["error: ", &format!("/{file}{why}")]);
