@@ -40,9 +40,9 @@ pub(crate) use files::{OwnFile, create, create_with_folders, delete_if, plan, re
 pub use golden_files::is_test_file;
 pub use history::{Operation, VERSIONS, Version};
 #[cfg(feature = "openapi")]
-pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base, check_header_name};
+pub use openapi::openapi_requests;
 #[cfg(feature = "openapi")]
-pub use openapi::{OpenApiRequests, openapi_requests};
+pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base, check_header_name};
 pub use project::{FOLDER as PROJECT_FOLDER, Trust};
 pub use query::Selection;
 pub(crate) use query::has_tag;

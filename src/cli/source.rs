@@ -275,6 +275,7 @@ impl OpenApi {
             base: self.openapi_base.clone(),
             headers: self.openapi_header.clone(),
             allow_private: self.openapi_allow_private,
+            are_shared: self.openapi.len() > 1,
         };
         library.with_openapi(self.openapi.iter().map(|path| absolute(path)).collect(), options)
     }

@@ -26,12 +26,11 @@ use super::read;
 use super::source::{About, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source};
 use super::watched::Watched;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Message, Messages, Name, Piece, Prompt};
-use crate::wording::quoted;
 use address::Base;
 pub(crate) use address::check_base;
 use document::{Document, MAX_DOCUMENT};
 use operation::Operation;
-use request::{Request, request};
+use request::request;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,8 +41,6 @@ pub(super) struct OpenApi {
     about: About,
     path: PathBuf,
     options: Arc<Options>,
-    /// Whether it is not clear which service the headers are for.
-    is_unclear: bool,
     read: Cache<(), Arc<Read>>,
 }
 
@@ -60,17 +57,14 @@ struct Read {
 struct Remote {
     document: PathBuf,
     options: Arc<Options>,
-    is_unclear: bool,
-    operation: Operation,
-    prompt: Arc<Prompt>,
-    text: String,
+    found: document::Found,
     info: Info,
 }
 
 impl OpenApi {
-    pub(super) fn new(path: PathBuf, options: Arc<Options>, is_unclear: bool) -> OpenApi {
+    pub(super) fn new(path: PathBuf, options: Arc<Options>) -> OpenApi {
         let about = About { calls_services: true, ..About::new(Layer::SERVICE, Format::OPENAPI, Some(path.clone())) };
-        OpenApi { about, path, options, is_unclear, read: Cache::new(1, SETTLING) }
+        OpenApi { about, path, options, read: Cache::new(1, SETTLING) }
     }
 
     fn read(&self) -> Arc<Read> {
@@ -80,45 +74,25 @@ impl OpenApi {
     fn read_now(&self, trace: &mut Trace) -> Read {
         let stamp = trace.look(&self.path);
         let bytes = read::read(&self.path, MAX_DOCUMENT, |_| Ok(()));
-        let parsed =
-            bytes.and_then(|bytes| document::parse(&bytes, &self.options.operations, self.options.base.as_deref()));
-        let Document { operations, problems, ids } = match parsed {
+        let parsed = bytes.and_then(|bytes| document::parse(&bytes, &self.options));
+        let Document { found, mut problems } = match parsed {
             Ok(document) => document,
-            Err(diagnostic) => return Read { problems: vec![diagnostic.in_file(&*self.path)], ..Read::default() },
+            Err(diagnostic) => Document { problems: vec![diagnostic], ..Document::default() },
         };
-        let mut read = Read { problems, ..Read::default() };
-        for document::Found { operation, prompt, text, position } in operations {
-            if let Some(first) = read.prompts.get(&prompt.name) {
-                let shown = |operation: &Operation| quoted(&format!("{} {}", operation.method, operation.path));
-                let (second, first) = (shown(&operation), shown(&first.operation));
-                let message = format!("{second} is no prompt: {first} has the same name, and comes first");
-                let fix = "give one of the two another `operationId`, or a `name` in its extension";
-                read.problems.push(Diagnostic::error(position, message, fix));
-                continue;
-            }
+        problems.extend(found.values().next().and_then(|found| Base::of(&found.operation, &self.options).err()));
+        let remote = |(name, found): (Name, document::Found)| {
             // There is no file of its own that could be edited.
             let modified = stamp.and_then(|stamp| stamp.modified);
-            let info = Info { revision: None, ..Info::of(text.as_bytes(), modified, Ok(&prompt)) };
+            let info = Info { revision: None, ..Info::of(found.text.as_bytes(), modified, Ok(&found.prompt)) };
             let (document, options) = (self.path.clone(), Arc::clone(&self.options));
-            let is_unclear = self.is_unclear;
-            let remote = Remote { document, options, is_unclear, operation, prompt: Arc::new(prompt), text, info };
-            read.prompts.insert(remote.prompt.name.clone(), Arc::new(remote));
-        }
-        read.problems.extend(self.is_unclear.then(unclear));
-        for id in self.options.operations.iter().filter(|id| !ids.contains(id)) {
-            let message = format!("no operation has the `operationId` {}", quoted(id));
-            read.problems.push(Diagnostic::error(None, message, "correct `operations`, or `--openapi-operation`"));
-        }
-        if let Some(remote) = read.prompts.values().next() {
-            let base = Base::of(&remote.operation, &self.options).err();
-            read.problems.extend(base);
-        }
-        read.problems = read.problems.into_iter().map(|problem| problem.in_file(&*self.path)).collect();
-        read
+            (name, Arc::new(Remote { document, options, found, info }))
+        };
+        let problems = problems.into_iter().map(|problem| problem.in_file(&*self.path)).collect();
+        Read { prompts: found.into_iter().map(remote).collect(), problems }
     }
 
     fn found(&self, remote: &Arc<Remote>) -> Found {
-        Found::new(remote.prompt.name.clone(), &self.about, Arc::clone(remote) as _)
+        Found::new(remote.found.prompt.name.clone(), &self.about, Arc::clone(remote) as _)
     }
 }
 
@@ -143,7 +117,7 @@ impl Source for OpenApi {
             read.problems.iter().filter(|problem| matches!(problem.kind, Kind::Missing | Kind::Unreadable));
         let mut health: Vec<Diagnostic> = unreadable.cloned().collect();
         if let Some(remote) = read.prompts.values().next().filter(|_| deep) {
-            let health_of_service = match send::reach(&remote.operation, &self.options) {
+            let health_of_service = match send::reach(&remote.found.operation, &self.options) {
                 Ok(status) => Diagnostic::new(Kind::Hint, format!("the service answers with the status {status}"), ""),
                 Err(why) => why,
             };
@@ -157,16 +131,17 @@ impl Source for OpenApi {
     }
 }
 
-impl Remote {
-    fn request_of(&self, prompt: &Prompt, call: Call<'_>) -> Result<Request, Diagnostic> {
-        if self.is_unclear {
-            return Err(unclear());
-        }
-        let binding = prompt.bind(call);
-        match binding.error {
-            Some(error) => Err(error),
-            None => request(&self.operation, &binding.arguments, &self.options),
-        }
+/// The request that a call sends, without secret headers.
+fn request_of(
+    operation: &Operation,
+    prompt: &Prompt,
+    call: Call<'_>,
+    options: &Options,
+) -> Result<ServiceRequest, Diagnostic> {
+    let binding = prompt.bind(call);
+    match binding.error {
+        Some(error) => Err(error),
+        None => request(operation, &binding.arguments, options),
     }
 }
 
@@ -180,49 +155,30 @@ impl Handle for Remote {
     }
 
     fn text(&self) -> Result<String, Diagnostic> {
-        Ok(self.text.clone())
+        Ok(self.found.text.clone())
     }
 
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
-        Ok(Arc::clone(&self.prompt))
+        Ok(Arc::clone(&self.found.prompt))
     }
 
     fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        let request = self.request_of(prompt, call)?;
-        let Messages { messages, attachments } = send::send(&self.operation, &request, &self.options)?;
+        let operation = &self.found.operation;
+        let request = request_of(operation, prompt, call, &self.options)?;
+        let Messages { messages, attachments } = send::send(operation, &request, &self.options)?;
         // A service's text is no text of the user's.
         let joined = |Message { role, text }| Message { role, text: join(&mut [Piece::Value(&text)].into_iter()) };
         Ok(Messages { messages: messages.into_iter().map(joined).collect(), attachments })
     }
 
     fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
-        Some(self.request_of(prompt, call).map(|request| request.shown(&self.options)))
+        Some(request_of(&self.found.operation, prompt, call, &self.options).map(|mut request| {
+            request
+                .headers
+                .extend(self.options.headers.iter().map(|header| (header.name.clone(), header.shown_value())));
+            request
+        }))
     }
-}
-
-/// Why no request is sent if it is not clear which service the headers are for.
-fn unclear() -> Diagnostic {
-    let message = "several documents are given, and --openapi-header does not say whose service gets the header";
-    let fix = "give its address with --openapi-base, or start a server for each document";
-    Diagnostic::new(Kind::Service, message, fix)
-}
-
-impl Request {
-    /// Without the values of secret headers.
-    fn shown(self, options: &Options) -> ServiceRequest {
-        let Request { method, url, mut headers, body } = self;
-        headers.extend(options.headers.iter().map(|header| (header.name.clone(), header.shown_value())));
-        ServiceRequest { method: method.to_string(), url, headers, body }
-    }
-}
-
-/// What [`openapi_requests`] finds in a document.
-#[derive(Debug, PartialEq)]
-pub struct OpenApiRequests {
-    /// The prompts, each with the request of the call.
-    pub requests: Vec<(Prompt, Result<ServiceRequest, Diagnostic>)>,
-    /// What is wrong with operations.
-    pub problems: Vec<Diagnostic>,
 }
 
 /// The prompts of a document, each with the request that a call with one value for all its arguments would send to the service at
@@ -235,18 +191,12 @@ pub fn openapi_requests(
     operations: &[String],
     base: &str,
     value: &str,
-) -> Result<OpenApiRequests, Diagnostic> {
-    let Document { operations, problems, .. } = document::parse(document, operations, Some(base))?;
-    let options = Options { base: Some(base.to_owned()), ..Options::default() };
+) -> Result<Vec<(Prompt, Result<ServiceRequest, Diagnostic>)>, Diagnostic> {
+    let options = Options { base: Some(base.to_owned()), operations: operations.to_vec(), ..Options::default() };
     let request_of = |document::Found { operation, prompt, .. }: document::Found| {
         let values = prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
-        let binding = prompt.bind(Call::Named { values: &values, input: "", is_strict: true });
-        let request = match binding.error {
-            Some(error) => Err(error),
-            None => request(&operation, &binding.arguments, &options),
-        };
-        let request = request.map(|request| request.shown(&options));
-        (prompt, request)
+        let call = Call::Named { values: &values, input: "", is_strict: true };
+        (Prompt::clone(&prompt), request_of(&operation, &prompt, call, &options))
     };
-    Ok(OpenApiRequests { requests: operations.into_iter().map(request_of).collect(), problems })
+    Ok(document::parse(document, &options)?.found.into_values().map(request_of).collect())
 }

@@ -115,12 +115,8 @@ impl Library {
     #[cfg(feature = "openapi")]
     #[must_use]
     pub(crate) fn with_openapi(self, documents: Vec<PathBuf>, options: OpenApiOptions) -> Library {
-        // It must be clear whose service gets the headers.
-        let is_unclear = documents.len() > 1 && !options.headers.is_empty() && options.base.is_none();
         let options = Arc::new(options);
-        documents
-            .into_iter()
-            .fold(self, |library, path| library.with(OpenApi::new(path, Arc::clone(&options), is_unclear)))
+        documents.into_iter().fold(self, |library, path| library.with(OpenApi::new(path, Arc::clone(&options))))
     }
 
     /// Adds the built-in prompts.

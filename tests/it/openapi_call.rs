@@ -74,25 +74,17 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status() {
     let endless = endless.to_owned() + &"x".repeat(2_000_000);
     let cases = [
         (response("503 No", json, r#"{"error":"overloaded"}"#), "answered 503 Service Unavailable: overloaded; try"),
-        (response("200 OK", json, "{\"messages\""), "not a prompt, but invalid JSON: line 1, column 11"),
-        (
-            response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)),
-            "answered 200 OK with a body of more than 1048576 bytes; ask",
-        ),
-        (endless, "answered 200 OK with a body of more than 1048576 bytes"),
+        (response("200 OK", json, "{\"messages\""), "not a prompt, but JSON without valid `messages`"),
+        (response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)), "answered with more than 1048576 bytes; ask"),
+        (endless, "answered with more than 1048576 bytes"),
         ("HTTP/1.1 302 Found\r\nLocation: /v1/\r\n\r\n".to_owned(), "answered 302 Found; correct the address"),
         ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "cannot be reached: "),
         (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)), "cannot be reached: "),
         (
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
-                .to_owned(),
-            "answered 200 OK with a compressed body",
-        ),
-        (
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nHi".to_owned(),
-            "closed the connection before the end of its answer",
+            "cannot be reached: ",
         ),
-        (String::new(), "closed the connection before the end of its answer"),
+        (String::new(), "cannot be reached: "),
     ];
     for (answer, want) in cases {
         let service = Service::answering(answer);
@@ -122,9 +114,7 @@ fn a_service_that_is_down_is_an_error_and_the_next_call_asks_it_again() {
     let mut client = client(&["--openapi-base", &base]).prompt("own.md", "Own.");
     client.initialize(LEGACY);
     let error = client.expand("brief", "").error();
-    let want = format!(
-        "the service for GET /brief at `{base}` cannot be reached: nothing listens there; check that it is running"
-    );
+    let want = format!("the service for GET /brief at `{base}` cannot be reached: ");
     assert!(error.contains(&want), "{error}");
     client.expand("own", "").text("Own.");
     let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) else { return }; // another program has the port now
@@ -145,7 +135,7 @@ fn hosts_with_private_addresses_are_not_called() {
         let mut client = client(&["--openapi-base", &format!("https://{host}:{port}")]);
         let error = client.expand("brief", "").error();
         let want = format!(
-            "has the address {address}, which is not public; if that is meant, start with --openapi-allow-private"
+            "has the address {address}, which is not public; correct the address of the service, or if a private one is meant, start with --openapi-allow-private"
         );
         assert!(
             error.contains("the service for GET /brief is not called: its host") && error.contains(&want),
@@ -210,9 +200,9 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     outputs.push(client.request("prompts/list", json!({})).to_string());
     outputs.push(client.list().to_string());
     let refusals = [
-        (None, "cannot be used: there is no such file"),
-        (Some(""), "is empty"),
-        (Some("s3cret-three\r\nX-Evil: 1"), "has a line break, or another control character"),
+        (None, "there is no such file"),
+        (Some(""), "it is empty, or has a line break"),
+        (Some("s3cret-three\r\nX-Evil: 1"), "it is empty, or has a line break or another control character"),
     ];
     for (text, what) in refusals {
         match text {
@@ -222,7 +212,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
         let error = client.expand("brief", "").error();
         let path = token.display();
         let want = format!(
-            "the service for GET /brief is not called: the content of {path} of the header `Authorization` {what}; correct it"
+            "the service for GET /brief is not called: the content of {path} of the header `Authorization` cannot be used: {what}"
         );
         assert!(error.contains(&want), "{error}");
         outputs.push(error);
@@ -250,7 +240,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     let unset = client_of(&service, &headers);
     fs::write(unset.root().join("token"), "s3cret-five").unwrap();
     let ran = unset.run(["expand", "brief"], "");
-    let want = "the value of $DESK_KEY of the header `X-Key` is not set";
+    let want = "the value of $DESK_KEY of the header `X-Key` cannot be used: environment variable not found";
     assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{}", ran.stderr);
     outputs.push(ran.stderr);
     for output in outputs {

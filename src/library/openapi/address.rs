@@ -4,29 +4,26 @@
 use super::operation::{Operation, Options};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::quoted;
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ipnet::IpNet;
+use std::net::{IpAddr, Ipv4Addr};
 use ureq::http::Uri;
+
+/// The networks that are not [public](is_public).
+const SPECIAL: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 \
+                       192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
+                       ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
 
 /// The scheme, the host, the port and the beginning of the path of a service, and the addresses that may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base {
     /// Without a slash at its end.
-    url: String,
-    allowed: Allowed,
+    pub(super) url: String,
+    /// The addresses that its host may have.
+    pub(super) allowed: Allowed,
 }
 
 /// What to do about an address that cannot be called.
 const FIX: &str = "give the address with --openapi-base";
-
-/// Who says what the base address is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NamedBy {
-    /// The document, which may be from anywhere.
-    Document,
-    /// The user, with `--openapi-base`.
-    User,
-}
 
 /// The addresses that the host of a service may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,17 +36,13 @@ pub(super) enum Allowed {
     All,
 }
 
-/// An address that is not [`Allowed`]. Its `Display` is a clause about the service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused(String, Allowed);
-
 impl Base {
     /// Reads the base address of a service. Without `allow_private`, its host must have public addresses, or must be this machine by the
     /// name that the user gives it.
     ///
     /// # Errors
     /// Why it cannot be one, worded to follow it, and what to do. The text is not repeated, as it may have a password.
-    pub(super) fn new(text: &str, named_by: NamedBy, allow_private: bool) -> Result<Base, &'static str> {
+    pub(super) fn new(text: &str, allow_private: bool) -> Result<Base, &'static str> {
         const NOT_ABSOLUTE: &str = "must be a whole address, such as `https://prompts.example.com/v1`";
         let uri: Uri = text.trim().parse().map_err(|_| NOT_ABSOLUTE)?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -76,9 +69,6 @@ impl Base {
         if !is_encrypted && !is_loopback {
             return Err("is not encrypted, and not on this machine");
         }
-        if is_loopback && named_by == NamedBy::Document && !allow_private {
-            return Err("is on this machine, and only the user may name it");
-        }
         let allowed = match (is_encrypted, is_loopback) {
             (false, _) => Allowed::Loopback,
             (true, _) if allow_private => Allowed::All,
@@ -94,65 +84,42 @@ impl Base {
     /// # Errors
     /// There is none that may be called.
     pub(super) fn of(operation: &Operation, options: &Options) -> Result<Base, Diagnostic> {
-        let named_by = if options.base.is_some() { NamedBy::User } else { NamedBy::Document };
-        let base = operation.base.as_deref().unwrap_or_default();
-        let service = |why| Diagnostic::new(Kind::Service, format!("the address of the service {why}"), FIX);
-        Base::new(base, named_by, options.allow_private).map_err(service)
-    }
-
-    /// The address without a slash at its end.
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// The addresses that its host may have.
-    pub(super) fn allowed(&self) -> Allowed {
-        self.allowed
+        let base = Base::new(&operation.base, options.allow_private);
+        let why = match base {
+            Ok(base) if options.base.is_some() => return Ok(base),
+            Ok(_) if options.are_shared && !options.headers.is_empty() => {
+                "is not given, and --openapi-header needs it if there are several documents"
+            }
+            Ok(base) if base.allowed == Allowed::Loopback && !options.allow_private => {
+                "is on this machine, and only the user may name it"
+            }
+            Ok(base) => return Ok(base),
+            Err(why) => why,
+        };
+        Err(Diagnostic::new(Kind::Service, format!("the address of the service {why}"), FIX))
     }
 }
 
 /// Whether a text can be the address of a service that the user names; or why not, without the text, which may have a password.
 pub(crate) fn check_base(text: &str) -> Result<(), String> {
-    Base::new(text, NamedBy::User, true).map(|_| ()).map_err(|why| format!("it {why}"))
+    Base::new(text, true).map(|_| ()).map_err(|why| format!("it {why}"))
 }
 
 impl Allowed {
     /// Checks an address of a host.
     ///
     /// # Errors
-    /// It is not allowed.
-    pub(super) fn check(self, host: &str, address: IpAddr) -> Result<(), Refused> {
-        let is_allowed = match self {
-            Allowed::Public => is_public(address),
-            Allowed::Loopback => address.to_canonical().is_loopback(),
-            Allowed::All => true,
+    /// It is not allowed: a clause about the service.
+    pub(super) fn check(self, host: &str, address: IpAddr) -> Result<(), String> {
+        let (is_allowed, kind) = match self {
+            Allowed::Public => (is_public(address), "public"),
+            Allowed::Loopback => (address.to_canonical().is_loopback(), "of this machine"),
+            Allowed::All => return Ok(()),
         };
-        if is_allowed {
-            return Ok(());
-        }
-        let kind = if self == Allowed::Loopback { "of this machine" } else { "public" };
-        let message = format!("its host {} has the address {address}, which is not {kind}", quoted(host));
-        Err(Refused(message, self))
+        let why = || format!("its host {} has the address {address}, which is not {kind}", quoted(host));
+        if is_allowed { Ok(()) } else { Err(why()) }
     }
 }
-
-impl Refused {
-    /// What to do about it.
-    pub(super) fn fix(&self) -> &'static str {
-        match self.1 {
-            Allowed::Loopback => "correct the address of the service",
-            _ => "if that is meant, start with --openapi-allow-private",
-        }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Whether a host is this machine, by its name alone.
 fn is_loopback(host: &str) -> bool {
@@ -162,43 +129,17 @@ fn is_loopback(host: &str) -> bool {
         || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Whether everybody can reach an address (IANA's registries of special-purpose addresses). One that stands for an IPv4 address is
-/// as public as that.
+/// Whether everybody can reach an address (IANA's registries of special-purpose addresses). One that stands for an IPv4 address, as it
+/// is or translated (NAT64), is as public as that; the relays of 6to4 are gone.
 fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let is_special = match address.octets() {
-        [0 | 10 | 127, ..] => true,                       // this network, private, loopback
-        [100, second, ..] => (64..128).contains(&second), // between a provider and its customers
-        [169, 254, ..] => true,                           // link-local: metadata of cloud machines
-        [172, second, ..] => (16..32).contains(&second),  // private
-        [192, 0, 0 | 2, _] => true,                       // protocol assignments, documentation
-        [192, 88, 99, _] => true,                         // relays of 6to4
-        [192, 168, ..] => true,                           // private
-        [198, 18 | 19, ..] => true,                       // benchmarks
-        [198, 51, 100, _] | [203, 0, 113, _] => true,     // documentation
-        [224..=255, ..] => true,                          // multicast, reserved, broadcast
-        _ => false,
+    let address = match address.to_canonical() {
+        IpAddr::V6(v6) => match v6.segments() {
+            [0x64, 0xff9b, 0, 0, 0, 0, high, low] => IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low))),
+            _ => IpAddr::V6(v6),
+        },
+        v4 => v4,
     };
-    !is_special
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let segments = address.segments();
-    let v4 = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
-    match segments {
-        [0, 0, 0, 0, 0, 0xffff, high, low] => is_public_v4(v4(high, low)), // mapped
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(v4(high, low)), // translated (NAT64)
-        [0x2002, high, low, ..] => is_public_v4(v4(high, low)),            // 6to4
-        [0x2001, 0..=0x1ff, ..] => false,                                  // protocol assignments, Teredo
-        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,            // documentation
-        [first, ..] => first & 0xe000 == 0x2000,                           // all that is global so far
-    }
+    SPECIAL.split(' ').all(|network| network.parse().is_ok_and(|network: IpNet| !network.contains(&address)))
 }
 
 #[cfg(test)]
@@ -206,20 +147,20 @@ mod tests {
     use super::*;
 
     fn base(text: &str) -> Result<Base, &'static str> {
-        Base::new(text, NamedBy::User, false)
+        Base::new(text, false)
     }
 
     #[test]
     fn only_addresses_that_everybody_can_reach_are_public() {
         let public = "1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 169.253.0.1 172.15.0.1 \
             172.32.0.1 192.0.1.1 192.167.0.1 198.17.0.1 198.20.0.1 223.255.255.255 2606:4700::1 \
-            2001:200::1 ::ffff:1.1.1.1 64:ff9b::1.1.1.1 2002:101:101::1 2a00::1";
+            2001:200::1 ::ffff:1.1.1.1 64:ff9b::1.1.1.1 2a00::1";
         let others = "0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 127.1.2.3 169.254.169.254 \
             172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 \
             198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 239.1.1.1 240.0.0.1 255.255.255.255 :: \
             ::1 ::7f00:1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::ffff:0:127.0.0.1 \
             64:ff9b::10.0.0.1 64:ff9b::a9fe:a9fe 64:ff9b:1::1 100::1 2001::1 2001:0:4136:e378::1 \
-            2001:1ff::1 2001:db8::1 2002:7f00:1::1 2002:a9fe:a9fe:: 3fff::1 5f00::1 fc00::1 \
+            2001:1ff::1 2001:db8::1 2002:101:101::1 2002:7f00:1::1 2002:a9fe:a9fe:: 3fff::1 5f00::1 fc00::1 \
             fd00:ec2::254 fe80::1 febf::1 fec0::1 ff02::1 ff0e::1";
         for (addresses, is_public) in [(public, true), (others, false)] {
             for text in addresses.split(' ') {
@@ -254,7 +195,7 @@ mod tests {
             ("https://10.0.0.1", "https://10.0.0.1", Allowed::Public),
         ] {
             let base = base(text).unwrap();
-            assert_eq!((base.url(), base.allowed()), (url, allowed), "{text}");
+            assert_eq!((&*base.url, base.allowed), (url, allowed), "{text}");
         }
         for (text, why) in [
             ("", "must be a whole address"),
@@ -282,19 +223,23 @@ mod tests {
 
     #[test]
     fn a_document_names_no_service_on_this_machine() {
+        let of = |text: &str, options: &Options| {
+            let (path, parameters) = ("/p".to_owned(), Vec::new());
+            Base::of(&Operation { method: "GET", base: text.to_owned(), path, parameters, has_object: false }, options)
+        };
+        let private = Options { allow_private: true, ..Options::default() };
         for text in ["http://localhost:8080", "https://127.0.0.1", "http://[::1]/"] {
-            assert!(
-                Base::new(text, NamedBy::Document, false).unwrap_err().contains("only the user may name it"),
-                "{text}"
-            );
-            assert!(Base::new(text, NamedBy::Document, true).is_ok(), "{text}");
+            let error = of(text, &Options::default()).unwrap_err().message;
+            assert!(error.contains("only the user may name it"), "{error}");
+            assert!(of(text, &private).is_ok(), "{text}");
+            assert!(of(text, &Options { base: Some(text.to_owned()), ..Options::default() }).is_ok(), "{text}");
         }
-        assert!(Base::new("https://example.com", NamedBy::Document, false).is_ok());
+        assert!(of("https://example.com", &Options::default()).is_ok());
     }
 
     #[test]
     fn private_addresses_are_allowed_on_request_but_never_unencrypted() {
-        let of = |text: &str| Base::new(text, NamedBy::Document, true).map(|base| base.allowed());
+        let of = |text: &str| Base::new(text, true).map(|base| base.allowed);
         assert_eq!(of("https://desk.internal"), Ok(Allowed::All));
         assert_eq!(of("https://localhost"), Ok(Allowed::All));
         assert_eq!(of("http://localhost"), Ok(Allowed::Loopback));

@@ -1,7 +1,7 @@
 //! From the answer of a service to messages.
 
-use crate::prompt::{Attachment, Content, MAX_MESSAGES, Message, Messages, Role};
-use crate::wording::{is_control, printable, quoted, shortened, thousands};
+use crate::prompt::{Diagnostic, Kind, MAX_MESSAGES, Message, Messages, Role};
+use crate::wording::{printable, quoted, shortened, thousands};
 use serde::Deserialize;
 use serde_json::Value;
 use ureq::http::StatusCode;
@@ -17,25 +17,26 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
-/// Why there is no prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NoPrompt {
-    /// What the service did: a clause without its subject, which may have a text of the service.
-    pub(super) what: String,
-    /// What to do, in the imperative.
-    pub(super) fix: &'static str,
-}
-
-/// An object that has messages.
+/// A text, or an object that has messages.
 #[derive(Deserialize)]
-struct Answered {
-    messages: Vec<AnsweredMessage>,
+#[serde(untagged)]
+enum Answered {
+    Text(String),
+    Object { messages: Vec<AnsweredMessage> },
 }
 
 #[derive(Deserialize)]
 struct AnsweredMessage {
-    role: String,
+    role: AnsweredRole,
     content: AnsweredContent,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum AnsweredRole {
+    User,
+    Assistant,
+    System,
 }
 
 #[derive(Deserialize)]
@@ -49,17 +50,9 @@ enum AnsweredContent {
 
 /// A content block, as the protocol has it.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "lowercase")]
 enum Block {
     Text { text: String },
-    Resource { resource: Resource },
-    ResourceLink { uri: String },
-}
-
-#[derive(Deserialize)]
-struct Resource {
-    uri: String,
-    text: String,
 }
 
 const ASK_FOR_A_PROMPT: &str =
@@ -71,63 +64,50 @@ impl Answer {
     ///
     /// # Errors
     /// It is not a prompt.
-    pub(super) fn messages(&self, conceal: impl Fn(&str) -> String) -> Result<Messages, NoPrompt> {
+    pub(super) fn messages(&self, conceal: impl Fn(&str) -> String) -> Result<Messages, Diagnostic> {
         if self.status != StatusCode::OK {
             return Err(self.refusal(conceal));
         }
-        self.read(conceal).map_err(|why| NoPrompt {
-            what: format!("{}: not a prompt, but {why}", answered(self.status)),
-            fix: ASK_FOR_A_PROMPT,
+        let messages = match str::from_utf8(&self.body) {
+            Err(_) => Err("a text that is not UTF-8".to_owned()),
+            Ok(text) => match self.is_json() {
+                None => Err(format!("content of the type {}", quoted(&conceal(&self.content_type)))),
+                Some(false) => Ok(one_text(text.to_owned())),
+                Some(true) => match serde_json::from_str(text) {
+                    Ok(Answered::Text(text)) => Ok(one_text(text)),
+                    Ok(Answered::Object { messages }) => Ok(messages_of(messages)),
+                    Err(_) => {
+                        Err("JSON without valid `messages`, each with a `role` and a `content` of one text".to_owned())
+                    }
+                },
+            },
+        };
+        let messages = messages.and_then(|messages| match messages.len() {
+            0 => Err("without a text".to_owned()),
+            1..=MAX_MESSAGES => Ok(Messages { messages, attachments: Vec::new() }),
+            number => Err(format!("{} messages, the limit is {}", thousands(number), thousands(MAX_MESSAGES))),
+        });
+        messages.map_err(|why| {
+            let message = format!("{}: not a prompt, but {why}", answered(self.status));
+            Diagnostic::new(Kind::Service, message, ASK_FOR_A_PROMPT)
         })
     }
 
-    /// # Errors
-    /// What it is instead of a prompt.
-    fn read(&self, conceal: impl Fn(&str) -> String) -> Result<Messages, String> {
-        let text = str::from_utf8(&self.body).map_err(|_| "a text that is not UTF-8".to_owned())?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match self.is_json() {
-            None => Err(format!("content of the type {}", quoted(&conceal(&self.content_type)))),
-            Some(false) => one_text(text.to_owned()),
-            Some(true) => match serde_json::from_str(text) {
-                Ok(Value::String(text)) => one_text(text),
-                Ok(_) => match serde_json::from_str(text) {
-                    Ok(Answered { messages }) => messages_of(messages, conceal),
-                    Err(error) => Err(format!(
-                        "JSON without valid `messages`, each with a `role` and a `content` of one block: line {}, column {}",
-                        error.line(),
-                        error.column()
-                    )),
-                },
-                Err(error) => Err(format!("invalid JSON: line {}, column {}", error.line(), error.column())),
-            },
+    /// Whether the body is JSON, or else a text; `None` if it is of another type.
+    fn is_json(&self) -> Option<bool> {
+        let media_type = self.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        match media_type.as_str() {
+            "text/plain" | "text/markdown" => Some(false),
+            other if other == "application/json" || other.ends_with("+json") => Some(true),
+            _ => None,
         }
     }
 
-    /// Whether the body is JSON, or else a text in UTF-8; `None` if it is of another type.
-    fn is_json(&self) -> Option<bool> {
-        let mut parts = self.content_type.split(';').map(|part| part.trim().to_ascii_lowercase());
-        let media_type = parts.next().unwrap_or_default();
-        let is_utf8 = |part: String| match part.strip_prefix("charset=") {
-            Some(charset) => matches!(charset.trim_matches('"'), "utf-8" | "utf8" | "us-ascii"),
-            None => true,
-        };
-        let is_json = match media_type.as_str() {
-            "application/json" => true,
-            "text/plain" | "text/markdown" | "text/x-markdown" => false,
-            other if other.starts_with("application/") && other.ends_with("+json") => true,
-            _ => return None,
-        };
-        parts.all(is_utf8).then_some(is_json)
-    }
-
     /// The status is not that of a prompt.
-    fn refusal(&self, conceal: impl Fn(&str) -> String) -> NoPrompt {
+    fn refusal(&self, conceal: impl Fn(&str) -> String) -> Diagnostic {
         let fix = match self.status.as_u16() {
             200..300 => ASK_FOR_A_PROMPT,
-            300..400 => {
-                "correct the address of the service with --openapi-base, or the path in the document: no redirect is followed"
-            }
+            300..400 => "correct the address of the service: no redirect is followed",
             401 | 403 => "check --openapi-header, and that what it names is still valid",
             404 | 405 => "check that the document is of this version of the service, and its address",
             400 | 409 | 413..=415 | 422 => "correct the values of the arguments",
@@ -139,7 +119,7 @@ impl Answer {
         let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
         let separator = if reason.is_empty() { "" } else { ": " };
         let reason = printable(&shortened(&reason, MAX_REASON));
-        NoPrompt { what: format!("{}{separator}{reason}", answered(self.status)), fix }
+        Diagnostic::new(Kind::Service, format!("{}{separator}{reason}", answered(self.status)), fix)
     }
 }
 
@@ -158,62 +138,37 @@ fn reason(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| ["detail", "message", "error", "title"].into_iter().find_map(of_key))
 }
 
-fn one_text(text: String) -> Result<Messages, String> {
-    if text.trim().is_empty() {
-        return Err("an empty text".to_owned());
-    }
-    Ok(Messages { messages: vec![Message { role: Role::User, text }], attachments: Vec::new() })
+fn one_text(text: String) -> Vec<Message> {
+    let message = Message { role: Role::User, text };
+    Some(message).filter(|message| !message.text.trim().is_empty()).into_iter().collect()
 }
 
 /// The messages as they are, without empty ones. What the system says goes to the front of the first message of the user.
-fn messages_of(answered: Vec<AnsweredMessage>, conceal: impl Fn(&str) -> String) -> Result<Messages, String> {
-    if answered.len() > MAX_MESSAGES {
-        return Err(format!("{} messages, the limit is {}", thousands(answered.len()), thousands(MAX_MESSAGES)));
-    }
-    let (mut messages, mut of_system, mut attachments) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, AnsweredMessage { role, content }) in answered.into_iter().enumerate() {
-        let at = format!("in message {}", index + 1);
-        let role = match role.as_str() {
-            "user" => Some(Role::User),
-            "assistant" => Some(Role::Assistant),
-            "system" => None,
-            other => return Err(format!("the unknown role {} {at}", quoted(&conceal(other)))),
+fn messages_of(answered: Vec<AnsweredMessage>) -> Vec<Message> {
+    let (mut messages, mut of_system) = (Vec::new(), Vec::new());
+    for AnsweredMessage { role, content } in answered {
+        let text = match content {
+            AnsweredContent::Text(text)
+            | AnsweredContent::Block(Block::Text { text })
+            | AnsweredContent::OneBlock([Block::Text { text }]) => text,
         };
-        let block = match content {
-            AnsweredContent::Text(text) => Block::Text { text },
-            AnsweredContent::Block(block) | AnsweredContent::OneBlock([block]) => block,
-        };
-        let (name, content) = match block {
-            Block::Text { text } => {
-                match role {
-                    _ if text.trim().is_empty() => {}
-                    Some(role) => messages.push(Message { role, text }),
-                    None => of_system.push(text),
-                }
-                continue;
-            }
-            Block::Resource { resource: Resource { uri, text } } => (uri, Content::Text(text)),
-            Block::ResourceLink { uri } => (uri, Content::Address),
-        };
-        let is_usable = content != Content::Address || name.starts_with("https://");
-        if role != Some(Role::User) || !is_usable || name.chars().any(is_control) {
-            return Err(format!("an attachment {at} that is not one of the user with a text or an address https://…"));
+        match role {
+            _ if text.trim().is_empty() => {}
+            AnsweredRole::User => messages.push(Message { role: Role::User, text }),
+            AnsweredRole::Assistant => messages.push(Message { role: Role::Assistant, text }),
+            AnsweredRole::System => of_system.push(text),
         }
-        attachments.push(Attachment { name, content });
     }
     if !of_system.is_empty() {
-        let first = messages.iter().position(|message| message.role == Role::User).unwrap_or_else(|| {
-            messages.insert(0, Message { role: Role::User, text: String::new() });
-            0
-        });
-        let text = std::mem::take(&mut messages[first].text);
-        of_system.extend((!text.is_empty()).then_some(text));
-        messages[first].text = of_system.join("\n\n");
+        match messages.iter_mut().find(|message| message.role == Role::User) {
+            Some(first) => {
+                of_system.push(std::mem::take(&mut first.text));
+                first.text = of_system.join("\n\n");
+            }
+            None => messages.insert(0, Message { role: Role::User, text: of_system.join("\n\n") }),
+        }
     }
-    match messages.is_empty() {
-        true => Err("no message that has a text".to_owned()),
-        false => Ok(Messages { messages, attachments }),
-    }
+    messages
 }
 
 #[cfg(test)]
@@ -225,7 +180,7 @@ mod tests {
         let status = StatusCode::from_u16(status).unwrap();
         let answer = Answer { status, content_type: content_type.to_owned(), body: body.to_vec() };
         let messages = answer.messages(|text| text.replace("s3cret", "…"));
-        messages.map_err(|NoPrompt { what, fix }| format!("{what}; {fix}"))
+        messages.map_err(|why| why.to_string())
     }
 
     fn json(body: &Value) -> Result<Messages, String> {
@@ -247,7 +202,7 @@ mod tests {
         for (content_type, body) in [
             ("text/plain", "# A\nb\n"),
             ("text/markdown; charset=UTF-8", "# A\nb\n"),
-            ("TEXT/PLAIN;charset=\"utf-8\"", "\u{feff}# A\nb\n"),
+            ("TEXT/PLAIN;charset=\"utf-8\"", "# A\nb\n"),
             ("application/json", "\"# A\\nb\\n\""),
             ("application/json; charset=utf-8", " \"# A\\nb\\n\" "),
         ] {
@@ -264,8 +219,9 @@ mod tests {
         let body = json!({ "description": "d", "messages": [
             text("user", "Ask."), text("assistant", ""), text("assistant", "Answer."),
             { "role": "user", "content": "More.", "name": "n" },
+            { "role": "user", "content": [{ "type": "text", "text": "End." }] },
         ]});
-        let want = [("user", "Ask."), ("assistant", "Answer."), ("user", "More.")];
+        let want = [("user", "Ask."), ("assistant", "Answer."), ("user", "More."), ("user", "End.")];
         assert_eq!(pairs(json(&body)), want.map(|(role, text)| (role, text.to_owned())));
     }
 
@@ -292,62 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_resources_and_links_are_attached() {
-        let body = json!({ "messages": [
-            text("user", "Read."),
-            { "role": "user", "content": { "type": "resource", "resource": { "uri": "file:///a.md", "mimeType": "text/markdown", "text": "A" } } },
-            { "role": "user", "content": { "type": "resource_link", "uri": "https://example.com/b", "name": "b" } },
-        ]});
-        let attachment = |name: &str, content: Content| Attachment { name: name.to_owned(), content };
-        let want = [
-            attachment("file:///a.md", Content::Text("A".to_owned())),
-            attachment("https://example.com/b", Content::Address),
-        ];
-        assert_eq!(json(&body).unwrap().attachments, want);
-    }
-
-    #[test]
-    fn a_list_of_one_block_is_that_block() {
-        let message = |block: Value| json!({ "role": "user", "content": [block] });
-        let link = json!({ "type": "resource_link", "uri": "https://example.com/b" });
-        let body = json!({ "messages": [message(json!({ "type": "text", "text": "A" })), message(link)] });
-        let answered = json(&body).unwrap();
-        assert_eq!((answered.messages.len(), answered.attachments.len()), (1, 1));
-        assert_eq!(pairs(Ok(answered)), [("user", "A".to_owned())]);
-    }
-
-    #[test]
     fn what_is_no_prompt_is_refused_with_a_reason() {
         let messages = |content: Value| json!({ "messages": [{ "role": "user", "content": content }] });
+        let text_block = json!({ "type": "text", "text": "A" });
         for (body, why) in [
             (json!({ "prompt": "A" }), "JSON without valid `messages`"),
-            (json!(["A"]), "JSON without valid `messages`"),
-            (Value::Null, "JSON without valid `messages`"),
-            (json!("  "), "an empty text"),
-            (json!({ "messages": [] }), "no message that has a text"),
-            (json!({ "messages": [text("user", ""), text("system", " ")] }), "no message that has a text"),
-            (json!({ "messages": ["A"] }), "JSON without valid `messages`"),
+            (json!("  "), "without a text"),
+            (json!({ "messages": [text("user", ""), text("system", " ")] }), "without a text"),
             (json!({ "messages": [{ "content": "A" }] }), "JSON without valid `messages`"),
-            (messages(json!([])), "JSON without valid `messages`"),
-            (
-                messages(json!([{ "type": "text", "text": "A" }, { "type": "text", "text": "B" }])),
-                "a `content` of one block",
-            ),
-            (messages(json!({ "type": "text" })), "JSON without valid `messages`"),
-            (
-                messages(json!({ "type": "image", "data": "", "mimeType": "image/png" })),
-                "JSON without valid `messages`",
-            ),
-            (
-                messages(json!({ "type": "resource_link", "uri": "file:///etc" })),
-                "an attachment in message 1 that is not",
-            ),
-            (messages(json!({ "type": "resource_link", "uri": "https://a\u{1b}[2J" })), "an attachment in message 1"),
-            (json!({ "messages": [text("tool", "A")] }), "the unknown role `tool` in message 1"),
-            (
-                json!({ "messages": [{ "role": "assistant", "content": { "type": "resource_link", "uri": "https://a" } }] }),
-                "an attachment in message 1",
-            ),
+            (messages(json!([text_block, text_block])), "a `content` of one text"),
+            (messages(json!({ "type": "image", "data": "", "mimeType": "image/png" })), "a `content` of one text"),
+            (json!({ "messages": [text("tool", "A")] }), "JSON without valid `messages`"),
         ] {
             let error = json(&body).unwrap_err();
             assert!(error.starts_with("answered 200 OK: not a prompt, but "), "{body}: {error}");
@@ -357,11 +268,8 @@ mod tests {
             ("text/html; charset=utf-8", "<html>", "the type `text/html; charset=utf-8`"),
             ("", "A", "content of the type"),
             ("application/octet-stream", "A", "the type `application/octet-stream`"),
-            ("text/plain; charset=iso-8859-1", "A", "the type `text/plain; charset=iso-8859-1`"),
-            ("text/plain", "", "an empty text"),
-            ("text/plain", " \n", "an empty text"),
-            ("application/json", "", "invalid JSON: line 1, column 0"),
-            ("application/json", "{\"messages\":[", "invalid JSON: line 1, column 13"),
+            ("text/plain", " \n", "without a text"),
+            ("application/json", "{\"messages\":[", "JSON without valid `messages`"),
             ("text/s3cret\u{1b}", "", "the type `text/…\\u{1b}`"),
         ] {
             let error = answer(200, content_type, body.as_bytes()).unwrap_err();

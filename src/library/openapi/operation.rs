@@ -1,21 +1,22 @@
 //! An operation of an OpenAPI document, as far as it is needed to call it, and the options of the calls.
 
 use std::path::PathBuf;
-use ureq::http::{HeaderName, Method, header};
+use ureq::http::HeaderName;
 
 /// An operation that renders a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
-    pub(crate) method: Method,
+    /// In uppercase.
+    pub(crate) method: &'static str,
     /// The address that the path follows: that of the [options](Options::base), else `servers[0].url` of the document with the
-    /// defaults of its variables. As written; `None` if the document has no absolute one.
-    pub(crate) base: Option<String>,
+    /// defaults of its variables. As written; empty if there is none.
+    pub(crate) base: String,
     /// The template of the path: `/triage/{service}`. It begins with `/`.
     pub(crate) path: String,
     /// One for each argument of the prompt, in the same order.
     pub(crate) parameters: Vec<Parameter>,
-    /// Whether the operation has a body of `application/json`. If so, one is sent even if it is `{}`.
-    pub(crate) has_body: bool,
+    /// Whether the body is an object in JSON. It is sent even if it is `{}`.
+    pub(crate) has_object: bool,
 }
 
 /// Where the value of an argument goes in a request.
@@ -32,27 +33,17 @@ pub(crate) struct Parameter {
 pub(crate) enum Place {
     /// `{name}` in the path. The elements of a list in JSON are joined with commas.
     Path,
-    /// `?name=value`.
-    Query(List),
+    /// `?name=value`. A list in JSON is `name=a&name=b`, or joined `name=a,b`.
+    Query { is_joined: bool },
     /// A property of the JSON object that is the body.
     Body,
     /// The body itself, which is no object with properties: JSON. There is no other parameter for the body then.
     WholeBody,
 }
 
-/// How a list in JSON is written in a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum List {
-    /// `name=a&name=b`.
-    Repeated,
-    /// `name=a,b`.
-    Joined,
-}
-
 /// What the text of a value is converted to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    #[default]
     Text,
     Integer,
     Number,
@@ -60,6 +51,22 @@ pub(crate) enum Kind {
     Boolean,
     /// A text that is JSON: a list, an object, or one of several types. In an address, a list is divided, and a string has no quotes.
     Json,
+}
+
+/// A template with what `value_of` makes of each `{name}`.
+///
+/// # Errors
+/// The first of `value_of`.
+pub(super) fn fill<E>(template: &str, mut value_of: impl FnMut(&str) -> Result<String, E>) -> Result<String, E> {
+    let (mut filled, mut rest) = (String::new(), template);
+    while let Some((before, after)) = rest.split_once('{')
+        && let Some((name, after)) = after.split_once('}')
+    {
+        filled += before;
+        filled += &value_of(name)?;
+        rest = after;
+    }
+    Ok(filled + rest)
 }
 
 /// The options of the documents: what they have, and how their services are called.
@@ -73,23 +80,13 @@ pub(crate) struct Options {
     pub(crate) headers: Vec<SecretHeader>,
     /// Whether addresses of private networks may be called (`--openapi-allow-private`).
     pub(crate) allow_private: bool,
+    /// Whether several documents have these options.
+    pub(crate) are_shared: bool,
 }
 
 /// The headers that this program sets: they say where a message ends, to whom it goes, and what may answer it.
-const RESERVED: [HeaderName; 12] = [
-    header::ACCEPT,
-    header::ACCEPT_ENCODING,
-    header::CONNECTION,
-    header::CONTENT_ENCODING,
-    header::CONTENT_LENGTH,
-    header::CONTENT_TYPE,
-    header::EXPECT,
-    header::HOST,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
+const RESERVED: &str = "accept accept-encoding connection content-encoding content-length content-type expect host te trailer \
+                        transfer-encoding upgrade";
 
 /// A header whose value is a secret, which is read at each call and never shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +111,9 @@ pub(crate) enum HeaderValue {
 pub(crate) fn check_header_name(name: &str) -> Result<(), &'static str> {
     match HeaderName::try_from(name) {
         Err(_) => Err("cannot be the name of a header"),
-        Ok(name) if RESERVED.contains(&name) => Err("is a header that this program sets; leave it out"),
+        Ok(name) if RESERVED.split(' ').any(|reserved| name == reserved) => {
+            Err("is a header that this program sets; leave it out")
+        }
         Ok(_) => Ok(()),
     }
 }

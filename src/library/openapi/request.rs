@@ -1,12 +1,12 @@
 //! From an operation and the values of a call to the request.
 
+use super::super::source::ServiceRequest;
 use super::address::Base;
-use super::operation::{Kind, List, Operation, Options, Parameter, Place};
+use super::operation::{Kind, Operation, Options, Parameter, Place, fill};
 use crate::prompt::{self, Bound, Diagnostic};
 use crate::wording::{named, quoted, thousands};
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
-use ureq::http::Method;
 
 /// The longest address, in bytes: most servers refuse longer ones.
 const MAX_ADDRESS: usize = 16 * 1024;
@@ -14,128 +14,78 @@ const MAX_ADDRESS: usize = 16 * 1024;
 /// What is encoded in a value: all but what RFC 3986 calls unreserved.
 const VALUE: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What is encoded in the path that the document has, which may be encoded already: what can be in no path.
-const PATH: AsciiSet = CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'\\')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
-
-/// A request as it would be sent, without the values of its secret headers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) method: Method,
-    /// The whole address, percent-encoded.
-    pub(super) url: String,
-    /// Those that are no secret.
-    pub(super) headers: Vec<(String, String)>,
-    /// Compact JSON, but for values that are JSON themselves, which stay as they are.
-    pub(super) body: Option<String>,
-}
-
-/// The request for the values of a call, one for each parameter, in their order. An empty value is left out of the query and the body.
+/// The request for the values of a call, one for each parameter, in their order; without secret headers. A blank value is left out of
+/// the query and the body.
 ///
 /// # Errors
 /// A value is not what its parameter takes, or there is no usable address.
-pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Options) -> Result<Request, Diagnostic> {
-    let base = Base::of(operation, options)?;
-    let is_given = |(parameter, bound): &(&Parameter, &Bound<'_>)| match parameter.kind {
-        Kind::Text => !bound.value.is_empty(),
-        _ => !bound.value.trim().is_empty(),
-    };
-    let given = || operation.parameters.iter().zip(values).filter(is_given);
-    let mut url = base.url().to_owned() + &path(operation, values)?;
-    let mut separator = '?';
-    for (parameter, bound) in given() {
-        let Place::Query(list) = parameter.place else { continue };
-        for value in encoded_values(list, &texts(parameter.kind, bound)?) {
-            url.extend([separator.to_string(), encoded(&parameter.name), "=".to_owned(), value]);
-            separator = '&';
+pub(super) fn request(
+    operation: &Operation,
+    values: &[Bound<'_>],
+    options: &Options,
+) -> Result<ServiceRequest, Diagnostic> {
+    let mut url = Base::of(operation, options)?.url + &path(operation, values)?;
+    let (mut query, mut members, mut body) = (Vec::new(), Vec::new(), None);
+    for (Parameter { name, place, kind }, bound) in operation.parameters.iter().zip(values) {
+        if bound.value.trim().is_empty() {
+            continue;
         }
+        match place {
+            Place::Path => {}
+            Place::Query { is_joined } => {
+                let texts = encoded_texts(*kind, bound)?;
+                let texts = if *is_joined && !texts.is_empty() { vec![texts.join(",")] } else { texts };
+                query.extend(texts.into_iter().map(|text| format!("{}={text}", encoded(name))));
+            }
+            Place::Body => members.push(format!("{}:{}", quoted_json(name), json(*kind, bound)?)),
+            Place::WholeBody => body = Some(json(*kind, bound)?),
+        }
+    }
+    if !query.is_empty() {
+        url = format!("{url}?{}", query.join("&"));
     }
     if url.len() > MAX_ADDRESS {
         let message = format!("the address of the request is longer than {} bytes, the limit", thousands(MAX_ADDRESS));
         return Err(Diagnostic::new(prompt::Kind::TooLong, message, "shorten the values that are part of it"));
     }
-    let mut headers = vec![("Accept".to_owned(), "application/json, text/markdown, text/plain".to_owned())];
-    let mut body = None;
-    let json_of = |place: Place| -> Result<Vec<(&str, String)>, Diagnostic> {
-        let of_place = given().filter(|(parameter, _)| parameter.place == place);
-        of_place.map(|(parameter, bound)| Ok((parameter.name.as_str(), json(parameter.kind, bound)?))).collect()
-    };
-    if operation.parameters.iter().any(|parameter| parameter.place == Place::WholeBody) {
-        body = json_of(Place::WholeBody)?.pop().map(|(_, json)| json);
-    } else if operation.has_body {
-        let members = json_of(Place::Body)?.into_iter().map(|(name, json)| format!("{}:{json}", quoted_json(name)));
-        body = Some(format!("{{{}}}", members.collect::<Vec<_>>().join(",")));
+    if operation.has_object {
+        body = Some(format!("{{{}}}", members.join(",")));
     }
+    let mut headers = vec![("Accept".to_owned(), "application/json, text/markdown, text/plain".to_owned())];
     if body.is_some() {
         headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
     }
-    Ok(Request { method: operation.method.clone(), url, headers, body })
+    Ok(ServiceRequest { method: operation.method.to_owned(), url, headers, body })
 }
 
 /// The path with its values. A value never changes which segments there are.
 fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, Diagnostic> {
-    let mut path = String::new();
-    for segment in operation.path.split('/').skip(1) {
-        path.push('/');
-        let start = path.len();
-        let mut rest = segment;
-        let mut last = None;
-        while let Some((before, after)) = rest.split_once('{')
-            && let Some((name, after)) = after.split_once('}')
-        {
-            path.extend(utf8_percent_encode(before, &PATH));
-            let mut parameters = operation.parameters.iter().zip(values);
-            let found = parameters.find(|(parameter, _)| parameter.place == Place::Path && parameter.name == name);
-            let undeclared = || {
-                let message = format!("no parameter fills {} in the path", quoted(name));
-                Diagnostic::new(prompt::Kind::Service, message, "declare it in the document")
-            };
-            let (parameter, bound) = found.ok_or_else(undeclared)?;
-            let texts = texts(parameter.kind, bound)?;
-            // Some servers decode `%2F` before they split a path.
-            if texts.iter().any(|text| text.split(['/', '\\']).any(|part| matches!(part, "." | ".."))) {
-                return Err(not_of_type(bound, "a part of a path, without `.` or `..` between slashes"));
-            }
-            path.extend(encoded_values(List::Joined, &texts));
-            (rest, last) = (after, Some(bound));
+    let all = operation.parameters.iter().zip(values);
+    let mut in_path = all.filter(|(parameter, _)| parameter.place == Place::Path);
+    fill(&operation.path, |_| {
+        // There is a parameter for each.
+        let Some((parameter, bound)) = in_path.next() else { return Ok(String::new()) };
+        let text = encoded_texts(parameter.kind, bound)?.join(",");
+        // Some servers decode `%2F` before they split a path.
+        let decoded = percent_decode_str(&text).decode_utf8_lossy();
+        if text.is_empty() || decoded.split(['/', '\\', ',']).any(|part| matches!(part, "." | "..")) {
+            return Err(not_of_type(bound, "a part of a path: not empty, and without `.` or `..` between slashes"));
         }
-        path.extend(utf8_percent_encode(rest, &PATH));
-        if let Some(bound) = last
-            && matches!(&path[start..], "" | "." | "..")
-        {
-            return Err(not_of_type(bound, "a part of a path, which is not empty, `.` or `..`"));
-        }
-    }
-    Ok(path)
+        Ok(text)
+    })
 }
 
-/// A value as texts for an address: the elements of a list, and one of any other value.
-fn texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, Diagnostic> {
+/// A value as texts for an address, percent-encoded: the elements of a list, and one of any other value. If they are joined, a comma
+/// between two of them differs from `%2C` in one.
+fn encoded_texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, Diagnostic> {
     if kind == Kind::Text {
-        return Ok(vec![bound.value.to_string()]);
+        return Ok(vec![encoded(&bound.value)]);
     }
     let json = json(kind, bound)?;
-    let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(&json) else {
-        return Ok(vec![json_text(&json)]);
-    };
-    Ok(elements.into_iter().map(|element| json_text(element.get())).collect())
-}
-
-/// The texts of a value, percent-encoded. A comma between two elements differs from `%2C` in one of them.
-fn encoded_values(list: List, texts: &[String]) -> Vec<String> {
-    let values: Vec<String> = texts.iter().map(|text| encoded(text)).collect();
-    if list == List::Joined && values.len() > 1 { vec![values.join(",")] } else { values }
+    Ok(match serde_json::from_str::<Vec<&RawValue>>(&json) {
+        Ok(elements) => elements.into_iter().map(|element| encoded(&json_text(element.get()))).collect(),
+        Err(_) => vec![encoded(&json_text(&json))],
+    })
 }
 
 /// A string of JSON without its quotes; any other value as it is.
@@ -189,7 +139,7 @@ fn encoded(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::prompt::Origin;
-    const QUERY: Place = Place::Query(List::Repeated);
+    const QUERY: Place = Place::Query { is_joined: false };
 
     /// An operation of a service at `https://example.com/v1`.
     fn operation(path: &str, parameters: &[(&str, Place, Kind)]) -> Operation {
@@ -199,15 +149,15 @@ mod tests {
             kind: *kind,
         };
         Operation {
-            method: Method::POST,
-            base: Some("https://example.com/v1/".to_owned()),
+            method: "POST",
+            base: "https://example.com/v1/".to_owned(),
             path: path.to_owned(),
             parameters: parameters.iter().map(parameter).collect(),
-            has_body: true,
+            has_object: parameters.iter().all(|(_, place, _)| *place != Place::WholeBody),
         }
     }
 
-    fn of(operation: &Operation, values: &[&str]) -> Result<Request, Diagnostic> {
+    fn of(operation: &Operation, values: &[&str]) -> Result<ServiceRequest, Diagnostic> {
         let bound = |(parameter, value): (&'_ Parameter, &&str)| (parameter.name.clone(), (*value).to_owned());
         let pairs: Vec<(String, String)> = operation.parameters.iter().zip(values).map(bound).collect();
         let bound: Vec<Bound<'_>> = pairs
@@ -220,7 +170,7 @@ mod tests {
     /// The path and query, or the body, that one value makes.
     fn sent(place: Place, kind: Kind, value: &str) -> Result<String, Diagnostic> {
         let path = if place == Place::Path { "/p/{a}/end" } else { "/p" };
-        let Request { url, body, .. } = of(&operation(path, &[("a", place, kind)]), &[value])?;
+        let ServiceRequest { url, body, .. } = of(&operation(path, &[("a", place, kind)]), &[value])?;
         Ok(match place {
             Place::Body => body.unwrap(),
             _ => url.strip_prefix("https://example.com/v1/p").unwrap().to_owned(),
@@ -239,14 +189,13 @@ mod tests {
             ],
         );
         let request = of(&operation, &["billing", "en", "no invoices", "2"]).unwrap();
-        assert_eq!(request.method, Method::POST);
+        assert_eq!(request.method, "POST");
         assert_eq!(request.url, "https://example.com/v1/triage/billing?lang=en");
         assert_eq!(request.body.as_deref(), Some(r#"{"symptom":"no invoices","severity":2}"#));
         assert_eq!(request.headers[1], ("Content-Type".to_owned(), "application/json".to_owned()));
         let empty = of(&operation, &["billing", "", "", " "]).unwrap();
         assert_eq!((empty.url.as_str(), empty.body.as_deref()), ("https://example.com/v1/triage/billing", Some("{}")));
-        assert_eq!(of(&operation, &["billing", "", " ", ""]).unwrap().body.as_deref(), Some(r#"{"symptom":" "}"#));
-        let without_body = of(&Operation { has_body: false, ..operation }, &["billing", "", "", ""]).unwrap();
+        let without_body = of(&Operation { has_object: false, ..operation }, &["billing", "", "", ""]).unwrap();
         assert_eq!((without_body.body, without_body.headers.len()), (None, 1));
     }
 
@@ -266,9 +215,8 @@ mod tests {
         let request = of(&names, &["1", "2"]).unwrap();
         assert_eq!(request.url, "https://example.com/v1/p?a%20b%26=1");
         assert_eq!(request.body.as_deref(), Some(r#"{"\"":"2"}"#));
-        let path = operation("/a b/é/%41/{x}.json", &[("x", Place::Path, Kind::Text)]);
-        assert_eq!(of(&path, &["."]).unwrap_err().kind, prompt::Kind::BadValue);
-        assert_eq!(of(&path, &["y"]).unwrap().url, "https://example.com/v1/a%20b/%C3%A9/%41/y.json");
+        let path = operation("/%41/{x}.json", &[("x", Place::Path, Kind::Text)]);
+        assert_eq!(of(&path, &["y"]).unwrap().url, "https://example.com/v1/%41/y.json");
     }
 
     #[test]
@@ -334,7 +282,7 @@ mod tests {
         for (value, want) in
             [(r#"["a,b", "c d"]"#, "?a=a%2Cb,c%20d"), ("[]", ""), (r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D")]
         {
-            assert_eq!(sent(Place::Query(List::Joined), Kind::Json, value).unwrap(), want, "{value}");
+            assert_eq!(sent(Place::Query { is_joined: true }, Kind::Json, value).unwrap(), want, "{value}");
         }
     }
 
@@ -361,16 +309,11 @@ mod tests {
 
     #[test]
     fn without_a_usable_address_there_is_no_request() {
-        let of = |base: Option<&str>, options: &Options| {
-            let operation = operation("/p", &[]);
-            request(&Operation { base: base.map(str::to_owned), ..operation }, &[], options).map(|request| request.url)
+        let of = |base: &str| {
+            let operation = Operation { base: base.to_owned(), ..operation("/p", &[]) };
+            request(&operation, &[], &Options::default()).unwrap_err().to_string()
         };
-        let message = |base: Option<&str>| of(base, &Options::default()).unwrap_err().to_string();
-        assert!(message(None).contains("--openapi-base"));
-        assert!(message(Some("/v1")).contains("--openapi-base"));
-        assert!(message(Some("http://localhost")).contains("is on this machine"));
-        assert!(!message(Some("https://a:secret@b")).contains("secret"));
-        let options = Options { base: Some("http://localhost:1".to_owned()), ..Options::default() };
-        assert_eq!(of(options.base.as_deref(), &options).as_deref(), Ok("http://localhost:1/p"));
+        assert!(of("").contains("--openapi-base") && of("/v1").contains("--openapi-base"));
+        assert!(!of("https://a:secret@b").contains("secret"));
     }
 }

@@ -1,185 +1,97 @@
-//! The schemas of an OpenAPI document, as far as they say what an argument takes.
+//! Parts of an OpenAPI document: parameters, bodies and schemas, with what they refer to.
 
 use super::operation::Kind;
 use crate::wording::named;
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How many `$ref`s may follow each other, and how deep `allOf` may be nested.
-const MAX_DEPTH: usize = 32;
+/// How many values a part may consist of.
+const MAX_VALUES: usize = 100;
 
-/// How many schemas of a document are read in all, each as often as it is used.
-const MAX_SCHEMAS: usize = 1_000_000;
-
-/// How many schemas one may consist of, by `allOf` and `$ref`.
-const MAX_PARTS: usize = 256;
-
-/// A schema with all that it consists of, by `$ref` and `allOf`. Where several parts have a key, the first counts.
-#[derive(Debug, Default)]
-pub(super) struct Schema<'d> {
-    parts: Vec<&'d Map<String, Value>>,
-    pub(super) kind: Kind,
+/// A value of the document with all that it consists of: by `$ref`, by `allOf`, and by an `anyOf` or `oneOf` that has one alternative
+/// besides null. Where several of them have a key, the first counts.
+#[derive(Debug)]
+pub(super) struct Part<'d> {
+    values: Vec<&'d Value>,
 }
 
-impl<'d> Schema<'d> {
-    pub(super) fn get(&self, key: &str) -> Option<&'d Value> {
-        self.parts.iter().find_map(|part| part.get(key))
+impl<'d> Part<'d> {
+    /// # Errors
+    /// A part of it is not in the document, or it consists of too many.
+    pub(super) fn of(root: &'d Value, value: &'d Value) -> Result<Part<'d>, String> {
+        let mut values = Vec::new();
+        let mut waiting = vec![value]; // the next one last
+        while let Some(value) = waiting.pop() {
+            if values.len() == MAX_VALUES {
+                return Err(format!("a part of it has more than {MAX_VALUES} `$ref` and `allOf`, or contains itself"));
+            }
+            values.push(value);
+            for key in ["anyOf", "oneOf"] {
+                let alternatives = value[key].as_array().into_iter().flatten();
+                let others: Vec<&Value> = alternatives.filter(|schema| schema["type"] != "null").collect();
+                waiting.extend(others.first().filter(|_| others.len() == 1));
+            }
+            waiting.extend(value["allOf"].as_array().into_iter().flatten().rev());
+            if let Some(reference) = value["$ref"].as_str() {
+                waiting.push(target(root, reference)?);
+            }
+        }
+        Ok(Part { values })
     }
 
-    /// The types that it names, without null.
-    pub(super) fn types(&self) -> Vec<&'d str> {
-        self.get("type").map(types).unwrap_or_default()
+    /// Null if there is no such key.
+    pub(super) fn get(&self, key: &str) -> &'d Value {
+        self.all(key).next().unwrap_or(&Value::Null)
+    }
+
+    fn all<'k>(&'k self, key: &'k str) -> impl Iterator<Item = &'d Value> + 'k {
+        self.values.iter().filter_map(move |value| value.get(key)).filter(|value| !value.is_null())
     }
 
     /// The properties of an object, each once, in their order.
-    pub(super) fn properties(&self) -> Vec<(&'d str, &'d Value)> {
+    pub(super) fn properties(&self) -> Vec<(&'d String, &'d Value)> {
         let mut known = BTreeSet::new();
-        let all = self.parts.iter().filter_map(|part| part.get("properties")?.as_object()).flatten();
-        all.map(|(name, schema)| (name.as_str(), schema)).filter(|(name, _)| known.insert(*name)).collect()
+        let all = self.all("properties").filter_map(Value::as_object).flatten();
+        all.filter(|(name, _)| known.insert(*name)).collect()
     }
 
-    /// The names of the properties that an object must have.
-    pub(super) fn required(&self) -> BTreeSet<&'d str> {
-        let lists = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
-        lists.flatten().filter_map(Value::as_str).collect()
-    }
-
-    /// The values of its enumeration, as texts.
-    pub(super) fn choices(&self) -> Vec<String> {
-        let values = match (self.get("enum"), self.get("const")) {
-            (Some(Value::Array(values)), _) => values.as_slice(),
-            (_, constant) => constant.map(std::slice::from_ref).unwrap_or_default(),
-        };
-        values.iter().filter_map(|value| self.text_of(value)).collect()
-    }
-
-    /// A value of the document as the text that a call gives for it; `None` for null.
-    pub(super) fn text_of(&self, value: &Value) -> Option<String> {
-        match self.kind {
-            Kind::Json => (!value.is_null()).then(|| value.to_string()),
-            _ => text(value),
-        }
-    }
-}
-
-/// Reads the schemas of a document.
-pub(super) struct Schemas<'d> {
-    root: &'d Value,
-    /// How many more may be read.
-    left: usize,
-}
-
-impl<'d> Schemas<'d> {
-    pub(super) fn new(root: &'d Value) -> Schemas<'d> {
-        Schemas { root, left: MAX_SCHEMAS }
-    }
-
-    /// What a value refers to with `$ref`, if it does; else the value.
-    ///
-    /// # Errors
-    /// Why that is not known.
-    pub(super) fn resolve(&self, mut value: &'d Value) -> Result<&'d Value, String> {
-        for _ in 0..MAX_DEPTH {
-            match value.get("$ref").and_then(Value::as_str) {
-                Some(reference) => value = self.target(reference)?,
-                None => return Ok(value),
-            }
-        }
-        Err(too_deep())
-    }
-
-    /// What a schema says.
-    ///
-    /// # Errors
-    /// A part of it is not in the document, or it exceeds a limit.
-    pub(super) fn schema(&mut self, schema: &'d Value) -> Result<Schema<'d>, String> {
-        self.schema_at(schema, 0)
-    }
-
-    fn schema_at(&mut self, schema: &'d Value, depth: usize) -> Result<Schema<'d>, String> {
-        let mut of = Schema::default();
-        self.add_parts(schema, &mut of.parts, depth)?;
-        of.kind = self.kind(&of, depth)?;
-        Ok(of)
-    }
-
-    fn add_parts(
-        &mut self,
-        schema: &'d Value,
-        parts: &mut Vec<&'d Map<String, Value>>,
-        depth: usize,
-    ) -> Result<(), String> {
-        if depth > MAX_DEPTH || parts.len() >= MAX_PARTS {
-            return Err(too_deep());
-        }
-        self.left = self
-            .left
-            .checked_sub(1)
-            .ok_or_else(|| format!("the operations of the document use more than {MAX_SCHEMAS} schemas, the limit"))?;
-        let Some(map) = schema.as_object() else { return Ok(()) };
-        parts.push(map);
-        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-            self.add_parts(self.target(reference)?, parts, depth + 1)?;
-        }
-        for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.add_parts(part, parts, depth + 1)?;
-        }
-        Ok(())
+    /// Whether an object must have a property.
+    pub(super) fn requires(&self, property: &str) -> bool {
+        self.all("required").filter_map(Value::as_array).flatten().any(|name| name == property)
     }
 
     /// What the text of a value is converted to.
-    fn kind(&mut self, schema: &Schema<'d>, depth: usize) -> Result<Kind, String> {
-        if schema.get("type").is_some() {
-            return Ok(match schema.types().as_slice() {
-                ["string"] => Kind::Text,
-                ["integer"] => Kind::Integer,
-                ["number"] | ["integer", "number"] | ["number", "integer"] => Kind::Number,
-                ["boolean"] => Kind::Boolean,
-                _ => Kind::Json,
-            });
+    pub(super) fn kind(&self) -> Kind {
+        let of = self.get("type");
+        let types = of.as_array().map_or(std::slice::from_ref(of), Vec::as_slice);
+        let types: Vec<&str> = types.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect();
+        let is_nested = ["oneOf", "anyOf", "properties", "items"].iter().any(|key| !self.get(key).is_null());
+        match types.as_slice() {
+            ["integer"] => Kind::Integer,
+            ["number"] => Kind::Number,
+            ["boolean"] => Kind::Boolean,
+            ["string"] => Kind::Text,
+            [] if !is_nested => Kind::Text,
+            _ => Kind::Json,
         }
-        if let Some(Value::Array(alternatives)) = schema.get("oneOf").or_else(|| schema.get("anyOf")) {
-            // One that may be null as well is what it is otherwise.
-            let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
-            let mut kinds = Vec::new();
-            for alternative in alternatives.iter().filter(|schema| !is_null(schema)) {
-                kinds.push(self.schema_at(alternative, depth + 1)?.kind);
-            }
-            kinds.dedup();
-            return Ok(if let [kind] = *kinds { kind } else { Kind::Json });
-        }
-        let values = schema.get("enum").and_then(Value::as_array);
-        let is_text = values.is_none_or(|values| values.iter().all(|value| value.is_string() || value.is_null()));
-        let is_nested = schema.get("properties").or_else(|| schema.get("items")).is_some();
-        Ok(if is_text && !is_nested { Kind::Text } else { Kind::Json })
-    }
-
-    /// What a `$ref` refers to: a JSON Pointer (RFC 6901) into this document.
-    fn target(&self, reference: &str) -> Result<&'d Value, String> {
-        let shown = named(&format!("$ref: {reference}"));
-        let Some(pointer) = reference.strip_prefix('#') else {
-            return Err(format!("{shown} is in another document, which is not read"));
-        };
-        let pointer = percent_decode_str(pointer).decode_utf8_lossy();
-        self.root.pointer(&pointer).ok_or_else(|| format!("{shown} is not in the document"))
     }
 }
 
-/// A value as a text for a person, or for a service that gets it as a parameter: a string as it is; `None` for null.
+/// What a `$ref` refers to: a JSON Pointer (RFC 6901) into this document.
+fn target<'d>(root: &'d Value, reference: &str) -> Result<&'d Value, String> {
+    let shown = named(&format!("$ref: {reference}"));
+    let pointer = reference.strip_prefix('#').map(|pointer| percent_decode_str(pointer).decode_utf8_lossy());
+    let target = pointer.and_then(|pointer| root.pointer(&pointer));
+    target.ok_or_else(|| format!("{shown} is not in the document, and no other is read"))
+}
+
+/// A value as a text for a person, or for a service that gets it as a parameter: a string as it is; `None` for null and blank ones.
 pub(super) fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
-}
-
-fn types(of: &Value) -> Vec<&str> {
-    let list = of.as_array().map_or(std::slice::from_ref(of), Vec::as_slice);
-    list.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect()
-}
-
-fn too_deep() -> String {
-    format!("its schemas are nested deeper than {MAX_DEPTH} levels, or contain themselves")
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    (!text.trim().is_empty()).then_some(text)
 }

@@ -2,28 +2,27 @@
 //! with limits of time and size. The values of secret headers are read for each request, and are in no message.
 
 use super::super::read::read as read_file;
-use super::address::{Base, Refused};
-use super::answer::{Answer, NoPrompt, answered};
+use super::super::source::ServiceRequest;
+use super::address::{Allowed, Base};
+use super::answer::Answer;
 use super::operation::{HeaderValue, Operation, Options, SecretHeader};
-use super::request::Request;
 use crate::prompt::{Diagnostic, Kind, Messages};
 use crate::wording::{named, printable, shortened};
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use ureq::http::{self, HeaderName, Method, Response, Uri};
+use ureq::Agent;
+use ureq::http::header::CONTENT_TYPE;
+use ureq::http::{self, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, Body, Timeout};
 
 /// How long it may take to connect to a service, and a call in all.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// The longest body of an answer, in bytes: 1 MiB.
-const MAX_BODY: usize = 1024 * 1024;
+const MAX_BODY: u64 = 1024 * 1024;
 
 /// The longest value of a secret header, in bytes.
 const MAX_SECRET: usize = 16 * 1024;
@@ -31,14 +30,11 @@ const MAX_SECRET: usize = 16 * 1024;
 /// How much of an error of the system is shown, in characters.
 const MAX_REASON: usize = 200;
 
-const ASK: &str = "ask those who operate the service to correct it";
-const TRY_AGAIN: &str = "try again later, and if it stays like this, ask those who operate the service";
-
 /// The messages that a service answers with.
 ///
 /// # Errors
 /// The address is refused, the service cannot be reached, or its answer is no prompt.
-pub(super) fn send(operation: &Operation, request: &Request, options: &Options) -> Result<Messages, Diagnostic> {
+pub(super) fn send(operation: &Operation, request: &ServiceRequest, options: &Options) -> Result<Messages, Diagnostic> {
     send_with(DefaultResolver::default(), ANSWER_WITHIN, operation, request, options)
 }
 
@@ -47,132 +43,99 @@ pub(super) fn send(operation: &Operation, request: &Request, options: &Options) 
 /// # Errors
 /// The address is refused, a header cannot be read, or the service cannot be reached.
 pub(super) fn reach(operation: &Operation, options: &Options) -> Result<u16, Diagnostic> {
-    let base = Base::of(operation, options)?;
-    let request = Request { method: Method::GET, url: base.url().to_owned(), headers: Vec::new(), body: None };
-    let answer = secrets(&options.headers)
-        .and_then(|secrets| Service::new(DefaultResolver::default(), ANSWER_WITHIN, base).exchange(&request, &secrets));
-    answer
-        .map(|answer| answer.status.as_u16())
-        .map_err(|NoPrompt { what, fix }| Diagnostic::new(Kind::Service, format!("the service {what}"), fix))
+    let url = Base::of(operation, options)?.url;
+    let request = ServiceRequest { method: "GET".to_owned(), url, headers: Vec::new(), body: None };
+    let answered = call(DefaultResolver::default(), ANSWER_WITHIN, operation, &request, options);
+    answered.map(|(answer, _)| answer.status.as_u16())
 }
 
 fn send_with(
     resolver: impl Resolver,
     within: Duration,
     operation: &Operation,
-    request: &Request,
+    request: &ServiceRequest,
     options: &Options,
 ) -> Result<Messages, Diagnostic> {
-    let base = Base::of(operation, options)?;
-    let answered = secrets(&options.headers).and_then(|secrets| {
-        let answer = Service::new(resolver, within, base).exchange(request, &secrets)?;
-        answer.messages(|text| conceal(text, &secrets))
-    });
-    answered.map_err(|NoPrompt { what, fix }| {
-        let Operation { method, path, .. } = operation;
-        Diagnostic::new(Kind::Service, format!("the service for {method} {} {what}", printable(path)), fix)
-    })
+    let (answer, secrets) = call(resolver, within, operation, request, options)?;
+    answer.messages(|text| conceal(text, &secrets)).map_err(|why| of_service(operation, why))
 }
 
-/// A service, for one call.
-struct Service {
-    base: Base,
-    agent: Agent,
+/// What a service did, with its subject.
+fn of_service(Operation { method, path, .. }: &Operation, why: Diagnostic) -> Diagnostic {
+    Diagnostic { message: format!("the service for {method} {} {}", printable(path), why.message), ..why }
+}
+
+/// Sends a request, and reads the answer. A redirect is an answer.
+fn call(
+    resolver: impl Resolver,
     within: Duration,
-}
-
-impl Service {
-    fn new(resolver: impl Resolver, within: Duration, base: Base) -> Service {
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .max_idle_connections(0)
-            .timeout_connect(Some(CONNECT_WITHIN.min(within)))
-            .timeout_global(Some(within))
-            .user_agent(concat!("prompt-expander/", env!("CARGO_PKG_VERSION")))
-            .accept_encoding("identity")
-            .proxy(None)
-            .tls_config(tls.build());
-        let resolver = CheckedResolver { resolver, base: base.clone() };
-        let agent = Agent::with_parts(config.build(), DefaultConnector::default(), resolver);
-        Service { base, agent, within }
+    operation: &Operation,
+    request: &ServiceRequest,
+    options: &Options,
+) -> Result<(Answer, Vec<Secret>), Diagnostic> {
+    let Base { url, allowed } = Base::of(operation, options)?;
+    let secrets = secrets(&options.headers).map_err(|why| of_service(operation, why))?;
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .max_idle_connections(0)
+        .timeout_connect(Some(CONNECT_WITHIN))
+        .timeout_global(Some(within))
+        .user_agent(concat!("prompt-expander/", env!("CARGO_PKG_VERSION")))
+        .accept_encoding("identity")
+        .proxy(None)
+        .tls_config(tls.build());
+    let agent = Agent::with_parts(config.build(), DefaultConnector::default(), CheckedResolver { resolver, allowed });
+    let mut builder = http::Request::builder().method(&*request.method).uri(&request.url);
+    for (name, value) in &request.headers {
+        builder = builder.header(name, value);
     }
-
-    /// Sends a request, and reads the answer. A redirect is an answer.
-    fn exchange(&self, request: &Request, secrets: &[Secret]) -> Result<Answer, NoPrompt> {
-        let mut builder = http::Request::builder().method(&request.method).uri(&request.url);
-        for (name, value) in &request.headers {
-            builder = builder.header(name, value);
-        }
-        for secret in secrets {
-            builder = builder.header(&secret.name, &secret.value);
-        }
-        // Without a length, ureq would send an empty body in chunks, which many services refuse.
-        let has_body = matches!(request.method, Method::POST | Method::PUT | Method::PATCH);
-        let sent = match request.body.as_deref().or(has_body.then_some("")) {
-            Some(body) => builder.body(body).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
-            None => builder.body(()).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
-        };
-        self.read(sent.map_err(|error| self.no_answer(error))?)
+    for secret in &secrets {
+        builder = builder.header(&secret.name, &secret.value);
     }
-
-    fn read(&self, mut response: Response<Body>) -> Result<Answer, NoPrompt> {
-        let status = response.status();
-        let header = |name: HeaderName| {
-            let value = response.headers().get(name);
-            value.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned()).unwrap_or_default()
-        };
-        let no_prompt = |what: &str| NoPrompt { what: format!("{} with {what}", answered(status)), fix: ASK };
-        let content_type = header(CONTENT_TYPE);
-        if !matches!(header(CONTENT_ENCODING).to_ascii_lowercase().as_str(), "" | "identity") {
-            return Err(no_prompt("a compressed body, which was not asked for"));
-        }
-        let read = response.body_mut().with_config().limit(MAX_BODY as u64).read_to_vec();
-        let body = read.map_err(|error| match error {
-            ureq::Error::BodyExceedsLimit(_) => no_prompt(&format!("a body of more than {MAX_BODY} bytes")),
-            error => self.no_answer(error),
-        })?;
-        Ok(Answer { status, content_type, body })
-    }
-
-    /// Why there is no whole answer.
-    fn no_answer(&self, error: ureq::Error) -> NoPrompt {
-        let unreachable = |why: String| NoPrompt {
-            what: format!("at {} cannot be reached: {why}", named(self.base.url())),
-            fix: "check that it is running, its address and its certificate, and that the network works",
-        };
-        match error {
-            ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
-                unreachable(format!("no connection within {} s", CONNECT_WITHIN.min(self.within).as_secs_f32()))
-            }
-            ureq::Error::Timeout(_) => {
-                NoPrompt { what: format!("did not answer within {} s", self.within.as_secs_f32()), fix: TRY_AGAIN }
-            }
-            ureq::Error::Other(error) => match error.downcast_ref::<Refused>() {
-                Some(refused) => NoPrompt { what: format!("is not called: {refused}"), fix: refused.fix() },
-                None => unreachable(printable(&error.to_string())),
-            },
-            ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                unreachable("nothing listens there".to_owned())
-            }
-            ureq::Error::Io(error) if is_closed(&error) => {
-                NoPrompt { what: "closed the connection before the end of its answer".to_owned(), fix: TRY_AGAIN }
-            }
-            ureq::Error::HostNotFound => unreachable("there is no such host".to_owned()),
-            // An error of TLS may name many hosts.
-            error => unreachable(printable(&shortened(&error.to_string(), MAX_REASON))),
-        }
+    // Without a length, ureq would send an empty body in chunks, which many services refuse.
+    let has_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
+    let sent = match request.body.as_deref().or(has_body.then_some("")) {
+        Some(body) => builder.body(body).map_err(ureq::Error::from).and_then(|request| agent.run(request)),
+        None => builder.body(()).map_err(ureq::Error::from).and_then(|request| agent.run(request)),
+    };
+    let answer = sent.and_then(|mut response| {
+        let content_type = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes().to_owned());
+        Ok(Answer {
+            status: response.status(),
+            content_type: String::from_utf8_lossy(&content_type.unwrap_or_default()).into_owned(),
+            body: response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?,
+        })
+    });
+    match answer {
+        Ok(answer) => Ok((answer, secrets)),
+        Err(error) => Err(of_service(operation, no_answer(error, &url))),
     }
 }
 
-/// Whether the other side has closed the connection.
-fn is_closed(error: &io::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+/// Why there is no whole answer of the service at an address.
+fn no_answer(error: ureq::Error, url: &str) -> Diagnostic {
+    let (what, fix) = match error {
+        ureq::Error::Timeout(_) => ("did not answer in time".to_owned(), "try again later"),
+        ureq::Error::BodyExceedsLimit(_) => {
+            (format!("answered with more than {MAX_BODY} bytes"), "ask those who operate the service to correct it")
+        }
+        // An address that is not allowed.
+        ureq::Error::Other(why) => (
+            format!("is not called: {why}"),
+            "correct the address of the service, or if a private one is meant, start with --openapi-allow-private",
+        ),
+        // An error of TLS may name many hosts.
+        error => (
+            format!("at {} cannot be reached: {}", named(url), printable(&shortened(&error.to_string(), MAX_REASON))),
+            "check that it is running, its address and its certificate, and that the network works",
+        ),
+    };
+    Diagnostic::new(Kind::Service, what, fix)
 }
 
 /// Resolves names, and refuses one that has an address which is not allowed. The connection is made to the addresses that it returns, so
@@ -180,7 +143,7 @@ fn is_closed(error: &io::Error) -> bool {
 #[derive(Debug)]
 struct CheckedResolver<R> {
     resolver: R,
-    base: Base,
+    allowed: Allowed,
 }
 
 impl<R: Resolver> Resolver for CheckedResolver<R> {
@@ -192,8 +155,8 @@ impl<R: Resolver> Resolver for CheckedResolver<R> {
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let addresses = self.resolver.resolve(uri, config, timeout)?;
         for address in addresses.iter() {
-            let checked = self.base.allowed().check(uri.host().unwrap_or_default(), address.ip());
-            checked.map_err(|refused| ureq::Error::Other(Box::new(refused)))?;
+            let checked = self.allowed.check(uri.host().unwrap_or_default(), address.ip());
+            checked.map_err(|why| ureq::Error::Other(why.into()))?;
         }
         Ok(addresses)
     }
@@ -201,43 +164,33 @@ impl<R: Resolver> Resolver for CheckedResolver<R> {
 
 /// A secret header, as it is sent.
 struct Secret {
-    name: HeaderName,
+    name: String,
     value: http::HeaderValue,
     text: String,
 }
 
 /// Reads the values of secret headers.
-fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, NoPrompt> {
+fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, Diagnostic> {
     let read = |header: &SecretHeader| {
         let text = match &header.value {
             HeaderValue::File(path) => read_file(path, MAX_SECRET, |_| Ok(()))
-                .map_err(|why| format!("cannot be used: {}", why.message))
-                .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())),
-            HeaderValue::Variable(variable) => {
-                std::env::var(variable).map_err(|_| "is not set, or not UTF-8".to_owned())
-            }
+                .map_err(|why| why.message)
+                .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())),
+            HeaderValue::Variable(variable) => std::env::var(variable).map_err(|error| error.to_string()),
         };
-        let text = text.map(|text| text.trim().to_owned()).and_then(|text| match text.as_str() {
-            "" => Err("is empty".to_owned()),
-            _ if text.chars().any(char::is_control) => Err("has a line break, or another control character".to_owned()),
-            _ => Ok(text),
+        let secret = text.and_then(|text| {
+            let text = text.trim().to_owned();
+            let sent = header.scheme.as_ref().map_or(text.clone(), |scheme| format!("{scheme} {text}"));
+            let value = http::HeaderValue::try_from(sent).ok().filter(|_| !text.is_empty());
+            let mut value = value.ok_or("it is empty, or has a line break or another control character")?;
+            value.set_sensitive(true);
+            Ok(Secret { name: header.name.clone(), value, text })
         });
-        let not_called = |why: String| NoPrompt {
-            what: format!(
-                "is not called: {} of the header {} {}",
-                header.value.named(),
-                named(&header.name),
-                printable(&why)
-            ),
-            fix: "correct it, or the option --openapi-header",
-        };
-        let text = text.map_err(not_called)?;
-        let sent = header.scheme.as_ref().map_or(text.clone(), |scheme| format!("{scheme} {text}"));
-        let (Ok(name), Ok(mut value)) = (HeaderName::try_from(&header.name), http::HeaderValue::try_from(sent)) else {
-            return Err(not_called("has characters that no header can have".to_owned()));
-        };
-        value.set_sensitive(true);
-        Ok(Secret { name, value, text })
+        secret.map_err(|why| {
+            let (value, name) = (header.value.named(), named(&header.name));
+            let message = format!("is not called: {value} of the header {name} cannot be used: {}", printable(&why));
+            Diagnostic::new(Kind::Service, message, "correct it, or the option --openapi-header")
+        })
     };
     headers.iter().map(read).collect()
 }
@@ -253,7 +206,7 @@ fn conceal(text: &str, secrets: &[Secret]) -> String {
 mod tests {
     use super::*;
     use std::collections::VecDeque;
-    use std::io::{Read as _, Write as _};
+    use std::io::{self, Read as _, Write as _};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::Mutex;
     use std::sync::mpsc::{Receiver, channel};
@@ -311,11 +264,11 @@ mod tests {
     /// A call of `POST /p` with the body `{}`.
     fn call_with(resolver: impl Resolver, within: Duration, options: &Options) -> Result<String, String> {
         let operation = Operation {
-            method: Method::POST,
-            base: options.base.clone(),
+            method: "POST",
+            base: options.base.clone().unwrap(),
             path: "/p".to_owned(),
             parameters: Vec::new(),
-            has_body: true,
+            has_object: true,
         };
         let request = super::super::request(&operation, &[], options).map_err(|error| error.to_string())?;
         let sent = send_with(resolver, within, &operation, &request, options);
@@ -370,13 +323,11 @@ mod tests {
 
     #[test]
     fn a_request_without_a_body_says_so_with_its_length() {
-        for (method, want) in [(Method::POST, true), (Method::PUT, true), (Method::DELETE, false), (Method::GET, false)]
-        {
+        for (method, want) in [("POST", true), ("PUT", true), ("DELETE", false), ("GET", false)] {
             let (port, requests) = answering(&[&ok("text/plain", "Hello")]);
             let options = options(&format!("http://127.0.0.1:{port}"), &[]);
-            let base = options.base.clone();
-            let path = "/p".to_owned();
-            let operation = Operation { method, base, path, parameters: Vec::new(), has_body: false };
+            let (base, path) = (options.base.clone().unwrap(), "/p".to_owned());
+            let operation = Operation { method, base, path, parameters: Vec::new(), has_object: false };
             let request = super::super::request(&operation, &[], &options).unwrap();
             assert!(send(&operation, &request, &options).is_ok());
             let sent = requests.recv().unwrap().to_ascii_lowercase();
@@ -396,7 +347,7 @@ mod tests {
             let private = addresses.last().unwrap();
             let want = format!(
                 "the service for POST /p is not called: its host `prompts.example.com` has the address {private}, which is not \
-                 public; if that is meant, start with --openapi-allow-private"
+                 public; correct the address of the service, or if a private one is meant, start with --openapi-allow-private"
             );
             assert_eq!(error, want);
         }
@@ -415,7 +366,7 @@ mod tests {
         assert!(error.contains("has the address 10.0.0.1, which is not of this machine"), "{error}");
         assert!(requests.try_recv().is_err());
         let error = call_with(table, WITHIN, &options).unwrap_err();
-        assert!(error.contains("`http://desk.localhost` cannot be reached: there is no such host"), "{error}");
+        assert!(error.contains("`http://desk.localhost` cannot be reached: host not found"), "{error}");
     }
 
     #[test]
@@ -426,7 +377,7 @@ mod tests {
             let redirect = format!("HTTP/1.1 307 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
             let (port, requests) = answering(&[&redirect]);
             let error = call(port).unwrap_err();
-            let want = "the service for POST /p answered 307 Temporary Redirect; correct the address of the service";
+            let want = "the service for POST /p answered 307 Temporary Redirect; correct the address of the service: no redirect is followed";
             assert!(error.starts_with(want) && !error.contains("s3cret"), "{target}: {error}");
             assert_eq!((requests.recv().is_ok(), requests.try_recv().is_err()), (true, true));
         }
@@ -455,10 +406,7 @@ mod tests {
             let options = options("http://localhost", &[]);
             let table = Table::new(&[&["127.0.0.1"]], port);
             let error = call_with(table, Duration::from_millis(300), &options).unwrap_err();
-            assert!(
-                error.starts_with("the service for POST /p did not answer within 0.3 s; try again later"),
-                "{error}"
-            );
+            assert!(error.starts_with("the service for POST /p did not answer in time; try again later"), "{error}");
         }
     }
 
