@@ -181,6 +181,9 @@ impl Handle for Remote {
     }
 }
 
+/// Prompts, each with the request of a call.
+type Requests = Vec<(Prompt, Result<ServiceRequest, Diagnostic>)>;
+
 /// The prompts of a document, each with the request that a call with one value for all its arguments would send to the service at
 /// `base`. Nothing is sent. `operations` are those that are prompts although they do not say so, by their `operationId`.
 ///
@@ -191,7 +194,7 @@ pub fn openapi_requests(
     operations: &[String],
     base: &str,
     value: &str,
-) -> Result<Vec<(Prompt, Result<ServiceRequest, Diagnostic>)>, Diagnostic> {
+) -> Result<Requests, Diagnostic> {
     let options = Options { base: Some(base.to_owned()), operations: operations.to_vec(), ..Options::default() };
     let request_of = |document::Found { operation, prompt, .. }: document::Found| {
         let values = prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
