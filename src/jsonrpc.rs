@@ -5,19 +5,15 @@
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::wording::quoted;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::cell::Cell;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
-use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// How many values a line may hold: the members of its objects and the elements of its arrays, together.
+/// How many values a line may hold: its objects and arrays, their members and their elements, together.
 pub const MAX_VALUES: usize = 100_000;
 
 /// How deeply arrays and objects may be nested; serde_json enforces it.
@@ -146,72 +142,32 @@ fn id_of_refused(text: &str) -> Option<Id> {
 
 /// Reads JSON with at most [`MAX_VALUES`] values.
 pub(crate) fn parse_value(text: &str) -> serde_json::Result<Value> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Limited(&Cell::new(MAX_VALUES)).deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(value)
+    if values(text) > MAX_VALUES {
+        let message = format!("more than {MAX_VALUES} values in one line; send several requests");
+        return Err(serde::de::Error::custom(message));
+    }
+    serde_json::from_str(text)
 }
 
-/// Builds a [`Value`] as its own `Deserialize` does, and counts down the values that are still allowed.
-#[derive(Clone, Copy)]
-struct Limited<'c>(&'c Cell<usize>);
-
-impl Limited<'_> {
-    fn count<E: serde::de::Error>(self) -> Result<(), E> {
-        let rest = self.0.get().checked_sub(1);
-        self.0.set(rest.ok_or_else(|| {
-            E::custom(format_args!("more than {MAX_VALUES} values in one line; send several requests"))
-        })?);
-        Ok(())
+/// How many values JSON has at most: before each but the first is a bracket, a brace or a comma. Those in strings are counted only if there
+/// are few.
+fn values(text: &str) -> usize {
+    let in_all = [b'[', b'{', b','].map(|before| memchr::memchr_iter(before, text.as_bytes()).count());
+    let in_all = in_all.into_iter().sum();
+    if in_all <= MAX_VALUES {
+        return in_all;
     }
-}
-
-impl<'de> DeserializeSeed<'de> for Limited<'_> {
-    type Value = Value;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Limited<'_> {
-    type Value = Value;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
-        let mut array = Vec::new();
-        while let Some(element) = elements.next_element_seed(self)? {
-            self.count()?;
-            array.push(element);
+    let (mut in_string, mut is_escaped) = (false, false);
+    let is_before_value = |byte: &u8| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            _ => {}
         }
-        Ok(array.into())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut object = Object::new();
-        while let Some(name) = members.next_key()? {
-            self.count()?;
-            object.insert(name, members.next_value_seed(self)?);
-        }
-        Ok(object.into())
-    }
+        !in_string && b"[{,".contains(byte)
+    };
+    text.bytes().filter(is_before_value).count()
 }
 
 /// Reads the members that `T` has; others are ignored.
@@ -228,6 +184,7 @@ pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Mism
         } else if let Some((_, expected)) = message.rsplit_once(", expected ") {
             let expected = match expected {
                 "a map" => "an object",
+                expected if expected.starts_with("struct ") => "an object",
                 "a sequence" => "an array",
                 "a borrowed string" => "a string",
                 other => other,
@@ -237,31 +194,6 @@ pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Mism
             format!("{} {message}", quoted(&path))
         })
     })
-}
-
-/// For `deserialize_with`: reads a struct from an object only. By itself, serde also accepts an array of its fields.
-pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    struct ObjectOnly<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOnly<T> {
-        type Value = T;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
-            T::deserialize(MapAccessDeserializer::new(members))
-        }
-    }
-    deserializer.deserialize_map(ObjectOnly(PhantomData))
-}
-
-/// The same, or `null`.
-pub(crate) fn object_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-    struct ObjectOnly<T>(#[serde(deserialize_with = "object")] T);
-    Ok(Option::deserialize(deserializer)?.map(|ObjectOnly(value)| value))
 }
 
 /// Reads a whole number, 1 or more, or `null`. Some clients write every number as a float.
@@ -563,10 +495,15 @@ mod tests {
         assert!(parse_value(&nested(MAX_NESTING)).is_ok());
         assert!(parse_value(&nested(MAX_NESTING + 1)).is_err());
         assert!(parse_value(&nested(1_000_000)).is_err());
-        for (member, [first, last]) in [("0", ["[", "]"]), ("[]", ["[", "]"]), ("\"a\":0", ["{", "}"])] {
+        for (member, [first, last], at_most) in [
+            ("0", ["[", "]"], MAX_VALUES),
+            ("[]", ["[", "]"], MAX_VALUES / 2),
+            ("\"a\":0", ["{", "}"], MAX_VALUES),
+            (r#"",[{\",""#, ["[", "]"], MAX_VALUES),
+        ] {
             let long = |values: usize| format!("{first}{}{member}{last}", format!("{member},").repeat(values - 1));
-            assert!(parse_value(&long(MAX_VALUES)).is_ok());
-            let line = format!("{{\"id\":7,\"x\":{}}}", long(MAX_VALUES + 1));
+            assert!(parse_value(&long(at_most - 1)).is_ok());
+            let line = format!("{{\"id\":7,\"x\":{}}}", long(at_most + 1));
             let error = parse_value(&line).unwrap_err().to_string();
             assert!(error.starts_with("more than 100000 values in one line"), "{error}");
             refused(line, -32700, 7.into());
@@ -581,7 +518,7 @@ mod tests {
         flag: bool,
         #[serde(default)]
         list: Vec<String>,
-        #[serde(default, deserialize_with = "object")]
+        #[serde(default)]
         nested: Nested,
         map: Option<BTreeMap<String, Option<String>>>,
     }
@@ -627,7 +564,7 @@ mod tests {
             (r#"{"text": "", "flag": "true, expected text"}"#, "`flag` must be a boolean"),
             (r#"{"text": "", "list": "x"}"#, "`list` must be an array"),
             (r#"{"text": "", "list": ["x", 5]}"#, "`list[1]` must be a string"),
-            (r#"{"text": "", "nested": [2]}"#, "`nested` must be an object"),
+            (r#"{"text": "", "nested": 2}"#, "`nested` must be an object"),
             (r#"{"text": "", "nested": {}}"#, "`nested.number` is missing"),
             (r#"{"text": "", "nested": {"number": "5"}}"#, "`nested.number` must be f64"),
             (r#"{"text": "", "map": [1]}"#, "`map` must be an object"),

@@ -1,15 +1,13 @@
 //! The server: a message in, at most one reply out, for any number of conversations. It moves no bytes, and never waits: a transport
 //! does.
 //!
-//! [`Server::handle`] is the whole interface; notifications of changes go to each [`Listener`]. The table of methods is in
-//! `methods.rs`. What every method would repeat (the era, who may call it, a panic, an error) is handled here, so that a handler is a
+//! [`Server::handle`] is the whole interface; notifications of changes go to each [`Listener`]. `METHODS` is the table of methods. What every method would repeat (the era, who may call it, a panic, an error) is handled here, so that a handler is a
 //! plain function that cannot forget to answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
 mod context;
 mod cursor;
-mod methods;
 mod notifier;
 mod opencode;
 mod prompt_edits;
@@ -18,11 +16,9 @@ mod resources;
 mod session;
 mod subscriptions;
 mod tools;
-mod uri;
 
 pub use crate::library::Change;
 pub use context::{PAGE_SIZE, Settings, Work, check_modern_version, legacy_version, modern_version};
-pub use methods::{Method, method, methods};
 pub use notifier::Listener;
 pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
@@ -30,12 +26,12 @@ pub use tools::LEAST_LIMIT;
 
 use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response, read};
 use crate::library::{Caller, Library, Role, View};
-use crate::mcp::CancelledParams;
+use crate::mcp::{Cacheable, CancelledParams};
 use crate::wording::quoted;
-use context::{Answer, Context, Era, Failure, FailureKind, Shared};
-use methods::Run;
+use context::{Answer, Context, Era, FRESH, Failure, FailureKind, Shared};
 use notifier::Notifier;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -44,7 +40,6 @@ use std::time::Instant;
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
 /// Answers the requests of all conversations.
-#[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
 }
@@ -265,7 +260,7 @@ impl Server {
         params: &Object,
     ) -> Result<(Context, &'static Method), Failure> {
         era.check(params)?;
-        let found = methods::method(method).filter(|method| method.eras.has(era));
+        let found = self::method(method).filter(|found| found.only.is_none_or(|only| only == era));
         let found = found.ok_or_else(|| Failure::new(FailureKind::MethodNotFound, quoted(method)))?;
         let is_legacy = era == Era::Legacy;
         session.was_shown_something |= is_legacy && found.cacheable.is_some();
@@ -302,6 +297,87 @@ impl Server {
     fn is_on_network(&self) -> bool {
         *self.shared.is_on_network.get_or_init(|| self.library().is_on_network())
     }
+}
+
+/// A method.
+pub struct Method {
+    /// As requests have it.
+    pub name: &'static str,
+    /// The only era that has it.
+    only: Option<Era>,
+    work: Work,
+    role: Role,
+    /// The member of the params that the header `Mcp-Name` repeats.
+    pub named: Option<&'static str>,
+    /// For how long a client may keep the result.
+    cacheable: Option<Cacheable>,
+    run: Run,
+}
+
+/// The handler of a method.
+#[derive(Clone, Copy)]
+enum Run {
+    /// It reads and changes the session, and nothing else.
+    Session(fn(&mut Session, &Context, &Object) -> Result<Box<RawValue>, Failure>),
+    Library(fn(&Context, &Object) -> Result<Answer, Failure>),
+    /// `tools/call`: the tool has what else is in a row.
+    Tool,
+    /// `subscriptions/listen`, which stays open.
+    Listen,
+}
+
+/// The method of this name.
+pub fn method(name: &str) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name)
+}
+
+/// The names of all methods of requests.
+pub fn methods() -> impl Iterator<Item = &'static str> {
+    METHODS.iter().map(|method| method.name)
+}
+
+/// `session` handlers change the session; `plain` ones give a result, and `slow` ones an [`Answer`].
+macro_rules! methods {
+    ($($name:literal $only:expr, $work:ident $role:ident $named:expr, $cacheable:expr, $kind:ident $(($handler:path))?;)*) => {
+        static METHODS: &[Method] = &[$(Method {
+            name: $name, only: $only, work: Work::$work, role: Role::$role, named: $named, cacheable: $cacheable,
+            run: methods!(@ $cacheable, $kind $(($handler))?),
+        }),*];
+    };
+    (@ $cacheable:expr, session($handler:path)) => {
+        Run::Session(|session, context, params| context.era.result(&$handler(session, context, read(params)?)?, $cacheable))
+    };
+    (@ $cacheable:expr, plain($handler:path)) => {
+        Run::Library(|context, params| Ok(Answer::Now(context.era.result(&$handler(context, read(params)?)?, $cacheable)?)))
+    };
+    (@ $cacheable:expr, slow($handler:path)) => { Run::Library(|context, params| $handler(context, read(params)?)) };
+    (@ $cacheable:expr, tool) => { Run::Tool };
+    (@ $cacheable:expr, listen) => { Run::Listen };
+}
+
+const FRESHLY: Option<Cacheable> = Some(FRESH);
+const LEGACY: Option<Era> = Some(Era::Legacy);
+const MODERN: Option<Era> = Some(Era::Modern);
+
+methods! {
+    "completion/complete"      None,   Folders Read  None,         None,    plain(completion::complete);
+    "initialize"               LEGACY, Memory  Read  None,         None,    session(session::initialize);
+    "logging/setLevel"         LEGACY, Memory  Read  None,         None,    plain(session::set_level);
+    "ping"                     LEGACY, Memory  Read  None,         None,    plain(session::ping);
+    "prompts/create"           None,   Write   Write None,         None,    plain(prompt_edits::create);
+    "prompts/delete"           None,   Write   Write None,         None,    plain(prompt_edits::delete);
+    "prompts/get"              None,   Files   Read  Some("name"), None,    slow(prompts::get);
+    "prompts/list"             None,   Folders Read  None,         FRESHLY, plain(prompts::list);
+    "prompts/update"           None,   Write   Write None,         None,    plain(prompt_edits::update);
+    "resources/list"           None,   Folders Read  None,         FRESHLY, plain(resources::list);
+    "resources/read"           None,   Files   Read  Some("uri"),  FRESHLY, plain(resources::read);
+    "resources/subscribe"      LEGACY, Memory  Read  None,         None,    session(session::subscribe);
+    "resources/templates/list" None,   Memory  Read  None,         FRESHLY, plain(resources::templates);
+    "resources/unsubscribe"    LEGACY, Memory  Read  None,         None,    session(session::unsubscribe);
+    "server/discover"          MODERN, Memory  Read  None,         None,    slow(session::discover);
+    "subscriptions/listen"     MODERN, Memory  Read  None,         None,    listen;
+    "tools/call"               None,   Files   Read  Some("name"), None,    tool;
+    "tools/list"               None,   Folders Read  None,         FRESHLY, plain(tools::list);
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The messages that a prompt expands to.
 
 use super::attachment::Attachment;
+use serde::Deserialize;
 
 /// Who a [`Message`] is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The user.
     User,

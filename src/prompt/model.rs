@@ -6,6 +6,7 @@ use super::include::{IncludedFile, Origins};
 use super::marks::{self, Marks};
 use super::name::Name;
 use super::template::{INPUT, MessageTemplate, Placeholder, Syntax};
+use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 
 /// The body of a file that is to be filled in.
@@ -88,7 +89,8 @@ pub struct Metadata {
 }
 
 /// An argument that a prompt declares.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct Argument {
     /// The name in `{{name}}`.
     pub name: String,

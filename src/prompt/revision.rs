@@ -42,7 +42,7 @@ impl FromStr for Revision {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Revision, &'static str> {
-        const INVALID: &str = "a revision has 32 lower-case hexadecimal digits, as lists and answers show it";
+        const INVALID: &str = "must be a revision: 32 lower-case hexadecimal digits, as lists and answers show it";
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 32 || !text.bytes().all(is_digit) {
             return Err(INVALID);

@@ -8,7 +8,7 @@ use super::notifier::Notifier;
 use crate::agents::{Agent, PartLimit, Unit};
 use crate::jsonrpc::{self, Mismatch, Object, Request, read};
 use crate::library::{About, Caller, Editor, Library, Role, View};
-use crate::mcp::{Cacheable, Empty, Icon, Implementation, ModernParams, ModernResult, RequestMeta, ResultMeta};
+use crate::mcp::{Cacheable, Empty, ModernParams, ModernResult, RequestMeta};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable_json;
 use base64::Engine;
@@ -47,7 +47,6 @@ impl Default for Settings {
 }
 
 /// What all requests share.
-#[derive(Debug)]
 pub(super) struct Shared {
     pub(super) library: Arc<Library>,
     pub(super) notifier: Option<Notifier>,
@@ -70,7 +69,7 @@ impl Shared {
 }
 
 /// What a request is handled with; a job keeps it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Context {
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Arc<Caller>,
@@ -247,9 +246,6 @@ pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, cache_scop
 /// A result that comes from the user's files, which may change at any time.
 pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, cache_scope: "private" };
 
-pub(super) const SERVER_INFO: Implementation =
-    Implementation { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION"), icons: Vec::new() };
-
 /// The icon of the server, an SVG.
 const ICON: &[u8] = include_bytes!("icon.svg");
 
@@ -337,7 +333,7 @@ impl Era {
     ) -> Result<Box<RawValue>, Failure> {
         Ok(match self {
             Era::Legacy => to_raw_value(result)?,
-            Era::Modern => modern_result(result, cacheable, SERVER_INFO)?,
+            Era::Modern => modern_result(result, cacheable, server_info(false))?,
         })
     }
 
@@ -383,20 +379,20 @@ pub(super) fn logged(json: &impl Serialize) -> String {
 pub(super) fn modern_result(
     result: &impl Serialize,
     cacheable: Option<Cacheable>,
-    server_info: Implementation,
+    server_info: Value,
 ) -> serde_json::Result<Box<RawValue>> {
-    let meta = ResultMeta { server_info };
+    let meta = json!({ "io.modelcontextprotocol/serverInfo": server_info });
     to_raw_value(&ModernResult { result, result_type: "complete", cacheable, meta })
 }
 
-/// The server's name with its icon, for the answers that begin a conversation: other results would only become longer.
-pub(super) fn server_info_with_icon() -> Implementation {
-    let icon = Icon {
-        src: format!("data:image/svg+xml;base64,{}", BASE64.encode(ICON.trim_ascii_end())),
-        mime_type: "image/svg+xml",
-        sizes: ["any"],
-    };
-    Implementation { icons: vec![icon], ..SERVER_INFO }
+/// The server's name, with its icon (2025-11-25) in the answers that begin a conversation: other results would only become longer.
+pub(super) fn server_info(with_icon: bool) -> Value {
+    let mut info = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
+    if with_icon {
+        let src = format!("data:image/svg+xml;base64,{}", BASE64.encode(ICON.trim_ascii_end()));
+        info["icons"] = json!([{ "src": src, "mimeType": "image/svg+xml", "sizes": ["any"] }]);
+    }
+    info
 }
 
 #[cfg(test)]

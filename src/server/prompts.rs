@@ -2,7 +2,8 @@
 
 use super::context::{Answer, Context, Failure, FailureKind};
 use super::cursor::Page;
-use super::{opencode, uri};
+use super::opencode;
+use super::resources::{description, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::library::{Found, Info, View, has_tag, joined};
 use crate::mcp;
@@ -10,10 +11,11 @@ use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Metadata, Piece, Prompt, Revision, Role,
     Summary,
 };
-use crate::wording::{alternatives, named, shortened};
+use crate::wording::{alternatives, named};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,16 +61,14 @@ fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
 }
 
 /// What a prompt says about itself, and its revision.
-fn meta(prompt: &Summary, revision: Option<Revision>) -> Option<mcp::PromptMeta> {
-    let Metadata { author, version, category } = prompt.metadata.clone();
-    let (tags, revision) = (prompt.tags.clone(), revision.map(|revision| revision.to_string()));
-    let says_nothing = tags.is_empty() && [&author, &version, &category, &revision].into_iter().all(Option::is_none);
-    (!says_nothing).then_some(mcp::PromptMeta { tags, category, author, version, revision })
-}
-
-/// The description of a prompt, never empty, because some clients do not show a prompt without one.
-fn description(name: &str, description: Option<String>) -> String {
-    description.unwrap_or_else(|| format!("The prompt {}", named(name)))
+fn meta(prompt: &Summary, revision: Option<Revision>) -> Map<String, Value> {
+    let Metadata { author, version, category } = &prompt.metadata;
+    let said = [("category", category), ("author", author), ("version", version)];
+    let said = said.map(|(key, text)| (key, json!(text)));
+    let tags = (!prompt.tags.is_empty()).then_some(&prompt.tags);
+    let all = [("tags", json!(tags))].into_iter().chain(said).chain([("revision", json!(revision))]);
+    let given = all.filter(|(_, value)| !value.is_null());
+    given.map(|(key, value)| (format!("io.github.prompt-expander/{key}"), value)).collect()
 }
 
 /// The first protocol versions with blocks of audio, and with links to resources.
@@ -78,17 +78,6 @@ const WITH_LINKS: &str = "2025-06-18";
 /// Whether a protocol version has what came with the version `since`; `None` is the newest.
 fn has(version: Option<&str>, since: &str) -> bool {
     version.is_none_or(|version| version >= since)
-}
-
-/// The longest description in a list, in characters: some agents' prompts have descriptions of several thousand, and the model
-/// gets the list whole.
-pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
-
-/// The description of a prompt in a list, which [marks](crate::library::Layer::mark) a project's prompt and a remote one.
-pub(super) fn listed_description(found: &Found, of_prompt: Option<&str>) -> String {
-    let of_prompt = of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
-    let description = description(&found.name, of_prompt);
-    format!("{}{description}", found.layer.mark)
 }
 
 /// The declared arguments, and `input` if the prompt uses it.
@@ -119,17 +108,11 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
 /// # Errors
 /// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an attachment that cannot be used.
 pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result<Answer, Failure> {
-    let name = params.name.ok_or_else(|| {
-        Failure::invalid_params(match params.prompt_id {
-            Some(_) => "`promptId` is not a parameter of prompts/get; use `name`",
-            None => "`name` is missing; it is the prompt's name",
-        })
-    })?;
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
     let values: BTreeMap<String, String> = values.collect();
     let view = context.view();
-    let (found, mut prompt) = find(&view, name)?;
+    let (found, mut prompt) = find(&view, params.name)?;
     if context.agent.is_some_and(|agent| agent.runs_prompts) {
         prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
     }
@@ -169,56 +152,45 @@ fn messages(
     if menu == MenuMessages::WithoutRoles {
         attachments.retain(|attachment| matches!(attachment.content, Content::Image(_)));
     }
-    let of_user = |content| mcp::PromptMessage { role: mcp::Role::User, content };
-    let blocks = attachments.into_iter().map(|it| of_user(content(prompt, it, context.version, attached)));
-    let result = mcp::GetPromptResult {
-        description: description(&prompt.name, prompt.description.clone()),
-        messages: texts.into_iter().map(message).chain(blocks).collect(),
-    };
+    let texts = texts.into_iter().map(|Message { role, text }| message(role, text_block(text)));
+    let blocks = attachments.into_iter().map(|it| message(Role::User, block(prompt, it, context.version, attached)));
+    let result = json!({
+        "description": description(&prompt.name, prompt.description.clone()),
+        "messages": texts.chain(blocks).collect::<Vec<_>>(),
+    });
     context.era.result(&result, None)
 }
 
-fn message(Message { role, text }: Message) -> mcp::PromptMessage {
-    let role = match role {
-        Role::User => mcp::Role::User,
-        Role::Assistant => mcp::Role::Assistant,
-    };
-    mcp::PromptMessage { role, content: mcp::PromptContent::Text { text } }
+fn message(role: Role, content: Value) -> Value {
+    json!({ "role": role.name(), "content": content })
+}
+
+fn text_block(text: String) -> Value {
+    json!({ "type": "text", "text": text })
 }
 
 /// An attachment as a block, or as a line of text if the protocol version has no such block.
-fn content(
+fn block(
     prompt: &Prompt,
     attachment: Attachment,
     version: Option<&str>,
     as_text: impl Fn(&Attachment) -> String,
-) -> mcp::PromptContent {
-    let is_known = match attachment.content {
-        Content::Audio(_) => has(version, WITH_AUDIO),
-        Content::Address => has(version, WITH_LINKS),
-        Content::Text(_) | Content::Image(_) => true,
-    };
-    if !is_known {
-        return mcp::PromptContent::Text { text: as_text(&attachment) };
-    }
-    let mime_type = attachment.text_mime_type();
-    let Attachment { name, content } = attachment;
-    match content {
+) -> Value {
+    let name = &attachment.name;
+    match &attachment.content {
         Content::Image(Media { mime_type, bytes, .. }) => {
-            mcp::PromptContent::Image { data: BASE64.encode(bytes), mime_type }
+            json!({ "type": "image", "data": BASE64.encode(bytes), "mimeType": mime_type })
         }
-        Content::Audio(Media { mime_type, bytes, .. }) => {
-            mcp::PromptContent::Audio { data: BASE64.encode(bytes), mime_type }
+        Content::Audio(Media { mime_type, bytes, .. }) if has(version, WITH_AUDIO) => {
+            json!({ "type": "audio", "data": BASE64.encode(bytes), "mimeType": mime_type })
         }
-        Content::Address => mcp::PromptContent::ResourceLink { uri: name.clone(), name },
-        Content::Text(text) => mcp::PromptContent::Resource {
-            resource: mcp::TextResourceContents {
-                uri: uri::uri_of_attachment(&prompt.name, &name),
-                mime_type,
-                text,
-                meta: None,
-            },
-        },
+        Content::Address if has(version, WITH_LINKS) => json!({ "type": "resource_link", "uri": name, "name": name }),
+        Content::Text(text) => {
+            let uri = uri_of_attachment(&prompt.name, name);
+            let resource = json!({ "uri": uri, "mimeType": attachment.text_mime_type(), "text": text });
+            json!({ "type": "resource", "resource": resource })
+        }
+        Content::Audio(_) | Content::Address => text_block(as_text(&attachment)),
     }
 }
 

@@ -5,10 +5,8 @@ use super::subscriptions::Subscriptions;
 use crate::agents::Agent;
 use crate::jsonrpc::Notification;
 use crate::library::{Caller, Change};
-use crate::mcp::{
-    Capability, DiscoverResult, Empty, InitializeParams, InitializeResult, ResourceParams, ServerCapabilities,
-    SetLevelParams,
-};
+use crate::mcp::{Empty, InitializeParams, ResourceParams, SetLevelParams};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// One conversation: that of a pipe. Over HTTP, each request is a conversation of its own.
@@ -102,39 +100,50 @@ pub(super) fn initialize(
     session: &mut Session,
     asked: &Context,
     params: InitializeParams<'_>,
-) -> Result<InitializeResult, Failure> {
+) -> Result<Value, Failure> {
     let InitializeParams { protocol_version: requested, client_info } = params;
     let [.., newest] = context::LEGACY;
     let version = context::legacy_version(requested).unwrap_or(newest);
     tracing::info!(client = %context::logged(&client_info), requested, version, "initialize");
     session.begin(version, context::agent(client_info.as_ref()));
-    Ok(InitializeResult {
-        protocol_version: version,
-        capabilities: capabilities(Era::Legacy, !session.is_one_request, asked.may_edit()),
-        server_info: if version == newest { context::server_info_with_icon() } else { context::SERVER_INFO },
-        instructions: INSTRUCTIONS.trim_ascii_end(),
-        client_info,
-    })
+    let mut result = json!({
+        "protocolVersion": version,
+        "capabilities": capabilities(Era::Legacy, !session.is_one_request, asked.may_edit()),
+        "serverInfo": context::server_info(version == newest),
+        "instructions": INSTRUCTIONS.trim_ascii_end(),
+    });
+    // The schema has no such member, but clients may rely on this echo.
+    if let Some(client_info) = client_info {
+        result["clientInfo"] = client_info;
+    }
+    Ok(result)
 }
 
 /// `server/discover` (2026-07-28).
 pub(super) fn discover(_: &Context, _: Empty) -> Result<Answer, Failure> {
-    let result = DiscoverResult {
-        supported_versions: context::MODERN,
-        capabilities: capabilities(Era::Modern, true, false),
-        instructions: INSTRUCTIONS.trim_ascii_end(),
-    };
-    Ok(Answer::Now(context::modern_result(&result, Some(context::CONSTANT), context::server_info_with_icon())?))
+    let result = json!({
+        "supportedVersions": context::MODERN,
+        "capabilities": capabilities(Era::Modern, true, false),
+        "instructions": INSTRUCTIONS.trim_ascii_end(),
+    });
+    Ok(Answer::Now(context::modern_result(&result, Some(context::CONSTANT), context::server_info(true))?))
 }
 
-fn capabilities(era: Era, can_subscribe: bool, may_edit: bool) -> ServerCapabilities {
-    ServerCapabilities {
-        tools: Capability { list_changed: true, ..Capability::default() },
-        prompts: Capability { list_changed: true, mutable: may_edit, ..Capability::default() },
-        resources: Capability { list_changed: true, subscribe: can_subscribe, ..Capability::default() },
-        completions: Empty {},
-        logging: (era == Era::Legacy).then_some(Empty {}),
+/// `mutable`: the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are not in the schema. `logging`:
+/// `logging/setLevel` is accepted, which 2026-07-28 no longer has.
+fn capabilities(era: Era, can_subscribe: bool, may_edit: bool) -> Value {
+    let has_list = json!({ "listChanged": true });
+    let mut capabilities = json!({ "tools": has_list, "prompts": has_list, "resources": has_list, "completions": {} });
+    if may_edit {
+        capabilities["prompts"]["mutable"] = true.into();
     }
+    if can_subscribe {
+        capabilities["resources"]["subscribe"] = true.into();
+    }
+    if era == Era::Legacy {
+        capabilities["logging"] = json!({});
+    }
+    capabilities
 }
 
 /// `resources/subscribe`.

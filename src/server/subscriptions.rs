@@ -1,7 +1,7 @@
 //! What a conversation hears of changes.
 
 use super::context::{Failure, FailureKind, Shared};
-use super::uri;
+use super::resources;
 use crate::jsonrpc::{Error, Id, Notification, Object, Response, read};
 use crate::library::{Change, Prefix};
 use crate::mcp::{ListenParams, SubscriptionFilter};
@@ -43,8 +43,8 @@ impl Subscriptions {
     /// # Errors
     /// No prompt can have this URI; too many subscriptions.
     pub(super) fn subscribe(&mut self, uri: &str) -> Result<(), Failure> {
-        if uri::names(uri).is_empty() {
-            return Err(uri::not_found(uri));
+        if resources::names(uri).is_empty() {
+            return Err(resources::not_found(uri));
         }
         if !self.resources.contains(uri) {
             self.check_limit(1)?;
@@ -75,7 +75,7 @@ impl Subscriptions {
         let ListenParams { notifications: mut honored } = read(params)?;
         // Only URIs that can be prompts, now or later.
         if let Some(uris) = &mut honored.resource_subscriptions {
-            uris.retain(|uri| !uri::names(uri).is_empty());
+            uris.retain(|uri| !resources::names(uri).is_empty());
         }
         let refused = |message: &str| Err(Failure::new(FailureKind::InvalidRequest, message));
         if self.listens.iter().any(|(listen, _)| listen == id) {
@@ -108,9 +108,9 @@ impl Subscriptions {
         }
         let may_concern = |uri: &&String| match change {
             Change::Anything => true,
-            Change::Prompts(changed) => {
-                uri::names(uri).iter().any(|name| is_seen(name) && changed.iter().any(|changed| **changed == **name))
-            }
+            Change::Prompts(changed) => resources::names(uri)
+                .iter()
+                .any(|name| is_seen(name) && changed.iter().any(|changed| **changed == **name)),
         };
         let updated = |params: Value| Notification::new("notifications/resources/updated", Some(params));
         let mut notifications = if self.is_initialized { all_lists_changed() } else { Vec::new() };

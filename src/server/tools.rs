@@ -15,11 +15,11 @@ use super::context::{Answer, Context, Era, Failure, FailureKind, Work};
 use super::cursor;
 use crate::jsonrpc::{Object, read};
 use crate::library::Role;
-use crate::mcp::{CallToolParams, CallToolResult, ListToolsResult, PaginatedParams, TextContent};
+use crate::mcp::{CallToolParams, CallToolResult, PaginatedParams, TextContent};
 use crate::prompt::Name;
 use crate::wording::quoted;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// A row of the table of tools.
 pub(super) struct Tool {
@@ -77,12 +77,12 @@ impl Tool {
 ///
 /// # Errors
 /// There is a cursor.
-pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<ListToolsResult, Failure> {
+pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Value, Failure> {
     cursor::only_page(params)?;
     let names = context.view().list().names();
     let calls_services = context.shared.library.view().calls_services();
     let tools = TOOLS.iter().filter(|tool| tool.is_for(context)).map(|tool| tool.definition(&names, calls_services));
-    Ok(ListToolsResult { tools: tools.collect::<Result<_, _>>()? })
+    Ok(json!({ "tools": tools.collect::<Result<Vec<_>, _>>()? }))
 }
 
 /// The tool that a request calls.

@@ -220,7 +220,6 @@ fn a_malformed_listen_is_invalid_params_and_a_second_with_the_same_id_an_invalid
     let mut client = Client::new();
     for notifications in [
         json!(null),
-        json!([]),
         json!("x"),
         json!({"promptsListChanged": "yes"}),
         json!({"toolsListChanged": 1}),

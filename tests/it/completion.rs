@@ -103,13 +103,3 @@ fn a_malformed_or_unknown_reference_is_invalid_params() {
         assert_eq!(answer["error"]["code"], -32602, "{argument}");
     }
 }
-
-#[test]
-fn a_member_that_the_kind_of_reference_does_not_have_is_ignored() {
-    let choices = "---\narguments:\n  - name: style\n    choices: [short]\n---\n{{style}}";
-    let mut client = Client::new().prompt("p.md", choices);
-    check(&mut client, json!({"type": "ref/prompt", "name": "p", "uri": 1}), "style", "s", &["short"]);
-    check(&mut client, json!({"type": "ref/resource", "uri": "prompt://{+name}", "name": []}), "name", "p", &["p"]);
-    let answer = complete(&mut client, json!({"type": "ref/prompt", "name": 1}), "style", "s");
-    assert_eq!(answer["error"]["message"], "invalid params: `ref.name` must be a string");
-}

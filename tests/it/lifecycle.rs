@@ -117,7 +117,7 @@ fn an_envelope_is_complete_has_the_modern_version_and_comes_with_a_modern_method
         }
         for (method, meta, code) in [
             ("tools/list", json!({version: "2026-07-28"}), -32602),
-            ("tools/list", json!({version: "2026-07-28", capabilities: []}), -32602),
+            ("tools/list", json!({version: "2026-07-28", capabilities: 5}), -32602),
             ("tools/list", json!({version: null, capabilities: {}}), -32602),
             ("tools/list", json!({version: "2031-01-01"}), -32602),
             ("tools/list", json!({version: "2026-07-28", capabilities: {}, level: "loud"}), -32602),

