@@ -20,18 +20,16 @@ mod config_file;
 mod edit;
 mod environment;
 mod files;
-mod finding;
 mod hook_line;
 mod install;
 mod limit;
 mod registration;
 mod variables;
 
-pub use agent::{Agent, Checks, Ending, Hook, Installed, Launch, MenuMessages, PromptFormat};
+pub use agent::{Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, PromptFormat, ServerCheck};
 pub use config_file::{Backup, ConfigFile};
-pub use environment::{Environment, Scope, System, has_separator, is_same_file};
+pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
-pub use finding::{Finding, RegisteredHook, RegisteredServer};
 pub use hook_line::{HookLine, HookPlace};
 pub use install::{Installation, Plan, Removal, Status};
 pub use limit::{PartLimit, Unit};
@@ -168,12 +166,8 @@ mod tests {
                 .collect(),
             ..System::default()
         };
-        for (name, want) in [
-            ("codex", "HOME SSL_CERT_FILE"),
-            ("claude-code", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE CLAUDE_PROJECT_DIR"),
-            ("gemini", "HOME XDG_CONFIG_HOME GEMINI_CLI"),
-            ("zed", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE"),
-        ] {
+        for (name, want) in [("codex", "HOME SSL_CERT_FILE"), ("zed", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE")]
+        {
             let environment = (Agent::named(name).unwrap().launch.environment)(&system, &Registration::default());
             let names: Vec<&str> = environment.iter().map(|(name, _)| name.to_str().unwrap()).collect();
             assert_eq!(names.join(" "), want);
@@ -189,7 +183,6 @@ mod tests {
             ("vscode", "${userHome}/${env:A}/${workspaceFolder}/${input:x}", "/h/a//p/${input:x}"),
             ("opencode", "{env:A}/${A}", "a/${A}"),
             ("gemini", "${A", "${A"),
-            ("gemini", "/$A/$A_/$/${A}$A", "/a/$A_/$/aa"),
         ] {
             let variables = Agent::named(name).unwrap().launch.variables.as_ref().unwrap();
             assert_eq!(variables.replace(text, &system), want, "{name}");

@@ -6,35 +6,18 @@
 //! working directory. Of the hooks, only a command that `install` could have written is run, and without a shell.
 
 mod client;
+mod examination;
 mod hook;
 mod server;
-mod tried;
 
-pub use tried::EXAMINED_VARIABLE;
+pub use examination::{EXAMINED_VARIABLE, Examination};
 
-use crate::agents::{AGENTS, Agent, AgentFiles, Finding, System};
+use crate::agents::{AGENTS, Agent, Finding};
 use crate::library::{Layer, Library, Report, View};
 use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{all_of, alternatives, count};
+use examination::unreadable;
 use server::Servers;
-use std::path::PathBuf;
-use std::time::Duration;
-use tried::{Tried, unreadable};
-
-/// What is examined.
-#[derive(Debug)]
-pub struct Examination {
-    /// The user's folders, environment and project.
-    pub system: System,
-    /// This program.
-    pub program: PathBuf,
-    /// How long a server or a hook may take to answer, and to end.
-    pub timeout: Duration,
-    /// The command that checks the files of the library.
-    pub check: String,
-    /// Whether to call the services that render prompts.
-    pub online: bool,
-}
 
 /// What is found.
 #[derive(Debug)]
@@ -52,17 +35,9 @@ impl Examination {
     pub fn diagnosis(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
         let view = library.view();
         let report = view.check(None);
-        let tried = Tried {
-            system: &self.system,
-            program: &self.program,
-            timeout: self.timeout,
-            prompt: view
-                .list()
-                .found
-                .iter()
-                .find(|found| found.layer == Layer::BUILTIN)
-                .map(|found| found.name.to_string()),
-        };
+        let list = view.list();
+        let builtin = list.found.iter().find(|found| found.layer == Layer::BUILTIN);
+        let prompt = builtin.map(|found| found.name.to_string());
         let mut findings = Vec::new();
         if self.system.home.is_none() {
             let message = "the environment names no home directory, so most files of the agents cannot be found";
@@ -72,7 +47,7 @@ impl Examination {
         for agent in AGENTS.into_iter().filter(|agent| only.is_none_or(|only| only == *agent)) {
             let files = agent.read_files(&self.system);
             let Servers { findings: mut found, is_registered: has_server, is_this } =
-                server::examine(&tried, agent, &files);
+                server::examine(self, agent, &files);
             let is_found = agent.is_found(&self.system);
             if only.is_none() && !is_found && !is_this && agent.hooks(&files).is_empty() {
                 continue; // an agent that is not used
@@ -82,8 +57,10 @@ impl Examination {
             if !has_server && found.is_empty() {
                 missing.push(agent);
             }
-            found.extend(unreadable_settings(agent, &files, &found));
-            found.extend(hook::findings(&tried, agent, &files));
+            let unreadable = files.errors().map(|error| unreadable(agent, error));
+            let unreadable: Vec<Finding> = unreadable.filter(|finding| !found.contains(finding)).collect();
+            found.extend(unreadable);
+            found.extend(hook::findings(self, agent, &files, prompt.as_deref()));
             found.sort_by_key(|finding| finding.diagnostic.severity());
             findings.extend(found);
         }
@@ -136,10 +113,4 @@ fn services(view: &View) -> Vec<Finding> {
 /// A finding about no agent.
 fn general(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Finding {
     Finding { agent: None, diagnostic: Diagnostic::new(kind, message, fix) }
-}
-
-/// The files of hooks that cannot be read, and that are not among the findings.
-fn unreadable_settings(agent: &'static Agent, files: &AgentFiles, found: &[Finding]) -> Vec<Finding> {
-    let findings = files.errors().map(|error| unreadable(agent, error));
-    findings.filter(|finding| !found.contains(finding)).collect()
 }

@@ -1,19 +1,17 @@
-//! The facts about an agent, and what its files register.
+//! The facts about an agent, what its files register, and what `doctor` reports about them.
 
 use super::config_file::ConfigFile;
 use super::edit::Syntax;
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, Content};
-use super::finding::{Finding, RegisteredHook, RegisteredServer};
-use super::hook_line::{HookLine, HookPlace, WindowsShell};
+use super::hook_line::{HookLine, HookPlace};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
-use crate::prompt::Diagnostic;
+use crate::prompt::{Diagnostic, Kind, Position};
 use serde_json::Value;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The facts about an agent.
 pub struct Agent {
@@ -40,11 +38,14 @@ pub struct Agent {
     pub menu: MenuMessages,
     /// How it starts a server.
     pub launch: Launch,
-    /// What `doctor` checks in its files.
-    pub checks: Checks,
+    /// What `doctor` checks in its files: why the agent would not start a server, or its model not call the tools.
+    pub checks: &'static [ServerCheck],
     /// What to do after an installation.
     pub next_step: fn(installed: Installed) -> String,
 }
+
+/// A check of `doctor` of a registered server.
+pub type ServerCheck = fn(&Examined, &Registration) -> Option<Finding>;
 
 /// What is registered after an installation.
 #[derive(Debug, Clone, Copy)]
@@ -86,24 +87,18 @@ pub struct Hook {
     pub(super) project: &'static [&'static str],
     /// Whether the files that register servers may have hooks, too.
     pub(super) is_in_config: bool,
-    /// Whether a project's settings take precedence over the user's.
-    pub(super) is_project_first: bool,
     pub(super) syntax: Syntax,
-    /// The unit of `timeout`.
-    pub(super) timeout_unit: Duration,
-    /// The shell that runs the command on Windows. Elsewhere it is a POSIX shell.
-    pub(super) windows_shell: WindowsShell,
-    /// Whether a hook that fails blocks every prompt.
-    pub blocks_on_failure: bool,
-    /// The variable that names the project's folder to the hook.
-    pub project_variable: Option<&'static str>,
+    /// How long the agent may wait for it, in its unit.
+    pub(super) timeout: u32,
+    /// What is around the words of the command on Windows, for the shell that runs it there. Elsewhere it is a POSIX shell.
+    pub(super) around_on_windows: [&'static str; 2],
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
     /// The keys, in the user's config, of the record that the user trusts the hook in this place of a file. `None`: the agent keeps
     /// no such record.
     pub(super) trust_record: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
     /// Why the agent would not run a hook.
-    pub check: fn(&RegisteredHook) -> Option<Finding>,
+    pub check: fn(&Examined, &HookLine) -> Option<Finding>,
 }
 
 /// Which messages of a prompt from an agent's menu reach its model.
@@ -127,29 +122,6 @@ pub struct Launch {
     pub variables: Option<Variables>,
     /// Whether it is usually started from the desktop, with another `PATH` than that of a terminal.
     pub is_from_desktop: bool,
-    /// How it ends a server.
-    pub ending: Ending,
-}
-
-/// How an agent ends a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// SIGTERM, on systems with signals.
-    Terminate,
-    /// SIGINT, on systems with signals.
-    Interrupt,
-    /// It closes the server's input.
-    CloseInput,
-}
-
-/// What `doctor` checks in the files of an agent.
-pub struct Checks {
-    /// Why the agent would not start a server.
-    pub not_started: fn(&RegisteredServer) -> Option<Finding>,
-    /// What prevents the model from calling the tools, or makes the agent ask first.
-    pub approval: fn(&RegisteredServer) -> Option<Finding>,
-    /// The keys of a registration that list the only tools, and those that are left out.
-    pub tool_filters: Option<(&'static str, &'static str)>,
 }
 
 impl Agent {
@@ -224,12 +196,8 @@ impl Agent {
         listed.extend(configs(Scope::Project));
         if let Some(hook) = &self.hook {
             let settings = |scope| files(Content::Settings, scope, self.hook_paths(scope, system), hook.syntax);
-            let (first, second) = match hook.is_project_first {
-                true => (Scope::Project, Scope::User),
-                false => (Scope::User, Scope::Project),
-            };
-            listed.extend(settings(first));
-            listed.extend(settings(second));
+            listed.extend(settings(Scope::Project));
+            listed.extend(settings(Scope::User));
         }
         AgentFiles::read(listed)
     }
@@ -293,7 +261,7 @@ impl fmt::Debug for Agent {
 impl Launch {
     /// An editor like VS Code.
     pub(super) const BY_EDITOR: Launch = Launch {
-        variables: Some(Variables { mark: "${", is_bare: false, value: Variables::of_editor }),
+        variables: Some(Variables { mark: "${", value: Variables::of_editor }),
         is_from_desktop: true,
         ..Launch::BY_SDK
     };
@@ -304,10 +272,68 @@ impl Launch {
         environment: |system, _| system.environment.clone(),
         variables: None,
         is_from_desktop: false,
-        ending: Ending::CloseInput,
     };
 }
 
-impl Checks {
-    pub(super) const NONE: Checks = Checks { not_started: |_| None, approval: |_| None, tool_filters: None };
+/// A problem or a result: a hint says what works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The name of the agent that it is about. `None`: all of them.
+    pub agent: Option<&'static str>,
+    /// What it is, where, and what to do.
+    pub diagnostic: Diagnostic,
+}
+
+/// Where a server or a hook is registered, with all files of its agent.
+#[derive(Debug, Clone, Copy)]
+pub struct Examined<'a> {
+    /// The agent.
+    pub agent: &'static Agent,
+    /// Where the agent is examined.
+    pub system: &'a System,
+    /// All files of the agent.
+    pub files: &'a AgentFiles,
+    /// The file that registers it, and where.
+    pub path: &'a Path,
+    /// The position in that file.
+    pub position: Option<Position>,
+}
+
+impl<'a> Examined<'a> {
+    /// A finding at the position of the registration.
+    pub fn broken(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.finding(Kind::Invalid, message.into(), fix.into())
+    }
+
+    /// The same for what works, but perhaps not always.
+    pub fn warning(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.finding(Kind::Warning, message.into(), fix.into())
+    }
+
+    fn finding(&self, kind: Kind, message: String, fix: String) -> Finding {
+        let diagnostic = Diagnostic::new(kind, message, fix).at(self.position).in_file(self.path);
+        Finding { agent: Some(self.agent.name), diagnostic }
+    }
+
+    /// The files with hooks and other settings that can be read.
+    pub(super) fn settings(&self) -> impl Iterator<Item = &'a ConfigFile> + use<'a> {
+        self.files.settings().flatten()
+    }
+
+    /// A finding if the setting with this dotted key has this value, which disables all hooks.
+    pub(super) fn hooks_disabled_by(&self, key: &str, value: bool) -> Option<Finding> {
+        let pointer = format!("/{}", key.replace('.', "/"));
+        let file = self.settings().find(|file| file.value.pointer(&pointer) == Some(&Value::Bool(value)))?;
+        let message = format!("{} runs no hooks: `{key}` is {value}", self.agent.title);
+        let finding = self.broken(message, format!("set `{key}` to {}", !value));
+        Some(finding.at(file, &key.split('.').collect::<Vec<_>>()))
+    }
+}
+
+impl Finding {
+    /// The same at the end of these keys in another file.
+    pub(super) fn at(self, file: &ConfigFile, keys: &[&str]) -> Finding {
+        let diagnostic = Diagnostic { file: Some(file.path.as_path().into()), ..self.diagnostic };
+        Finding { diagnostic: diagnostic.at(file.position(keys)), ..self }
+    }
 }

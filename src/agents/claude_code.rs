@@ -1,17 +1,14 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
-use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Prompts};
-use super::config_file::ConfigFile;
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, Prompts};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
-use super::finding::{Finding, RegisteredServer};
-use super::hook_line::WindowsShell;
+use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
-use super::registration::Config;
+use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::named;
 use serde_json::json;
-use std::time::Duration;
 
 pub(super) static CLAUDE_CODE: Agent = Agent {
     name: "claude-code",
@@ -48,15 +45,12 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         user: "settings.json",
         project: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
-        is_project_first: true,
         syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
-        timeout_unit: Duration::from_secs(1),
-        windows_shell: WindowsShell::Bash,
-        blocks_on_failure: false,
-        project_variable: Some("CLAUDE_PROJECT_DIR"),
+        timeout: 5,
+        around_on_windows: ["", NEVER_FAILS],
         escapes_angle_brackets: false,
         trust_record: None,
-        check: |hook| hook.all_disabled_by("disableAllHooks", true),
+        check: |at, _| at.hooks_disabled_by("disableAllHooks", true),
     }),
     // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model gets 2 KB and a file.
     part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
@@ -64,16 +58,10 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     menu: MenuMessages::WithoutRoles,
     launch: Launch {
         client: Some("claude-code"),
-        environment: |system, _| {
-            let mut environment = system.environment.clone();
-            environment.set("CLAUDE_PROJECT_DIR", &system.project);
-            environment
-        },
-        variables: Some(Variables { mark: "${", is_bare: false, value: Variables::with_default }),
-        ending: Ending::Interrupt,
+        variables: Some(Variables { mark: "${", value: Variables::with_default }),
         ..Launch::BY_SDK
     },
-    checks: Checks { not_started, approval, ..Checks::NONE },
+    checks: &[not_started, approval],
     next_step: |installed| match (installed.has_hook, installed.is_project) {
         (true, _) => "start `claude`, and type `:research solid-state batteries`".to_owned(),
         (false, true) => {
@@ -88,78 +76,47 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     },
 };
 
-fn not_started(server: &RegisteredServer) -> Option<Finding> {
-    let name = server.name();
-    if server.is_in(server.files.setting(&project_pointer(server, "disabledMcpServers"))) {
-        return Some(
-            server.broken(format!("{name} is disabled in this project"), "enable it with `/mcp` in Claude Code"),
-        );
-    }
-    let denied = settings(server).find(|file| {
-        let denied = file.value["deniedMcpServers"].as_array();
-        denied.is_some_and(|denied| denied.iter().any(|item| item["serverName"] == *server.server.name))
-    });
-    if let Some(file) = denied {
-        let finding = server.broken(format!("{name} is in the list `deniedMcpServers`"), "remove it from that list");
-        return Some(finding.at(file, &["deniedMcpServers"]));
-    }
-    if server.server.scope == Scope::Project { not_accepted(server) } else { None }
-}
-
-/// The user must accept a server that comes with a project.
-fn not_accepted(server: &RegisteredServer) -> Option<Finding> {
-    let name = server.name();
+fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
+    let name = named(&server.name);
+    let project = at.system.project.to_string_lossy().replace('~', "~0").replace('/', "~1");
     let is_listed = |key: &str| {
-        let of_settings = settings(server).filter_map(|file| file.value.get(key));
-        let of_project = server.files.setting(&project_pointer(server, key));
-        of_settings.chain(of_project).any(|list| server.is_in(Some(list)))
+        let of_project = at.files.setting(&format!("/projects/{project}/{key}"));
+        let mut lists = at.settings().filter_map(|file| file.value.get(key)).chain(of_project);
+        lists.any(|list| list.as_array().is_some_and(|list| list.iter().any(|item| *item == *server.name)))
     };
-    let are_all_accepted = || settings(server).any(|file| file.value["enableAllProjectMcpServers"] == true);
-    if is_listed("disabledMcpjsonServers") {
+    if is_listed("disabledMcpServers") {
+        return Some(at.broken(format!("{name} is disabled in this project"), "enable it with `/mcp` in Claude Code"));
+    }
+    let are_all_accepted = || at.settings().any(|file| file.value["enableAllProjectMcpServers"] == true);
+    if server.scope != Scope::Project {
+        None
+    } else if is_listed("disabledMcpjsonServers") {
         let fix = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
-        Some(server.broken(format!("{name} of this project was refused"), fix))
+        Some(at.broken(format!("{name} of this project was refused"), fix))
     } else if !are_all_accepted() && !is_listed("enabledMcpjsonServers") {
         let message = format!("{name} comes with the project and has not been accepted yet");
-        Some(server.warning(message, "start `claude` here once, and accept it"))
+        Some(at.warning(message, "start `claude` here once, and accept it"))
     } else {
         None
     }
 }
 
-fn approval(server: &RegisteredServer) -> Option<Finding> {
-    let tool = format!("mcp__{}__expand_prompt", server.server.name);
-    if let Some((rule, file)) = rule(server, "deny", &tool) {
-        let message = format!("{} in `permissions.deny` forbids every call", named(rule));
-        return Some(server.broken(message, "remove it from that list").at(file, &["permissions", "deny"]));
-    }
-    if let Some((rule, file)) = rule(server, "ask", &tool) {
-        let message = format!("because of {} in `permissions.ask`, Claude Code asks before each call", named(rule));
-        let finding = server.warning(message, "move it to `permissions.allow`; the tools only read");
-        return Some(finding.at(file, &["permissions", "ask"]));
+fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
+    let (name, tool) = (&server.name, format!("mcp__{}__expand_prompt", server.name));
+    let applicable = [&tool, &format!("mcp__{name}"), &format!("mcp__{name}__*"), "mcp__*"];
+    let rule = |kind: &str| {
+        let lists =
+            at.settings().filter_map(|file| Some((file.value.get("permissions")?.get(kind)?.as_array()?, file)));
+        let mut rules = lists.flat_map(|(list, file)| list.iter().filter_map(move |rule| Some((rule.as_str()?, file))));
+        rules.find(|(rule, _)| applicable.contains(rule))
+    };
+    if let Some((denied, file)) = rule("deny") {
+        let message = format!("{} in `permissions.deny` forbids every call", named(denied));
+        return Some(at.broken(message, "remove it from that list").at(file, &["permissions", "deny"]));
     }
     // With a hook, the model seldom has to call the tool.
-    (!server.has_hook && rule(server, "allow", &tool).is_none()).then(|| {
+    (CLAUDE_CODE.hooks(at.files).is_empty() && rule("allow").is_none()).then(|| {
         let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
-        server.warning(message, format!("add {} to `permissions.allow` in its settings.json", named(&tool)))
+        at.warning(message, format!("add {} to `permissions.allow` in its settings.json", named(&tool)))
     })
-}
-
-/// The first rule of this kind that applies to the tool, with its file.
-fn rule<'s>(server: &'s RegisteredServer, kind: &str, tool: &str) -> Option<(&'s str, &'s ConfigFile)> {
-    let name = &server.server.name;
-    let applicable = [tool, &format!("mcp__{name}"), &format!("mcp__{name}__*"), "mcp__*"];
-    settings(server).find_map(|file| {
-        let rules = file.value.get("permissions")?.get(kind)?.as_array()?;
-        Some((rules.iter().filter_map(|rule| rule.as_str()).find(|rule| applicable.contains(rule))?, file))
-    })
-}
-
-fn settings<'s>(server: &'s RegisteredServer) -> impl Iterator<Item = &'s ConfigFile> {
-    server.files.settings().filter_map(Result::ok)
-}
-
-/// Where the user's config has something about this project.
-fn project_pointer(server: &RegisteredServer, key: &str) -> String {
-    let project = server.system.project.to_string_lossy();
-    format!("/projects/{}/{key}", project.replace('~', "~0").replace('/', "~1"))
 }

@@ -1,14 +1,12 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
-use super::agent::{Agent, Checks, Ending, Hook, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, Prompts};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
-use super::finding::{Finding, RegisteredHook, RegisteredServer};
-use super::hook_line::WindowsShell;
+use super::hook_line::HookLine;
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 pub(super) static CODEX: Agent = Agent {
     name: "codex",
@@ -43,26 +41,23 @@ pub(super) static CODEX: Agent = Agent {
         user: "hooks.json",
         project: &[".codex/hooks.json"],
         is_in_config: true,
-        is_project_first: false,
         syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
-        timeout_unit: Duration::from_secs(1),
-        windows_shell: WindowsShell::Cmd,
-        blocks_on_failure: false,
-        project_variable: None,
+        timeout: 5,
+        around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
         escapes_angle_brackets: false,
         trust_record: Some(|file, (group, number)| {
             let place = format!("{}:user_prompt_submit:{group}:{number}", file.display());
             vec!["hooks".to_owned(), "state".to_owned(), place]
         }),
-        check: |hook| hook.all_disabled_by("features.hooks", false).or_else(|| not_trusted(hook)),
+        check: |at, hook| at.hooks_disabled_by("features.hooks", false).or_else(|| not_trusted(at, hook)),
     }),
     // It cuts the middle out of a result of more than 48,000 characters (10,000 tokens, each of which it estimates at 4.8), and of more
     // than 40,000 bytes that a program of the model prints.
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
     runs_prompts: false,
     menu: MenuMessages::All,
-    launch: Launch { client: Some("codex-mcp-client"), environment, ending: Ending::Terminate, ..Launch::BY_SDK },
-    checks: Checks { not_started, approval, tool_filters: Some(("enabled_tools", "disabled_tools")) },
+    launch: Launch { client: Some("codex-mcp-client"), environment, ..Launch::BY_SDK },
+    checks: &[not_started, approval],
     next_step: |installed| {
         let start = match (installed.has_hook, installed.is_project) {
             (true, _) if installed.is_hook_untrusted => {
@@ -97,42 +92,37 @@ fn environment(system: &System, server: &Registration) -> Environment {
     environment
 }
 
-fn not_started(server: &RegisteredServer) -> Option<Finding> {
-    let projects = server.files.setting("/projects").and_then(Value::as_object);
-    let is_trusted = server.system.project.ancestors().any(|folder| {
+fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
+    let projects = at.files.setting("/projects").and_then(Value::as_object);
+    let is_trusted = at.system.project.ancestors().any(|folder| {
         let project = projects.and_then(|projects| projects.get(folder.to_string_lossy().as_ref()));
         project.is_some_and(|project| project["trust_level"] == "trusted")
     });
-    (server.server.scope == Scope::Project && !is_trusted).then(|| {
+    (server.scope == Scope::Project && !is_trusted).then(|| {
         let message = "Codex does not trust this project yet, and reads nothing in its .codex";
-        server.warning(message, "start `codex` here once, and trust the project")
+        at.warning(message, "start `codex` here once, and trust the project")
     })
 }
 
-fn approval(server: &RegisteredServer) -> Option<Finding> {
-    let entry = &server.server.entry;
-    let of_tool = entry.get("tools").and_then(|tools| tools["expand_prompt"].get("approval_mode"));
-    let (key, mode) = match of_tool {
-        Some(mode) => ("tools.expand_prompt.approval_mode", Some(mode)),
-        None => ("default_tools_approval_mode", entry.get("default_tools_approval_mode")),
-    };
-    mode.is_some_and(|mode| mode == "prompt").then(|| {
-        let message = format!("`{key}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
-        server.warning(message, format!("set `{key}` to \"auto\"; the tools only read"))
+fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
+    const KEY: &str = "default_tools_approval_mode";
+    (server.entry.get(KEY)? == "prompt").then(|| {
+        let message = format!("`{KEY}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
+        at.warning(message, format!("set `{KEY}` to \"auto\"; the tools only read"))
     })
 }
 
 /// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is
 /// undocumented, so only the existence of a record is checked; `install` removes the record of a hook that it changes.
-fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
-    match hook.trust {
-        Some(record) if record["enabled"] == false => {
-            Some(hook.broken("the hook is disabled in Codex", "enable it with `/hooks` in Codex"))
+fn not_trusted(at: &Examined, hook: &HookLine) -> Option<Finding> {
+    match CODEX.trust_record(at.files, &hook.path, hook.place) {
+        Some((_, _, record)) if record["enabled"] == false => {
+            Some(at.broken("the hook is disabled in Codex", "enable it with `/hooks` in Codex"))
         }
         Some(_) => None,
         None => {
             let message = "Codex silently skips the hook until you trust it, and has no record that you do";
-            Some(hook.warning(message, "start `codex` once, and choose \"Trust all and continue\""))
+            Some(at.warning(message, "start `codex` once, and choose \"Trust all and continue\""))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Anysphere's Cursor, by its documentation.
 
-use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages, Prompts};
 use super::registration::Config;
 
 pub(super) static CURSOR: Agent = Agent {
@@ -16,7 +16,7 @@ pub(super) static CURSOR: Agent = Agent {
     runs_prompts: false,
     menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
-    checks: Checks::NONE,
+    checks: &[],
     next_step: |_| {
         "switch `prompts` on in the MCP settings of Cursor, and type `:research solid-state batteries` in its chat"
             .to_owned()

@@ -144,7 +144,7 @@ fn is_name(known: &OsStr, name: &str) -> bool {
 }
 
 /// Whether a command is a path, not a name that is looked up on `PATH`.
-pub fn has_separator(command: &str) -> bool {
+fn has_separator(command: &str) -> bool {
     command.contains(std::path::is_separator)
 }
 

@@ -8,18 +8,10 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 /// Follows the command: a program that is gone must not block a message, or show an error at each one.
-const NEVER_FAILS: &str = "; exit 0";
+pub(super) const NEVER_FAILS: &str = "; exit 0";
 
 /// The number of a hook's group in the event, and its own in the group, from 0.
 pub type HookPlace = (usize, usize);
-
-/// The shell that runs the command of a hook on Windows. Elsewhere it is a POSIX shell.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum WindowsShell {
-    Bash,
-    Cmd,
-    PowerShell,
-}
 
 /// A command that an agent runs when a prompt is submitted.
 #[derive(Debug, Clone)]
@@ -58,18 +50,12 @@ impl HookLine {
         (&self.words[at], &self.words[at + 1..])
     }
 
-    /// The agent that the line names, and the words that are neither that nor the command `hook`.
-    pub fn agent_and_options(&self) -> (&str, Vec<String>) {
+    /// The words after the program that are neither the command `hook` nor the agent after it.
+    pub fn options(&self) -> Vec<String> {
         let mut words = self.program().1.to_vec();
         let at = words.iter().position(|word| word == "hook").unwrap_or(words.len());
         words.drain(at..(at + 2).min(words.len()));
-        let agent = self.program().1.get(at + 1).map_or("", |word| word.trim_end_matches(';'));
-        (agent, words)
-    }
-
-    /// Whether its failure cannot block a prompt.
-    pub fn never_fails(&self) -> bool {
-        self.line.trim().ends_with(NEVER_FAILS)
+        words
     }
 
     /// Whether `install` could have written it, so that it can be replaced, and run without harm.
@@ -136,27 +122,19 @@ fn words(line: &str) -> Vec<String> {
     both().find(begins).or_else(|| both().find(|words| program_in(words).is_some())).cloned().unwrap_or_default()
 }
 
-/// The line of a hook with these words.
+/// The line of a hook with these words; on Windows, with these texts around them.
 ///
 /// # Errors
 /// One has a NUL character.
-pub(super) fn hook_line(words: &[&str], shell: WindowsShell) -> Result<String, shlex::QuoteError> {
-    let line = match shell {
-        WindowsShell::Bash if cfg!(windows) => shlex::try_join(
-            words.iter().map(|word| word.replace('\\', "/")).collect::<Vec<_>>().iter().map(String::as_str),
-        )?,
-        WindowsShell::Cmd if cfg!(windows) => {
-            let is_special = |word: &str| word.contains([' ', '&', '(', ')']);
-            let quoted = |word: &&str| if is_special(word) { format!("\"{word}\"") } else { (*word).to_owned() };
-            return Ok(words.iter().map(quoted).collect::<Vec<_>>().join(" ")); // it has no `exit 0`
-        }
-        WindowsShell::PowerShell if cfg!(windows) => {
-            let quoted = |word: &&str| format!("'{}'", word.replace('\'', "''"));
-            format!("& {}", words.iter().map(quoted).collect::<Vec<_>>().join(" "))
-        }
-        _ => shlex::try_join(words.iter().copied())?,
-    };
-    Ok(format!("{line}{NEVER_FAILS}"))
+pub(super) fn hook_line(words: &[&str], around_on_windows: [&str; 2]) -> Result<String, shlex::QuoteError> {
+    if cfg!(windows) {
+        // Bash, PowerShell and cmd.exe all take this.
+        let is_special = |word: &str| word.contains([' ', '&', '(', ')']);
+        let quoted = |word: &&str| if is_special(word) { format!("\"{word}\"") } else { word.replace('\\', "/") };
+        let words: Vec<String> = words.iter().map(quoted).collect();
+        return Ok(around_on_windows.join(&words.join(" ")));
+    }
+    Ok(format!("{}{NEVER_FAILS}", shlex::try_join(words.iter().copied())?))
 }
 
 #[cfg(test)]

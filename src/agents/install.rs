@@ -17,10 +17,6 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How long an agent may wait for a hook.
-const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server to be registered, and a hook.
 #[derive(Debug, Clone)]
@@ -139,11 +135,11 @@ impl Installation {
         if !others.is_empty() && plain.is_empty() {
             return Ok(true);
         }
-        let options = plain.iter().map(|hook| without_config(&hook.agent_and_options().1));
+        let options = plain.iter().map(|hook| without_config(&hook.options()));
         planner.options.splice(0..0, options.collect::<Vec<_>>());
         let arguments = self.arguments.iter().map(String::as_str);
         let words: Vec<&str> = [&self.program, "hook", self.agent.name].into_iter().chain(arguments).collect();
-        let line = hook_line(&words, hook.windows_shell).map_err(|_| {
+        let line = hook_line(&words, hook.around_on_windows).map_err(|_| {
             Diagnostic::new(Kind::Invalid, "a path with a NUL character cannot be part of a shell command", "rename it")
         })?;
         let part = Part::hook(hook, line);
@@ -202,8 +198,7 @@ enum Part {
 
 impl Part {
     fn hook(hook: &Hook, line: String) -> Part {
-        let timeout = HOOK_TIMEOUT.as_secs_f32() / hook.timeout_unit.as_secs_f32();
-        Part::Hook { event: hook.event, line, timeout: timeout.round() as u32 }
+        Part::Hook { event: hook.event, line, timeout: hook.timeout }
     }
 
     fn add_to(&self, text: &str, syntax: Syntax) -> Result<String, Diagnostic> {

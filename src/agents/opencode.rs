@@ -1,6 +1,6 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
-use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages, Prompts};
 use super::edit::Entry;
 use super::limit::{PartLimit, Unit};
 use super::registration::Config;
@@ -43,9 +43,9 @@ pub(super) static OPENCODE: Agent = Agent {
     menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("opencode"),
-        variables: Some(Variables { mark: "{env:", is_bare: false, value: Variables::with_default }),
+        variables: Some(Variables { mark: "{env:", value: Variables::with_default }),
         ..Launch::BY_SDK
     },
-    checks: Checks::NONE,
+    checks: &[],
     next_step: |_| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
 };

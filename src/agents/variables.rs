@@ -6,8 +6,6 @@ use super::environment::System;
 pub struct Variables {
     /// What begins a variable.
     pub(super) mark: &'static str,
-    /// Whether `$NAME` is a variable, as well as `${NAME}`.
-    pub(super) is_bare: bool,
     /// The value of a name; `None` leaves the text as it is.
     pub(super) value: fn(&str, &System) -> Option<String>,
 }
@@ -15,19 +13,10 @@ pub struct Variables {
 impl Variables {
     /// A text with the variables in it replaced. What is not set stays as it is written.
     pub fn replace(&self, text: &str, system: &System) -> String {
-        let mark = self.mark;
         let mut replaced = String::new();
         let mut rest = text;
-        while let Some((before, after)) = rest.split_once(mark) {
-            let name = if self.is_bare { after.strip_prefix('{') } else { Some(after) };
-            let found = match name {
-                Some(braced) => braced.split_once('}'),
-                None => {
-                    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-                    Some(after.split_at(after.find(|letter| !is_of_name(letter)).unwrap_or(after.len())))
-                }
-            };
-            let Some((name, after)) = found else { break };
+        while let Some((before, after)) = rest.split_once(self.mark) {
+            let Some((name, after)) = after.split_once('}') else { break };
             replaced.push_str(before);
             match (self.value)(name, system) {
                 Some(value) => replaced.push_str(&value),

@@ -1,6 +1,6 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
-use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages, Prompts};
 use super::registration::Config;
 
 pub(super) static VSCODE: Agent = Agent {
@@ -16,7 +16,7 @@ pub(super) static VSCODE: Agent = Agent {
     runs_prompts: false,
     menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
-    checks: Checks::NONE,
+    checks: &[],
     next_step: |_| {
         "open the chat of VS Code in agent mode, start the server when it asks, and type `:research solid-state batteries`"
             .to_owned()

@@ -1,6 +1,6 @@
 //! Zed Industries' Zed, by its documentation and source.
 
-use super::agent::{Agent, Checks, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages, Prompts};
 use super::edit::Entry;
 use super::registration::Config;
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(super) static ZED: Agent = Agent {
     // By its source: a message of the assistant is an error, and what is not text is dropped.
     menu: MenuMessages::OneText,
     launch: Launch { client: Some("Zed"), is_from_desktop: true, ..Launch::BY_SDK },
-    checks: Checks::NONE,
+    checks: &[],
     next_step: |installed| match installed.is_project {
         true => "trust the project in Zed, and type `:research solid-state batteries` in the Agent Panel".to_owned(),
         false => "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),

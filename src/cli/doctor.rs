@@ -6,7 +6,8 @@ use super::source::PromptSource;
 use crate::agents::{Agent, Finding};
 use crate::doctor::{Diagnosis, Examination};
 use crate::prompt::{Diagnostic, Severity};
-use crate::wording::{count, printable};
+use crate::wording::printable;
+use anstyle::Style;
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ pub(super) struct Doctor {
     /// Check only this agent
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
-    /// How long to wait for each answer of a server or a hook
+    /// How long each server or hook may take
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
     /// Call the services that render prompts (see --openapi), too
@@ -46,7 +47,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn json(Finding { agent, diagnostic }: &Finding) -> Value {
     let mut json = json!({
         "client": agent,
-        "severity": level(diagnostic),
+        "severity": level(diagnostic).0,
         "message": diagnostic.message,
         "remedy": Some(&diagnostic.fix).filter(|fix| !fix.is_empty()),
         "file": diagnostic.file.as_ref().map(|file| file.display().to_string()),
@@ -57,12 +58,12 @@ fn json(Finding { agent, diagnostic }: &Finding) -> Value {
     json
 }
 
-/// How the severity of a finding is called.
-fn level(diagnostic: &Diagnostic) -> &'static str {
+/// How the severity of a finding is called and shown.
+fn level(diagnostic: &Diagnostic) -> (&'static str, Style) {
     match diagnostic.severity() {
-        Severity::Error => "broken",
-        Severity::Warning => "warning",
-        Severity::Hint => "fine",
+        Severity::Error => ("broken", ERROR),
+        Severity::Warning => ("warning", WARNING),
+        Severity::Hint => ("fine", NAME),
     }
 }
 
@@ -84,16 +85,10 @@ impl Doctor {
             let findings: Vec<Value> = findings.iter().chain(&library).map(json).collect();
             output::print_json(&json!({ "findings": findings }))?;
         } else {
-            let mut lines: Vec<Line> =
-                if self.verbose { findings.iter().map(Line::of).collect() } else { summary(&findings) };
-            lines.extend(library.as_ref().map(Line::of));
-            for Line { label, severity, level, message } in lines {
-                let style = match severity {
-                    Severity::Error => ERROR,
-                    Severity::Warning => WARNING,
-                    Severity::Hint => NAME,
-                };
-                output::print_lines(&format!("{label}{style}{level}{style:#}: {message}"))?;
+            let is_same_group = |a: &Finding, b: &Finding| !self.verbose && a.agent.is_some() && a.agent == b.agent;
+            let groups = findings.chunk_by(is_same_group).chain(library.as_ref().map(std::slice::from_ref));
+            for line in groups.filter_map(shown) {
+                output::print_lines(&line)?;
             }
         }
         Ok(if is_broken || !is_registered { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -108,49 +103,16 @@ fn options(source: &PromptSource) -> String {
     quoted.map(|word| format!(" {word}")).collect()
 }
 
-/// One line of the output: `codex: broken: …`.
-struct Line {
-    /// The agent and a colon, if the line is about an agent.
-    label: String,
-    severity: Severity,
-    /// How the severity is shown: `2 warnings`.
-    level: String,
-    message: String,
-}
-
-impl Line {
-    fn of(finding: &Finding) -> Line {
-        let label = finding.agent.map(|agent| format!("{agent}: ")).unwrap_or_default();
-        let Diagnostic { message, .. } = &finding.diagnostic;
-        let shown = Diagnostic { message: printable(message), ..finding.diagnostic.clone() };
-        let severity = finding.diagnostic.severity();
-        Line { label, severity, level: level(&shown).to_owned(), message: shown.to_string() }
-    }
-
-    /// One line for all findings about an agent, sorted by severity: if all is fine, all of them; otherwise the worst, and how
-    /// many more there are.
-    fn of_agent(agent: &str, findings: &[Finding]) -> Option<Line> {
-        let number = |severity| findings.iter().filter(|finding| finding.diagnostic.severity() == severity).count();
-        let (broken, warnings) = (number(Severity::Error), number(Severity::Warning));
-        let mut line = Line::of(findings.first()?);
-        match broken + warnings {
-            0 => line.message = findings.iter().map(|finding| Line::of(finding).message).collect::<Vec<_>>().join("; "),
-            1 => {}
-            all => line.message += &format!("; `prompt-expander doctor {agent} -v` shows {} more", all - 1),
-        }
-        if line.severity == Severity::Warning {
-            line.level = count(warnings, "warning");
-        }
-        Some(line)
-    }
-}
-
-/// One line for each agent, and one for each finding that is about none.
-fn summary(findings: &[Finding]) -> Vec<Line> {
-    let groups = findings.chunk_by(|a, b| a.agent.is_some() && a.agent == b.agent);
-    let line = |group: &[Finding]| match group.first()?.agent {
-        None => group.first().map(Line::of),
-        Some(agent) => Line::of_agent(agent, group),
+/// The first of some findings about an agent, which is the worst, as a line: `codex: broken: …`.
+fn shown(findings: &[Finding]) -> Option<String> {
+    let Finding { agent, diagnostic } = findings.first()?;
+    let is_worth_showing = |finding: &&Finding| finding.diagnostic.severity() != Severity::Hint;
+    let label = agent.map(|agent| format!("{agent}: ")).unwrap_or_default();
+    let more = match (agent, findings[1..].iter().filter(is_worth_showing).count()) {
+        (None, _) | (_, 0) => String::new(),
+        (Some(agent), more) => format!("; `prompt-expander doctor {agent} -v` shows {more} more"),
     };
-    groups.filter_map(line).collect()
+    let (level, style) = level(diagnostic);
+    let diagnostic = Diagnostic { message: printable(&diagnostic.message), ..diagnostic.clone() };
+    Some(format!("{label}{style}{level}{style:#}: {diagnostic}{more}"))
 }

@@ -1,25 +1,19 @@
 //! An agent's registrations of prompt-expander: what they say, and what happens when they are started.
 
-use super::client::{self, Answers, Start};
-use super::tried::{Tried, milliseconds, unreadable};
+use super::client::{self, Start};
+use super::examination::{Examination, fine, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Environment, Finding, PROMPTS_VARIABLE, RegisteredServer, Registration, SERVER, Scope,
-    has_separator, is_same_file,
+    Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, Registration, SERVER, Scope, is_same_file,
 };
-use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{count, named, quoted};
-use serde_json::Value;
 use std::path::Path;
-
-/// Variables that name prompts.
-const LIBRARY_VARIABLES: [&str; 2] = [PROMPTS_VARIABLE, "XDG_CONFIG_HOME"];
 
 /// A server that is examined.
 struct ServerCheck<'a> {
-    tried: &'a Tried<'a>,
+    examination: &'a Examination,
     agent: &'static Agent,
     server: &'a Registration,
-    registered: RegisteredServer<'a>,
+    files: &'a AgentFiles,
 }
 
 /// What is found about the servers of an agent.
@@ -32,129 +26,104 @@ pub(super) struct Servers {
 }
 
 /// Examines the servers of an agent.
-pub(super) fn examine(tried: &Tried<'_>, agent: &'static Agent, files: &AgentFiles) -> Servers {
-    let (servers, errors) = agent.registrations(files, tried.system);
+pub(super) fn examine(examination: &Examination, agent: &'static Agent, files: &AgentFiles) -> Servers {
+    let (servers, errors) = agent.registrations(files, &examination.system);
     let mut findings: Vec<Finding> = errors.iter().map(|error| unreadable(agent, error)).collect();
-    let has_hook = !agent.hooks(files).is_empty();
-    let check = |server| ServerCheck {
-        tried,
-        agent,
-        server,
-        registered: RegisteredServer { agent: agent.name, system: tried.system, files, has_hook, server },
-    };
-    let is_this = servers.iter().any(|server| is_prompt_expander(tried, agent, server));
+    let check = |server| ServerCheck { examination, agent, server, files };
+    let is_this = |server: &&Registration| is_prompt_expander(examination, agent, server);
     // Of several with the same name, the first takes precedence.
-    let (of_the_name, others): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.name == SERVER);
-    let others: Vec<_> = others.into_iter().filter(|server| is_prompt_expander(tried, agent, server)).collect();
-    for other in of_the_name.iter().skip(1) {
-        findings.push(check(other).registered.warning(
-            format!(
-                "`{SERVER}` is registered twice; here, the one in {} overrides this one",
-                of_the_name[0].path.display()
-            ),
-            "keep one of them: delete the other from its file",
+    let named_so = servers.iter().find(|server| server.name == SERVER);
+    let mut others = servers.iter().filter(|server| server.name != SERVER).filter(is_this).peekable();
+    let examined = named_so.or(others.peek().copied());
+    for other in others {
+        let name = named(&other.name);
+        findings.push(check(other).registered().warning(
+            format!("this program is registered as {name}, not or not only as `{SERVER}`, which permissions and docs refer to"),
+            format!("rename {name} to `{SERVER}` in this file, or remove it if there is another"),
         ));
     }
-    for other in &others {
-        let name = named(&other.name);
-        findings.push(match of_the_name.is_empty() {
-            true => check(other).registered.warning(
-                format!("this program is registered as {name}, not as `{SERVER}`, which permissions and docs refer to"),
-                format!("rename {name} to `{SERVER}` in this file, wherever it is a key"),
-            ),
-            false => check(other).registered.warning(
-                format!("this program is also registered as {name}, so each tool appears twice"),
-                format!("remove {name} from the file"),
-            ),
-        });
-    }
-    if let Some(server) = of_the_name.first().or(others.first()) {
+    if let Some(server) = examined {
         check(server).examine(&mut findings);
     }
-    Servers { is_registered: !of_the_name.is_empty() || !others.is_empty(), is_this, findings }
+    Servers { is_registered: examined.is_some(), is_this: servers.iter().any(|server| is_this(&server)), findings }
 }
 
 /// Whether a server is this program, by its name or its file.
-fn is_prompt_expander(tried: &Tried<'_>, agent: &Agent, server: &Registration) -> bool {
+fn is_prompt_expander(examination: &Examination, agent: &Agent, server: &Registration) -> bool {
     let Some(command) = &server.command else { return false };
-    let environment = (agent.launch.environment)(tried.system, server);
-    let program = environment.find_program(command, &tried.system.project);
-    server.is_prompt_expander() || program.is_ok_and(|program| is_same_file(&program, tried.program))
+    let environment = (agent.launch.environment)(&examination.system, server);
+    let program = environment.find_program(command, &examination.system.project);
+    server.is_prompt_expander() || program.is_ok_and(|program| is_same_file(&program, &examination.program))
 }
 
 // What the registration says.
-impl ServerCheck<'_> {
+impl<'a> ServerCheck<'a> {
+    fn registered(&self) -> Examined<'a> {
+        let (system, Registration { path, position, .. }) = (&self.examination.system, self.server);
+        Examined { agent: self.agent, system, files: self.files, path, position: *position }
+    }
+
     /// Adds the findings about the server.
     fn examine(&self, findings: &mut Vec<Finding>) {
-        let (name, registered) = (self.registered.name(), &self.registered);
+        let (name, registered) = (named(&self.server.name), self.registered());
         if let Some(error) = &self.server.error {
             return findings.push(registered.broken(format!("{name}: {error}"), "correct it in this file"));
         }
         let Some(command) = &self.server.command else {
             let message = format!("{name} is a server with a URL, which is not asked here");
-            return findings.push(
-                registered.warning(message, format!("if it is not this program over HTTP, {}", self.reinstall())),
-            );
+            let fix = format!("if it is not this program over HTTP, {}", self.reinstall());
+            return findings.push(registered.warning(message, fix));
         };
-        findings.extend(self.disabled().or_else(|| (self.agent.checks.not_started)(registered)));
-        findings.extend(self.missing_tools());
-        findings.extend((self.agent.checks.approval)(registered));
+        if self.server.is_disabled {
+            findings.push(registered.broken(format!("{name} is disabled in this file"), "enable it"));
+        }
+        findings.extend(self.agent.checks.iter().filter_map(|check| check(&registered, self.server)));
         let options = self.server.options();
         if !options.is_empty() && self.server.is_prompt_expander() {
             let message = format!("the options {} are only for {}", named(&options.join(" ")), self.agent.title);
-            findings
-                .push(registered.warning(message, format!("{}, which moves them into config.toml", self.reinstall())));
+            let fix = format!("{}, which moves them into config.toml", self.reinstall());
+            findings.push(registered.warning(message, fix));
         }
         if let Err(finding) = self.try_out(command, findings) {
             findings.push(finding);
         }
     }
-
-    fn disabled(&self) -> Option<Finding> {
-        let key = if self.server.entry.contains_key("disabled") { "disabled" } else { "enabled" };
-        let value = key == "enabled";
-        let message = format!("{} is disabled: `{key}` is {}", self.registered.name(), !value);
-        self.server.is_disabled.then(|| self.registered.broken(message, format!("set `{key}` to {value}")))
-    }
-
-    /// The tools that the registration hides from the model.
-    fn missing_tools(&self) -> Option<Finding> {
-        let (included, excluded) = self.agent.checks.tool_filters?;
-        let list = |key: &str| self.server.entry.get(key).and_then(Value::as_array);
-        let is_it = |item: &Value| item.as_str().and_then(|item| item.split('(').next()) == Some("expand_prompt");
-        let is_left_out = list(included).is_some_and(|list| !list.iter().any(is_it));
-        let is_excluded = list(excluded).is_some_and(|list| list.iter().any(is_it));
-        let (message, fix) = match (is_left_out, is_excluded) {
-            (true, _) => (format!("`{included}` does not list `expand_prompt`"), "add it there, or remove the list"),
-            (_, true) => (format!("`{excluded}` lists `expand_prompt`"), "remove it from that list"),
-            _ => return None,
-        };
-        Some(self.registered.broken(message, fix))
-    }
 }
 
-// How it is started.
+// What happens when it is started.
 impl ServerCheck<'_> {
     /// Starts it as the agent would, and adds the findings; an error is the reason why the rest cannot be checked.
     fn try_out(&self, command: &str, findings: &mut Vec<Finding>) -> Result<(), Finding> {
+        let (name, registered) = (named(&self.server.name), self.registered());
         let start = self.start(command)?;
-        findings.extend(self.found_from_here_only(&start));
-        findings.extend(self.lost_variables(&start.environment));
-        self.check_harmless(&start)?;
-        let launch = &self.agent.launch;
-        let answers = client::talk_to(&start, launch).map_err(|why| {
-            let message = format!("{} ({}) {why}", self.registered.name(), shown(&start));
-            let is_this = is_same_file(&start.program, self.tried.program);
+        let is_this = is_same_file(&start.program, &self.examination.program);
+        findings.extend(self.looked_up_elsewhere(&start));
+        findings.extend(self.lost_variable(&start));
+        self.check_harmless(&start, is_this)?;
+        let unusable = |why: String| {
             let fix = if is_this { "correct its arguments in this file".to_owned() } else { self.reinstall() };
-            self.registered.broken(message, fix)
-        })?;
-        self.judge(&answers, &start, findings);
+            registered.broken(format!("{name} ({}) {why}", shown(&start)), fix)
+        };
+        let ended = client::ask_for_prompts(&start).map_err(|error| unusable(format!("cannot be started: {error}")))?;
+        let answers = ended.answers(start.timeout).map_err(|why| unusable(why + &ended.complaint()))?;
+        let (time, prompts) = (milliseconds(ended.took), count(answers.prompts, "prompt"));
+        findings.push(fine(self.agent, format!("{name} answers in {time} and has {prompts}")));
+        let version = env!("CARGO_PKG_VERSION");
+        if answers.version != version && !is_this {
+            let (other, program) = (quoted(&answers.version), start.program.display());
+            let message = format!("{name} is version {other}, in {program}; this program is `{version}`");
+            findings.push(registered.warning(message, self.reinstall()));
+        }
+        if let Some(line) = &ended.stderr {
+            let message = format!("{name} prints on standard error: {line}");
+            findings.push(registered.warning(message, "fix what it reports"));
+        }
         Ok(())
     }
 
     /// What the agent would start; or why it cannot.
     fn start(&self, written: &str) -> Result<Start, Finding> {
-        let system = self.tried.system;
+        let (system, name) = (&self.examination.system, named(&self.server.name));
         let replaced = |text: &str| match &self.agent.launch.variables {
             Some(variables) => variables.replace(text, system),
             None => text.to_owned(),
@@ -163,111 +132,60 @@ impl ServerCheck<'_> {
         let arguments = self.server.args.iter().map(|argument| replaced(argument)).collect();
         let folder = system.project.join(self.server.cwd.as_deref().map(replaced).unwrap_or_default());
         if !folder.is_dir() {
-            let message = format!("the `cwd` of {}, {}, is not a folder", self.registered.name(), folder.display());
-            return Err(self.registered.broken(message, "remove `cwd` from the file, or create the folder"));
+            let message = format!("the `cwd` of {name}, {}, is not a folder", folder.display());
+            return Err(self.registered().broken(message, "remove `cwd` from the file, or create the folder"));
         }
         let mut environment = (self.agent.launch.environment)(system, self.server);
         for (name, value) in &self.server.env {
             environment.set(name, replaced(value));
         }
         let program = environment.find_program(&command, &folder).map_err(|why| {
-            let message = format!("the command of {}, {}, {why}", self.registered.name(), named(&command));
-            self.registered.broken(message, self.reinstall())
+            let message = format!("the command of {name}, {}, {why}", named(&command));
+            self.registered().broken(message, self.reinstall())
         })?;
-        Ok(Start { command, arguments, environment, folder, program, timeout: self.tried.timeout })
+        Ok(Start { command, arguments, environment, folder, program, timeout: self.examination.timeout })
     }
 
-    /// A finding if the command was found, but may not be found from elsewhere.
-    fn found_from_here_only(&self, start: &Start) -> Option<Finding> {
-        let (written, title) = (named(&start.command), self.agent.title);
-        let message = if Path::new(&start.command).is_absolute() {
-            return None;
-        } else if has_separator(&start.command) {
-            format!("the command is found only from this folder: {written}")
-        } else if self.agent.launch.is_from_desktop {
-            format!(
-                "{written} is looked up on PATH, and {title} has a different PATH when it is started from the desktop"
-            )
-        } else {
-            return None;
-        };
-        Some(self.registered.warning(message, self.reinstall()))
+    /// A finding if the command is found here, but perhaps not from the desktop.
+    fn looked_up_elsewhere(&self, start: &Start) -> Option<Finding> {
+        let is_elsewhere = self.agent.launch.is_from_desktop && !Path::new(&start.command).is_absolute();
+        is_elsewhere.then(|| {
+            let (written, title) = (named(&start.command), self.agent.title);
+            let message =
+                format!("{written} is looked up, and {title} has a different PATH when started from the desktop");
+            self.registered().warning(message, self.reinstall())
+        })
     }
 
-    /// Variables that name prompts in the terminal, and that the agent does not pass on to its servers.
-    fn lost_variables(&self, environment: &Environment) -> Vec<Finding> {
-        let has_config = self.server.args.iter().any(|word| word == "--config");
-        let lost = LIBRARY_VARIABLES.into_iter().filter(|name| {
-            let value = self.tried.system.environment.get(name);
-            value.is_some_and(|value| !value.is_empty()) && environment.get(name).is_none() && !has_config
-        });
-        let finding = |name: &str| {
-            let message = format!("{name} is set here, and {} does not pass it on to the server", self.agent.title);
-            let fix = match name == PROMPTS_VARIABLE {
-                true => "write its folders as `prompts` into config.toml".to_owned(),
-                false => format!("{}, which registers `--config`", self.reinstall()),
-            };
-            self.registered.warning(message, fix)
-        };
-        lost.map(finding).collect()
+    /// A finding if a variable names prompts in the terminal, and the agent does not pass it on to its servers.
+    fn lost_variable(&self, start: &Start) -> Option<Finding> {
+        let here = self.examination.system.environment.get(PROMPTS_VARIABLE).filter(|value| !value.is_empty());
+        (here.is_some() && start.environment.get(PROMPTS_VARIABLE).is_none()).then(|| {
+            let title = self.agent.title;
+            let message = format!("{PROMPTS_VARIABLE} is set here, and {title} does not pass it on to the server");
+            self.registered().warning(message, "write its folders as `prompts` into config.toml")
+        })
     }
 
     /// An error for what is not started here: it came with the project, or is in this folder, and so may be untrusted.
-    fn check_harmless(&self, start: &Start) -> Result<(), Finding> {
-        let (name, server) = (self.registered.name(), self.server);
-        let is_this = is_same_file(&start.program, self.tried.program);
+    fn check_harmless(&self, start: &Start, is_this: bool) -> Result<(), Finding> {
+        let (name, server) = (named(&self.server.name), self.server);
         if server.scope == Scope::Project && !(is_this && server.args.is_empty() && server.env.is_empty()) {
             let message = format!(
                 "{name} comes with the project and is not exactly this program, so it was not started: {}",
                 shown(start)
             );
             let fix = format!("if you trust it, start {} here and ask it for its tools", self.agent.title);
-            return Err(self.registered.warning(message, fix));
+            return Err(self.registered().warning(message, fix));
         }
         let is_intended = server.cwd.as_ref().is_some_and(|cwd| Path::new(cwd).is_absolute());
         if !is_this && !is_intended && start.environment.is_found_in(&start.folder, &start.command, &start.program) {
             let program = named(&start.program.display().to_string());
             let message =
                 format!("{name} is a program in this folder, {program}, and not this program, so it was not started");
-            return Err(self.registered.warning(message, self.reinstall()));
+            return Err(self.registered().warning(message, self.reinstall()));
         }
         Ok(())
-    }
-}
-
-// What it answered.
-impl ServerCheck<'_> {
-    fn judge(&self, answers: &Answers, start: &Start, findings: &mut Vec<Finding>) {
-        let (name, registered) = (self.registered.name(), &self.registered);
-        let (time, prompts) = (milliseconds(answers.answered_in), count(answers.prompts, "prompt"));
-        let message = format!("{name} answers in {time} and has {prompts}");
-        findings.push(Finding { agent: Some(self.agent.name), diagnostic: Diagnostic::new(Kind::Hint, message, "") });
-        findings.extend(self.other_program(answers, start));
-        if let Some(line) = &answers.not_a_message {
-            findings.push(registered.warning(format!("{name} prints what is not a message: {line}"), self.reinstall()));
-        }
-        if !answers.ended {
-            let message = format!("{name} does not exit when {} stops it", self.agent.title);
-            findings.push(registered.warning(message, self.reinstall()));
-        }
-        if let Some(line) = &answers.stderr {
-            findings
-                .push(registered.warning(format!("{name} prints on standard error: {line}"), "fix what it reports"));
-        }
-    }
-
-    /// A finding if it is another program, or another version of this one.
-    fn other_program(&self, answers: &Answers, start: &Start) -> Option<Finding> {
-        let (name, version) = (self.registered.name(), env!("CARGO_PKG_VERSION"));
-        let message = if answers.name != env!("CARGO_PKG_NAME") {
-            format!("{name} is another program, which calls itself {}", quoted(&answers.name))
-        } else if answers.version != version && !is_same_file(&start.program, self.tried.program) {
-            let (other, program) = (quoted(&answers.version), start.program.display());
-            format!("{name} is version {other}, in {program}; this program is `{version}`")
-        } else {
-            return None;
-        };
-        Some(self.registered.warning(message, self.reinstall()))
     }
 
     /// How to register this program instead.
@@ -275,7 +193,8 @@ impl ServerCheck<'_> {
         let project = if self.server.scope == Scope::Project { " --project" } else { "" };
         let install = format!("prompt-expander install {}{project}", self.agent.name);
         if self.server.scope == Scope::Local {
-            return format!("write {} as its `command` in this file", named(&self.tried.program.display().to_string()));
+            let program = self.examination.program.display().to_string();
+            return format!("write {} as its `command` in this file", named(&program));
         }
         match (self.server.name == SERVER, self.server.is_prompt_expander()) {
             (true, true) => format!("run `{install}`"),

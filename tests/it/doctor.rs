@@ -109,13 +109,12 @@ fn each_agent_is_one_line_and_verbose_prints_all_findings() {
     let lines: Vec<&str> = ran.stdout.lines().collect();
     let [warned, fine] = lines.as_slice() else { panic!("{lines:#?}") };
     assert!(
-        warned.starts_with(&format!("codex: 2 warnings: {}:2:14: `default_tools_approval_mode`", file.display())),
+        warned.starts_with(&format!("codex: warning: {}:2:14: `default_tools_approval_mode`", file.display())),
         "{warned}"
     );
     let end = "; the tools only read; `prompt-expander doctor codex -v` shows 1 more";
     assert!(warned.ends_with(end), "{warned}");
     assert!(fine.starts_with("gemini: fine: `prompts` answers in "), "{fine}");
-    assert!(fine.contains(" prompts; the hook expands `:"), "{fine}");
 
     let ran = doctor(&client, &["--verbose"]);
     let starts = ran.stdout.lines().map(|line| line.splitn(3, ": ").take(2).collect::<Vec<_>>().join(" "));
@@ -198,7 +197,6 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let client = home();
     std::os::unix::fs::symlink(PROGRAM, client.root().join("here")).unwrap();
     codex(&client, "./here", "");
-    found(&client, &["codex"], "warning", "the command is found only from this folder: `./here`");
     found(&client, &["codex"], "fine", "answers in");
     // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may not.
     let bin = client.root().join("bin");
@@ -210,7 +208,7 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let text = json!({"servers": {"prompts": {"command": "prompt-expander"}}});
     write(&client, ".config/Code/User/mcp.json", text.to_string());
     #[cfg(target_os = "linux")]
-    found(&client, &["vscode"], "warning", "is looked up on PATH, and VS Code has a different PATH");
+    found(&client, &["vscode"], "warning", "is looked up, and VS Code has a different PATH");
 }
 
 #[cfg(unix)]
@@ -231,7 +229,7 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
 #[test]
 fn a_program_that_is_not_a_server_is_reported_and_stopped() {
     for (text, why) in [
-        ("echo hello; exec cat > /dev/null", "is not an MCP server: it prints `hello`"),
+        ("echo hello; exec cat > /dev/null", "prints what is not a message: `hello`"),
         ("exit 3", "ended with status 3 before it answered `initialize`"),
         (
             "echo no such thing >&2; exit 1",
@@ -276,36 +274,29 @@ fn a_server_is_killed_with_all_that_it_started() {
 #[test]
 fn another_server_is_distinguished_from_this_program() {
     let client = home();
-    let answers = |tools: &str, name: &str, version: &str| {
-        let list = json!({"content": [{"type": "text", "text": "{\"prompts\": []}"}]});
+    let answers = |listed: &str| {
         format!(
             "answer() {{ read line; printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' \"$1\" \"$2\"; }}\n\
-             answer 1 '{{\"serverInfo\":{{\"name\":\"{name}\",\"version\":\"{version}\"}}}}'\nread line\n\
-             answer 2 '{{\"tools\":{tools}}}'\nanswer 3 '{list}'\nanswer 4 '{{\"prompts\":[]}}'\nread line\n"
+             answer 1 '{{\"serverInfo\":{{\"version\":\"0.0.1\"}}}}'\nread line\nanswer 2 '{listed}'\n"
         )
     };
-    let tools = r#"[{"name": "list_prompts"}, {"name": "expand_prompt"}]"#;
-    script(&client, &answers("[]", "notes", "1"));
-    found(&client, &["codex"], "broken", "has no tool `list_prompts`, so it is not prompt-expander");
-    script(&client, &answers(tools, "notes", "1"));
-    found(&client, &["codex"], "warning", "`prompts` is another program, which calls itself `notes`");
-    script(&client, &answers(tools, "prompt-expander", "0.0.1"));
+    script(&client, &answers("{}"));
+    found(&client, &["codex"], "broken", "lists no prompts, so it is not prompt-expander");
+    script(&client, &answers(r#"{"structuredContent": {"prompts": []}}"#));
     let old = found(&client, &["codex"], "warning", "`prompts` is version `0.0.1`, in ");
     assert_eq!(old["remedy"], TAKEN);
 }
 
 #[cfg(unix)]
 #[test]
-fn output_that_is_not_a_message_is_shown() {
+fn what_a_working_server_prints_besides_is_shown() {
     let client = home();
     let program = json!(PROGRAM);
-    script(&client, &format!("echo loading; echo careful >&2; exec {program}"));
-    found(&client, &["codex"], "warning", "`prompts` prints what is not a message: `loading`");
+    script(&client, &format!("echo careful >&2; exec {program}"));
     found(&client, &["codex"], "warning", "`prompts` prints on standard error: careful");
     found(&client, &["codex"], "fine", "answers in");
-    script(&client, &format!("trap '' TERM; {program}; read line"));
-    // Only the end of its input ends it, which Codex does not close.
-    found(&client, &["codex", "--timeout", "2"], "warning", "`prompts` does not exit when Codex stops it");
+    script(&client, &format!("echo loading; exec {program}"));
+    found(&client, &["codex"], "broken", "prints what is not a message: `loading`");
 }
 
 #[test]
@@ -342,30 +333,21 @@ fn another_name_and_a_second_registration_are_reported() {
     let client = home();
     let server = format!("command = {}\n", json!(PROGRAM));
     write(&client, ".codex/config.toml", format!("[mcp_servers.mine]\n{server}"));
-    let other = found(&client, &["codex"], "warning", "this program is registered as `mine`, not as `prompts`");
-    assert_eq!(other["remedy"], "rename `mine` to `prompts` in this file, wherever it is a key");
+    let other = found(&client, &["codex"], "warning", "this program is registered as `mine`");
+    assert_eq!(other["remedy"], "rename `mine` to `prompts` in this file, or remove it if there is another");
     assert_eq!(other["line"], 1);
     found(&client, &["codex"], "fine", "`mine` answers in");
     write(&client, ".codex/config.toml", format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"));
-    let again = found(&client, &["codex"], "warning", "this program is also registered as `mine`");
+    let again = found(&client, &["codex"], "warning", "this program is registered as `mine`");
     assert_eq!(again["line"], 3);
-
-    let in_project = client.variable("GEMINI_CLI_HOME", "elsewhere");
-    let entry = json!({"mcpServers": {"prompts": {"command": PROGRAM, "trust": true}}}).to_string();
-    write(&in_project, "elsewhere/.gemini/settings.json", &entry);
-    let projects = write(&in_project, ".gemini/settings.json", &entry);
-    let twice = found(&in_project, &["gemini"], "warning", "`prompts` is registered twice");
-    assert!(twice["message"].as_str().unwrap().contains(projects.to_str().unwrap()), "{twice}");
-    assert_eq!(twice["remedy"], "keep one of them: delete the other from its file");
+    found(&client, &["codex"], "fine", "`prompts` answers in");
 }
 
 #[test]
 fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
     for (more, severity, message) in [
-        ("enabled = false", "broken", "`prompts` is disabled: `enabled` is false"),
-        ("enabled_tools = [\"list_prompts\"]", "broken", "`enabled_tools` does not list `expand_prompt`"),
-        ("tools.expand_prompt.approval_mode = \"prompt\"", "warning", "`tools.expand_prompt.approval_mode` is"),
+        ("enabled = false", "broken", "`prompts` is disabled in this file"),
         ("default_tools_approval_mode = \"prompt\"", "warning", "`default_tools_approval_mode` is \"prompt\""),
     ] {
         codex(&client, PROGRAM, more);
@@ -387,16 +369,9 @@ fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
 #[test]
 fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
-    for (more, rest, severity, message) in [
-        (json!({}), json!({"mcp": {"excluded": ["prompts"]}}), "broken", "`prompts` is in the list `mcp.excluded`"),
-        (json!({}), json!({"mcp": {"allowed": ["other"]}}), "broken", "`prompts` is not in the list `mcp.allowed`"),
-        (json!({"excludeTools": ["expand_prompt"]}), json!({}), "broken", "`excludeTools` lists `expand_prompt`"),
-        (json!({"trust": false}), json!({}), "warning", "Gemini CLI asks before each call"),
-    ] {
-        gemini(&client, more, rest);
-        found(&client, &["gemini"], severity, message);
-    }
-    gemini(&client, json!({"includeTools": ["expand_prompt(command)"]}), json!({"mcp": {"allowed": ["prompts"]}}));
+    gemini(&client, json!({"trust": false}), json!({}));
+    found(&client, &["gemini"], "warning", "Gemini CLI asks before each call");
+    gemini(&client, json!({}), json!({}));
     is_fine(&client, "gemini");
     gemini_hook(&client, json!({}), json!({"hooksConfig": {"enabled": false}}));
     found(&client, &["gemini"], "broken", "Gemini CLI runs no hooks: `hooksConfig.enabled` is false");
@@ -412,7 +387,7 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
     let client = home().variable("GEMINI_CLI_TRUST_WORKSPACE", "").working_in("project");
     let root = client.root().canonicalize().unwrap();
     gemini(&client, json!({}), json!({}));
-    found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder yet");
+    found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder, and starts no server in it");
     let trust = |folder: &str, rule: &str, other: &str| {
         let rules = json!({root.join(folder).to_str().unwrap(): rule, root.to_str().unwrap(): other});
         write(&client, ".gemini/trustedFolders.json", rules.to_string());
@@ -422,11 +397,9 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
         is_fine(&client, "gemini");
     }
     trust("project", "DO_NOT_TRUST", "TRUST_FOLDER");
-    found(&client, &["gemini"], "broken", "Gemini CLI does not trust this folder, and starts no server in it");
+    found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder, and starts no server in it");
     gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
     is_fine(&client, "gemini");
-    let client = client.variable("GEMINI_CLI_TRUST_WORKSPACE", "false");
-    found(&client, &["gemini"], "broken", "because GEMINI_CLI_TRUST_WORKSPACE is false");
 }
 
 #[test]
@@ -434,12 +407,6 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
     for (settings, severity, message) in [
         (json!({}), "warning", "Claude Code asks before it calls `expand_prompt`"),
-        (json!({"deniedMcpServers": [{"serverName": "prompts"}]}), "broken", "in the list `deniedMcpServers`"),
-        (
-            json!({"permissions": {"ask": ["mcp__prompts__*"], "allow": ["mcp__prompts"]}}),
-            "warning",
-            "`permissions.ask`",
-        ),
         (json!({"permissions": {"deny": ["mcp__prompts"]}}), "broken", "in `permissions.deny` forbids every call"),
     ] {
         let file = claude(&client, settings);
@@ -487,27 +454,20 @@ fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_is_started_and_ended_as_its_agent_does() {
+fn a_server_is_started_as_its_agent_does() {
     let client = home().variable("XDG_DATA_HOME", "/x").variable("MY_TOKEN", "t");
-    let script = "trap 'echo term >> seen; exit 0' TERM; trap 'echo int >> seen; exit 0' INT\n\
-                  env | grep -E '^(XDG_DATA_HOME|MY_TOKEN|CLAUDE_PROJECT_DIR|GEMINI_CLI|EXTRA)=' | cut -d = -f 1 | sort > seen\n\
-                  exec 3<&0; \"$0\" \"$@\" <&3 & wait; echo end >> seen\n";
+    let script = "env | grep -E '^(XDG_DATA_HOME|MY_TOKEN|EXTRA)=' | cut -d = -f 1 | sort > seen; exec \"$0\" \"$@\"";
     let args = json!(["-c", script, PROGRAM]);
     let seen = |name: &str| {
         is_fine(&client, name);
         fs::read_to_string(client.root().join("seen")).unwrap()
     };
     codex(&client, "sh", &format!("args = {args}\nenv = {{ EXTRA = \"1\" }}"));
-    assert_eq!(seen("codex"), "EXTRA\nterm\n");
-    gemini(&client, json!({"command": "sh", "args": args}), json!({}));
-    assert_eq!(seen("gemini"), "GEMINI_CLI\nXDG_DATA_HOME\nterm\n");
+    assert_eq!(seen("codex"), "EXTRA\n");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": "sh", "args": args}}});
     write(&client, ".claude.json", servers.to_string());
-    assert_eq!(seen("claude-code"), "CLAUDE_PROJECT_DIR\nMY_TOKEN\nXDG_DATA_HOME\nint\n");
-    let servers = json!({"mcpServers": {"prompts": {"command": "/bin/sh", "args": args}}});
-    write(&client, ".cursor/mcp.json", servers.to_string());
-    assert_eq!(seen("cursor"), "MY_TOKEN\nXDG_DATA_HOME\nend\n");
+    assert_eq!(seen("claude-code"), "MY_TOKEN\nXDG_DATA_HOME\n");
 }
 
 #[cfg(unix)]
@@ -566,7 +526,7 @@ fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
     let ran = doctor(&client, &[]);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     let [codex_line, gemini_line, prompts] = lines.as_slice() else { panic!("{ran:?}") };
-    assert!(codex_line.starts_with("codex: 1 warning: ") && codex_line.contains("is \"prompt\""), "{codex_line}");
+    assert!(codex_line.starts_with("codex: warning: ") && codex_line.contains("is \"prompt\""), "{codex_line}");
     assert!(gemini_line.starts_with("gemini: fine: "), "{gemini_line}");
     assert_eq!(*prompts, "broken: prompts: 1 error; run `prompt-expander check`");
     assert_eq!(ran.status.code(), Some(1));
@@ -625,13 +585,8 @@ fn a_hook_that_does_something_else_is_reported() {
     let program = client.root().join("prompt-expander");
     let line = format!("{} hook codex", program.display());
     for (script, why) in [
-        ("exit 0", "the hook does not answer `:"),
-        ("echo hello", "the hook prints what Codex does not accept: `hello`"),
+        ("echo hello", "which is a prompt; it prints `hello`"),
         ("echo bad >&2; exit 2", "the hook ended with status 2; standard error: bad"),
-        (
-            "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"UserPromptSubmit\", \"additionalContext\": \"x\"}}'",
-            "the hook answers `The meeting is at 10:30.`, which has no command",
-        ),
     ] {
         let text = write(&client, "script", format!("#!/bin/sh\n{script}\n"));
         // By another process: a file that this one wrote may still be open for writing in a child of another test.
@@ -689,10 +644,8 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     let stale =
         found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");
     assert_eq!(stale["remedy"], "run `prompt-expander install codex`");
-    gemini_hook(&client, json!({"command": "/nowhere/prompt-expander hook gemini"}), json!({}));
-    found(&client, &["gemini"], "broken", "does not exist; Gemini CLI blocks every message");
     gemini_hook(&client, json!({"command": format!("{PROGRAM} hook codex; exit 0")}), json!({}));
-    found(&client, &["gemini"], "broken", "the hook names the agent `codex`, so it does not answer Gemini CLI");
+    found(&client, &["gemini"], "broken", "the hook does not expand `:");
     let twice =
         json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
     write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string());
@@ -732,22 +685,6 @@ fn a_finding_is_one_line_whatever_is_in_a_path() {
     let ran = doctor(&client, &["codex"]);
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
     assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
-}
-
-/// Defect: a process inherits an ignored signal, so that it could not be ended by it.
-#[cfg(unix)]
-#[test]
-fn a_good_server_is_good_also_for_a_doctor_that_was_started_with_signals_ignored() {
-    let client = home();
-    claude(&client, allowed());
-    let mut command = std::process::Command::new("sh");
-    for (name, value) in client.command().get_envs().filter_map(|(name, value)| Some((name, value?))) {
-        command.env(name, value);
-    }
-    let line = format!("trap '' INT TERM; exec {PROGRAM} doctor claude-code");
-    let ran = command.args(["-c", &line]).current_dir(client.root()).output().unwrap();
-    let said = String::from_utf8(ran.stdout).unwrap();
-    assert!(said.starts_with("claude-code: fine: `prompts` answers in "), "{said}");
 }
 
 #[test]

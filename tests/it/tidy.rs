@@ -39,7 +39,7 @@ const USED_IN: [(&str, &[&str]); 23] = [
     ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
     ("sha2", &["library", "prompt", "transport"]),
-    ("signal_hook", &["cli", "doctor"]),
+    ("signal_hook", &["cli"]),
     ("subtle", &["transport"]),
     ("textwrap", &["cli"]),
     ("toml_edit", &["agents", "cli", "prompt"]),
