@@ -1,6 +1,7 @@
 //! Files that the server appends to: its log, and the record of a conversation. A file that fails causes a warning; the server
 //! goes on. If `doctor` has started the server, files are only tested: none is created, and nothing is appended.
 
+use super::source::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
 use crate::wording::named;
@@ -15,6 +16,7 @@ pub(super) fn open(path: &Path, library: &Library, warn: fn(&str)) -> Option<Fil
         warn(&format!("{} cannot be written to: {why}", named(&path.display().to_string())));
         None
     };
+    let path = &absolute(path); // a settings file may have `~/`
     if library.view().is_prompt_path(path) {
         return refuse("it would become a prompt there; choose another folder, or a name that ends in `.log`");
     }

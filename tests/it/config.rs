@@ -1,6 +1,7 @@
 //! `config.toml` and `trust`: one settings file for the server, the hook and the commands.
 
 use crate::client::Client;
+use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 
@@ -35,6 +36,35 @@ fn server_hook_and_commands_read_the_settings_file_and_an_option_replaces_the_ke
     let client = client.variable("PROMPT_EXPANDER_PROMPTS", "other");
     assert!(client.words("list").stdout.starts_with("bye"), "the variable is between option and file");
     assert!(client.words("--prompts prompts list").stdout.starts_with("greet"));
+}
+
+#[test]
+fn the_settings_file_says_which_layers_there_are_and_what_the_server_does() {
+    let (client, _) = with_settings(
+        "from-agents = true\nbuiltin = false\nedit = true\nhistory = 1\npage-size = 1\nresult-limit = 600\nlog-file = '~/log'\ntap = '~/tap'\n",
+    );
+    for (file, text) in [("fix.md", "Fix"), ("long.md", &"Long. ".repeat(200))] {
+        client.write(&format!("../.claude/commands/{file}"), text);
+    }
+    let mut client = client;
+    assert_eq!(client.names(), "fix long");
+    assert_eq!(client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 7, "edit");
+    assert_eq!(
+        client.request("prompts/list", json!({}))["result"]["prompts"].as_array().unwrap().len(),
+        1,
+        "page-size"
+    );
+    assert!(client.expand("long", "").structured()["next"].is_string(), "result-limit");
+    for text in ["One", "Two", "Three"] {
+        let file = json!({"name": "new", "title": text, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
+        let method = if text == "One" { "prompts/create" } else { "prompts/update" };
+        assert_eq!(client.request(method, file)["result"]["success"], true);
+    }
+    let history = client.call("prompt_history", json!({"command": "new"})).structured();
+    assert_eq!(history["versions"].as_array().unwrap().len(), 2, "history, and the current version: {history}");
+    for file in ["log", "tap"] {
+        assert!(fs::metadata(client.root().join(file)).map_or(0, |it| it.len()) > 0, "{file}");
+    }
 }
 
 #[test]
@@ -82,7 +112,7 @@ fn a_file_in_a_project_grants_nothing() {
     fs::create_dir(root.join(".prompts")).unwrap();
     fs::write(root.join(".prompts/deploy.md"), "Deploy").unwrap();
     let mut client = client.arguments(["--config", "c.toml"]).stderr(None);
-    assert_eq!(client.request("tools/list", serde_json::json!({}))["result"]["tools"].as_array().unwrap().len(), 2);
+    assert_eq!(client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 2);
     let listed = client.list();
     assert_eq!(listed["prompts"].as_array().unwrap().len(), 0);
     assert_eq!(listed["problems"].as_array().unwrap().len(), 3, "{listed}");
