@@ -175,9 +175,9 @@ enum Command {
     ///
     /// Shows the files and asks before removing them; without a terminal, --yes is needed. Prints the path of each file that was
     /// removed, and says which prompt its name refers to now, if any. If the file is a symlink, only the symlink is removed. The
-    /// test file of a prompt is removed, too. A prompt of your own folder can be brought back with `restore`.
+    /// test file of a prompt is removed, too.
     ///
-    /// The text of a removed prompt stays in the folder .history next to your prompts.
+    /// The text of a removed prompt stays in the folder .history next to your prompts, and `restore` brings it back.
     #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(rm::Rm),
     /// Rename one of your own prompts or, with --project, one of the project's
@@ -199,7 +199,7 @@ enum Command {
     /// Restore an earlier version of one of your prompts, or a prompt that was deleted
     ///
     /// Prints the path of the file. The text that is replaced stays in the history, so that a restore can be undone. A prompt that you
-    /// removed yourself can be restored if it was changed by an agent, the web page or `restore` before.
+    /// deleted without `rm` can be restored if it was changed by an agent, the web page or `restore` before.
     #[command(after_help = with_common(restore::EXAMPLES))]
     Restore(restore::Restore),
     /// Import prompts of other programs: write them as Markdown files into your own folder
@@ -439,14 +439,10 @@ fn matches_of_expand(
     if !unknown.starts_with(COLONS) {
         return None;
     }
-    // The same word may also be the value of an option before it.
-    let places = arguments.iter().enumerate().filter(|(_, word)| word.to_str() == Some(unknown));
-    let mut results = places.map(|(at, _)| {
-        let mut arguments = arguments.to_vec();
-        arguments.insert(at, "expand".into());
-        program.try_get_matches_from_mut(arguments)
-    });
-    results.find(|result| !result.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidSubcommand))
+    let at = arguments.iter().position(|word| word.to_str() == Some(unknown))?;
+    let mut arguments = arguments.to_vec();
+    arguments.insert(at, "expand".into());
+    Some(program.try_get_matches_from_mut(arguments))
 }
 
 /// Says of an unknown command how to expand a prompt of this name.

@@ -36,7 +36,7 @@ mod watched;
 pub use caller::{Caller, Prefix, Role, Token};
 pub use diff::{DiffLine, Hunk, difference, hunks};
 pub use edit::{About, Current, Editor, Written};
-pub(crate) use files::{OwnFile, create, create_with_folders, delete_if, plan, replace};
+pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
 pub use golden_files::is_test_file;
 pub use history::{Operation, VERSIONS, Version};
 #[cfg(feature = "openapi")]

@@ -1,7 +1,7 @@
 //! `prompt-expander diff`: what has changed in a prompt since a version of it.
 
 use super::completions;
-use super::history::{editor, version};
+use super::history::{editor, revision};
 use super::output::{self, ADDED, FAINT, REMOVED};
 use super::source::PromptSource;
 use crate::library::difference;
@@ -42,10 +42,10 @@ impl Diff {
         let text = |revision: Revision| editor.version(&name, revision).map_err(refused);
         let (from, old) = match &self.revision {
             Some(typed) => {
-                let from = version(&versions, typed)?.revision;
+                let from = revision(&versions, typed)?;
                 (from, text(from)?)
             }
-            None => editor.before(&name).map_err(refused)?,
+            None => editor.before(&name, current).map_err(refused)?,
         };
         let new = current.map(text).transpose()?;
         let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());

@@ -1,6 +1,7 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
 use super::completions;
+use super::history::editor;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::text_editor::{self, Ended};
@@ -48,8 +49,10 @@ impl Edit {
 
 /// Opens the file of a prompt. The old text stays in the history, as after `rm`.
 fn edit_file(library: &Library, file: &Path, found: &Found) -> anyhow::Result<ExitCode> {
-    let own = library.own_file(found.layer == Layer::PROJECT, &found.name).filter(|own| own.path == file);
-    if let Some(Err(why)) = own.as_ref().map(|own| own.keep()) {
+    if let Ok(editor) = editor(library, found.layer == Layer::PROJECT)
+        && editor.own(&found.name).is_some_and(|own| own.is_in(file))
+        && let Err(why) = editor.keep(&found.name)
+    {
         output::warning(&format!("the old text is not kept in the history: {why}"));
     }
     until_checked(library, file)

@@ -19,9 +19,6 @@ Examples:
   prompt-expander history standup
   prompt-expander history standup | cut -f 1   only the revisions";
 
-/// The fewest characters that a revision may be abbreviated to.
-const LEAST: usize = 4;
-
 #[derive(Debug, Args)]
 pub(super) struct History {
     /// The prompt's name, with or without a colon; it may have been deleted
@@ -60,22 +57,14 @@ pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<
     editor.map_err(|why| anyhow!("{why}"))
 }
 
-/// The version that was named by its revision, or by the beginning of it.
-pub(super) fn version<'v>(versions: &'v [Version], typed: &str) -> anyhow::Result<&'v Version> {
-    if typed.len() < LEAST {
-        bail!("{} is too short for a revision; write at least {LEAST} characters of it", quoted(typed));
-    }
-    let typed = typed.to_ascii_lowercase();
-    let matching: Vec<&Version> =
-        versions.iter().filter(|version| version.revision.to_string().starts_with(&typed)).collect();
-    let revisions: BTreeSet<Revision> = matching.iter().map(|version| version.revision).collect();
-    match matching.first() {
-        Some(first) if revisions.len() == 1 => Ok(first),
-        Some(_) => {
-            let revisions: Vec<String> = revisions.iter().map(Revision::to_string).collect();
-            bail!("several revisions begin with {}: {}; write more of it", quoted(&typed), alternatives(&revisions))
-        }
-        None => bail!("no version has the revision {}; `prompt-expander history NAME` lists all", quoted(&typed)),
+/// The revision of a version that was named by the beginning of it.
+pub(super) fn revision(versions: &[Version], typed: &str) -> anyhow::Result<Revision> {
+    let known: BTreeSet<String> = versions.iter().map(|version| version.revision.to_string()).collect();
+    let matching: Vec<&String> = known.iter().filter(|known| known.starts_with(&typed.to_ascii_lowercase())).collect();
+    match matching[..] {
+        [only] => only.parse().map_err(anyhow::Error::msg),
+        [] => bail!("no version has the revision {}; `prompt-expander history NAME` lists all", quoted(typed)),
+        _ => bail!("several revisions begin with {}: {}; write more of it", quoted(typed), alternatives(&matching)),
     }
 }
 

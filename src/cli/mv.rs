@@ -1,12 +1,11 @@
 //! `prompt-expander mv`: renames a prompt file.
 
+use super::history::editor;
 use super::output::{self, full_path};
 use super::source::PromptSource;
-use super::{completions, new, path, rm};
-use crate::library::{Caller, Found, Library, OwnFile};
-use crate::prompt::{Name, Severity};
-use crate::wording::named;
-use anyhow::anyhow;
+use super::{completions, edit, new, path, rm};
+use crate::prompt::Name;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -25,9 +24,6 @@ pub(super) struct Mv {
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Rename it without asking, even if that breaks it
-    #[arg(long)]
-    yes: bool,
     /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has one
     #[arg(long)]
     json: bool,
@@ -36,18 +32,19 @@ pub(super) struct Mv {
 impl Mv {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let file = rm::own_file(&library, source.project, &self.old, "mv")?;
+        let editor = editor(&library, source.project)?;
+        let found = rm::own(&editor, &self.old)?;
+        let (from, tests) = (found.place().file.unwrap_or_default(), rm::tests(&found));
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
-        let name = library.view().stored_spelling(name);
-        let broken = broken(&library, source.project, &file, &name);
-        broken.iter().for_each(|broken| output::warning(&format!("after that, {broken}")));
-        if !broken.is_empty() && !self.yes && !output::confirm("Rename it anyway?", "rename it anyway")? {
-            output::note("nothing is renamed");
-            return Ok(ExitCode::SUCCESS);
-        }
-        let (to, tests) = file.rename(&name).map_err(|why| anyhow!("{why}"))?;
+        let name = editor.view().stored_spelling(name);
+        let to = editor.rename(&found.name, &name).map_err(|why| anyhow!("{why}"))?;
+        // They may belong to another prompt now.
+        let new_tests = editor.own(&name).and_then(|new| new.test_file()).filter(|new| !new.exists());
+        let tests = tests.zip(new_tests.filter(|_| editor.own(&found.name).is_none()));
+        let tests = tests.map(|(old, new)| fs::rename(old, &new.path).map(|()| new.path)).transpose();
+        let tests = tests.context("the prompt is renamed, but its test file is not")?;
         if self.json {
-            let [from, to] = [&file.path, &to].map(|path| path.display().to_string());
+            let [from, to] = [&from, &to].map(|path| path.display().to_string());
             let mut renamed = json!({ "from": from, "to": to });
             if let Some(tests) = &tests {
                 renamed["tests"] = tests.display().to_string().into();
@@ -59,37 +56,9 @@ impl Mv {
                 output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
-        match file.rename_history(&name) {
-            Ok(true) => {}
-            Ok(false) => output::note(&format!(
-                "its earlier versions stay under the old name, because {} has a history already",
-                named(&name)
-            )),
-            Err(why) => output::warning(&format!("its earlier versions stay under the old name: {why}")),
-        }
-        rm::note_what_is_used_now(&library, &file.name);
-        if tests.is_none() {
-            rm::note_tests_that_stay(&file);
-        }
+        edit::check(&library, &to, self.json); // a relative path in it may be broken now
+        rm::note_what_is_used_now(editor.view(), &found.name);
         new::warn_of_the_same_name(&library, &name, &to);
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// What would break: relative attachments and includes of the file, and prompts that include it.
-fn broken(library: &Library, project: bool, file: &OwnFile, name: &Name) -> Vec<String> {
-    let view = library.view();
-    let errors = |name: &Name| {
-        let text = fs::read_to_string(&file.path).ok()?;
-        let mut problems = library.store(project)?.ok()?.draft(name, &text, &Caller::local()).check();
-        problems.retain(|problem| problem.severity() == Severity::Error);
-        Some(problems)
-    };
-    let new = errors(name).filter(|_| errors(&file.name).is_some_and(|now| now.is_empty()));
-    let includes = |found: &Found| {
-        found.prompt().is_ok_and(|prompt| prompt.included().iter().any(|included| included.path == file.path))
-    };
-    let others = view.list().found.into_iter().filter(includes);
-    let others = others.map(|found| format!("{} would not find what it includes", named(&found.name)));
-    new.into_iter().flatten().map(|problem| problem.to_string()).chain(others).collect()
 }

@@ -3,7 +3,6 @@
 
 use super::source::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
-use crate::library::Library;
 use crate::wording::named;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,27 +10,21 @@ use std::path::Path;
 
 /// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if that fails; returns `None`,
 /// too, if `doctor` has started the server.
-pub(super) fn open(path: &Path, library: &Library, warn: fn(&str)) -> Option<File> {
+pub(super) fn open(path: &Path, warn: fn(&str)) -> Option<File> {
     let refuse = |why: &str| {
         warn(&format!("{} cannot be written to: {why}", named(&path.display().to_string())));
         None
     };
     let path = &absolute(path); // a settings file may have `~/`
-    if library.view().is_prompt_path(path) {
-        return refuse("it would become a prompt there; choose another folder, or a name that ends in `.log`");
-    }
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
     let file = match open_without_waiting(path, is_examined) {
         Ok(file) => file,
         Err(error) => return refuse(&format!("{error}; choose a file in a folder of yours")),
     };
-    match is_of_the_protocol(&file) {
-        Ok(false) => Some(file).filter(|_| !is_examined),
-        Ok(true) => {
-            refuse("it is the server's standard input or output, which carries the protocol; choose another file")
-        }
-        Err(error) => refuse(&format!("{error}; choose another file")),
+    if is_of_the_protocol(&file) {
+        return refuse("it is the server's standard input or output, which carries the protocol; choose another file");
     }
+    Some(file).filter(|_| !is_examined)
 }
 
 /// Opens a file for appending. Opening a pipe without a reader, and writing to a full one, would block; here both are errors. If
@@ -60,22 +53,19 @@ fn open_without_waiting(path: &Path, is_tested: bool) -> io::Result<File> {
 }
 
 /// Whether the file is the server's standard input or output, such as `/dev/stdout`. A terminal may be the input, the output and the file.
-fn is_of_the_protocol(file: &File) -> io::Result<bool> {
+fn is_of_the_protocol(file: &File) -> bool {
     #[cfg(unix)]
     {
-        use std::os::fd::AsFd;
-        use std::os::unix::fs::{FileTypeExt, MetadataExt};
-        let file = file.metadata()?;
-        let is_same = |other: io::Result<std::os::fd::OwnedFd>| {
-            let other = other.and_then(|other| File::from(other).metadata());
-            other.is_ok_and(|other| (other.dev(), other.ino()) == (file.dev(), file.ino()))
-        };
-        let [input, output] = [io::stdin().as_fd().try_clone_to_owned(), io::stdout().as_fd().try_clone_to_owned()];
-        Ok(!file.file_type().is_char_device() && (is_same(input) || is_same(output)))
+        use rustix::fs::{FileType, fstat};
+        let identity = |stat: &rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        let is_terminal = |stat: &rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
+        let file = fstat(file).ok().filter(|file| !is_terminal(file)).as_ref().map(identity);
+        let streams = [fstat(io::stdin()), fstat(io::stdout())];
+        file.is_some() && streams.iter().any(|stream| stream.as_ref().ok().map(identity) == file)
     }
     #[cfg(not(unix))]
     {
         _ = file;
-        Ok(false)
+        false
     }
 }

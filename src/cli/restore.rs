@@ -1,6 +1,6 @@
 //! `prompt-expander restore`: writes an earlier version of a prompt again.
 
-use super::history::{editor, version};
+use super::history::{editor, revision};
 use super::source::PromptSource;
 use super::{completions, output, path};
 use crate::library::About;
@@ -9,7 +9,6 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -32,16 +31,16 @@ pub(super) struct Restore {
 
 impl Restore {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        // A server may keep more versions than there are by default.
-        let library = source.library_with_warnings().with_history(NonZeroUsize::MAX);
+        let library = source.library_with_warnings();
         let editor = editor(&library, source.project)?;
         let refused = |why| anyhow!("{why}");
         let name = editor.name(&self.name).map_err(refused)?;
         let versions = editor.history(&name).map_err(refused)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
-        let to = self.revision.map(|typed| version(&versions, &typed)).transpose()?.map(|version| version.revision);
+        let to = self.revision.map(|typed| revision(&versions, &typed)).transpose()?;
         let written = editor.restore(&name, current, to, &About::default()).map_err(refused)?;
-        let file = editor.path(&name).with_context(|| format!("{} was deleted just now", named(&name)))?;
+        let file = editor.own(&name).and_then(|found| found.place().file);
+        let file = file.with_context(|| format!("{} was deleted just now", named(&name)))?;
         if self.json {
             output::print_json(&json!({ "path": file.display().to_string(), "revision": written.revision }))?;
         } else if current != Some(written.revision) {

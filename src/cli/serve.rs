@@ -117,9 +117,9 @@ impl ServeCommand {
             let library = Arc::new(library.with_history(serve.history.unwrap_or(VERSIONS)));
             http::hold_warnings();
             let server = serve.server(Arc::clone(&library), http::warn, Work::Folders);
-            let tap = serve.open_tap(&library, http::warn);
+            let tap = serve.open_tap(http::warn);
             let started = || {
-                serve.log(&library);
+                serve.log();
                 warn_of_missing_folders(&library);
             };
             self.http.serve(&address, server, serve.edit, tap, started)?;
@@ -138,7 +138,7 @@ fn warn_of_missing_folders(library: &Library) {
 impl Serve {
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
-        self.log(&library);
+        self.log();
         warn_of_missing_folders(&library);
         if io::stdin().is_terminal() {
             // If standard error is closed, the server still works.
@@ -149,7 +149,7 @@ impl Serve {
                  see `prompt-expander --help`."
             );
         }
-        let tap = self.open_tap(&library, output::warning);
+        let tap = self.open_tap(output::warning);
         let library = Arc::new(library.with_history(self.history.unwrap_or(VERSIONS)));
         let server = self.server(library, output::warning, Work::Write);
         // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
@@ -162,8 +162,8 @@ impl Serve {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn open_tap(&self, library: &Library, warn: fn(&str)) -> Option<Tap> {
-        let file = self.tap.as_deref().and_then(|path| record::open(path, library, warn));
+    fn open_tap(&self, warn: fn(&str)) -> Option<Tap> {
+        let file = self.tap.as_deref().and_then(|path| record::open(path, warn));
         file.map(|file| Tap::new(file, warn))
     }
 
@@ -179,13 +179,13 @@ impl Serve {
     }
 
     /// Starts logging if the options ask for it.
-    fn log(&self, library: &Library) {
+    fn log(&self) {
         let level = match self.log_level {
             Some(level) => level,
             None if self.log_file.is_some() || self.log_format.is_some() => LevelFilter::INFO,
             None => return,
         };
-        let writer = match self.log_file.as_deref().map(|path| record::open(path, library, output::warning)) {
+        let writer = match self.log_file.as_deref().map(|path| record::open(path, output::warning)) {
             None => BoxMakeWriter::new(io::stderr),
             Some(Some(file)) => BoxMakeWriter::new(Arc::new(file)),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file

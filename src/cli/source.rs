@@ -173,17 +173,12 @@ impl PromptSource {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
             output::warning(&absence);
-        } else if self.project && std::env::current_dir().is_err() {
-            output::warning("no project prompts: the working directory no longer exists; change to another one");
         }
         library
     }
 
     /// The folder that new prompts are written to, which may be missing.
     pub(super) fn folder_of_new(&self, library: &Library) -> anyhow::Result<PathBuf> {
-        if self.project && std::env::current_dir().is_err() {
-            anyhow::bail!("the working directory no longer exists, so there is no project; change to another one");
-        }
         let store = library.store(self.project);
         let store =
             store.context("there is no folder of your own prompts to write to; choose one with --prompts DIR")?;

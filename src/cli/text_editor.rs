@@ -2,7 +2,7 @@
 
 use super::interrupts::ignored_during;
 use super::output;
-use crate::wording::{named, quoted};
+use crate::wording::named;
 use anyhow::{anyhow, bail};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, IsTerminal};
@@ -48,10 +48,7 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
     });
     match chosen {
         Some((variable, value)) => {
-            let words = words(&value).ok_or_else(|| {
-                let value = quoted(&value.to_string_lossy());
-                anyhow!("{variable} is {value}, which has an unclosed quote; correct or unset {variable}")
-            })?;
+            let words = words(&value);
             let program = named(&words[0].to_string_lossy());
             let status = run(&words, file).map_err(|error| {
                 anyhow!("{variable} names the editor {program}, which cannot be started: {error}; correct or unset {variable}")
@@ -62,17 +59,16 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
     }
 }
 
-/// The program and its arguments; `None` if a quote is not closed.
-///
-/// Words are split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even with spaces.
-fn words(value: &OsStr) -> Option<Vec<OsString>> {
-    let Some(text) = value.to_str().filter(|_| !Path::new(value).is_file()) else {
-        return Some(vec![value.to_owned()]);
-    };
+/// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even
+/// with spaces; and one that a shell would not accept.
+fn words(value: &OsStr) -> Vec<OsString> {
+    let text = value.to_str().filter(|_| !Path::new(value).is_file()).unwrap_or_default();
     // On Windows, a backslash separates folders.
     let text = if cfg!(windows) { text.replace('\\', r"\\") } else { text.to_owned() };
-    let words: Vec<OsString> = shlex::split(&text)?.into_iter().map(OsString::from).collect();
-    (!words.is_empty()).then_some(words)
+    match shlex::split(&text).filter(|words| !words.is_empty()) {
+        Some(words) => words.into_iter().map(OsString::from).collect(),
+        None => vec![value.to_owned()],
+    }
 }
 
 /// Starts one of the [`DEFAULTS`], and prints which.
@@ -151,14 +147,13 @@ mod tests {
         let program = program.to_str().unwrap();
         let quoted = format!("'{program}' -n");
         for (value, want) in [
-            ("vi", Some(vec!["vi"])),
-            (" code  --wait ", Some(vec!["code", "--wait"])),
-            ("emacs -nw --eval '(a b)'", Some(vec!["emacs", "-nw", "--eval", "(a b)"])),
-            (program, Some(vec![program])),
-            (&quoted, Some(vec![program, "-n"])),
-            ("vi 'x", None),
+            ("vi", &["vi"][..]),
+            (" code  --wait ", &["code", "--wait"]),
+            ("emacs -nw --eval '(a b)'", &["emacs", "-nw", "--eval", "(a b)"]),
+            (program, &[program]),
+            (&quoted, &[program, "-n"]),
+            ("vi 'x", &["vi 'x"]),
         ] {
-            let want = want.map(|words| words.into_iter().map(OsString::from).collect());
             assert_eq!(words(OsStr::new(value)), want, "{value}");
         }
     }

@@ -158,10 +158,7 @@ impl Editor<'_> {
         let name = self.name(name)?;
         let text = match to {
             Some(to) => self.version(&name, to)?,
-            None => {
-                let current = expected.or_else(|| self.own(&name)?.info().revision);
-                self.earlier(&name, current)?.ok_or_else(|| no_earlier(&name))?.1
-            }
+            None => self.before(&name, expected.or_else(|| self.own(&name)?.info().revision))?.1,
         };
         let warnings = match self.check(&name, &text) {
             // With a prefix, it may be invalid because of what it would reach.
@@ -180,11 +177,6 @@ impl Editor<'_> {
         let file = found.text()?;
         let revision = Revision::of(file.as_bytes());
         Ok(Current { name: found.name, revision, file, layer: found.layer })
-    }
-
-    /// The file of a prompt in the folder that is written to; `None` if it was deleted.
-    pub fn path(&self, name: &Name) -> Option<PathBuf> {
-        self.own(name)?.place().file
     }
 
     /// The prompt of this name in the folder that is written to.
@@ -215,25 +207,37 @@ impl Editor<'_> {
         })
     }
 
-    /// The newest version with another text than the current one, or the one that was deleted.
+    /// The newest version with another text than the current one; with `None`, the one that was deleted. A version whose text was changed
+    /// in the history is skipped.
     ///
     /// # Errors
     /// There is no such prompt, or no such version, or they cannot be read.
-    pub fn before(&self, name: &str) -> Result<(Revision, String), Diagnostic> {
+    pub fn before(&self, name: &str, current: Option<Revision>) -> Result<(Revision, String), Diagnostic> {
         let name = self.name(name)?;
-        let current = self.own(&name).and_then(|found| found.info().revision);
-        self.earlier(&name, current)?.ok_or_else(|| no_earlier(&name))
-    }
-
-    /// A version whose text was changed in the history is skipped.
-    fn earlier(&self, name: &Name, current: Option<Revision>) -> Result<Option<(Revision, String)>, Diagnostic> {
-        for version in self.store.history(name)? {
+        for version in self.store.history(&name)? {
             let is_other = version.operation != Operation::Delete && Some(version.revision) != current;
-            if is_other && let Ok(Some(text)) = self.store.version(name, version.revision) {
-                return Ok(Some((version.revision, text)));
+            if is_other && let Ok(Some(text)) = self.store.version(&name, version.revision) {
+                return Ok((version.revision, text));
             }
         }
-        Ok(None)
+        let message = format!("{} has no earlier version", named(&name));
+        Err(Diagnostic::new(Kind::NoVersion, message, "it has not been changed by an agent, the web page or `restore`"))
+    }
+
+    /// Adds what the file of a prompt holds to its history, before a person changes it.
+    ///
+    /// # Errors
+    /// It cannot be read, or the history cannot be written.
+    pub fn keep(&self, name: &Name) -> Result<(), Diagnostic> {
+        self.store.keep(name)
+    }
+
+    /// Renames the file of a prompt, with its versions; returns the new path.
+    ///
+    /// # Errors
+    /// There is a file of that name, or the file cannot be renamed.
+    pub fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
+        self.store.rename(from, to)
     }
 
     /// The warnings of a text that is to be the file of this name.
@@ -365,18 +369,9 @@ fn exists(name: &Name) -> Diagnostic {
     Diagnostic::new(Kind::Exists, message, "choose another name, or read that prompt and update it")
 }
 
-fn no_earlier(name: &Name) -> Diagnostic {
-    let message = format!("{} has no earlier version", named(name));
-    Diagnostic::new(Kind::NoVersion, message, "it has not been changed by an agent, the web page or `restore`")
-}
-
 fn not_yours(found: &Found) -> Diagnostic {
-    let (name, place) = (named(&found.name), found.place());
-    let message = match place.file {
-        Some(file) if found.layer == Layer::SERVICE => {
-            let message = format!("{name} is an operation of {}", named(&file.display().to_string()));
-            return Diagnostic::new(Kind::NotWritable, message, "its history is that of the document");
-        }
+    let name = named(&found.name);
+    let message = match found.place().file {
         Some(file) => format!("{name} is in {}, where nothing is written", named(&file.display().to_string())),
         None => format!("{name} is a {} prompt, which cannot be changed, and has no history", found.layer.name),
     };

@@ -5,7 +5,7 @@
 //! | the lock of the folder is taken, and the file is read | – |
 //! | what the file holds is added to the history, unless that has it | nothing is changed |
 //! | the new text is added to the history | it is in the history, although it was never in the file |
-//! | a temporary file next to it gets the new text, and is stored | the next write removes it |
+//! | a temporary file next to it gets the new text, and is stored | the next write in that folder removes it |
 //! | the file is compared once more, as an editor knows nothing of the lock, and replaced in one step | the new text is there, and counts as made by hand |
 //! | the author and the note of the new version are added to the history | old versions may be left, which the next write removes |
 //!
@@ -14,7 +14,7 @@
 use super::cache::Trace;
 use super::caller::Caller;
 use super::handle::Files;
-use super::history::{Entry, History, Lock, Operation, Record, Version, create_folders, failed, sync_folder};
+use super::history::{History, Operation, Version, create_folders, failed, sync_folder, write_temporary_file};
 use super::read::read_regular;
 use super::root::PromptFile;
 use super::source::{Found, Store, Write};
@@ -35,7 +35,7 @@ pub(super) struct FileStore {
 
 impl FileStore {
     pub(super) fn new(files: Arc<Files>) -> FileStore {
-        let history = History { root: files.root.path.clone(), is_ignored: files.root.is_confined };
+        let history = History { root: files.root.path.clone() };
         FileStore { files, history }
     }
 
@@ -62,8 +62,13 @@ impl FileStore {
     }
 
     /// Where the prompt is written: its file, that of its last version if it was deleted, or a new one.
-    fn path_of(&self, write: &Write<'_>, file: Option<&PromptFile>, entries: &[Entry]) -> Result<PathBuf, Diagnostic> {
-        let last = entries.iter().find_map(|entry| Some(self.files.root.path.join(&entry.record.as_ref()?.path)));
+    fn path_of(
+        &self,
+        write: &Write<'_>,
+        file: Option<&PromptFile>,
+        versions: &[Version],
+    ) -> Result<PathBuf, Diagnostic> {
+        let last = versions.iter().find_map(|version| Some(self.files.root.path.join(version.path.as_ref()?)));
         let is_own = |path: &PathBuf| matches!(self.files.root.name_of(path), Some(Ok((of, _))) if of == *write.name);
         match (file, last.filter(is_own)) {
             (Some(file), _) => Ok(file.path.to_path_buf()),
@@ -72,18 +77,21 @@ impl FileStore {
         }
     }
 
-    /// Adds what the file of a prompt holds to its history, unless that has it.
-    pub(super) fn keep(&self, name: &Name) -> Result<(), Diagnostic> {
-        let Some((file, current)) = self.read(name)? else { return Ok(()) };
-        let mut lock = self.history.lock()?;
-        let mut times = Times::after(&self.history.entries(name)?);
-        times.keep(&mut lock, name, &current, fs::metadata(&file.path).ok().as_ref())
-    }
-
-    /// Gives the versions of one prompt to another. Returns `false` if that has versions of its own, and leaves both as they are.
-    pub(super) fn rename_history(&self, from: &Name, to: &Name) -> Result<bool, Diagnostic> {
-        // Without a history, none is begun.
-        if self.history.entries(from)?.is_empty() { Ok(true) } else { self.history.lock()?.rename(from, to) }
+    /// Adds what the file of a prompt holds to its history, unless that has it. Returns the time of the last version.
+    fn keep_current(
+        &self,
+        name: &Name,
+        versions: &[Version],
+        current: &[u8],
+        like: Option<&Metadata>,
+    ) -> Result<Option<Timestamp>, Diagnostic> {
+        let (revision, last) = (Revision::of(current), versions.first().map(|last| last.at));
+        if versions.first().and_then(Version::after) == Some(revision) {
+            return Ok(last);
+        }
+        let at = time_after(last, like.and_then(modified));
+        self.history.add(name, &Version { revision, at, ..Version::default() }, Some(current), like)?;
+        Ok(Some(at))
     }
 
     /// A write. `interrupt` fails a step, for tests.
@@ -93,36 +101,37 @@ impl FileStore {
         interrupt: impl Fn(Step) -> io::Result<()>,
     ) -> Result<Revision, Diagnostic> {
         let Write { name, expected, text, .. } = *write;
-        let mut lock = self.history.lock()?;
+        let _lock = self.history.lock()?;
         let read = self.read(name)?;
         let now = read.as_ref().map(|(_, bytes)| Revision::of(bytes));
         let after = text.map(|text| Revision::of(text.as_bytes()));
-        let entries = self.history.entries(name)?;
-        let record = |path: &Path| Record {
+        let versions = self.history.versions(name)?;
+        let record = |revision, at, path: &Path| Version {
+            revision,
+            at,
             operation: match (text, expected) {
                 (None, _) => Operation::Delete,
                 (Some(_), _) if write.is_restored => Operation::Restore,
                 (Some(_), None) => Operation::Create,
                 (Some(_), Some(_)) => Operation::Update,
             },
-            path: self.files.root.below(path),
             author: write.author.map(str::to_owned),
             note: write.note.map(str::to_owned),
+            path: Some(self.files.root.below(path)),
+            is_current: false,
         };
-        match (after, now, expected) {
-            (Some(after), Some(now), _) if after == now => {
+        match (after, now, versions.first()) {
+            (Some(after), Some(now), last) if after == now => {
                 // A process that was killed may have written the text and not the record; then this is the same write once more.
-                let unrecorded = entries.first().filter(|last| last.revision == now && last.record.is_none());
+                let unrecorded = last.filter(|last| last.revision == now && last.operation == Operation::ByHand);
                 if let (Some(last), Some((file, _)), true) = (unrecorded, &read, expected != Some(now)) {
                     let like = fs::metadata(&file.path).ok();
-                    lock.add(name, (last.at, now), Some(&record(&file.path)), None, like.as_ref())?;
+                    self.history.add(name, &record(now, last.at, &file.path), None, like.as_ref())?;
                 }
                 return Ok(after);
             }
-            (None, None, Some(expected))
-                if entries.first().is_some_and(|last| last.is_delete() && last.revision == expected) =>
-            {
-                return Ok(expected);
+            (None, None, Some(last)) if last.after().is_none() && Some(last.revision) == expected => {
+                return Ok(last.revision);
             }
             _ => {}
         }
@@ -133,7 +142,7 @@ impl FileStore {
         let Some(revision) = after.or(expected).filter(|_| now == expected) else {
             return Err(conflict());
         };
-        let path = self.path_of(write, read.as_ref().map(|(file, _)| file), &entries)?;
+        let path = self.path_of(write, read.as_ref().map(|(file, _)| file), &versions)?;
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::AlreadyExists => conflict(),
             _ => failed(&path, &error),
@@ -145,26 +154,26 @@ impl FileStore {
             return Err(failed(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")));
         }
         // What is restored is as private as it was.
-        let restored = entries.iter().filter(|_| write.is_restored).find(|entry| entry.after() == after);
-        let like = metadata.or_else(|| restored.and_then(|entry| self.history.metadata(name, entry)));
+        let restored = versions.iter().filter(|_| write.is_restored).find(|version| version.after() == after);
+        let like = metadata.or_else(|| restored.and_then(|version| self.history.metadata(name, version)));
         let folder = target.parent().unwrap_or(&self.files.root.path);
         create_folders(folder).map_err(|error| not_created(folder, &error))?;
 
-        let mut times = Times::after(&entries);
         let current = read.as_ref().map(|(_, bytes)| &**bytes);
         interrupt(Step::Keep).map_err(failed)?;
-        if let Some(current) = current {
-            times.keep(&mut lock, name, current, like.as_ref())?;
-        }
+        let last = match current {
+            Some(current) => self.keep_current(name, &versions, current, like.as_ref())?,
+            None => versions.first().map(|last| last.at),
+        };
         let bytes = text.map(str::as_bytes);
-        let at = times.next(None);
+        let new = Version { revision, at: time_after(last, None), ..Version::default() };
         if bytes.is_some() {
             // Before it is in the file, so that what is acknowledged is in both.
-            lock.add(name, (at, revision), None, bytes, like.as_ref())?;
+            self.history.add(name, &new, bytes, like.as_ref())?;
         }
-        let replace = |lock: &mut Lock<'_>| {
+        let replace = || {
             interrupt(Step::WriteTemporary)?;
-            let new = bytes.map(|bytes| lock.write_temporary_file(folder, bytes, like.as_ref())).transpose()?;
+            let new = bytes.map(|bytes| write_temporary_file(folder, bytes, like.as_ref())).transpose()?;
             interrupt(Step::Replace)?;
             // An editor knows nothing of the lock.
             let is_unchanged = match (read_regular(&target, MAX_FILE), current) {
@@ -181,20 +190,22 @@ impl FileStore {
             interrupt(Step::Sync)?;
             sync_folder(path.parent().filter(|_| text.is_none()).unwrap_or(folder))
         };
-        replace(&mut lock).map_err(|error| {
-            lock.remove_temporary_file();
+        replace().map_err(|error| {
             if text.is_some() {
-                lock.remove(name, at, revision);
+                self.history.remove(name, &new);
             }
             failed(error)
         })?;
         let added = interrupt(Step::Add).map_err(failed);
-        let added = added.and_then(|()| lock.add(name, (at, revision), Some(&record(&path)), None, like.as_ref()));
+        let added = added.and_then(|()| self.history.add(name, &record(revision, new.at, &path), None, like.as_ref()));
         if let Err(error) = added {
             // Only its author and note are lost.
             tracing::warn!(%name, %error, "a version is not recorded in the history");
         }
-        lock.prune(name, write.versions.get().saturating_add(usize::from(text.is_some())));
+        let kept = write.versions.get().saturating_add(usize::from(text.is_some()));
+        for old in self.history.versions(name).iter().flatten().skip(kept) {
+            self.history.remove(name, old);
+        }
         Ok(revision)
     }
 }
@@ -224,24 +235,12 @@ impl Store for FileStore {
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
-        let (current, entries) = loop {
-            let before = self.read(name)?;
-            let entries = self.history.entries(name)?;
-            let bytes = |read: &Option<(PromptFile, Vec<u8>)>| read.as_ref().map(|(_, bytes)| bytes.clone());
-            if bytes(&self.read(name)?) == bytes(&before) {
-                break (before, entries); // nothing was written meanwhile
-            }
-        };
-        let mut entries = entries;
-        // What `rm` has kept, for example, and was restored.
-        entries.dedup_by(|older, newer| older.after().is_some() && older.after() == newer.after());
-        let mut versions: Vec<Version> = entries.iter().map(Entry::version).collect();
-        if let Some((file, bytes)) = current {
+        let mut versions = self.history.versions(name)?;
+        if let Some((file, bytes)) = self.read(name)? {
             let revision = Revision::of(&bytes);
-            if entries.first().and_then(Entry::after) != Some(revision) {
+            if versions.first().and_then(Version::after) != Some(revision) {
                 let at = fs::metadata(&file.path).ok().as_ref().and_then(modified).unwrap_or_else(Timestamp::now);
-                let operation = Operation::ByHand;
-                versions.insert(0, Version { revision, at, operation, author: None, note: None, is_current: true });
+                versions.insert(0, Version { revision, at, ..Version::default() });
             }
             versions[0].is_current = true;
         }
@@ -257,9 +256,48 @@ impl Store for FileStore {
         text.transpose()
     }
 
+    fn keep(&self, name: &Name) -> Result<(), Diagnostic> {
+        let Some((file, current)) = self.read(name)? else { return Ok(()) };
+        let _lock = self.history.lock()?;
+        let versions = self.history.versions(name)?;
+        self.keep_current(name, &versions, &current, fs::metadata(&file.path).ok().as_ref()).map(|_| ())
+    }
+
+    fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
+        let root = &self.files.root;
+        let file = root.resolve(from, &mut Trace::default());
+        let file = file.ok_or_else(|| Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), ""))?;
+        if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
+            let message =
+                format!("{} is a symlink, or in a folder of its own", named(&file.path.display().to_string()));
+            return Err(Diagnostic::new(Kind::NotWritable, message, "rename it, or the folder, yourself"));
+        }
+        if let Some(other) = root.resolve(to, &mut Trace::default()) {
+            return Err(exists(&other.path));
+        }
+        let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
+        let folder = path.parent().unwrap_or(&root.path);
+        create_folders(folder).map_err(|error| not_created(folder, &error))?;
+        rename_to_new(&file.path, &path).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(&path),
+            _ => failed(&path, &error),
+        })?;
+        // Without a history, none is begun.
+        if !self.history.versions(from)?.is_empty() {
+            let _lock = self.history.lock()?;
+            self.history.rename(from, to)?;
+        }
+        Ok(path)
+    }
+
     fn folder(&self) -> &Path {
         &self.files.root.path
     }
+}
+
+pub(super) fn exists(path: &Path) -> Diagnostic {
+    let message = format!("{} already exists, and is not changed", named(&path.display().to_string()));
+    Diagnostic::new(Kind::Exists, message, "choose another name")
 }
 
 /// Why a folder could not be created: the first part of its path that is not a folder, else the error of the system.
@@ -297,44 +335,11 @@ fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))
 }
 
-/// Adds versions to a history one after the other, each with a later time than the one before, even if the clock was set back.
-struct Times {
-    now: Timestamp,
-    last: Option<Timestamp>,
-    /// The revision after the last version.
-    revision: Option<Revision>,
-}
-
-impl Times {
-    fn after(entries: &[Entry]) -> Times {
-        let last = entries.first();
-        Times { now: Timestamp::now(), last: last.map(|entry| entry.at), revision: last.and_then(Entry::after) }
-    }
-
-    /// Adds what the file of a prompt holds to its history, unless that has it.
-    fn keep(
-        &mut self,
-        lock: &mut Lock<'_>,
-        name: &Name,
-        current: &[u8],
-        like: Option<&Metadata>,
-    ) -> Result<(), Diagnostic> {
-        let revision = Revision::of(current);
-        if self.revision == Some(revision) {
-            return Ok(());
-        }
-        lock.add(name, (self.next(like.and_then(modified)), revision), None, Some(current), like)
-    }
-
-    /// A time after the last one: this one if it is, else the present one.
-    fn next(&mut self, time: Option<Timestamp>) -> Timestamp {
-        let is_after = |time: &Timestamp| self.last.is_none_or(|last| last < *time);
-        let time = time.filter(|time| is_after(time) && *time < self.now).unwrap_or(self.now);
-        let least = self.last.and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok());
-        let time = least.map_or(time, |least| least.max(time));
-        self.last = Some(time);
-        time
-    }
+/// This time if it is after the last one and past, else the present one; after the last one even if the clock was set back.
+fn time_after(last: Option<Timestamp>, time: Option<Timestamp>) -> Timestamp {
+    let now = Timestamp::now();
+    let least = last.and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok()).unwrap_or(Timestamp::MIN);
+    time.filter(|time| (least..now).contains(time)).unwrap_or(now).max(least)
 }
 
 fn modified(file: &Metadata) -> Option<Timestamp> {
@@ -437,20 +442,6 @@ mod tests {
             assert!(matches!(refused.kind, Kind::Conflict { .. }), "{refused}");
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), saved);
         }
-    }
-
-    #[test]
-    fn what_an_earlier_version_of_the_program_has_left_is_removed() {
-        let (name, caller) = (Name::new("a").unwrap(), Caller::local());
-        let folder = tempfile::tempdir().unwrap();
-        let store = store(folder.path());
-        store.write(&write(&name, &caller, None, Some("A"))).unwrap();
-        let pending = format!("20260101T000000.000000000Z-{}.pending", Revision::of(b"x"));
-        let pending = folder.path().join(".history/a").join(pending);
-        fs::write(&pending, "{}").unwrap();
-        assert_eq!(store.history(&name).unwrap().len(), 1);
-        store.write(&write(&name, &caller, Some("A"), Some("B"))).unwrap();
-        assert!(!pending.exists());
     }
 
     #[test]

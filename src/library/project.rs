@@ -144,19 +144,13 @@ impl Project {
         if self.trust.is_some() || self.prompts().is_some() {
             return None;
         }
-        let shown = |path: &Path| printable(&path.display().to_string());
-        let from = shown(&self.from);
-        if self.candidates.is_empty() {
-            return Some(format!("no project prompts: everyone can write to {from}; change to a folder of your own"));
-        }
-        let up_to = match self.root() {
-            Some(root) if root.folder == self.from => format!("in {from}, the root of its repository"),
-            Some(root) => format!("from {from} up to {}, the root of its repository", shown(&root.folder)),
-            None => {
-                format!("in {from}; folders above it are not searched because it is not in a repository")
+        let from = printable(&self.from.display().to_string());
+        Some(match self.candidates.is_empty() {
+            true => format!("no project prompts: everyone can write to {from}; change to a folder of your own"),
+            false => {
+                format!("no project prompts: there is no folder {FOLDER} in {from}, or above it in its repository")
             }
-        };
-        Some(format!("no project prompts: there is no folder {FOLDER} {up_to}"))
+        })
     }
 
     /// The root of its repository if it has a folder of prompts that does not count, because it is not trusted.

@@ -293,6 +293,19 @@ pub trait Store: Debug + Send + Sync {
     /// It cannot be read, or was changed in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
+    /// Adds what the file of a prompt holds to its history, unless that has it; a person is about to change it.
+    ///
+    /// # Errors
+    /// It cannot be read, or the history cannot be written.
+    fn keep(&self, name: &Name) -> Result<(), Diagnostic>;
+
+    /// Renames the file of a prompt, whose suffix keeps its spelling, and gives its versions to the new name. Returns the new path. No
+    /// other file is overwritten, not even one that another process creates meanwhile.
+    ///
+    /// # Errors
+    /// There is such a file, or the file cannot be renamed; or it is, and the versions are not. Folders may have been created.
+    fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic>;
+
     /// The folder of its files, which may be missing.
     fn folder(&self) -> &Path;
 }

@@ -4,12 +4,10 @@ use super::builtin::Builtin;
 use super::caller::{Caller, Prefix};
 use super::folder::Folder;
 use super::handle::Files;
-use super::history::VERSIONS;
 #[cfg(feature = "openapi")]
 use super::openapi::{OpenApi, Options as OpenApiOptions};
 use super::project::{FOLDER as PROJECT_FOLDER, Project, Trust};
-use super::read::{is_prompt_file, read};
-use super::root::is_hidden;
+use super::read::read;
 use super::settings::SettingsFile;
 use super::source::{Found, Layer, Listing, Source, Store};
 use super::stamp::is_remote;
@@ -34,7 +32,7 @@ pub struct Library {
 
 impl Default for Library {
     fn default() -> Library {
-        Library { sources: Arc::default(), project: None, changes: Arc::default(), versions: VERSIONS }
+        Library { sources: Arc::default(), project: None, changes: Arc::default(), versions: NonZeroUsize::MAX }
     }
 }
 
@@ -105,7 +103,7 @@ impl Library {
         self.with(SettingsFile::new(problems, is_unusable))
     }
 
-    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, [`VERSIONS`].
+    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.
     #[must_use]
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
         Library { versions, ..self }
@@ -289,14 +287,6 @@ impl View {
     /// Whether services render some of the prompts, so that an expansion may take long.
     pub fn calls_services(&self) -> bool {
         self.sources().any(|source| source.about().calls_services)
-    }
-
-    /// Whether a file at this path would be one of the prompts.
-    pub fn is_prompt_path(&self, path: &Path) -> bool {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let Some(parent) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()) else { return false };
-        let is_inside = |root: &&Path| fs::canonicalize(root).is_ok_and(|root| parent.starts_with(root));
-        is_prompt_file(&path) && !is_hidden(&path) && self.paths().iter().any(is_inside)
     }
 
     /// The folders and documents that the prompts are in; some may be missing.

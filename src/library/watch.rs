@@ -5,7 +5,7 @@
 use super::cache::lock;
 use super::watched::{Change, Watched};
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RemoveKind};
-use notify::{Config, ErrorKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, ErrorKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -98,7 +98,7 @@ impl Watch {
             self.watched = Arc::new(self.look());
             let watcher = match self.watched.is_remote {
                 true => Err("some are on a network file system".to_owned()),
-                false => self.events(),
+                false => self.watch_with::<RecommendedWatcher>(Config::default()),
             };
             self.watcher = match watcher {
                 Ok(watcher) => Some(watcher),
@@ -109,7 +109,7 @@ impl Watch {
                             POLL.as_millis()
                         ));
                     }
-                    self.polls()
+                    self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL)).ok()
                 }
             };
             if *self.watched == self.look() {
@@ -123,22 +123,21 @@ impl Watch {
         }
     }
 
-    fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
-        let (watched, sender) = (Arc::clone(&self.watched), self.sender.clone());
-        move |event| {
-            // After an error, events may be missing.
-            let signal = event.map_or(Some((Change::Anything, true)), |event| signal(&event, &watched));
-            _ = signal.map(|signal| sender.send(signal));
-        }
-    }
-
-    /// Events of the system.
-    fn events(&self) -> Result<Box<dyn Watcher + Send>, String> {
+    /// A watcher of every path, by events of the system or by polling.
+    fn watch_with<W: Watcher + Send + 'static>(&self, config: Config) -> Result<Box<dyn Watcher + Send>, String> {
         // notify 8 panics if it cannot start its own thread.
         let trial = thread::Builder::new().spawn(|| {}).map(thread::JoinHandle::join);
         trial.map_err(|error| format!("cannot start a thread: {error}"))?.map_err(|_| "a thread failed")?;
-        let mut watcher =
-            RecommendedWatcher::new(self.handler(), Config::default()).map_err(|error| error.to_string())?;
+        let (watched, sender) = (Arc::clone(&self.watched), self.sender.clone());
+        let handler = move |event: notify::Result<Event>| {
+            let signal = match event {
+                Ok(event) => signal(&event, &watched),
+                // What cannot be polled now is looked at by the next poll. Otherwise, events may be missing.
+                Err(_) => (W::kind() != WatcherKind::PollWatcher).then_some((Change::Anything, true)),
+            };
+            _ = signal.map(|signal| sender.send(signal));
+        };
+        let mut watcher = W::new(handler, config).map_err(|error| error.to_string())?;
         for path in self.watched.paths() {
             match watcher.watch(path, RecursiveMode::NonRecursive) {
                 Err(error) if !is_of_the_path(&error.kind) => return Err(error.to_string()),
@@ -146,22 +145,6 @@ impl Watch {
             }
         }
         Ok(Box::new(watcher))
-    }
-
-    /// Events by polling.
-    fn polls(&self) -> Option<Box<dyn Watcher + Send>> {
-        let handler = self.handler();
-        // What cannot be looked at now is looked at by the next poll.
-        let handler = move |event: notify::Result<Event>| {
-            if event.is_ok() {
-                handler(event);
-            }
-        };
-        let mut watcher = PollWatcher::new(handler, Config::default().with_poll_interval(POLL)).ok()?;
-        for path in self.watched.paths() {
-            _ = watcher.watch(path, RecursiveMode::NonRecursive);
-        }
-        Some(Box::new(watcher))
     }
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// Distinguishes one content of a prompt's file from another: the first half of the SHA-256 of its bytes, without those of the
 /// files that it includes. The same on every machine; to a client, an opaque text.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Revision([u8; 16]);
 
 impl Revision {

@@ -101,8 +101,6 @@ fn a_command_that_begins_with_a_colon_is_expanded() {
     let client = Client::new().prompt("git/p.md", "[{{input}}]");
     client.words(":git/p a b").printed("[a b]\n");
     client.words("--no-builtin ：git：p a").printed("[a]\n");
-    fs::create_dir(client.root().join(":git:p")).unwrap();
-    client.words("--prompts :git:p :git:p a").printed("[a]\n");
     let unknown = client.words(":git/q");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);

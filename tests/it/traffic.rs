@@ -144,18 +144,6 @@ fn neither_tap_nor_log_writes_to_the_streams_of_the_protocol() {
 }
 
 #[test]
-fn neither_tap_nor_log_may_become_a_prompt() {
-    for option in ["--tap", "--log-file"] {
-        let said = "warning: `prompts/new.md` cannot be written to: it would become a prompt there; choose another folder, \
-                    or a name that ends in `.log`\n";
-        let mut client = client_with(&[option, "prompts/new.md"]).stderr(Some(said));
-        assert_eq!(client.names(), "review");
-        let mut client = client_with(&[option, "prompts/new.log"]);
-        assert_eq!(client.names(), "review");
-    }
-}
-
-#[test]
 fn nothing_is_logged_unless_it_is_asked_for() {
     let mut client = client_with(&[]); // fails when dropped if anything was logged
     client.expand("review", "x").text("Review this.\n\nx");

@@ -149,38 +149,18 @@ fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() 
     editor.update("a", of("A"), "B", &About::default()).unwrap();
     fs::write(&path, "A").unwrap();
     editor.update("a", of("A"), "C", &About::default()).unwrap();
-    assert_eq!(operations(&editor, "a"), [Update, ByHand, Update, Restore]);
+    assert_eq!(operations(&editor, "a"), [Update, ByHand, Update, Restore, Create]);
     assert_eq!(editor.version("a", of("B")).unwrap(), "B");
 }
 
 #[test]
-fn the_next_write_removes_the_temporary_file_of_a_process_that_was_killed() {
-    let (folder, library) = folder(&[("git/a.md", "A"), ("own.md", "Own")]);
+fn the_next_write_in_a_folder_removes_the_temporary_file_of_a_process_that_was_killed() {
+    let (folder, library) = folder(&[("git/a.md", "A"), ("git/.prompt-expander-1", "half")]);
+    put(folder.path(), ".history/.prompt-expander-2", "half");
     let editor = library.editor(&Caller::local()).unwrap();
-    editor.create("b", "B", &About::default()).unwrap();
-    let lock = folder.path().join(".history/.lock");
-    let outside = tempfile::tempdir().unwrap();
-    let elsewhere = outside.path().join(".prompt-expander-1-2");
-    let remembered = |path: &str| {
-        fs::write(&lock, path).unwrap();
-        let now = editor.current("b").unwrap();
-        editor.update("b", now.revision, &format!("{}B", now.file), &About::default()).unwrap();
-    };
-    put(folder.path(), "git/.prompt-expander-1-2", "half");
-    remembered("git/.prompt-expander-1-2");
+    editor.update("git/a", of("A"), "B", &About::default()).unwrap();
     assert_eq!(names(&folder.path().join("git"), ""), ["a.md"]);
-    // Somebody else's file is not removed, whatever the lock says.
-    fs::write(&elsewhere, "kept").unwrap();
-    let up = format!("../{}/.prompt-expander-1-2", outside.path().file_name().unwrap().to_str().unwrap());
-    remembered("own.md");
-    remembered(elsewhere.to_str().unwrap());
-    remembered(&up);
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
-        remembered("link/.prompt-expander-1-2");
-    }
-    assert!(elsewhere.exists() && folder.path().join("own.md").exists());
+    assert_eq!(names(&folder.path().join(".history"), ""), [".gitignore", ".lock", "git"]);
 }
 
 #[test]
@@ -189,10 +169,7 @@ fn prompts_named_like_files_of_the_history_disturb_no_other_and_can_be_edited() 
     let editor = library.editor(&Caller::local()).unwrap();
     let below = library.editor(&stranger(Some("a/"))).unwrap();
     let about = About::default();
-    for end in ["json", "pending"] {
-        let name = format!("a/20991122T191012.123456789Z-{}.{end}", of("x"));
-        below.create(&name, "Below.", &about).unwrap();
-    }
+    below.create(&format!("a/20991122T191012.123456789Z-{}.json", of("x")), "Below.", &about).unwrap();
     editor.update("a", of("A"), "B", &about).unwrap();
     assert_eq!(operations(&editor, "a"), [Update, ByHand]);
     for name in ["lock", "lock/x", "history"] {
@@ -247,7 +224,7 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
         let refused = refused.unwrap_err();
         assert!(refused.kind == Kind::NoVersion && refused.message.contains("was changed in the history"), "{refused}");
     }
-    assert_eq!(editor.before("a").unwrap(), (of("A"), "A".to_owned()));
+    assert_eq!(editor.before("a", Some(revision)).unwrap(), (of("A"), "A".to_owned()));
     assert_eq!(editor.restore("a", Some(revision), None, &About::default()).unwrap().revision, of("A"));
 }
 

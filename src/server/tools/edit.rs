@@ -48,7 +48,7 @@ pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Answer, Fa
 pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     write(context, &arguments, |editor, by| {
-        let is_there = editor.path(&editor.name(arguments.command)?).is_some();
+        let is_there = editor.own(&editor.name(arguments.command)?).is_some();
         let is_given = is_there || arguments.expected.is_some();
         let expected = is_given.then(|| arguments.expected(editor)).transpose()?;
         editor.restore(arguments.command, expected, arguments.revision, by)
