@@ -15,7 +15,6 @@ use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, Severity};
 use crate::wording::printable;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -360,6 +359,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::thread;
 
     #[test]
