@@ -1,17 +1,16 @@
 //! The clipboard, by the system's own command.
 
 use super::output;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::env;
-use std::io::{ErrorKind, IsTerminal, Read, Seek, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
 /// A command that copies its standard input, as UTF-8.
 type CopyCommand = &'static [&'static str];
 
-const MACOS: CopyCommand = &["pbcopy"];
 /// `clip.exe` would read the text in the code page of the console.
 const WINDOWS: CopyCommand = &[
     "powershell.exe",
@@ -21,24 +20,20 @@ const WINDOWS: CopyCommand = &[
     "[Console]::InputEncoding = [Text.UTF8Encoding]::new($false); Set-Clipboard -Value ([Console]::In.ReadToEnd())",
 ];
 
-/// On other systems, the commands that may reach the clipboard where a variable is set, the best first.
-const BY_VARIABLE: [(&str, CopyCommand); 5] = [
-    ("TERMUX_VERSION", &["termux-clipboard-set"]),
-    ("WSL_DISTRO_NAME", WINDOWS),
-    ("WAYLAND_DISPLAY", &["wl-copy"]),
-    ("DISPLAY", &["xclip", "-selection", "clipboard"]),
-    ("DISPLAY", &["xsel", "--clipboard", "--input"]),
-];
-
-fn commands() -> Vec<CopyCommand> {
-    if cfg!(windows) {
-        return vec![WINDOWS];
-    }
-    if cfg!(target_os = "macos") {
-        return vec![MACOS];
-    }
-    BY_VARIABLE.iter().filter(|(variable, _)| is_set(variable)).map(|(_, command)| *command).collect()
-}
+/// The commands that may reach the clipboard, where a variable is set if one is named; the best first.
+const COMMANDS: &[(&str, CopyCommand)] = if cfg!(windows) {
+    &[("", WINDOWS)]
+} else if cfg!(target_os = "macos") {
+    &[("", &["pbcopy"])]
+} else {
+    &[
+        ("TERMUX_VERSION", &["termux-clipboard-set"]),
+        ("WSL_DISTRO_NAME", WINDOWS),
+        ("WAYLAND_DISPLAY", &["wl-copy"]),
+        ("DISPLAY", &["xclip", "-selection", "clipboard"]),
+        ("DISPLAY", &["xsel", "--clipboard", "--input"]),
+    ]
+};
 
 /// Whether an environment variable is set and not empty.
 fn is_set(name: &str) -> bool {
@@ -51,7 +46,7 @@ fn is_set(name: &str) -> bool {
 /// There is no clipboard, or no way to reach it that works.
 pub(super) fn copy(text: &str) -> anyhow::Result<()> {
     let mut failures = Vec::new();
-    for command in commands() {
+    for (_, command) in COMMANDS.iter().filter(|(variable, _)| variable.is_empty() || is_set(variable)) {
         match run(command, text) {
             Ok(()) => return Ok(()),
             Err(why) => failures.push(format!("{}: {why:#}", command[0])),
@@ -69,23 +64,16 @@ pub(super) fn copy(text: &str) -> anyhow::Result<()> {
 }
 
 fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
-    // A file, not a pipe: xclip, xsel and wl-copy leave a process that keeps standard error open for as long as it has the
-    // clipboard.
-    let mut errors = tempfile::tempfile().context("no temporary file can be created")?;
     let mut child = Command::new(command[0]);
-    child.args(&command[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(errors.try_clone()?);
+    // xclip, xsel and wl-copy leave a process that would keep standard error open for as long as it has the clipboard.
+    child.args(&command[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = match child.spawn() {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!("not installed"),
         spawned => spawned?,
     };
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
     let status = child.wait()?;
-    if !status.success() {
-        let mut said = Vec::new();
-        errors.rewind().and_then(|()| errors.read_to_end(&mut said))?;
-        let said = output::one_line(&String::from_utf8_lossy(&said));
-        bail!(if said.is_empty() { status.to_string() } else { said });
-    }
+    ensure!(status.success(), "{status}");
     written.context("it did not read the whole text")
 }
 

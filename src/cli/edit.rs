@@ -106,7 +106,10 @@ pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
         output::warning(&format!("{} was deleted", full_path(file)));
     }
     let problems = library.view().check(Some(file)).problems;
-    problems.iter().for_each(|problem| output::warning(&problem.to_string()));
+    for problem in &problems {
+        let say = if problem.severity() == Severity::Error { output::error } else { output::warning };
+        say(&problem.to_string());
+    }
     let has_errors = problems.iter().any(|problem| problem.severity() == Severity::Error);
     if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

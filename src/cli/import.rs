@@ -1,7 +1,7 @@
 //! `prompt-expander import`: copies prompts of other programs into the user's folder, as Markdown files.
 
 use super::new::{warn_of_the_same_name, warn_of_unserved};
-use super::output::{self, FAINT, NAME, full_path};
+use super::output::{self, NAME, full_path};
 use super::source::{PromptSource, absolute};
 use super::stdin;
 use crate::api;
@@ -14,7 +14,6 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -54,11 +53,9 @@ pub(super) struct Import {
 
 #[derive(Debug, Serialize)]
 struct Done {
-    name: String,
+    name: Name,
     path: PathBuf,
     original: PathBuf,
-    #[serde(skip)]
-    description: String,
 }
 
 /// What happened to each prompt.
@@ -81,9 +78,8 @@ impl Import {
             Some(dir) => absolute(dir),
             None => source.folder_of_new(&library)?,
         };
-        let of_folder = |folder| (folder, Format::of_folder(folder));
-        if let Some((folder, format)) = target.ancestors().map(of_folder).find(|(_, format)| !format.is_own()) {
-            let (folder, title) = (full_path(folder), format.title);
+        if let Some(folder) = target.ancestors().find(|folder| !Format::of_folder(folder).is_own()) {
+            let (folder, title) = (full_path(folder), Format::of_folder(folder).title);
             bail!("{folder} has prompts for {title}, and nothing is written to it; choose another folder with --to");
         }
         let mut report = Report::default();
@@ -93,19 +89,30 @@ impl Import {
             false => find(format, &absolute(path), &mut report)?,
         };
         for (prompt, original, own) in read {
-            self.import_one(&prompt, original, own, &target, &mut report);
+            if let Err(problem) = self.import_one(&prompt, &original, own, &target, &mut report) {
+                report.problems.push(problem.in_file(original));
+            }
         }
         let has_failed = report.count(Severity::Error) > 0;
+        let Report { imported, unchanged, problems } = &report;
         if self.json {
-            let Report { imported, unchanged, problems } = report;
-            let problems: Vec<api::Problem> = problems.into_iter().map(Into::into).collect();
-            let written = !self.dry_run;
-            output::print_json(
-                &json!({ "imported": imported, "unchanged": unchanged, "problems": problems, "written": written }),
-            )?;
+            let problems: Vec<api::Problem> = problems.iter().cloned().map(Into::into).collect();
+            output::print_json(&json!({
+                "imported": imported, "unchanged": unchanged, "problems": problems, "written": !self.dry_run
+            }))?;
         } else {
             output::print_lines(&report.text(self.dry_run))?;
-            self.say_what_is_next(&library, &target, &report);
+        }
+        if self.dry_run {
+            output::note("nothing was written; leave out --dry-run to import");
+        } else if let Some(Done { name, .. }) = imported.first() {
+            let is_served = |done: &&Done| warn_of_the_same_name(&library, &done.name, &done.path);
+            match imported.iter().filter(is_served).count() {
+                0 => warn_of_unserved(&target),
+                _ => output::note(&format!(
+                    "type `:{name} …` in a chat; `prompt-expander explain {name}` shows what the agent gets"
+                )),
+            }
         }
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -124,73 +131,61 @@ impl Import {
         Ok(vec![(prompt, PathBuf::from("-"), file.is_own().then_some(text))])
     }
 
-    fn import_one(&self, prompt: &Prompt, original: PathBuf, own: Option<String>, target: &Path, report: &mut Report) {
+    /// Writes a prompt, and reports it with what is different; or says why it is not imported.
+    fn import_one(
+        &self,
+        prompt: &Prompt,
+        original: &Path,
+        own: Option<String>,
+        target: &Path,
+        report: &mut Report,
+    ) -> Result<(), Diagnostic> {
         let name = &prompt.name;
         // Not `x.prompt`, for example: `x.prompt.md` is the prompt `x` of VS Code.
         let written = format!("{name}.md");
-        if Format::OWN.prompt_file(&written).is_none_or(|(read, file)| read != name.as_str() || !file.is_own()) {
+        if Format::OWN.prompt_file(&written).is_none_or(|(read, _)| read != name.as_str()) {
             let message = format!("a file {} would not be read as the prompt {}", named(&written), named(name));
-            let diagnostic = Diagnostic::error(None, message, "rename the original");
-            return report.problems.push(diagnostic.in_file(&*original));
+            return Err(Diagnostic::error(None, message, "rename the original"));
         }
-        let copied = own.filter(|_| prompt.included().is_empty());
-        let imported = match import(prompt) {
-            _ if copied.is_some() && prompt.attachments.is_empty() => {
-                Imported { text: copied.unwrap_or_default(), notes: Vec::new() }
+        let own = own.filter(|_| prompt.included().is_empty());
+        let Imported { text, notes } = match own {
+            Some(text) if prompt.attachments.is_empty() => Imported { text, notes: Vec::new() },
+            own => {
+                let imported = import(prompt)?;
+                Imported { text: own.unwrap_or(imported.text), ..imported }
             }
-            Ok(imported) => Imported { text: copied.unwrap_or(imported.text), notes: imported.notes },
-            Err(diagnostic) => return report.problems.push(diagnostic.in_file(&*original)),
         };
-        let planned = match plan(target, name) {
-            Ok(path) if self.dry_run => Ok(path),
-            Ok(_) => create(target, name, &imported.text),
-            Err(error) => Err(error),
-        };
-        let description = output::one_line(prompt.description.as_deref().unwrap_or_default());
-        let done = |path| Done { name: name.to_string(), path, original: original.clone(), description };
-        let present = || Library::named([target.to_owned()]).view().get(name)?.place().file;
+        let planned = if self.dry_run { plan(target, name) } else { create(target, name, &text) };
+        let done = |path| Done { name: name.clone(), path, original: original.to_owned() };
         match planned {
             Ok(path) => report.imported.push(done(path)),
-            Err(error) => match present().filter(|_| error.kind == Kind::Exists).as_deref() {
-                Some(path) if read_whole(path).is_ok_and(|text| text == imported.text.as_bytes()) => {
-                    report.unchanged.push(done(path.to_owned()));
+            Err(error) if error.kind != Kind::Exists => return Err(Diagnostic { file: None, ..error }),
+            Err(error) => {
+                let present = Library::named([target.to_owned()]).view().get(name).and_then(|found| found.place().file);
+                match present.filter(|path| read_whole(path).is_ok_and(|present| present == text.as_bytes())) {
+                    Some(path) => report.unchanged.push(done(path)),
+                    None => {
+                        let message = format!("{}: it has another text", error.message);
+                        let fix = "choose another folder with --to, or remove that file";
+                        return Err(Diagnostic::error(None, message, fix));
+                    }
                 }
-                Some(path) => {
-                    let message = format!("{} already exists with another text, and is not changed", full_path(path));
-                    let fix = "choose another folder with --to, or remove that file";
-                    return report.problems.push(Diagnostic::error(None, message, fix).in_file(&*original));
-                }
-                None => return report.problems.push(Diagnostic { file: None, ..error }.in_file(&*original)),
-            },
+            }
         }
-        report.problems.extend(imported.notes.into_iter().map(|note| note.in_file(&*original)));
-    }
-
-    fn say_what_is_next(&self, library: &Library, target: &Path, report: &Report) {
-        let Some(first) = report.imported.first() else { return };
-        if self.dry_run {
-            return output::note("nothing was written; leave out --dry-run to import");
-        }
-        let mut is_served = false;
-        for Done { name, path, .. } in &report.imported {
-            is_served |= Name::new(name).is_ok_and(|name| warn_of_the_same_name(library, &name, path));
-        }
-        if is_served {
-            let name = &first.name;
-            output::note(&format!(
-                "type `:{name} …` in a chat; `prompt-expander explain {name}` shows what the agent gets"
-            ));
-        } else {
-            warn_of_unserved(target);
-        }
+        report.problems.extend(notes.into_iter().map(|note| note.in_file(original)));
+        Ok(())
     }
 }
 
 /// The format and the path in `FORMAT:SOURCE`.
 fn named_format(option: &Path) -> (Option<&'static Format>, &Path) {
     let split = option.to_str().and_then(|option| option.split_once(':'));
-    let format = split.and_then(|(name, _)| FORMATS.iter().chain(&IMPORTED).find(|format| format.name == name));
-    (format, split.filter(|_| format.is_some()).map_or(option, |(_, path)| Path::new(path)))
+    let named = split.and_then(|(name, path)| Some((formats().find(|format| format.name == name)?, path)));
+    named.map_or((None, option), |(format, path)| (Some(format), Path::new(path)))
+}
+
+fn formats() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().chain(&IMPORTED)
 }
 
 /// Reads what a path names: a file, a folder of prompts, or one with such folders below it, each by its own rules.
@@ -199,87 +194,65 @@ fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> an
     let metadata = path.metadata().map_err(|error| {
         anyhow!("{shown} cannot be read: {error}; name a folder or a file, as in `import ~/.claude`")
     })?;
-    let mut roots: Vec<(&Format, PathBuf, Option<PathBuf>)> = Vec::new();
-    let of_folder = |path: &Path| {
-        let is_it = |format: &&'static Format| format.folders.iter().any(|end| path.ends_with(end));
-        FORMATS.iter().chain(&IMPORTED).find(is_it)
+    let texts = ["SKILL.md", "system.md"]; // of folders that are themselves prompts
+    let is_prompt = metadata.is_file() || texts.iter().any(|text| path.join(text).is_file());
+    let folder = path.ancestors().nth(if texts.iter().any(|text| path.ends_with(text)) { 2 } else { 1 });
+    let folder = folder.filter(|_| is_prompt).unwrap_or(path).to_owned();
+    let is_known = |format: &'static Format, folder: &Path| format.folders.iter().any(|end| folder.ends_with(end));
+    let known = path.ancestors().find_map(|at| Some((formats().find(|format| is_known(format, at))?, at.to_owned())));
+    let mut roots: Vec<(&Format, PathBuf)> = match format {
+        Some(format) => vec![(format, folder.clone())],
+        None => known.into_iter().collect(),
     };
-    // A folder that is itself a prompt.
-    let is_pattern = format.or_else(|| path.parent().and_then(of_folder)).is_some_and(|format| format.name == "fabric");
-    let text_of = [("SKILL.md", true), ("system.md", is_pattern)];
-    let text_of = text_of.into_iter().find(|(file, counts)| *counts && path.join(file).is_file());
-    let file = text_of.map(|(file, _)| path.join(file)).or_else(|| (!metadata.is_dir()).then(|| path.to_owned()));
-    if let Some(file) = file {
-        let is_in_folder = file.ends_with("SKILL.md") || file.ends_with("system.md");
-        let near = file.ancestors().nth(if is_in_folder { 2 } else { 1 }).unwrap_or(path);
-        let known = file.ancestors().skip(1).find_map(|folder| Some((of_folder(folder)?, folder)));
-        let name = file.to_string_lossy();
-        let by_suffix =
-            |format: &&'static Format| format.files.iter().any(|(end, _)| *end != ".md" && name.ends_with(end));
-        let (format, root) = match (format, known) {
-            (Some(format), _) => (format, near),
-            (None, Some(known)) => known,
-            (None, None) => (IMPORTED.iter().find(by_suffix).unwrap_or(Format::OWN), near),
-        };
-        roots.push((format, root.to_owned(), Some(file)));
-    } else if let Some(format) = format.or_else(|| of_folder(path)) {
-        roots.push((format, path.to_owned(), None));
-    } else {
-        for format in FORMATS.iter().chain(&IMPORTED) {
-            roots.extend(format.folders.iter().flat_map(|end| below(path, end)).map(|root| (format, root, None)));
-        }
-        if roots.is_empty() {
-            roots.push((Format::OWN, path.to_owned(), None));
-        }
+    if roots.is_empty() && !is_prompt {
+        let ends = formats().flat_map(|format| format.folders.iter().map(move |end| (format, end)));
+        // Of `~`, and of `~/.claude`, `~/.claude/commands`.
+        let places = |(format, end)| path.ancestors().take(2).map(move |at| (format, at.join(end)));
+        roots.extend(ends.flat_map(places).filter(|(_, folder)| folder.starts_with(path) && folder.is_dir()));
+    }
+    if roots.is_empty() {
+        let name = path.to_string_lossy();
+        let is_it =
+            |format: &&Format| is_prompt && format.files.iter().any(|(end, _)| *end != ".md" && name.ends_with(end));
+        roots.push((IMPORTED.iter().find(is_it).unwrap_or(Format::OWN), folder));
     }
     let mut read = Vec::new();
     let before = report.problems.len();
-    for (format, root, file) in &roots {
-        if format.name == "hexai" {
-            let files = ["default.jsonl", "user.jsonl"].map(|name| root.join(name));
-            for file in file.as_ref().map_or(&files[..], std::slice::from_ref).iter().filter(|file| file.is_file()) {
-                let text = std::fs::read_to_string(file).with_context(|| full_path(file))?;
-                read.extend(lines(&text, file, report));
-            }
+    for (format, root) in roots {
+        if format.name != "hexai" {
+            read.extend(of_root(format, root, path, report));
+            continue;
+        }
+        let files = if is_prompt {
+            vec![path.to_owned()]
         } else {
-            read.extend(of_root(format, root, file.as_deref(), report));
+            ["default.jsonl", "user.jsonl"].map(|name| root.join(name)).into()
+        };
+        for file in files.iter().filter(|file| file.is_file()) {
+            let text = std::fs::read_to_string(file).with_context(|| full_path(file))?;
+            read.extend(lines(&text, file, report));
         }
     }
     if read.is_empty() && report.problems.len() == before {
-        let ends: Vec<String> = roots[0].0.files.iter().map(|(end, _)| format!("`NAME{end}`")).collect();
-        let ends = ends.join(", ");
-        bail!("there are no prompts in {shown}: no files {ends}; put the format before it, as in `claude:DIR`");
+        bail!("there are no prompts in {shown}; put the format before it, as in `claude:DIR`");
     }
     Ok(read)
 }
 
-/// The folders whose path has this end, at or below `path`: of `~/.claude`, or of `~`, the folder `~/.claude/commands`.
-fn below(path: &Path, end: &str) -> Option<PathBuf> {
-    let mut rest = Path::new(end).components();
-    let mut first = PathBuf::new();
-    loop {
-        let folder = path.join(rest.as_path());
-        let fits = first.as_os_str().is_empty() || path.ends_with(&first);
-        if fits && rest.as_path().components().next().is_some() && folder.is_dir() {
-            return Some(folder);
-        }
-        first.push(rest.next()?);
-    }
-}
-
-/// The prompts of a folder, or that in one file of it.
-fn of_root(format: &'static Format, root: &Path, file: Option<&Path>, report: &mut Report) -> Read {
-    let listing = Library::default().with_named(Some(format), root.to_owned()).view().list();
-    let is_wanted = |problem: &&Diagnostic| file.is_none_or(|file| problem.file.as_deref() == Some(file));
+/// The prompts of a folder of which the files are at or below a path.
+fn of_root(format: &'static Format, root: PathBuf, path: &Path, report: &mut Report) -> Read {
+    let listing = Library::default().with_named(Some(format), root.clone()).view().list();
+    let is_wanted = |file: &Path| file.starts_with(path);
     let is_error = |problem: &&Diagnostic| problem.severity() == Severity::Error;
-    report.problems.extend(listing.problems.iter().filter(is_error).filter(is_wanted).cloned());
+    let problems = listing.problems.iter().filter(is_error);
+    report.problems.extend(problems.filter(|problem| problem.file.as_deref().is_some_and(is_wanted)).cloned());
     let mut read = Vec::new();
-    for found in listing.found.iter().filter(|found| file.is_none_or(|file| found.is_in(file))) {
-        let path = found.place().file.unwrap_or_else(|| root.to_owned());
-        let below = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+    for found in &listing.found {
+        let Some(file) = found.place().file.filter(|file| is_wanted(file)) else { continue };
+        let below = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         let is_own = format.prompt_file(&below).is_some_and(|(_, file)| file.is_own());
         match found.prompt() {
-            Ok(prompt) => read.push(((*prompt).clone(), path, found.text().ok().filter(|_| is_own))),
+            Ok(prompt) => read.push(((*prompt).clone(), file, found.text().ok().filter(|_| is_own))),
             Err(broken) => report.problems.push(broken),
         }
     }
@@ -305,38 +278,17 @@ impl Report {
 
     /// What is printed: the problems, the prompts, and how many there are of each.
     fn text(&self, is_dry: bool) -> String {
-        let mut text = String::new();
-        // What is the same for many files is said once.
-        let mut same: BTreeMap<(&str, &str), (usize, &Diagnostic)> = BTreeMap::new();
-        for problem in &self.problems {
-            match problem.position {
-                Some(_) => text += &output::problem_in_two_lines(problem),
-                None => {
-                    let key = (problem.message.as_str(), problem.fix.as_str());
-                    same.entry(key).or_insert((0, problem)).0 += 1;
-                }
-            }
-        }
-        for (files, problem) in same.into_values() {
-            text += &output::problem_in_two_lines(problem);
-            if files > 1 {
-                text += &format!("    {FAINT}the same in {} more files{FAINT:#}\n", files - 1);
-            }
-        }
+        let mut text: String = self.problems.iter().map(output::problem_in_two_lines).collect();
         for (done, label) in [(&self.imported, ""), (&self.unchanged, " (unchanged)")] {
-            for Done { name, description, .. } in done {
-                text += format!("{NAME}:{name}{NAME:#}{label}  {description}").trim_end();
-                text.push('\n');
-            }
+            text.extend(done.iter().map(|Done { name, .. }| format!("{NAME}:{name}{NAME:#}{label}\n")));
         }
         let imported = if is_dry { "would be imported" } else { "imported" };
-        text += &format!(
+        text + &format!(
             "{} {imported}, {} unchanged, {}, {}\n",
             count(self.imported.len(), "prompt"),
             self.unchanged.len(),
             count(self.count(Severity::Error), "error"),
             count(self.count(Severity::Warning), "warning")
-        );
-        text
+        )
     }
 }

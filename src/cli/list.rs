@@ -1,7 +1,7 @@
 //! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as JSON.
 
 use super::completions;
-use super::output::{self, FAINT, NAME, WARNING, one_line};
+use super::output::{self, FAINT, NAME, Row, WARNING, one_line};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::wording::quoted;
@@ -50,12 +50,6 @@ pub(super) struct List {
     #[arg(long)]
     json: bool,
 }
-
-/// If fewer columns than this remain for the text of a prompt, it is printed below the name.
-const LEAST_TEXT: usize = 24;
-
-/// Columns between a name and its text, and before a name.
-const GAP: usize = 2;
 
 impl List {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
@@ -117,9 +111,6 @@ impl List {
     /// For people: the prompts of each layer and format, the user's own first, and below them the problems. Nothing is cut off.
     fn page(&self, list: &api::List, columns: usize) -> anyhow::Result<Vec<u8>> {
         let mut text = Vec::new();
-        // A name that would take a third of the width gets a line of its own.
-        let widths = list.prompts.iter().map(|prompt| 1 + output::width(&prompt.name));
-        let names = widths.filter(|width| 3 * width < columns).max().unwrap_or(0);
         for (layer, heading) in HEADINGS {
             let below = || list.prompts.iter().filter(|prompt| prompt.layer.name == layer);
             let formats: BTreeSet<Option<&str>> = below().map(|prompt| prompt.format).collect();
@@ -127,9 +118,8 @@ impl List {
                 let gap = if text.is_empty() { "" } else { "\n" };
                 let of_format = format.map(|format| format!(" ({format})")).unwrap_or_default();
                 writeln!(text, "{gap}{heading}{of_format}")?;
-                for prompt in below().filter(|prompt| prompt.format == format) {
-                    self.write(&mut text, prompt, names, columns)?;
-                }
+                let rows = below().filter(|prompt| prompt.format == format).map(|prompt| self.row(prompt));
+                output::write_rows(&mut text, &rows.collect::<Vec<_>>(), columns)?;
             }
         }
         if !list.prompts.is_empty() && !list.problems.is_empty() {
@@ -143,44 +133,19 @@ impl List {
         Ok(text)
     }
 
-    /// The name in a column of this width; title, description, usage, tags and file in another.
-    fn write(&self, text: &mut Vec<u8>, prompt: &Listed, names: usize, columns: usize) -> anyhow::Result<()> {
-        let is_narrow = columns < GAP + names + GAP + LEAST_TEXT;
-        let indent = if is_narrow { 2 * GAP } else { GAP + names + GAP };
-        let details = self.details(prompt, columns.saturating_sub(indent));
-        let mut details = details.iter();
-        write!(text, "{:GAP$}{NAME}:{}{NAME:#}", "", prompt.name)?;
-        let width = 1 + output::width(&prompt.name);
-        if !is_narrow
-            && width <= names
-            && let Some((style, line)) = details.next()
-        {
-            write!(text, "{:gap$}{style}{line}{style:#}", "", gap = names - width + GAP)?;
-        }
-        writeln!(text)?;
-        for (style, line) in details {
-            writeln!(text, "{:indent$}{style}{line}{style:#}", "")?;
-        }
-        Ok(())
-    }
-
-    /// All but the name, in lines of this many columns.
-    fn details(&self, prompt: &Listed, columns: usize) -> Vec<(Style, String)> {
+    /// The name; title and description, usage, tags and file.
+    fn row(&self, prompt: &Listed) -> Row {
         let texts = [prompt.title.as_deref().unwrap_or_default(), &prompt.description].map(one_line);
         let is_said = |text: &String| !text.is_empty() && text.to_lowercase() != prompt.name.to_lowercase();
         let about: Vec<String> = texts.into_iter().filter(is_said).collect();
         let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", one_line(tag))).collect();
         let source = if self.long { output::shown(Path::new(&prompt.source)) } else { String::new() };
-        let details = [
+        let texts = vec![
             (Style::new(), about.join(" — ")),
             (FAINT, one_line(prompt.usage.as_deref().unwrap_or_default())),
             (FAINT, tags.join(" ")),
             (FAINT, source),
         ];
-        let in_lines = |(style, text): (Style, String)| {
-            let lines = output::in_lines(&text, columns).into_iter().filter(|line| !line.is_empty());
-            lines.map(move |line| (style, line)).collect::<Vec<_>>()
-        };
-        details.into_iter().flat_map(in_lines).collect()
+        Row { label: format!(":{}", prompt.name), style: NAME, texts }
     }
 }

@@ -3,7 +3,7 @@
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
 use super::{edit, path, stdin, text_editor};
-use crate::library::{Found, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if, joined};
+use crate::library::{Found, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if};
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -147,8 +147,7 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
     let tests = found.test_file().filter(|tests| !tests.is_read_only);
     let tests = tests.with_context(|| format!("no test file is created for {}", named(&found.name)))?;
     let prompt = found.prompt().map_err(|why| anyhow!("no test file is created: {why}"))?;
-    let text = draft_tests(&prompt, |call| found.expand(&prompt, call, &joined));
-    create_with_folders(&tests.path, &text).map_err(|error| match error.kind {
+    create_with_folders(&tests.path, &draft_tests(&prompt)).map_err(|error| match error.kind {
         Kind::Exists => anyhow!("{}; `prompt-expander test {}` runs its tests", error.message, found.name),
         _ => anyhow!("{error}"),
     })?;

@@ -3,10 +3,12 @@
 //! Apart from help, which clap prints, only this module and the transport write to standard output.
 
 mod messages;
+mod rows;
 mod text;
 
 pub(super) use messages::{collect_messages, confirm, error, failure, note, note_if_any, print_messages, warning};
+pub(super) use rows::{Row, write_rows};
 pub(super) use text::{
-    ADDED, ERROR, FAINT, NAME, REMOVED, WARNING, cut, full_path, in_lines, one_line, print, print_json, print_lines,
-    print_verbatim, problem_in_two_lines, shown, terminal_width, width, without_usage, wrapped,
+    ADDED, ERROR, FAINT, NAME, REMOVED, WARNING, cut, full_path, one_line, print, print_json, print_lines,
+    print_verbatim, problem_in_two_lines, shown, terminal_width, without_usage, wrapped,
 };

@@ -13,7 +13,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde::Serialize;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,8 +41,8 @@ pub(super) struct Test {
 /// What was found, in the order of the files.
 #[derive(Default)]
 struct Results {
-    results: Vec<Result<Tested, Diagnostic>>,
-    files: BTreeSet<PathBuf>,
+    cases: Vec<Tested>,
+    problems: Vec<Diagnostic>,
 }
 
 /// A case that was run.
@@ -76,34 +76,38 @@ struct ShownFailure {
 impl Test {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let view = source.library_with_warnings().view();
-        // All of them before the first is run, so that nothing is written if one is wrong.
-        let targets: Vec<Vec<TestFile>> =
-            self.targets.iter().map(|target| test_files(target, &view)).collect::<anyhow::Result<_>>()?;
         let mut all = Results::default();
-        if targets.is_empty() {
+        // All of them before the first is run, so that nothing is written if one is wrong.
+        let targets = self.targets.iter().map(|target| test_files(target, &view));
+        let mut files: Vec<TestFile> = targets.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
+        if self.targets.is_empty() {
             let listing = view.list();
-            all.results.extend(listing.unreadable().cloned().map(Err));
-            listing.tests.iter().for_each(|tests| all.add(tests, self.update));
+            all.problems.extend(listing.unreadable().cloned());
+            files = listing.tests;
         }
-        targets.iter().flatten().for_each(|tests| all.add(tests, self.update));
+        for file in &files {
+            match run(file, self.update) {
+                Ok(cases) => all.cases.extend(cases),
+                Err(problem) => all.problems.push(problem),
+            }
+        }
+        let [passed, failed, updated] = [Status::Passed, Status::Failed, Status::Updated].map(|it| all.count(it));
+        let has_failed = failed > 0 || !all.problems.is_empty();
         if self.json {
-            let [passed, failed, updated] = [Status::Passed, Status::Failed, Status::Updated].map(|it| all.count(it));
-            let problems: Vec<api::Problem> = all.problems().cloned().map(Into::into).collect();
-            let cases: Vec<&Tested> = all.tested().collect();
+            let problems: Vec<api::Problem> = all.problems.into_iter().map(Into::into).collect();
             output::print_json(&json!({
-                "cases": cases, "problems": problems, "passed": passed, "failed": failed, "updated": updated
+                "cases": all.cases, "problems": problems, "passed": passed, "failed": failed, "updated": updated
             }))?;
         } else {
             output::print(all.text().as_bytes())?;
-            if all.files.is_empty() {
+            if files.is_empty() {
                 output::note("there are no test files; `prompt-expander new --test NAME` creates one");
-            } else if all.tested().flat_map(|case| &case.failures).any(|failure| failure.diff.is_some()) {
+            } else if all.cases.iter().flat_map(|case| &case.failures).any(|failure| failure.diff.is_some()) {
                 output::note(
                     "if the expansions are right, `prompt-expander test --update` writes them into the test files",
                 );
             }
         }
-        let has_failed = all.count(Status::Failed) > 0 || all.problems().next().is_some();
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
@@ -116,9 +120,8 @@ fn test_files(written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
         if path.is_dir() {
             return Ok(Library::named([path]).view().list().tests);
         }
-        if let (true, Some(folder)) = (is_test_file(&path) && path.is_file(), path.parent()) {
-            let tests = Library::named([folder.to_owned()]).view().list().tests;
-            return Ok(tests.into_iter().filter(|tests| tests.path == path).collect());
+        if let Some(tests) = file(&path) {
+            return Ok(tests);
         }
     }
     let found = view.find(&written.to_string_lossy()).map_err(output::failure(view, "test"))?;
@@ -130,43 +133,28 @@ fn test_files(written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
     }
 }
 
+/// The tests in this file, if it has the name of a test file.
+pub(super) fn file(path: &Path) -> Option<Vec<TestFile>> {
+    let folder = path.parent().filter(|_| is_test_file(path) && path.is_file())?;
+    let mut tests = Library::named([folder.to_owned()]).view().list().tests;
+    tests.retain(|tests| tests.path == path);
+    Some(tests)
+}
+
 impl Results {
-    /// Runs the tests in a file. With `update`, writes the expansions into it.
-    fn add(&mut self, tests: &TestFile, update: bool) {
-        if self.files.insert(tests.path.clone()) {
-            match run(tests, update) {
-                Ok(cases) => self.results.extend(cases.into_iter().map(Ok)),
-                Err(problem) => self.results.push(Err(problem)),
-            }
-        }
-    }
-
-    fn tested(&self) -> impl Iterator<Item = &Tested> {
-        self.results.iter().filter_map(|result| result.as_ref().ok())
-    }
-
-    fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.results.iter().filter_map(|result| result.as_ref().err())
-    }
-
     fn count(&self, status: Status) -> usize {
-        self.tested().filter(|case| case.status == status).count()
+        self.cases.iter().filter(|case| case.status == status).count()
     }
 
     fn text(&self) -> String {
-        let mut text = String::new();
-        for result in &self.results {
-            text += &match result {
-                Ok(case) => case.text(),
-                Err(problem) => output::problem_in_two_lines(problem),
-            };
-        }
+        let cases = self.cases.iter().map(Tested::text);
+        let mut text: String = cases.chain(self.problems.iter().map(output::problem_in_two_lines)).collect();
         text += &format!("{} passed, {} failed", self.count(Status::Passed), self.count(Status::Failed));
         if self.count(Status::Updated) > 0 {
             text += &format!(", {} updated", self.count(Status::Updated));
         }
-        if self.problems().next().is_some() {
-            text += &format!(", {}", count(self.problems().count(), "problem"));
+        if !self.problems.is_empty() {
+            text += &format!(", {}", count(self.problems.len(), "problem"));
         }
         text + "\n"
     }

@@ -33,12 +33,6 @@ pub const MAX_ATTACHMENT: usize = 5 * 1024 * 1024;
 /// The size of all attachments of a prompt, in bytes: 20 MiB.
 pub const MAX_ATTACHED: usize = 20 * 1024 * 1024;
 
-/// How many cases a test file may have.
-pub const MAX_CASES: usize = 1_000;
-
-/// How many texts the cases of a test file may search for.
-pub const MAX_SEARCHES: usize = 10_000;
-
 /// How many files may include each other, one inside the other.
 pub const MAX_INCLUDE_DEPTH: usize = 8;
 

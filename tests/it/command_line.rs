@@ -353,7 +353,7 @@ mod at_a_terminal {
         assert!(order.is_sorted_by_key(|text| at(text)), "{all}");
         let mine = shown("list --mine --long").unwrap();
         let want = "Prompts of the project\n  :of-project  Of the project.\n               .prompts/of-project.md\n\n\
-                    Your prompts\n  :own         Title — Own.\n               ~/prompts/own.md\n";
+                    Your prompts\n  :own  Title — Own.\n        ~/prompts/own.md\n";
         assert_eq!(mine, want);
     }
 

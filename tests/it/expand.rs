@@ -316,10 +316,7 @@ mod copy {
         for (client, why) in [
             (with_commands(&[]), "neither WAYLAND_DISPLAY nor DISPLAY is set"),
             (with_commands(&[]).variable("DISPLAY", "x"), "xclip: not installed; xsel: not installed"),
-            (
-                with_commands(&[("wl-copy", "echo 'no socket' >&2; exit 1")]).variable("WAYLAND_DISPLAY", "x"),
-                "wl-copy: no socket",
-            ),
+            (with_commands(&[("wl-copy", "exit 1")]).variable("WAYLAND_DISPLAY", "x"), "wl-copy: exit status: 1"),
         ] {
             let error = format!(
                 "error: the clipboard cannot be reached: {why}; use `prompt-expander expand NAME | …` instead\n"

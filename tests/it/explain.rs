@@ -68,7 +68,7 @@ fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
     assert_eq!(explained["warnings"], json!([unused]));
     assert_eq!((&explained["input"], &explained["arguments"][1]["value"]), (&json!("all of it"), &json!("d")));
     let shown = client.run(["explain", "--arg", "b=x", "p"], "all of it").stdout;
-    assert!(shown.contains("\n  input      d (its default)\n  the input  all of it (as given)\n"), "{shown}");
+    assert!(shown.contains("\n  input  d (its default)\n  input  all of it (as given)\n"), "{shown}");
     assert!(
         shown.contains("\n  filled   none: the input follows the body, after an empty line\n  unknown  {{topic}} "),
         "{shown}"

@@ -113,12 +113,12 @@ fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
     let client = client(&folder);
     let path = client.prompts().join("a.md").display().to_string();
     let refused = format!(
-        "a.md: error: {path} already exists with another text, and is not changed\n    fix: choose another folder with --to, or remove that file\n"
+        "a.md: error: `{path}` already exists, and is not changed: it has another text\n    fix: choose another folder with --to, or remove that file\n"
     );
     client.words("import .claude/commands").says(1, &[&refused, ":git/b", "1 prompt imported, 0 unchanged, 1 error"]);
     assert_eq!((read(&client, "prompts/a.md").as_str(), read(&client, "prompts/git/b.md").as_str()), ("mine", "B\n"));
     let again = client.words("import .claude/commands/git/b.md");
-    again.says(0, &[":git/b (unchanged)  B\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"]);
+    again.says(0, &[":git/b (unchanged)\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"]);
     let again = client.words("import .claude/commands --to other");
     again.says(0, &["2 prompts imported, 0 unchanged", "other is not served"]);
     client.words("import .claude/commands --to other").says(0, &["0 prompts imported, 2 unchanged"]);
@@ -155,7 +155,7 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
     client.words("import .claude/commands").says(0, &[&ran, "note: type `:a …` in a chat"]);
     let imported = "---\nallowed-tools: \"Bash(git:*)\"\nargument-hint: \"[a] [b]\"\n---\nStatus: !`git status`\n";
     assert_eq!(read(&client, "prompts/a.md"), imported);
-    let skills = ["warning: the text begins with the path of the skill's folder", "the same in 1 more files"];
+    let skills = ["warning: the text begins with the path of the skill's folder"];
     client.words("import .claude/skills").says(0, &skills);
     let text = format!("Base directory for this skill: {root}/.claude/skills/s\n\nRun x.py\n");
     assert!(read(&client, "prompts/s.md").ends_with(&text));
@@ -242,7 +242,7 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
     for (arguments, said) in [
         (&["nope"][..], "cannot be read: "),
         (&["empty"], "there are no prompts in "),
-        (&["gemini:empty"], "no files `NAME.toml`; put the format before it"),
+        (&["gemini:empty"], "; put the format before it, as in `claude:DIR`"),
         (&["notes.txt"], "there are no prompts in "),
         (&[".claude/commands", "--to", ".codex/prompts"], "has prompts for Codex, and nothing is written to it"),
         (&[".claude/commands", "--to", ".claude/commands/sub"], "has prompts for Claude Code"),

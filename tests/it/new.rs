@@ -281,7 +281,7 @@ mod editors {
         ran.says(0, &["a.md:1:1: `{{inptu}}` is not a placeholder, and is left as it is; write"]);
         assert!(!ran.stderr.contains("other.md"), "{ran:?}");
         fs::write(client.root().join("draft"), "---\nbroken").unwrap();
-        client.words("edit a").says(1, &["a.md:1:1: error: the frontmatter"]);
+        client.words("edit a").says(1, &["error: ", "a.md:1:1: the frontmatter"]);
         // A broken file needs an editor most.
         fs::write(client.root().join("draft"), "Mended.").unwrap();
         client.words("edit a").printed("");

@@ -1,7 +1,7 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
 use crate::api::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, UnexpandedText};
-use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
+use crate::cli::output::{self, ERROR, FAINT, NAME, Row, WARNING};
 use crate::prompt::{Format, INPUT, Origin, Reason};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
@@ -14,109 +14,92 @@ const SHOWN: usize = 200;
 /// How many unexpanded placeholders are shown.
 const MAX_UNEXPANDED_SHOWN: usize = 10;
 
-/// In fewer columns, a value is printed below its label.
-const NARROW: usize = 44;
-
-/// A wider label has its value below it.
-const WIDEST_LABEL: usize = 24;
-
-struct Field {
-    label: String,
-    value: String,
-    /// Of the label.
-    style: Style,
-    /// Whether the value is a path, which is not broken, so that a terminal can make it a link.
-    is_path: bool,
-}
-
 /// The page, in this many columns.
 pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for line in output::in_lines(&printable(&format!(":{}", explanation.name)), columns) {
-        writeln!(text, "{NAME}{line}{NAME:#}")?;
-    }
-    for (heading, fields) in [
+    writeln!(text, "{NAME}{}{NAME:#}", printable(&format!(":{}", explanation.name)))?;
+    for (heading, mut rows) in [
         ("", about(explanation)),
-        ("Arguments", arguments(explanation)),
-        ("Placeholders", braces(explanation)),
-        ("Request", request(explanation)),
-        ("Expansion", lengths(explanation)),
-        ("Warnings", warnings(explanation)),
+        ("\nArguments\n", arguments(explanation)),
+        ("\nPlaceholders\n", braces(explanation)),
+        ("\nRequest\n", request(explanation)),
+        ("\nExpansion\n", lengths(explanation)),
+        ("\nWarnings\n", warnings(explanation)),
     ] {
-        write_section(&mut text, heading, &fields, columns)?;
+        rows.retain(|row| row.texts.iter().any(|(_, text)| !text.is_empty()));
+        if !rows.is_empty() {
+            write!(text, "{heading}")?;
+            output::write_rows(&mut text, &rows, columns)?;
+        }
     }
     Ok(text)
 }
 
 /// What the prompt is and where it comes from.
-fn about(explanation: &Explanation) -> Vec<Field> {
+fn about(explanation: &Explanation) -> Vec<Row> {
     let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
     let title = |format: &'static str| Format::named(format).map_or(format, |format| format.title);
-    let mut fields = vec![
-        Field::new("about", output::one_line(&explanation.description)),
-        Field::new("title", one_line(&explanation.title)),
-        Field::new("layer", explanation.layer.map_or("", |layer| layer.name)),
-        Field::new("format", explanation.format.map(title).unwrap_or_default()),
+    let mut rows = vec![
+        row("about", output::one_line(&explanation.description)),
+        row("title", one_line(&explanation.title)),
+        row("layer", explanation.layer.map_or("", |layer| layer.name)),
+        row("format", explanation.format.map(title).unwrap_or_default()),
     ];
     if explanation.source != BUILT_IN {
-        fields.push(Field::path("file", &explanation.source));
+        rows.push(row("file", shown(&explanation.source)));
     }
-    fields.extend(explanation.includes.iter().map(|file| Field::path("includes", file)));
-    fields.extend(explanation.shadows.iter().map(|shadowed| match shadowed.source.as_str() {
-        BUILT_IN => Field::new("overrides", "the built-in prompt"),
-        path => Field::path("overrides", path),
+    rows.extend(explanation.includes.iter().map(|file| row("includes", shown(file))));
+    rows.extend(explanation.shadows.iter().map(|shadowed| match shadowed.source.as_str() {
+        BUILT_IN => row("overrides", "the built-in prompt"),
+        path => row("overrides", shown(path)),
     }));
     let tags: Vec<String> = explanation.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
-    fields.push(Field::new("tags", tags.join(" ")));
-    fields.push(Field::new("usage", explanation.usage.clone().unwrap_or_default()));
+    rows.push(row("tags", tags.join(" ")));
+    rows.push(row("usage", explanation.usage.clone().unwrap_or_default()));
     let attachments = explanation.attachments.iter().map(|path| output::one_line(path));
-    fields.push(Field::new("attached", attachments.collect::<Vec<_>>().join(", ")));
-    fields.push(Field::new("messages", explanation.messages.join(", ")));
-    fields.retain(|field| !field.value.is_empty());
-    fields
+    rows.push(row("attached", attachments.collect::<Vec<_>>().join(", ")));
+    rows.push(row("messages", explanation.messages.join(", ")));
+    rows
 }
 
 /// The value of each argument, and of the input.
-fn arguments(explanation: &Explanation) -> Vec<Field> {
-    let mut fields: Vec<Field> = explanation.arguments.iter().map(argument).collect();
-    // An argument may be called `input`, while the input follows the body.
-    let is_taken = explanation.arguments.iter().any(|given| given.name == INPUT);
-    let label = if is_taken { "the input" } else { INPUT };
+fn arguments(explanation: &Explanation) -> Vec<Row> {
     let origin = if explanation.is_input_rest { "the rest of the input" } else { "as given" };
-    fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
-    fields
+    let input = explanation.input.as_ref().map(|input| row(INPUT, with_origin(input, origin)));
+    explanation.arguments.iter().map(argument).chain(input).collect()
 }
 
-fn argument(given: &Given) -> Field {
+fn argument(given: &Given) -> Row {
     let origin = match given.from {
-        Origin::Omitted => return Field::new(&given.name, "(not given: empty)"),
-        Origin::Missing => return Field::new(&given.name, "(missing)").styled(ERROR),
+        Origin::Omitted => return row(&given.name, "(not given: empty)"),
+        Origin::Missing => return Row { style: ERROR, ..row(&given.name, "(missing)") },
         Origin::Named => "by --arg",
         Origin::Pair => "by name",
         Origin::Word => "by position",
         Origin::Rest => "the rest of the input",
         Origin::Default => "its default",
     };
-    Field::new(&given.name, with_origin(&given.value, origin))
+    row(&given.name, with_origin(&given.value, origin))
 }
 
 /// The placeholders: filled ones if there is an expansion, and unexpanded ones.
-fn braces(explanation: &Explanation) -> Vec<Field> {
-    let mut fields = Vec::new();
-    if let Some(place) = &explanation.input_place {
-        fields.push(Field::new("filled", format!("none: the input {place}")));
-    } else if explanation.expansion.is_some() {
-        let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) =
-            explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
-        fields.push(Field::new("filled", list_filled(&filled)));
-        fields.push(Field::new("empty", list_filled(&empty)));
-    }
+fn braces(explanation: &Explanation) -> Vec<Row> {
+    let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) =
+        explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
     let (unknown, others): (Vec<&UnexpandedText>, Vec<&UnexpandedText>) =
         explanation.unexpanded.iter().partition(|found| found.reason == Reason::Unknown);
-    fields.push(Field::new("unexpanded", list_unexpanded(&others)));
-    fields.push(Field::new("unknown", list_unexpanded(&unknown)).styled(WARNING));
-    fields.retain(|field| !field.value.is_empty());
-    fields
+    let mut rows = vec![
+        row("filled", list_filled(&filled)),
+        row("empty", list_filled(&empty)),
+        row("unexpanded", list_unexpanded(&others)),
+        Row { style: WARNING, ..row("unknown", list_unexpanded(&unknown)) },
+    ];
+    if let Some(place) = &explanation.input_place {
+        rows[0] = row("filled", format!("none: the input {place}"));
+    } else if explanation.expansion.is_none() {
+        rows.drain(..2);
+    }
+    rows
 }
 
 fn list_filled(placeholders: &[&Placeholder]) -> String {
@@ -141,123 +124,77 @@ fn list_unexpanded(unexpanded: &[&UnexpandedText]) -> String {
 
 /// Line and column, and before them the file, if it is an included one.
 fn place(file: Option<&str>, line: usize, column: usize) -> String {
-    let file = file.map(|file| format!("{}:", output::shown(Path::new(file)))).unwrap_or_default();
+    let file = file.map(|file| format!("{}:", shown(file))).unwrap_or_default();
     format!("{file}{line}:{column}")
 }
 
 /// What a service would be asked.
-fn request(explanation: &Explanation) -> Vec<Field> {
+fn request(explanation: &Explanation) -> Vec<Row> {
     let Some(Request { method, url, headers, body }) = &explanation.request else { return Vec::new() };
-    let mut fields = vec![Field::path(method, url)];
-    fields.extend(headers.iter().map(|(name, value)| Field::new(name, value)));
-    fields.extend(body.iter().map(|body| Field::new("body", body)));
-    fields
+    let headers = headers.iter().map(|(name, value)| row(name, value));
+    let body = body.iter().map(|body| row("body", body));
+    [row(method, url)].into_iter().chain(headers).chain(body).collect()
 }
 
 /// The length of the expansion, or why it failed.
-fn lengths(explanation: &Explanation) -> Vec<Field> {
+fn lengths(explanation: &Explanation) -> Vec<Row> {
     let Some(lengths) = &explanation.expansion else {
-        return explanation.error.iter().map(|error| Field::new("error", error).styled(ERROR)).collect();
+        return explanation.error.iter().map(|error| Row { style: ERROR, ..row("error", error) }).collect();
     };
     let Lengths { bytes, characters, tokens, limits } = lengths;
     let [bytes, characters, tokens] = [bytes, characters, tokens].map(|number| thousands(*number));
     let length = format!("{bytes} bytes, {characters} characters, about {tokens} tokens");
-    let near: Vec<Field> = limits.iter().filter(|limit| limit.is_near()).map(limit_field).collect();
-    let others = match near.len() {
-        0 => vec![Field::new("limits", "within the known limits of all agents")],
-        near if near < limits.len() => vec![Field::new("others", "within their known limits")],
-        _ => Vec::new(),
-    };
-    [vec![Field::new("length", length)], near, others].into_iter().flatten().collect()
+    let mut rows = vec![row("length", length)];
+    rows.extend(limits.iter().filter(|limit| limit.is_near()).map(limit_row));
+    match rows.len() - 1 {
+        0 => rows.push(row("limits", "within the known limits of all agents")),
+        near if near < limits.len() => rows.push(row("others", "within their known limits")),
+        _ => {}
+    }
+    rows
 }
 
-fn limit_field(measured: &MeasuredLimit) -> Field {
+fn limit_row(measured: &MeasuredLimit) -> Row {
     let MeasuredLimit { agent, delivery, length, limit, unit, is_whole, when_exceeded } = measured;
     let label = format!("{agent} {delivery}");
     let measured = format!("{} of {} {unit}", thousands(*length), thousands(*limit));
     match is_whole {
-        true => Field::new(label, measured),
-        false => Field::new(label, format!("too long, {measured}: {when_exceeded}")).styled(WARNING),
+        true => row(label, measured),
+        false => Row { style: WARNING, ..row(label, format!("too long, {measured}: {when_exceeded}")) },
     }
 }
 
-fn warnings(explanation: &Explanation) -> Vec<Field> {
-    let of_call = explanation.warnings.iter().map(|warning| Field::new("call", warning));
+fn warnings(explanation: &Explanation) -> Vec<Row> {
+    let of_call = explanation.warnings.iter().map(|warning| row("call", warning));
     let fields = explanation.problems.iter().map(|problem| {
         let is_own = problem.file == explanation.source || explanation.source == BUILT_IN;
         let file = Some(problem.file.as_str()).filter(|_| !is_own);
         let place = problem.line.zip(problem.column).map(|(line, column)| place(file, line, column));
-        Field::new(place.unwrap_or_else(|| "file".to_owned()), format!("{}; {}", problem.message, problem.fix))
+        row(place.unwrap_or_else(|| "file".to_owned()), format!("{}; {}", problem.message, problem.fix))
     });
     of_call.chain(fields).collect()
 }
 
 /// A value in one line with where it comes from, and its length if it was cut off.
 fn with_origin(value: &str, origin: &str) -> String {
-    match value.chars().nth(SHOWN) {
-        _ if value.is_empty() => format!("(empty, {origin})"),
-        None => format!("{} ({origin})", cut(value)),
-        Some(_) => format!("{} ({origin}, {} in all)", cut(value), characters(value)),
+    match value.chars().count() {
+        0 => format!("(empty, {origin})"),
+        1..=SHOWN => format!("{} ({origin})", cut(value)),
+        length => format!("{} ({origin}, {} in all)", cut(value), count(length, "character")),
     }
 }
 
 /// The beginning of a text, in one line.
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        None => printable(text),
-        Some((end, _)) => format!("{}…", printable(&text[..end])),
-    }
+    printable(&output::cut(text, SHOWN))
 }
 
-fn characters(text: &str) -> String {
-    count(text.chars().count(), "character")
+fn shown(path: &str) -> String {
+    output::shown(Path::new(path))
 }
 
-impl Field {
-    fn new(label: impl Into<String>, value: impl Into<String>) -> Field {
-        // Text of a server may have any characters, also those that a terminal acts on.
-        let in_lines = |text: String| text.split('\n').map(printable).collect::<Vec<_>>().join("\n");
-        Field { label: printable(&label.into()), value: in_lines(value.into()), style: FAINT, is_path: false }
-    }
-
-    fn path(label: &str, path: &str) -> Field {
-        Field { is_path: true, ..Field::new(label, output::shown(Path::new(path))) }
-    }
-
-    fn styled(self, style: Style) -> Field {
-        Field { style, ..self }
-    }
-}
-
-/// Writes fields below a heading; nothing if there are no fields.
-fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: usize) -> anyhow::Result<()> {
-    if fields.is_empty() {
-        return Ok(());
-    }
-    if !heading.is_empty() {
-        writeln!(text, "\n{heading}")?;
-    }
-    let widths = fields.iter().map(|field| output::width(&field.label)).filter(|width| *width <= WIDEST_LABEL);
-    let label_width = widths.max().unwrap_or(0);
-    let is_narrow = columns < NARROW;
-    let indent = if is_narrow { 4 } else { 2 + label_width + 2 };
-    for Field { label, value, style, is_path } in fields {
-        let width = columns.saturating_sub(indent);
-        let values = if *is_path { vec![value.clone()] } else { output::in_lines(value, width) };
-        let is_next_to_label = !is_narrow && output::width(label) <= label_width;
-        let mut values = values.iter();
-        if is_next_to_label {
-            let gap = " ".repeat(label_width - output::width(label));
-            let first = values.next().map_or("", String::as_str);
-            writeln!(text, "  {style}{label}{style:#}{gap}  {first}")?;
-        } else {
-            for label in output::in_lines(label, columns.saturating_sub(2)) {
-                writeln!(text, "  {style}{label}{style:#}")?;
-            }
-        }
-        for value in values {
-            writeln!(text, "{:indent$}{value}", "")?;
-        }
-    }
-    Ok(())
+fn row(label: impl Into<String>, value: impl Into<String>) -> Row {
+    // Text of a server may have any characters, also those that a terminal acts on.
+    let value = value.into().split('\n').map(printable).collect::<Vec<_>>().join("\n");
+    Row { label: printable(&label.into()), style: FAINT, texts: vec![(Style::new(), value)] }
 }

@@ -1,6 +1,6 @@
 //! Any bytes are a test file or a diagnostic; a text that is written into one is what the case expects, and nothing else changes.
 
-use prompt_expander::prompt::{Case, MAX_CASES, MAX_FILE, Name, Prompt, Tests};
+use prompt_expander::prompt::{Case, MAX_FILE, Name, Prompt, Tests};
 use std::collections::BTreeMap;
 
 /// The test file and the text to be written, separated by this.
@@ -25,7 +25,7 @@ pub(super) fn check(file: &[u8], text: &str) {
             return;
         }
     };
-    assert!((1..=MAX_CASES).contains(&tests.cases.len()) && file.len() <= MAX_FILE);
+    assert!(!tests.cases.is_empty() && file.len() <= MAX_FILE);
     let file = str::from_utf8(file).unwrap();
     let prompt = Prompt::parse(Name::new("p").unwrap(), b"---\narguments: [a]\n---\n{{a}} {{input}}").unwrap();
     for case in &tests.cases {
