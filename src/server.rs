@@ -58,6 +58,8 @@ pub enum Reply {
     Cancelled(Id),
 }
 
+type Handler = Box<dyn FnOnce() -> Result<Answer, Failure> + Send>;
+
 /// The rest of a request, which may wait.
 pub struct Job {
     /// Of the request.
@@ -65,7 +67,7 @@ pub struct Job {
     /// For what it may wait.
     pub work: Work,
     request: Answered,
-    run: Box<dyn FnOnce() -> Result<Answer, Failure> + Send>,
+    run: Handler,
 }
 
 impl Job {
@@ -228,24 +230,30 @@ impl Server {
             Ok(prepared) => prepared,
             Err(failure) => return answered.reply(id, || Err(failure)),
         };
-        match method.run {
+        let (work, run): (Work, Handler) = match method.run {
             // A handler that panics leaves the session consistent: it changes the session last, and in one step.
-            Run::Session(run) => answered.reply(id, || run(session, &context, &params).map(Answer::Now)),
-            Run::Library(run) => self.reply(answered, id, method.work, move || {
-                if context.is_notified {
-                    context.shared.watch(); // before it reads what the client may keep
-                }
-                run(&context, &params)
-            }),
-            Run::Tool => match tools::find(&context, &params) {
-                Ok(tool) => self.reply(answered, id, tool.work, move || tools::call(tool, &context, &params)),
-                Err(failure) => answered.reply(id, || Err(failure)),
-            },
+            Run::Session(run) => return answered.reply(id, || run(session, &context, &params).map(Answer::Now)),
             Run::Listen => match session.subscriptions.listen(&self.shared, &id, &params) {
-                Ok(acknowledgement) => Reply::Stream(acknowledgement),
-                Err(failure) => answered.reply(id, || Err(failure)),
+                Ok(acknowledgement) => return Reply::Stream(acknowledgement),
+                Err(failure) => return answered.reply(id, || Err(failure)),
             },
-        }
+            Run::Library(run) => {
+                let run = move || {
+                    if context.is_notified {
+                        context.shared.watch(); // before it reads what the client may keep
+                    }
+                    run(&context, &params)
+                };
+                (method.work, Box::new(run))
+            }
+            Run::Tool => match tools::find(&context, &params) {
+                Ok(tool) => (tool.work, Box::new(move || tools::call(tool, &context, &params))),
+                Err(failure) => return answered.reply(id, || Err(failure)),
+            },
+        };
+        let job = Job { id, work, request: answered, run };
+        let may_wait = work >= self.shared.settings.jobs_from || (work >= Work::Files && self.is_on_network());
+        if may_wait { Reply::Later(job) } else { job.run() }
     }
 
     /// What a request is handled with, and by which method.
@@ -277,20 +285,6 @@ impl Server {
             return Err(Failure::new(FailureKind::MethodNotFound, text));
         }
         Ok((context, found))
-    }
-
-    /// The reply of a handler, or the job of it if that may wait.
-    fn reply(
-        &self,
-        request: Answered,
-        id: Id,
-        work: Work,
-        run: impl FnOnce() -> Result<Answer, Failure> + Send + 'static,
-    ) -> Reply {
-        if work >= self.shared.settings.jobs_from || (work >= Work::Files && self.is_on_network()) {
-            return Reply::Later(Job { id, work, request, run: Box::new(run) });
-        }
-        request.reply(id, run)
     }
 
     /// Whether a folder of the library is on a network file system.

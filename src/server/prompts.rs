@@ -116,11 +116,9 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
     if context.agent.is_some_and(|agent| agent.runs_prompts) {
         prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
     }
-    if !prompt.is_remote() {
-        return Ok(Answer::Now(messages(context, &found, &prompt, &values)?));
-    }
-    let context = context.clone();
-    Ok(Answer::Later(Box::new(move || messages(&context, &found, &prompt, &values))))
+    let (is_remote, context) = (prompt.is_remote(), context.clone());
+    let work = move || messages(&context, &found, &prompt, &values);
+    if is_remote { Ok(Answer::Later(Box::new(work))) } else { work().map(Answer::Now) }
 }
 
 /// The result with the messages of a prompt.

@@ -26,8 +26,8 @@ const SKIPPED_IN_ERROR: usize = 3;
 #[derive(Deserialize)]
 struct Arguments<'l> {
     command: &'l str,
-    input: &'l str,
-    part: Option<&'l str>,
+    input: String,
+    part: Option<String>,
 }
 
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
@@ -37,15 +37,12 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
              that follows the name, or an empty string if there is none"
         ))
     })?;
-    let values = values(arguments)?;
-    let view = context.view();
+    let (values, view, limit) = (values(arguments)?, context.view(), context.part_limit());
+    let part = part.unwrap_or_default();
     let (found, prompt) = find(&view, command)?;
-    let (limit, part) = (context.part_limit(), part.unwrap_or_default());
-    if !prompt.is_remote() {
-        return expand(&found, &prompt, &values, input, limit, part).map(Answer::Now);
-    }
-    let (input, part) = (input.to_owned(), part.to_owned());
-    Ok(Answer::Later(Box::new(move || expand(&found, &prompt, &values, &input, limit, &part))))
+    let is_remote = prompt.is_remote();
+    let work = move || expand(&found, &prompt, &values, &input, limit, &part);
+    if is_remote { Ok(Answer::Later(Box::new(work))) } else { work().map(Answer::Now) }
 }
 
 /// The prompt of a command; an error says what the model should do.
