@@ -331,20 +331,11 @@ fn unused_input(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str)
     })
 }
 
-/// A part of the input that stays whole.
+/// A part of the input that stays whole: a word of a shell, or the text from a pipe.
 #[derive(Clone, Copy)]
-enum Piece<'v> {
-    /// A word of a shell.
-    Word(&'v str),
-    /// The text from a pipe.
-    Piped(&'v str),
-}
-
-impl<'v> Piece<'v> {
-    fn text(self) -> &'v str {
-        let (Piece::Word(text) | Piece::Piped(text)) = self;
-        text
-    }
+struct Piece<'v> {
+    text: &'v str,
+    is_piped: bool,
 }
 
 /// The words with the text from a pipe before the word with the index `at`. Line endings at the end of the text are dropped
@@ -352,8 +343,9 @@ impl<'v> Piece<'v> {
 fn pieces<'v>(words: &'v [String], text: &'v str, at: usize) -> Vec<Piece<'v>> {
     let (before, after) = words.split_at(at.min(words.len()));
     let text = if after.is_empty() { text } else { text.trim_end_matches(['\r', '\n']) };
-    let words = |words: &'v [String]| words.iter().map(|word| Piece::Word(word));
-    words(before).chain((!text.is_empty()).then_some(Piece::Piped(text))).chain(words(after)).collect()
+    let words = |words: &'v [String]| words.iter().map(|text| Piece { text, is_piped: false });
+    let piped = Piece { text, is_piped: true };
+    words(before).chain((!text.is_empty()).then_some(piped)).chain(words(after)).collect()
 }
 
 /// The input of [`Call::Piped`] as one text: the words with a space between two of them, and an empty line between a word and
@@ -364,16 +356,16 @@ pub fn join_piped(words: &[String], text: &str, at: usize) -> String {
 
 fn join<'v>(pieces: impl IntoIterator<Item = Piece<'v>>) -> String {
     let mut joined = String::new();
-    let mut previous = None;
-    for piece in pieces {
-        joined += match (previous, piece) {
-            (None, _) => "",
-            (Some(Piece::Word(_)), Piece::Word(_)) => " ",
+    let mut is_after_piped = None;
+    for Piece { text, is_piped } in pieces {
+        joined += match is_after_piped {
+            None => "",
+            Some(false) if !is_piped => " ",
             _ if joined.is_empty() => "", // after an empty word
             _ => "\n\n",
         };
-        joined += piece.text();
-        previous = Some(piece);
+        joined += text;
+        is_after_piped = Some(is_piped);
     }
     joined
 }
@@ -400,13 +392,11 @@ fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
     let mut rest: Vec<(Option<usize>, Piece<'v>)> = Vec::new();
     let mut pair_before = None;
     for &piece in pieces {
-        let pair = match piece {
-            Piece::Word(word) => pair_at(arguments, word).filter(|(index, _)| given.arguments[*index].is_none()),
-            Piece::Piped(_) => None,
-        };
+        let pair = pair_at(arguments, piece.text);
+        let pair = pair.filter(|(index, _)| !piece.is_piped && given.arguments[*index].is_none());
         match pair {
             Some((index, length)) if !is_single || rest.is_empty() => {
-                given.give(Slot::Argument(index), Cow::Borrowed(&piece.text()[length..]), Origin::Pair);
+                given.give(Slot::Argument(index), Cow::Borrowed(&piece.text[length..]), Origin::Pair);
                 pair_before = Some(index);
             }
             _ => rest.push((pair_before, piece)),
@@ -414,20 +404,20 @@ fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
     }
     if prompt.takes_words() {
         let places = given.arguments.iter().filter(|argument| argument.is_none()).count();
-        give_words(prompt, &mut given, rest.iter().map(|(_, piece)| Cow::Borrowed(piece.text())));
+        give_words(prompt, &mut given, rest.iter().map(|(_, piece)| Cow::Borrowed(piece.text)));
         let mut unplaced = rest.iter().skip(places).filter(|_| !prompt.takes_input());
         // Text from a pipe is never left out.
-        given.extra = unplaced.find_map(|(_, piece)| matches!(piece, Piece::Piped(_)).then(|| piece.text()));
+        given.extra = unplaced.find_map(|(_, piece)| piece.is_piped.then_some(piece.text));
         given.input = prompt.takes_input().then(|| Cow::Owned(join(pieces.iter().copied())));
         return given;
     }
     let slots = given.slots(prompt);
     if let Some((last, first)) = slots.split_last() {
         // At the end, the text from a pipe is for the last slot, even if there are too few words for the others.
-        let piped_at_end = rest.pop_if(|(_, piece)| matches!(piece, Piece::Piped(_)));
+        let piped_at_end = rest.pop_if(|(_, piece)| piece.is_piped);
         let mut rest = rest.into_iter().map(|(_, piece)| piece);
         for (slot, piece) in first.iter().zip(&mut rest) {
-            given.give(*slot, Cow::Borrowed(piece.text()), Origin::Word);
+            given.give(*slot, Cow::Borrowed(piece.text), Origin::Word);
         }
         let rest: Vec<Piece<'v>> = rest.chain(piped_at_end.map(|(_, piece)| piece)).collect();
         if !rest.is_empty() {
@@ -437,11 +427,11 @@ fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
         for (index, argument) in given.arguments.iter_mut().enumerate() {
             let Some((value, _)) = argument else { continue };
             let after = rest.iter().filter(|(pair, _)| *pair == Some(index)).map(|(_, piece)| *piece);
-            let own = Some(Piece::Word(value)).filter(|_| !value.is_empty());
+            let own = Some(Piece { text: value, is_piped: false }).filter(|own| !own.text.is_empty());
             let extended = join(own.into_iter().chain(after));
             *value = Cow::Owned(extended);
         }
-        given.extra = rest.iter().find(|(pair, _)| pair.is_none()).map(|(_, piece)| piece.text());
+        given.extra = rest.iter().find(|(pair, _)| pair.is_none()).map(|(_, piece)| piece.text);
     }
     if prompt.takes_input() && !prompt.input_is_slot() {
         given.input = Some(Cow::Owned(join(pieces.iter().copied())));
@@ -556,7 +546,7 @@ fn after_space(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{MessageTemplate, Messages, Name};
+    use crate::prompt::{Messages, Name};
     use proptest::prelude::*;
 
     /// A prompt with these arguments: `a!` is required, `b=x` has the default `x`, and `{{input}}` is a placeholder for the
@@ -571,10 +561,9 @@ mod tests {
         let (input, declared): (Vec<&str>, Vec<&str>) =
             declared.split_whitespace().partition(|word| *word == "{{input}}");
         prompt.arguments = declared.into_iter().map(argument).collect();
-        let names: Vec<&str> = prompt.arguments.iter().map(|argument| argument.name.as_str()).collect();
-        let body = names.iter().map(|name| format!("[{{{{{name}}}}}]")).collect::<String>();
+        let body = prompt.arguments.iter().map(|it| format!("[{{{{{}}}}}]", it.name)).collect::<String>();
         let body = if input.is_empty() { body } else { body + "<{{input}}>" };
-        prompt.messages = vec![MessageTemplate::of_text(body, names)];
+        prompt.messages = vec![prompt.template_of(&body)];
         prompt
     }
 
@@ -928,7 +917,7 @@ mod tests {
     #[test]
     fn piped_text_and_words_follow_a_body_without_placeholders() {
         let mut prompt = prompt("a b!");
-        prompt.messages = vec![MessageTemplate::of_text("Body", ["a", "b"])];
+        prompt.messages = vec![prompt.template_of("Body")];
         let words = ["one".to_owned(), "a=2".to_owned()];
         for (at, want) in [(0, "Body\n\nP\n\none a=2"), (1, "Body\n\none\n\nP\n\na=2"), (2, "Body\n\none a=2\n\nP\n")] {
             let call = Call::Piped { words: &words, text: "P\n", at };

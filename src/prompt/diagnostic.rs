@@ -177,16 +177,6 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Hint => "hint",
-        })
-    }
-}
-
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
@@ -208,27 +198,17 @@ pub(crate) struct Positions<'t> {
     rest: &'t str,
     offset: usize,
     position: Position,
-    /// Whether all of them are the first one.
-    is_fixed: bool,
 }
 
 impl<'t> Positions<'t> {
     /// The first character of `text` has this position.
     pub(crate) fn from(text: &'t str, position: Position) -> Positions<'t> {
-        Positions { rest: text, offset: 0, position, is_fixed: false }
+        Positions { rest: text, offset: 0, position }
     }
 
-    /// All of `text` has this position.
-    pub(crate) fn fixed(text: &'t str, position: Position) -> Positions<'t> {
-        Positions { is_fixed: true, ..Positions::from(text, position) }
-    }
-
-    /// The position of the byte `offset`, which must not be before that of the previous call.
+    /// The position of the byte `offset`, which must not be before that of the previous call. What is after the text has that of its end.
     pub(crate) fn at(&mut self, offset: usize) -> Position {
-        if self.is_fixed {
-            return self.position;
-        }
-        let (before, rest) = self.rest.split_at(offset - self.offset);
+        let (before, rest) = self.rest.split_at(self.rest.len().min(offset - self.offset));
         match before.rfind('\n') {
             Some(newline) => {
                 self.position.line += before.bytes().filter(|&byte| byte == b'\n').count();

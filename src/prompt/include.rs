@@ -6,7 +6,6 @@
 use super::diagnostic::{Diagnostic, Position};
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 use super::text::text_of;
-use crate::wording::quoted;
 use std::path::PathBuf;
 
 /// Reads the files that one prompt includes.
@@ -80,7 +79,6 @@ pub(super) fn assemble(
     let mut assembly = Assembly {
         reader,
         read,
-        is_jinja: whole.is_jinja,
         body: None,
         line: whole.first_line,
         origins: Origins::default(),
@@ -98,16 +96,12 @@ pub(super) struct Part {
     pub(super) first_line: usize,
     /// Whether its lines include other files in turn.
     pub(super) includes: bool,
-    /// Whether it is a template of Jinja.
-    pub(super) is_jinja: bool,
 }
 
 struct Assembly<'r> {
     reader: &'r mut dyn IncludeReader,
     /// Reads the text of a file.
     read: fn(&str) -> Result<Part, Diagnostic>,
-    /// Whether the prompt is a template of Jinja.
-    is_jinja: bool,
     /// `None` before the first line.
     body: Option<String>,
     /// The number of the next line.
@@ -176,10 +170,6 @@ impl Assembly<'_> {
             ..error
         };
         let part = (self.read)(text_of(&bytes).map_err(within)?).map_err(within)?;
-        if part.is_jinja && !self.is_jinja {
-            let message = format!("{} has `engine: jinja`, and the prompt does not", quoted(&file.name));
-            return Err(Diagnostic::error(None, message, "write the same `engine` in both, or leave it out of both"));
-        }
         let includes = part.includes || is_partial(&file.name);
         let known = self.origins.files.iter().position(|known| *known == file);
         let index = known.unwrap_or_else(|| {

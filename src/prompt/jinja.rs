@@ -132,14 +132,14 @@ fn tags(text: &str, syntax: impl Fn(Error) -> Mistake) -> Result<(String, Vec<Ad
     let (mut body, mut added) = (text.to_owned(), Vec::new());
     // Each `elif` is a block in the one before it, up to their common end.
     let mut blocks = Vec::new();
-    let (mut parentheses, mut all, mut in_tag, mut end, mut is_loop) = (0_usize, 0, 0, 0, false);
+    let (mut all, mut in_tag, mut end, mut is_loop) = (0, 0, 0, false);
     for token in tokenize(text, false, Default::default()) {
         let (token, span) = token.map_err(&syntax)?;
         let at = start(span)..span.end_offset as usize;
         (all, in_tag) = (all + 1, in_tag + 1);
         match token {
-            Token::VariableStart => (in_tag, parentheses) = (1, 0),
-            Token::TemplateData(_) | Token::BlockStart => (in_tag, parentheses) = (0, 0),
+            Token::VariableStart => in_tag = 1,
+            Token::TemplateData(_) | Token::BlockStart => in_tag = 0,
             Token::Ident(word) if in_tag == 1 => match word {
                 "else" => {}
                 "if" | "for" => {
@@ -158,8 +158,6 @@ fn tags(text: &str, syntax: impl Fn(Error) -> Mistake) -> Result<(String, Vec<Ad
                 added.push((end, ")|lines"));
                 is_loop = false;
             }
-            Token::ParenOpen => parentheses += 1,
-            Token::ParenClose => parentheses = parentheses.saturating_sub(1),
             _ => {}
         }
         end = at.end;
@@ -167,7 +165,6 @@ fn tags(text: &str, syntax: impl Fn(Error) -> Mistake) -> Result<(String, Vec<Ad
             (in_tag, MAX_TAG, "words and signs in a tag"),
             (all, MAX_TEMPLATE_TOKENS, "words and signs in all tags"),
             (blocks.iter().sum(), MAX_TEMPLATE_NESTING, "blocks inside each other"),
-            (parentheses, MAX_TEMPLATE_NESTING, "parentheses inside each other"),
         ];
         if let Some((_, max, what)) = limits.into_iter().find(|(count, max, _)| count > max) {
             return Err(refused(at.start, format!("more than {max} {what}")));
@@ -594,7 +591,7 @@ mod tests {
         fails("{{ lang }}\n".repeat(10_000), "more than 20000 words");
         fails("{% if lang %}".repeat(MAX_TEMPLATE_NESTING + 1), "more than 32 blocks");
         fails(format!("{{% if lang %}}{}", "{% elif lang %}\n".repeat(100_000)), "more than 32 blocks");
-        fails(format!("{{{{ {}lang", "(".repeat(MAX_TEMPLATE_NESTING + 1)), "more than 32 parentheses");
+        fails(format!("{{{{ {}", "(".repeat(98)), "the template has a mistake in this line: template exceeds");
         let two = "{% if lang %}{% elif tone %}{% elsif input %}{% endif %}".repeat(40);
         assert!(Template::parse(&two, &NAMES).is_ok());
         assert!(Template::parse("{{ lang|lines }}", &NAMES).is_err());

@@ -51,7 +51,7 @@ pub const MAX_READ: usize = 1024 * 1024 * 1024;
 /// How many words and signs the tags of a template may have.
 pub const MAX_TEMPLATE_TOKENS: usize = 20_000;
 
-/// How many blocks, or parentheses, of a template may be inside each other.
+/// How many blocks of a template may be inside each other.
 pub const MAX_TEMPLATE_NESTING: usize = 32;
 
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.

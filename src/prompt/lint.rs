@@ -153,14 +153,13 @@ pub(super) fn lookalikes(prompt: &Prompt, message: &MessageTemplate) -> Vec<Look
     let code = Code::of(body);
     let mut found = misspelled(body, &names, &code);
     found.extend(full_width(body, &names));
-    if prompt.has_placeholders() {
-        found.extend(unfilled_arguments(message, &code));
-    } else {
-        // The first of each placeholder of other programs.
-        let foreign = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
-        let foreign = foreign.filter(|(at, _)| !body[..*at].ends_with(['{', '｛', '$', '\\']));
-        found.extend(foreign.map(|(at, written)| Lookalike::of(INPUT, at, written)));
-    }
+    // The first of each placeholder of other programs; or the `$ARGUMENTS` of a file that was only half converted.
+    let foreign = if prompt.has_placeholders() { &["$ARGUMENTS"][..] } else { &FOREIGN };
+    let foreign = foreign.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
+    let is_text = |at: usize| message.placeholders().all(|placeholder| placeholder.range.start != at);
+    let foreign =
+        foreign.filter(|(at, _)| !body[..*at].ends_with(['{', '｛', '$', '\\']) && !code.contains(*at) && is_text(*at));
+    found.extend(foreign.map(|(at, written)| Lookalike::of(INPUT, at, written)));
     found.sort_by_key(|lookalike| lookalike.at);
     found
 }
@@ -213,14 +212,4 @@ fn full_width(body: &str, names: &[&str]) -> Vec<Lookalike> {
         }
     }
     found
-}
-
-/// The first `$ARGUMENTS` that stays as written because there is an `{{input}}`, as in a file that was only half converted.
-fn unfilled_arguments(message: &MessageTemplate, code: &Code) -> Option<Lookalike> {
-    const WRITTEN: &str = "$ARGUMENTS";
-    let body = message.body();
-    let is_filled = |at: usize| message.placeholders().any(|placeholder| placeholder.range.contains(&at));
-    let mut found = body.match_indices(WRITTEN).map(|(at, _)| at).take(MAX_WARNINGS);
-    let at = found.find(|&at| !is_filled(at) && !body[..at].ends_with('\\') && !code.contains(at))?;
-    Some(Lookalike::of(INPUT, at, WRITTEN))
 }

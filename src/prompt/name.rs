@@ -2,7 +2,6 @@
 
 use super::limits::{MAX_DEPTH, MAX_NAME};
 use serde::{Serialize, Serializer};
-use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
@@ -59,12 +58,6 @@ impl Deref for Name {
 
 impl AsRef<str> for Name {
     fn as_ref(&self) -> &str {
-        self
-    }
-}
-
-impl Borrow<str> for Name {
-    fn borrow(&self) -> &str {
         self
     }
 }

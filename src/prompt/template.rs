@@ -53,7 +53,7 @@ impl Place {
     }
 
     pub(super) fn positions(self, body: &str) -> Positions<'_> {
-        if self.is_verbatim { Positions::from(body, self.start) } else { Positions::fixed(body, self.start) }
+        Positions::from(if self.is_verbatim { body } else { "" }, self.start)
     }
 }
 
@@ -138,11 +138,6 @@ impl MessageTemplate {
         let mut template = MessageTemplate::new(Role::User, body.into(), Place::at_line(first_line));
         MessageTemplate::find_placeholders(syntax, std::slice::from_mut(&mut template), names);
         template
-    }
-
-    /// The same in this program's own syntax.
-    pub fn of_text<'n>(body: impl Into<String>, names: impl IntoIterator<Item = &'n str>) -> MessageTemplate {
-        MessageTemplate::parse(&Syntax::OWN, body, 1, names)
     }
 
     /// A message in which no placeholder has been found yet.
@@ -411,7 +406,7 @@ mod tests {
     }
 
     fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
-        let template = MessageTemplate::of_text(body, arguments.iter().map(|&(name, _)| name));
+        let template = MessageTemplate::parse(&Syntax::OWN, body, 1, arguments.iter().map(|&(name, _)| name));
         let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
         template.pieces(|name| Piece::Value(value(name))).map(Piece::as_str).collect()
     }

@@ -52,18 +52,14 @@ fn write(mut stdout: impl Write, text: &[u8]) -> anyhow::Result<()> {
 /// A problem as `check` prints it, with the fix on a line of its own.
 pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> String {
     let Diagnostic { file, position, message, fix, .. } = problem;
-    let severity = problem.severity();
-    let style = style_of(severity);
+    let (style, severity) = match problem.severity() {
+        Severity::Error => (ERROR, "error"),
+        Severity::Warning => (WARNING, "warning"),
+        Severity::Hint => (WARNING, "hint"),
+    };
     let file = file.as_deref().map(shown).unwrap_or_default();
     let position = position.map(|position| format!(":{position}")).unwrap_or_default();
     format!("{file}{position}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n")
-}
-
-fn style_of(severity: Severity) -> Style {
-    match severity {
-        Severity::Error => ERROR,
-        Severity::Warning | Severity::Hint => WARNING,
-    }
 }
 
 /// A path for standard output, with control characters escaped: on a terminal relative in the working directory, and with `~` in the

@@ -103,9 +103,8 @@ impl Source {
     }
 
     fn part(&mut self) -> Part {
-        let Frontmatter { include, jinja, .. } = &self.frontmatter;
         let first_line = self.place.positions(&self.body).at(0).line;
-        Part { body: std::mem::take(&mut self.body), first_line, includes: *include, is_jinja: jinja.is_some() }
+        Part { body: std::mem::take(&mut self.body), first_line, includes: self.frontmatter.include }
     }
 
     /// Declares those of the arguments that the body has a placeholder for, and that are not declared yet.

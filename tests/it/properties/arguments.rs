@@ -1,6 +1,6 @@
 //! Any input of a prompt with declared arguments is divided among them, and nothing that was typed is lost.
 
-use prompt_expander::prompt::{Argument, Call, Diagnostic, Kind, MessageTemplate, Messages, Name, Prompt};
+use prompt_expander::prompt::{Argument, Call, Diagnostic, Kind, Messages, Name, Prompt};
 use std::collections::{BTreeMap, HashSet};
 
 /// Stands between two values in a body, and so in no input.
@@ -83,8 +83,7 @@ fn prompt(declared: &str) -> Prompt {
     if declared.split_whitespace().any(|word| word == "{{input}}") {
         body += "{{input}}";
     }
-    let names = prompt.arguments.iter().map(|argument| argument.name.as_str());
-    prompt.messages = vec![MessageTemplate::of_text(body, names)];
+    prompt.messages = vec![prompt.template_of(&body)];
     prompt
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The rules of expansion are read here a second time, letter by letter.
 
-use prompt_expander::prompt::{Argument, Call, INPUT, Kind, MAX_EXPANSION, MessageTemplate, Messages, Name, Prompt};
+use prompt_expander::prompt::{Argument, Call, INPUT, Kind, MAX_EXPANSION, Messages, Name, Prompt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -31,11 +31,11 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     let cannot = |name: &str| name.is_empty() || name.contains(|l: char| l.is_whitespace() || "{}<>".contains(l));
     let arguments: Vec<_> =
         arguments.iter().copied().filter(|(name, _)| !cannot(name) && known.insert(*name)).collect();
-    let template = MessageTemplate::of_text(body, arguments.iter().map(|(name, _)| *name));
-    assert_eq!(template.body(), body);
     let mut prompt = Prompt::parse(Name::new("p").unwrap(), b"").unwrap();
     let declared = |(name, _): &(&str, &str)| Argument { name: (*name).to_owned(), ..Argument::default() };
     prompt.arguments = arguments.iter().map(declared).collect();
+    let template = prompt.template_of(body);
+    assert_eq!(template.body(), body);
     prompt.messages = vec![template.clone()];
     let expand = |input: &str, value_of: &dyn Fn(usize) -> String| {
         let values = arguments.iter().enumerate().map(|(index, (name, _))| ((*name).to_owned(), value_of(index)));
