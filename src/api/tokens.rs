@@ -17,9 +17,8 @@ enum Class {
     /// A line ending, and the spaces and line endings after it.
     LineEnding,
     Space,
-    Kana,
-    Ideograph,
-    Hangul,
+    /// Of Japanese, Chinese and Korean.
+    EastAsian,
     Other,
 }
 
@@ -32,9 +31,9 @@ impl Class {
             '0'..='9' => Class::Digit,
             _ if character.is_ascii_alphabetic() => Class::Letter,
             _ if character.is_ascii() => Class::Punctuation,
-            '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' => Class::Kana,
-            '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => Class::Ideograph,
-            '\u{1100}'..='\u{11ff}' | '\u{ac00}'..='\u{d7af}' => Class::Hangul,
+            '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}' => {
+                Class::EastAsian
+            }
             _ if character.is_alphabetic() => Class::Letter,
             _ => Class::Other,
         }
@@ -62,8 +61,7 @@ pub(super) fn tokens(text: &str) -> usize {
             Class::Punctuation => 13,
             Class::LineEnding if is_first => 140,
             Class::LineEnding => 0,
-            Class::Kana | Class::Hangul => 85,
-            Class::Ideograph => 90,
+            Class::EastAsian => 88,
             Class::Other => 60,
         };
         if class == Class::Letter && !character.is_ascii() {

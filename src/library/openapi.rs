@@ -29,7 +29,6 @@ use crate::prompt::{Call, Diagnostic, Format, Kind, Message, Messages, Name, Pie
 use address::Base;
 pub(crate) use address::check_base;
 use document::{Document, MAX_DOCUMENT};
-use operation::Operation;
 use request::request;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -131,17 +130,14 @@ impl Source for OpenApi {
     }
 }
 
-/// The request that a call sends, without secret headers.
-fn request_of(
-    operation: &Operation,
-    prompt: &Prompt,
-    call: Call<'_>,
-    options: &Options,
-) -> Result<ServiceRequest, Diagnostic> {
-    let binding = prompt.bind(call);
-    match binding.error {
-        Some(error) => Err(error),
-        None => request(operation, &binding.arguments, options),
+impl document::Found {
+    /// The request that a call sends, without secret headers.
+    fn request(&self, prompt: &Prompt, call: Call<'_>, options: &Options) -> Result<ServiceRequest, Diagnostic> {
+        let binding = prompt.bind(call);
+        match binding.error {
+            Some(error) => Err(error),
+            None => request(&self.operation, &binding.arguments, options),
+        }
     }
 }
 
@@ -163,16 +159,15 @@ impl Handle for Remote {
     }
 
     fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
-        let operation = &self.found.operation;
-        let request = request_of(operation, prompt, call, &self.options)?;
-        let Messages { messages, attachments } = send::send(operation, &request, &self.options)?;
+        let request = self.found.request(prompt, call, &self.options)?;
+        let Messages { messages, attachments } = send::send(&self.found.operation, &request, &self.options)?;
         // A service's text is no text of the user's.
         let joined = |Message { role, text }| Message { role, text: join(&mut [Piece::Value(&text)].into_iter()) };
         Ok(Messages { messages: messages.into_iter().map(joined).collect(), attachments })
     }
 
     fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
-        Some(request_of(&self.found.operation, prompt, call, &self.options).map(|mut request| {
+        Some(self.found.request(prompt, call, &self.options).map(|mut request| {
             request
                 .headers
                 .extend(self.options.headers.iter().map(|header| (header.name.clone(), header.shown_value())));
@@ -196,10 +191,10 @@ pub fn openapi_requests(
     value: &str,
 ) -> Result<Requests, Diagnostic> {
     let options = Options { base: Some(base.to_owned()), operations: operations.to_vec(), ..Options::default() };
-    let request_of = |document::Found { operation, prompt, .. }: document::Found| {
-        let values = prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
+    let request_of = |found: document::Found| {
+        let values = found.prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
         let call = Call::Named { values: &values, input: "", is_strict: true };
-        (Prompt::clone(&prompt), request_of(&operation, &prompt, call, &options))
+        (Prompt::clone(&found.prompt), found.request(&found.prompt, call, &options))
     };
     Ok(document::parse(document, &options)?.found.into_values().map(request_of).collect())
 }

@@ -195,7 +195,7 @@ fn a_secret_in_an_option_is_refused_and_not_repeated() {
         assert!(ran.stderr.contains("--openapi-header") && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
     }
     let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-base", "https://a:s3cret@example.com"], "");
-    assert!(ran.status.code() == Some(2) && ran.stderr.contains("must not have a user name or a password"), "{ran:?}");
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("must not have a user name, a password"), "{ran:?}");
     assert!(ran.stderr.contains("--openapi-base") && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
 }
 

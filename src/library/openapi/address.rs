@@ -48,26 +48,13 @@ impl Base {
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(NOT_ABSOLUTE);
         };
-        let is_encrypted = match scheme {
-            "https" => true,
-            "http" => false,
-            _ => return Err("must begin with https://, or with http:// on this machine"),
-        };
-        if authority.as_str().contains('@') {
-            return Err("must not have a user name or a password, which belong into a file for --openapi-header");
+        if text.contains(['@', '?', '#']) {
+            return Err("must not have a user name, a password (use --openapi-header), `?` or `#`");
         }
-        if uri.query().is_some() || text.contains('#') {
-            return Err("must end with its path, without `?` or `#`");
-        }
-        let host = authority.host().to_ascii_lowercase();
-        let has_valid_port =
-            authority.as_str() == authority.host() || authority.port_u16().is_some_and(|port| port > 0);
-        if host.is_empty() || !has_valid_port {
-            return Err("must have a host, and a port from 1 to 65535 after the colon, or none");
-        }
-        let is_loopback = is_loopback(&host);
-        if !is_encrypted && !is_loopback {
-            return Err("is not encrypted, and not on this machine");
+        let is_encrypted = scheme == "https";
+        let is_loopback = is_loopback(&authority.host().to_ascii_lowercase());
+        if !is_encrypted && (scheme != "http" || !is_loopback) {
+            return Err("must begin with https://, or with http:// on this machine");
         }
         let allowed = match (is_encrypted, is_loopback) {
             (false, _) => Allowed::Loopback,
@@ -201,20 +188,16 @@ mod tests {
             ("", "must be a whole address"),
             ("/v1", "must be a whole address"),
             ("example.com", "must be a whole address"),
-            ("https://", "must be a whole address"),
             ("https://exa mple", "must be a whole address"),
-            ("https://{region}.example.com", "must be a whole address"),
-            ("ftp://example.com", "must begin with https://"),
-            ("http://example.com", "is not encrypted"),
-            ("http://10.0.0.1", "is not encrypted"),
-            ("http://localhost.example.com", "is not encrypted"),
-            ("http://127.0.0.1.example.com", "is not encrypted"),
+            ("ftp://localhost", "must begin with https://"),
+            ("http://example.com", "must begin with https://"),
+            ("http://10.0.0.1", "must begin with https://"),
+            ("http://localhost.example.com", "must begin with https://"),
+            ("http://127.0.0.1.example.com", "must begin with https://"),
             ("https://ana:secret@example.com", "must not have a user name"),
-            ("https://localhost@example.com", "must not have a user name"),
-            ("https://example.com/?a=b", "without `?` or `#`"),
-            ("https://example.com/#a", "without `?` or `#`"),
-            ("https://example.com:0", "must have a host, and a port"),
-            ("https://example.com:70000", "must have a host, and a port"),
+            ("http://localhost@example.com", "must not have a user name"),
+            ("https://example.com/?a=b", "`?` or `#`"),
+            ("https://example.com/#a", "`?` or `#`"),
         ] {
             let error = base(text).unwrap_err();
             assert!(error.contains(why) && !error.contains("secret"), "{text}: {error}");

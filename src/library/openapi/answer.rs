@@ -68,21 +68,20 @@ impl Answer {
         if self.status != StatusCode::OK {
             return Err(self.refusal(conceal));
         }
+        let one = |text| vec![AnsweredMessage { role: AnsweredRole::User, content: AnsweredContent::Text(text) }];
         let messages = match str::from_utf8(&self.body) {
             Err(_) => Err("a text that is not UTF-8".to_owned()),
             Ok(text) => match self.is_json() {
                 None => Err(format!("content of the type {}", quoted(&conceal(&self.content_type)))),
-                Some(false) => Ok(one_text(text.to_owned())),
+                Some(false) => Ok(one(text.to_owned())),
                 Some(true) => match serde_json::from_str(text) {
-                    Ok(Answered::Text(text)) => Ok(one_text(text)),
-                    Ok(Answered::Object { messages }) => Ok(messages_of(messages)),
-                    Err(_) => {
-                        Err("JSON without valid `messages`, each with a `role` and a `content` of one text".to_owned())
-                    }
+                    Ok(Answered::Text(text)) => Ok(one(text)),
+                    Ok(Answered::Object { messages }) => Ok(messages),
+                    Err(_) => Err("JSON without `messages` that have a `role` and a `content` of one text".to_owned()),
                 },
             },
         };
-        let messages = messages.and_then(|messages| match messages.len() {
+        let messages = messages.map(messages_of).and_then(|messages| match messages.len() {
             0 => Err("without a text".to_owned()),
             1..=MAX_MESSAGES => Ok(Messages { messages, attachments: Vec::new() }),
             number => Err(format!("{} messages, the limit is {}", thousands(number), thousands(MAX_MESSAGES))),
@@ -136,11 +135,6 @@ fn reason(value: &Value) -> Option<&str> {
         text => text.as_str(),
     };
     value.as_str().or_else(|| ["detail", "message", "error", "title"].into_iter().find_map(of_key))
-}
-
-fn one_text(text: String) -> Vec<Message> {
-    let message = Message { role: Role::User, text };
-    Some(message).filter(|message| !message.text.trim().is_empty()).into_iter().collect()
 }
 
 /// The messages as they are, without empty ones. What the system says goes to the front of the first message of the user.
@@ -252,13 +246,13 @@ mod tests {
         let messages = |content: Value| json!({ "messages": [{ "role": "user", "content": content }] });
         let text_block = json!({ "type": "text", "text": "A" });
         for (body, why) in [
-            (json!({ "prompt": "A" }), "JSON without valid `messages`"),
+            (json!({ "prompt": "A" }), "JSON without `messages`"),
             (json!("  "), "without a text"),
             (json!({ "messages": [text("user", ""), text("system", " ")] }), "without a text"),
-            (json!({ "messages": [{ "content": "A" }] }), "JSON without valid `messages`"),
+            (json!({ "messages": [{ "content": "A" }] }), "JSON without `messages`"),
             (messages(json!([text_block, text_block])), "a `content` of one text"),
             (messages(json!({ "type": "image", "data": "", "mimeType": "image/png" })), "a `content` of one text"),
-            (json!({ "messages": [text("tool", "A")] }), "JSON without valid `messages`"),
+            (json!({ "messages": [text("tool", "A")] }), "JSON without `messages`"),
         ] {
             let error = json(&body).unwrap_err();
             assert!(error.starts_with("answered 200 OK: not a prompt, but "), "{body}: {error}");
@@ -269,7 +263,7 @@ mod tests {
             ("", "A", "content of the type"),
             ("application/octet-stream", "A", "the type `application/octet-stream`"),
             ("text/plain", " \n", "without a text"),
-            ("application/json", "{\"messages\":[", "JSON without valid `messages`"),
+            ("application/json", "{\"messages\":[", "JSON without `messages`"),
             ("text/s3cret\u{1b}", "", "the type `text/…\\u{1b}`"),
         ] {
             let error = answer(200, content_type, body.as_bytes()).unwrap_err();
@@ -290,25 +284,11 @@ mod tests {
         for (status, body, want) in [
             (503, json!({ "error": "overloaded" }), "answered 503 Service Unavailable: overloaded; try again later"),
             (404, json!({ "error": { "code": 1, "message": "gone" } }), "answered 404 Not Found: gone; check that"),
-            (
-                422,
-                json!({ "detail": "a is\n\n wrong", "title": "t" }),
-                "answered 422 Unprocessable Entity: a is wrong; correct",
-            ),
-            (
-                401,
-                json!({ "message": "bad token s3cret" }),
-                "answered 401 Unauthorized: bad token …; check --openapi-header",
-            ),
-            (
-                500,
-                json!({ "error": "\u{1b}[2J\u{202e}a" }),
-                "answered 500 Internal Server Error: \\u{1b}[2J\\u{202e}a; try",
-            ),
+            (422, json!({ "detail": "a\n\n b", "title": "t" }), "answered 422 Unprocessable Entity: a b; correct"),
+            (401, json!({ "message": "bad s3cret" }), "answered 401 Unauthorized: bad …; check --openapi-header"),
+            (500, json!("\u{1b}[2J\u{202e}a"), "answered 500 Internal Server Error: \\u{1b}[2J\\u{202e}a; try"),
             (400, json!({ "error": true, "message": "m" }), "answered 400 Bad Request: m; correct the values"),
-            (400, json!({ "error": 1 }), "answered 400 Bad Request; correct the values"),
             (418, json!([1]), "answered 418 I'm a teapot; ask"),
-            (204, json!(""), "answered 204 No Content; ask"),
             (201, json!({ "messages": [text("user", "A")] }), "answered 201 Created; ask"),
             (599, json!("why"), "answered 599: why; try again later"),
             (304, json!(null), "answered 304 Not Modified; correct the address"),

@@ -9,7 +9,7 @@ use super::request::to_json;
 use super::schema::{Part, text};
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Prompt, yaml};
 use crate::wording::{named, quoted};
-use serde_json::{Number, Value};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -61,15 +61,12 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Document, Diagnos
     let mut document = Document::default();
     let mut selected: BTreeSet<&String> = options.operations.iter().collect();
     for (path, item) in root["paths"].as_object().into_iter().flatten() {
-        let item = match Part::of(root, item) {
-            Ok(item) => item,
+        let item = Part::of(root, item).unwrap_or_else(|why| {
             // It may have no prompts.
-            Err(why) => {
-                let message = format!("the operations of {} are not read: {why}", quoted(path));
-                document.problems.push(Diagnostic::warning(None, message, CORRECT));
-                continue;
-            }
-        };
+            let message = format!("the operations of {} are not read: {why}", quoted(path));
+            document.problems.push(Diagnostic::warning(None, message, CORRECT));
+            Part::default()
+        });
         for method in METHODS {
             let operation = item.get(&method.to_ascii_lowercase());
             let is_selected = self::text(&operation["operationId"]).is_some_and(|id| selected.remove(&id));
@@ -133,14 +130,9 @@ fn value_of(text: &str) -> Result<Value, Diagnostic> {
 fn json(node: yaml::Node) -> Value {
     match node.value {
         yaml::Value::Null(_) => Value::Null,
-        yaml::Value::Text { text, is_quoted: true } => Value::String(text),
-        yaml::Value::Text { text, .. } => match text.as_str() {
-            "true" | "True" | "TRUE" => Value::Bool(true),
-            "false" | "False" | "FALSE" => Value::Bool(false),
-            _ => match serde_json::from_str::<Number>(&text) {
-                Ok(number) if number.to_string() == text => Value::Number(number),
-                _ => Value::String(text),
-            },
+        yaml::Value::Text { text, is_quoted } => match serde_json::from_str(&text) {
+            Ok(value @ (Value::Bool(_) | Value::Number(_))) if !is_quoted && value.to_string() == text => value,
+            _ => Value::String(text),
         },
         yaml::Value::List(nodes) => Value::Array(nodes.into_iter().map(json).collect()),
         yaml::Value::Map(fields) => fields.into_iter().map(|field| (field.key, json(field.node))).collect(),

@@ -11,7 +11,7 @@ const MAX_VALUES: usize = 100;
 
 /// A value of the document with all that it consists of: by `$ref`, by `allOf`, and by an `anyOf` or `oneOf` that has one alternative
 /// besides null. Where several of them have a key, the first counts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Part<'d> {
     values: Vec<&'d Value>,
 }

