@@ -131,7 +131,7 @@ fn json(node: yaml::Node) -> Value {
     match node.value {
         yaml::Value::Null(_) => Value::Null,
         yaml::Value::Text { text, is_quoted } => match serde_json::from_str(&text) {
-            Ok(value @ (Value::Bool(_) | Value::Number(_))) if !is_quoted && value.to_string() == text => value,
+            Ok(value @ (Value::Bool(_) | Value::Number(_))) if !is_quoted && format!("{value}") == text => value,
             _ => Value::String(text),
         },
         yaml::Value::List(nodes) => Value::Array(nodes.into_iter().map(json).collect()),
