@@ -85,13 +85,7 @@ fn add_file(report: &mut Report, view: &View, path: PathBuf) {
 
 /// What is printed.
 fn text(report: &Report) -> String {
-    let mut text = String::new();
-    for problem in &report.problems {
-        text += &match problem.severity() {
-            Severity::Hint => format!("{FAINT}note:{FAINT:#} {problem}\n"),
-            _ => output::problem_in_two_lines(problem),
-        };
-    }
+    let mut text: String = report.problems.iter().map(output::problem_in_two_lines).collect();
     if report.files == 0 {
         text += &format!("{FAINT}note:{FAINT:#} to create a prompt file, run `prompt-expander new NAME`\n");
     }

@@ -4,7 +4,6 @@ use super::completions;
 use super::output::{self, FAINT, NAME, Row, WARNING, one_line};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
-use crate::wording::quoted;
 use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -56,7 +55,8 @@ impl List {
         let library = source.library_with_warnings();
         let view = library.view();
         let query = Some(self.query.join(" ")).filter(|query| !query.trim().is_empty());
-        let list = api::list(&view, &Filter { query: query.clone(), tag: self.tag.clone(), mine: self.mine });
+        let is_filtered = query.is_some() || self.tag.is_some();
+        let list = api::list(&view, &Filter { query, tag: self.tag.clone(), mine: self.mine });
         if self.json {
             output::print_json(&list)?;
             return Ok(ExitCode::SUCCESS);
@@ -69,28 +69,18 @@ impl List {
             Some(columns) => output::print(&self.page(&list, columns)?)?,
         }
         if list.prompts.is_empty() && list.problems.is_empty() {
+            let whose = if self.mine { " of your own" } else { "" };
             let folder = source.folder_of_new(&library).map(|folder| format!(" in {}", output::full_path(&folder)));
-            output::warning(&self.nothing(&folder.unwrap_or_default(), query.as_deref()));
+            output::warning(&match is_filtered {
+                true => format!("no prompt{whose} matches; `prompt-expander list` shows all"),
+                false => format!(
+                    "there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{}",
+                    folder.unwrap_or_default()
+                ),
+            });
         }
         output::note_if_any(view.untrusted_hint());
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// Why the list is empty.
-    fn nothing(&self, folder: &str, query: Option<&str>) -> String {
-        let whose = if self.mine { " of your own" } else { "" };
-        let tag = self.tag.as_ref().map(|tag| format!(" with the tag {}", quoted(tag))).unwrap_or_default();
-        match query.map(|query| format!(" that matches {}", quoted(query))) {
-            None if tag.is_empty() => {
-                format!("there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{folder}")
-            }
-            matches => {
-                format!(
-                    "there is no prompt{whose}{tag}{}; `prompt-expander list` shows all",
-                    matches.unwrap_or_default()
-                )
-            }
-        }
     }
 
     /// For scripts: one line for each prompt, with tabs between name, description, layer, tags, usage and, with --long, the file.

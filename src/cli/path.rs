@@ -3,7 +3,6 @@
 use super::completions;
 use super::output::{self, shown};
 use super::source::PromptSource;
-use crate::library::Found;
 use crate::wording::named;
 use anyhow::Context;
 use clap::Args;
@@ -30,13 +29,17 @@ pub(super) struct PathOf {
 impl PathOf {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let path = match &self.name {
-            Some(name) => find(source, name)?.place().file.with_context(|| {
-                format!(
-                    "the built-in prompt {} has no file; `prompt-expander show {name}` prints it, and `prompt-expander edit \
-                     {name}` copies it into your own folder",
-                    named(name)
-                )
-            })?,
+            Some(name) => {
+                let view = source.library_with_warnings().view();
+                let file = view.find(name).map_err(output::failure(&view, "path"))?.place().file;
+                file.with_context(|| {
+                    format!(
+                        "the built-in prompt {} has no file; `prompt-expander show {name}` prints it, and `prompt-expander edit \
+                         {name}` copies it into your own folder",
+                        named(name)
+                    )
+                })?
+            }
             None => source.folder_of_new(&source.library())?,
         };
         if self.json {
@@ -59,9 +62,4 @@ pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
     } else {
         output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
     }
-}
-
-fn find(source: &PromptSource, name: &str) -> anyhow::Result<Found> {
-    let view = source.library_with_warnings().view();
-    view.find(name).map_err(output::failure(&view, "path"))
 }

@@ -15,20 +15,8 @@ use crate::wording::quoted;
 
 const SYNTAX: Syntax = Syntax { marks: &[TWO_BRACES, THREE_BRACES], fallback: None, ..Syntax::OWN };
 
-/// Keys of Continue and of Dotprompt, of which a frontmatter has one at least.
-const KEYS: [&str; 11] = [
-    "config",
-    "description",
-    "input",
-    "invokable",
-    "model",
-    "name",
-    "output",
-    "schema",
-    "temperature",
-    "title",
-    "version",
-];
+/// Keys of which a frontmatter has one at least.
+const KEYS: [&str; 5] = ["description", "invokable", "model", "name", "version"];
 
 /// Reads the text of a prompt.
 ///
