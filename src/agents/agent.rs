@@ -1,7 +1,7 @@
 //! The facts about an agent, what its files register, and what `doctor` reports about them.
 
 use super::config_file::ConfigFile;
-use super::edit::Syntax;
+use super::edit::{JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, Content};
 use super::hook_line::{HookLine, HookPlace};
@@ -48,7 +48,7 @@ pub struct Agent {
 pub type ServerCheck = fn(&Examined, &Registration) -> Option<Finding>;
 
 /// What is registered after an installation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Installed {
     /// Whether the user has a hook.
     pub has_hook: bool,
@@ -87,7 +87,7 @@ pub struct Hook {
     pub(super) project: &'static [&'static str],
     /// Whether the files that register servers may have hooks, too.
     pub(super) is_in_config: bool,
-    pub(super) syntax: Syntax,
+    pub(super) syntax: JsonSyntax,
     /// How long the agent may wait for it, in its unit.
     pub(super) timeout: u32,
     /// What is around the words of the command on Windows, for the shell that runs it there. Elsewhere it is a POSIX shell.
@@ -195,7 +195,8 @@ impl Agent {
         let mut listed = configs(Scope::User);
         listed.extend(configs(Scope::Project));
         if let Some(hook) = &self.hook {
-            let settings = |scope| files(Content::Settings, scope, self.hook_paths(scope, system), hook.syntax);
+            let settings =
+                |scope| files(Content::Settings, scope, self.hook_paths(scope, system), Syntax::Json(hook.syntax));
             listed.extend(settings(Scope::Project));
             listed.extend(settings(Scope::User));
         }

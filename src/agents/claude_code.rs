@@ -45,7 +45,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         user: "settings.json",
         project: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
+        syntax: JsonSyntax { comments: true, trailing_commas: true },
         timeout: 5,
         around_on_windows: ["", NEVER_FAILS],
         escapes_angle_brackets: false,

@@ -41,7 +41,7 @@ pub(super) static CODEX: Agent = Agent {
         user: "hooks.json",
         project: &[".codex/hooks.json"],
         is_in_config: true,
-        syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
+        syntax: JsonSyntax { comments: false, trailing_commas: false },
         timeout: 5,
         around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
         escapes_angle_brackets: false,

@@ -149,18 +149,17 @@ impl ConfigFile {
         Ok(target)
     }
 
-    /// Writes the edited text, or removes the file. Returns the backup, if it was written.
+    /// Writes the edited text, or removes the file.
     ///
     /// # Errors
     /// It cannot be written, or it has changed since it was read. It then stays as it is.
-    pub fn write(&self) -> Result<Option<PathBuf>, Diagnostic> {
+    pub fn write(&self) -> Result<(), Diagnostic> {
         let target = self.target()?;
         let new = self.edited.as_ref().map(|text| self.temporary(text, &target, &target)).transpose()?;
         self.check_unchanged()?;
-        let backup = match &self.original {
-            Some(original) => self.back_up(original, &target)?,
-            None => None,
-        };
+        if let Some(original) = &self.original {
+            self.back_up(original, &target)?;
+        }
         self.check_unchanged()?; // once more, as late as possible; the backup stays, since another process may rely on it
         let written = match new {
             Some(new) => new.persist(&target).map(drop).map_err(|error| error.error),
@@ -170,7 +169,7 @@ impl ConfigFile {
         if self.backup == Backup::Remove {
             let _ = fs::remove_file(self.backup_path()); // it does no harm
         }
-        Ok(backup)
+        Ok(())
     }
 
     fn check_unchanged(&self) -> Result<(), Diagnostic> {
@@ -201,11 +200,11 @@ impl ConfigFile {
         create().map_err(|error: io::Error| not_written(folder, &error))
     }
 
-    /// Writes the original into the backup, if one is needed, and returns its path.
-    fn back_up(&self, original: &str, target: &Path) -> Result<Option<PathBuf>, Diagnostic> {
+    /// Writes the original into the backup, if one is needed.
+    fn back_up(&self, original: &str, target: &Path) -> Result<(), Diagnostic> {
         let path = self.backup_path();
         if self.backup == Backup::None || self.backup == Backup::Remove {
-            return Ok(None);
+            return Ok(());
         }
         let new = self.temporary(original, &path, target)?;
         let written = match self.backup {
@@ -213,9 +212,8 @@ impl ConfigFile {
             _ => new.persist_noclobber(&path),
         };
         match written.map_err(|error| error.error) {
-            Ok(_) => Ok(Some(path)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-            Err(error) => Err(not_written(&path, &error)),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(not_written(&path, &error)),
+            _ => Ok(()),
         }
     }
 }
@@ -281,17 +279,17 @@ mod tests {
 
     #[test]
     fn there_is_one_backup_and_only_a_first_state_replaces_it() {
-        for (backup, earlier, left, written) in [
-            (Backup::Keep, None, Some("a"), true),
-            (Backup::Keep, Some("first"), Some("first"), false),
-            (Backup::Replace, Some("first"), Some("a"), true),
-            (Backup::None, None, None, false),
-            (Backup::Remove, Some("b"), None, false),
+        for (backup, earlier, left) in [
+            (Backup::Keep, None, Some("a")),
+            (Backup::Keep, Some("first"), Some("first")),
+            (Backup::Replace, Some("first"), Some("a")),
+            (Backup::None, None, None),
+            (Backup::Remove, Some("b"), None),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let file = edited(folder.path(), backup);
             earlier.iter().for_each(|text| fs::write(file.backup_path(), text).unwrap());
-            assert_eq!(file.write().unwrap().is_some(), written, "{backup:?}");
+            file.write().unwrap();
             assert_eq!(fs::read_to_string(&file.path).unwrap(), "b");
             assert_eq!(file.backup_text().as_deref(), left, "{backup:?}");
         }

@@ -39,7 +39,7 @@ pub(super) static GEMINI: Agent = Agent {
         user: "settings.json",
         project: &[".gemini/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
+        syntax: JsonSyntax { comments: true, trailing_commas: true },
         timeout: 5000,
         around_on_windows: ["& ", NEVER_FAILS], // PowerShell
         escapes_angle_brackets: true,

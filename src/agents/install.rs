@@ -4,12 +4,12 @@
 //! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
 //! add`), a new entry is the one that it writes.
 
-use super::agent::{Agent, Hook};
+use super::agent::{Agent, Installed};
 use super::config_file::{Backup, ConfigFile};
-use super::edit::{self, Entry, Syntax};
+use super::edit::{self, Syntax};
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
-use super::hook_line::{HookLine, handlers, hook_line, is_plain, is_prompt_expander};
+use super::hook_line::{HookLine, handlers, hook_line, is_plain};
 use super::registration::{Registration, SERVER, without_config};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{named, printable};
@@ -37,15 +37,6 @@ pub struct Installation {
     pub trust: bool,
 }
 
-/// What is to be removed: the server named `prompts` if it is prompt-expander, and the hook.
-#[derive(Debug, Clone, Copy)]
-pub struct Removal {
-    /// The agent.
-    pub agent: &'static Agent,
-    /// For whom; not [`Scope::Local`].
-    pub scope: Scope,
-}
-
 /// The planned changes.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -57,10 +48,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// The options in the present registrations, which belong into the settings file: those of the hook, then those of the server.
     pub options: Vec<Vec<String>>,
-    /// Whether the user has a hook after an installation.
-    pub has_hook: bool,
-    /// Whether the agent does not run that hook until the user trusts it.
-    pub is_hook_untrusted: bool,
+    /// What is registered after an installation.
+    pub installed: Installed,
 }
 
 impl Installation {
@@ -72,13 +61,16 @@ impl Installation {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         self.add_server(&mut planner)?;
         let has_hook = self.hook && self.add_hook(&mut planner)?;
-        let installed = planner.installed()?;
         let is_changed = planner.remove_stale_trust()?;
         let hooks = self.agent.hooks(&planner.files);
         let keeps_records = self.agent.hook.as_ref().is_some_and(|hook| hook.trust_record.is_some());
         let is_untrusted = |hook: &HookLine| self.agent.trust_record(&planner.files, &hook.path, hook.place).is_none();
-        let is_hook_untrusted = is_changed || (keeps_records && hooks.iter().any(is_untrusted));
-        Ok(Plan { has_hook: has_hook || !hooks.is_empty(), is_hook_untrusted, ..planner.finish(&installed) })
+        planner.plan.installed = Installed {
+            has_hook: has_hook || !hooks.is_empty(),
+            is_hook_untrusted: is_changed || (keeps_records && hooks.iter().any(is_untrusted)),
+            is_project: self.scope == Scope::Project,
+        };
+        planner.finish()
     }
 
     fn add_server(&self, planner: &mut Planner) -> Result<(), Diagnostic> {
@@ -92,7 +84,7 @@ impl Installation {
                     let fix = "rename it, or use --replace to replace it with prompt-expander";
                     return Err(Diagnostic::new(Kind::Clash, message, fix).at(server.position).in_file(&*server.path));
                 }
-                (false, true) => planner.warnings.push(format!(
+                (false, true) => planner.plan.warnings.push(format!(
                     "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
                     location(&server.path, server.position),
                     printable(&server.name)
@@ -109,43 +101,42 @@ impl Installation {
                 entry.initial.retain(|(initial, _)| *initial != key);
                 entry.required.push((key, None));
             } else if present.is_none() {
-                planner.notes.push(format!(
+                planner.plan.notes.push(format!(
                     "because of `\"{key}\": true`, {} calls the tools of this server without asking you; --no-trust leaves \
                      it out",
                     agent.title
                 ));
             }
         }
-        if let Some(server) = &present {
-            planner.options.push(server.options());
-        }
-        let part = Part::Server { keys: planner.entry_keys(), entry, is_replaced };
-        planner.config()?.edit(|text, syntax| part.add_to(text, syntax))
+        planner.plan.options.extend(present.map(|server| server.options()));
+        let keys = planner.entry_keys();
+        planner.config()?.edit(|text, syntax| syntax.set(text, &keys, &entry, is_replaced))
     }
 
     /// Returns whether a hook is registered.
     fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
         let Some(hook) = self.agent.hook.as_ref() else { return Ok(false) };
-        let (plain, others) = planner.hooks();
-        let what_next = match plain.is_empty() {
-            false => "each message is expanded twice until you remove it",
-            true => "no other hook is written; remove this one first",
-        };
-        planner.warnings.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
-        if !others.is_empty() && plain.is_empty() {
-            return Ok(true);
-        }
+        let Some(plain) = planner.hooks() else { return Ok(true) };
         let options = plain.iter().map(|hook| without_config(&hook.options()));
-        planner.options.splice(0..0, options.collect::<Vec<_>>());
+        planner.plan.options.splice(0..0, options.collect::<Vec<_>>());
         let arguments = self.arguments.iter().map(String::as_str);
         let words: Vec<&str> = [&self.program, "hook", self.agent.name].into_iter().chain(arguments).collect();
         let line = hook_line(&words, hook.around_on_windows).map_err(|_| {
             Diagnostic::new(Kind::Invalid, "a path with a NUL character cannot be part of a shell command", "rename it")
         })?;
-        let part = Part::hook(hook, line);
-        planner.hook_file()?.edit(|text, syntax| part.add_to(text, syntax))?;
+        let handler = json!({"type": "command", "command": line, "timeout": hook.timeout});
+        planner.hook_file()?.edit(|text, _| edit::set_hook(hook.syntax, text, hook.event, &handler, &is_plain))?;
         Ok(true)
     }
+}
+
+/// What is to be removed: the server named `prompts` if it is prompt-expander, and the hook.
+#[derive(Debug, Clone, Copy)]
+pub struct Removal {
+    /// The agent.
+    pub agent: &'static Agent,
+    /// For whom; not [`Scope::Local`].
+    pub scope: Scope,
 }
 
 impl Removal {
@@ -157,112 +148,50 @@ impl Removal {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         for server in planner.registrations()? {
             if server.name == SERVER && !server.is_prompt_expander() {
-                planner.warnings.push(format!(
+                planner.plan.warnings.push(format!(
                     "{}: `{SERVER}` is another server, which is left alone; {}",
                     location(&server.path, server.position),
                     what_it_runs(&server)
                 ));
             }
         }
-        let (_, others) = planner.hooks();
-        planner.warnings.extend(others.iter().map(|hook| format!("{}; remove it yourself", not_by_install(hook))));
-        let installed = planner.installed()?;
-        for (_, part) in &installed {
-            let file = match part {
-                Part::Server { .. } => planner.config()?,
-                Part::Hook { .. } => planner.hook_file()?,
-            };
-            file.edit(|text, syntax| part.remove_from(text, syntax))?;
+        planner.hooks();
+        planner.config()?;
+        let hooks = planner.hooks.as_ref().and_then(|hooks| planner.files.at(hooks));
+        if hooks.is_some_and(|file| file.is_ok()) {
+            planner.hook_file()?;
+        }
+        for at in 0..planner.plan.files.len() {
+            let file = &planner.plan.files[at];
+            let cleaned = file.original.as_ref().map(|text| planner.cleaned(file, text)).transpose();
+            planner.plan.files[at].edited = cleaned.map_err(|error| error.in_file(&*file.path))?;
         }
         planner.remove_stale_trust()?;
-        let mut plan = planner.finish(&installed);
-        plan.files.iter_mut().for_each(|file| restore(file, &parts_in(file, &installed)));
+        let mut plan = planner.finish()?;
+        plan.files.iter_mut().for_each(restore);
         Ok(plan)
     }
 }
 
-/// Something that `install` adds to a file.
-enum Part {
-    Server {
-        keys: Vec<String>,
-        entry: Entry,
-        /// Whether an existing entry is replaced completely.
-        is_replaced: bool,
-    },
-    Hook {
-        event: &'static str,
-        line: String,
-        timeout: u32,
-    },
-}
-
-impl Part {
-    fn hook(hook: &Hook, line: String) -> Part {
-        Part::Hook { event: hook.event, line, timeout: hook.timeout }
-    }
-
-    fn add_to(&self, text: &str, syntax: Syntax) -> Result<String, Diagnostic> {
-        match (self, syntax) {
-            (Part::Server { keys, entry, is_replaced }, _) => syntax.set(text, keys, entry, *is_replaced),
-            (Part::Hook { event, line, timeout }, Syntax::Json(syntax)) => {
-                let handler = json!({"type": "command", "command": line, "timeout": timeout});
-                edit::set_hook(syntax, text, event, &handler, &is_plain)
-            }
-            (Part::Hook { .. }, Syntax::Toml) => Ok(text.to_owned()), // `install` writes none there
-        }
-    }
-
-    fn remove_from(&self, text: &str, syntax: Syntax) -> Result<String, Diagnostic> {
-        match (self, syntax) {
-            (Part::Server { keys, .. }, _) => syntax.remove(text, keys),
-            (Part::Hook { event, .. }, Syntax::Json(syntax)) => edit::remove_hook(syntax, text, event, &is_plain),
-            (Part::Hook { .. }, Syntax::Toml) => Ok(text.to_owned()),
-        }
-    }
-
-    /// Whether the value of a file has it.
-    fn is_in(&self, value: &Value) -> bool {
-        match self {
-            Part::Server { keys, .. } => {
-                let entry = keys.iter().fold(value, |value, key| &value[key]);
-                let command = entry["command"].as_str().or_else(|| entry["command"][0].as_str());
-                command.is_some_and(is_prompt_expander)
-            }
-            Part::Hook { event, .. } => {
-                handlers(value, event).filter_map(|(_, handler)| handler["command"].as_str()).any(is_plain)
-            }
-        }
-    }
-}
-
-fn parts_in<'p>(file: &ConfigFile, installed: &'p [(PathBuf, Part)]) -> Vec<&'p Part> {
-    installed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect()
-}
-
-/// Whether adding these parts to a text is all that happened to the file since.
-fn is_made_of(file: &ConfigFile, text: &str, parts: &[&Part]) -> bool {
-    let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
-    parts.iter().try_fold(text.to_owned(), add).ok() == file.original
-}
-
-/// Restores the backup of a file from which these parts are removed, to the last byte, if adding them is all that happened to
-/// the file since; or removes it, if there was no file before.
-fn restore(file: &mut ConfigFile, parts: &[&Part]) {
-    let is_first_state = |text: &String| {
-        let value = file.parse(text);
-        !parts.iter().any(|part| part.is_in(&value))
-    };
-    match file.backup_text().filter(is_first_state) {
-        _ if parts.is_empty() => {}
-        Some(text) if Some(&text) == file.edited.as_ref() || is_made_of(file, &text, parts) => {
-            (file.edited, file.backup) = (Some(text), Backup::Remove);
-        }
-        None if is_made_of(file, file.template, parts) => (file.edited, file.backup) = (None, Backup::None),
+/// Restores the backup of a file from which all is removed, to the last byte, if nothing else has happened to the file since; or removes
+/// it, if there was no file before.
+fn restore(file: &mut ConfigFile) {
+    let is_edited = |text: &str| file.edited.as_deref().is_some_and(|edited| is_similar(edited, text));
+    match file.backup_text() {
+        Some(text) if is_edited(&text) => (file.edited, file.backup) = (Some(text), Backup::Remove),
+        None if is_edited(file.template) => (file.edited, file.backup) = (None, Backup::None),
         _ => {}
     }
 }
 
-/// The files of an agent, and those of them that are edited.
+/// Whether two texts differ at most in their layout, or are both empty.
+fn is_similar(a: &str, b: &str) -> bool {
+    let written = |text: &str| text.replace(|letter: char| letter.is_whitespace() || letter == '\u{feff}', "");
+    let [a, b] = [a, b].map(written).map(|text| if text == "{}" { String::new() } else { text });
+    a == b
+}
+
+/// The files of an agent, and the plan with those of them that are edited.
 struct Planner<'s> {
     agent: &'static Agent,
     scope: Scope,
@@ -270,10 +199,9 @@ struct Planner<'s> {
     files: AgentFiles,
     /// The config that is edited.
     config: PathBuf,
-    edited: Vec<ConfigFile>,
-    warnings: Vec<String>,
-    notes: Vec<String>,
-    options: Vec<Vec<String>>,
+    /// The file of hooks that is edited.
+    hooks: Option<PathBuf>,
+    plan: Plan,
 }
 
 impl<'s> Planner<'s> {
@@ -281,12 +209,20 @@ impl<'s> Planner<'s> {
     fn new(agent: &'static Agent, scope: Scope, system: &'s System) -> Result<Planner<'s>, Diagnostic> {
         let files = agent.read_files(system);
         let config = config_to_edit(agent, &files, scope, system).ok_or_else(|| no_home(agent))?;
-        let of_user = agent.config_paths(Scope::User, system);
-        if scope == Scope::Project && of_user.iter().any(|of_user| is_same_file(of_user, &config)) {
-            return Err(not_a_project(agent, &config));
+        let hooks = agent.hook_path(scope, system);
+        let of_user: Vec<PathBuf> =
+            agent.config_paths(Scope::User, system).into_iter().chain(agent.hook_path(Scope::User, system)).collect();
+        let is_users = |file: &&PathBuf| of_user.iter().any(|of_user| is_same_file(of_user, file));
+        if let Some(file) = [&config].into_iter().chain(&hooks).find(is_users).filter(|_| scope == Scope::Project) {
+            let message = format!(
+                "the working directory is not a project for {}: {} is its config for all projects",
+                agent.title,
+                named(&file.display().to_string())
+            );
+            let fix = "leave out --project, or change to the folder of a project";
+            return Err(Diagnostic::new(Kind::Invalid, message, fix));
         }
-        let (edited, warnings, notes, options) = Default::default();
-        Ok(Planner { agent, scope, system, files, config, edited, warnings, notes, options })
+        Ok(Planner { agent, scope, system, files, config, hooks, plan: Plan::default() })
     }
 
     fn registrations(&self) -> Result<Vec<Registration>, Diagnostic> {
@@ -300,47 +236,51 @@ impl<'s> Planner<'s> {
         self.agent.config.entry_keys(value, self.scope, self.system)
     }
 
-    /// The hooks that `install` may rewrite, and the others that run prompt-expander: they do more than that, or are in
-    /// another file. Warns of what could not be read.
-    fn hooks(&mut self) -> (Vec<HookLine>, Vec<HookLine>) {
+    /// The hooks that `install` may rewrite. Warns of the others that run prompt-expander, since they do more than that, or are in another
+    /// file, and of what could not be read. `None`: there are only others.
+    fn hooks(&mut self) -> Option<Vec<HookLine>> {
         let errors = self.files.errors().filter(|error| error.file.as_deref() != Some(&*self.config));
-        self.warnings.extend(errors.map(|error| format!("{error}; whether a hook is registered there is unknown")));
+        self.plan
+            .warnings
+            .extend(errors.map(|error| format!("{error}; whether a hook is registered there is unknown")));
         let hooks = self.agent.hooks(&self.files).into_iter().filter(|hook| hook.scope == self.scope);
-        hooks.partition(|hook| self.agent.is_by_install(hook, self.system))
+        let (plain, others): (Vec<_>, Vec<_>) = hooks.partition(|hook| self.agent.is_by_install(hook, self.system));
+        self.plan.warnings.extend(others.iter().map(|hook| {
+            let (location, line) = (location(&hook.path, hook.position), named(&hook.line));
+            format!(
+                "{location}: the hook {line} is not as `install` writes it, so it is left alone: remove it yourself"
+            )
+        }));
+        (!plain.is_empty() || others.is_empty()).then_some(plain)
     }
 
-    /// What `install` has added, and to which files: the server named `prompts` if it is prompt-expander, and the hook.
-    fn installed(&self) -> Result<Vec<(PathBuf, Part)>, Diagnostic> {
-        let (agent, mut installed) = (self.agent, Vec::new());
-        let mut servers = self.registrations()?.into_iter();
-        if let Some(server) = servers.find(|server| server.name == SERVER && server.is_prompt_expander()) {
-            let mut entry = (agent.config.entry)(server.command.as_deref().unwrap_or_default(), &server.args);
-            entry.initial.retain(|(key, _)| server.entry.contains_key(*key)); // `install --no-trust` leaves one out
-            installed.push((self.config.clone(), Part::Server { keys: self.entry_keys(), entry, is_replaced: true }));
-        }
-        let mut hooks = agent.hooks(&self.files).into_iter().filter(|hook| hook.scope == self.scope);
-        let hook = hooks.find(|hook| agent.is_by_install(hook, self.system));
-        let hook = agent.hook.as_ref().zip(hook).map(|(hook, line)| (line.path, Part::hook(hook, line.line)));
-        installed.extend(hook);
-        Ok(installed)
+    /// A text of a file without the server and the hook that `install` adds.
+    fn cleaned(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
+        let (config, value) = (&self.agent.config, file.parse(text));
+        let present = ConfigFile { value: value.clone(), ..file.clone() };
+        let servers = config.registrations(&present, self.scope, self.system).unwrap_or_default();
+        let is_ours = |server: &Registration| server.name == SERVER && server.is_prompt_expander();
+        let has_server = file.path == self.config && servers.iter().any(is_ours);
+        let hook = self.agent.hook.as_ref().filter(|_| Some(&file.path) == self.hooks.as_ref());
+        file.edit_text(text, |text, syntax| {
+            let text = match has_server {
+                true => syntax.remove(text, &config.entry_keys(&value, self.scope, self.system))?,
+                false => text.to_owned(),
+            };
+            hook.map_or(Ok(text.clone()), |hook| edit::remove_hook(hook.syntax, &text, hook.event, &is_plain))
+        })
     }
 
     fn config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
-        let (path, config) = (self.config.clone(), &self.agent.config);
+        let config = &self.agent.config;
         let is_private = config.is_private && self.scope == Scope::User;
-        let absent = ConfigFile::absent(path, config.syntax, self.scope);
+        let absent = ConfigFile::absent(self.config.clone(), config.syntax, self.scope);
         self.file(ConfigFile { template: config.template, is_private, ..absent })
     }
 
     fn hook_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
-        let agent = self.agent;
-        let path = |scope| agent.hook_path(scope, self.system);
-        let (Some(hook), Some(file)) = (&agent.hook, path(self.scope)) else { return Err(no_home(agent)) };
-        if self.scope == Scope::Project && path(Scope::User).is_some_and(|of_user| is_same_file(&of_user, &file)) {
-            return Err(not_a_project(agent, &file));
-        }
-        let template = if file == self.config { agent.config.template } else { "{}" };
-        self.file(ConfigFile { template, ..ConfigFile::absent(file, hook.syntax, self.scope) })
+        let (Some(hook), Some(file)) = (&self.agent.hook, self.hooks.clone()) else { return Err(no_home(self.agent)) };
+        self.file(ConfigFile::absent(file, Syntax::Json(hook.syntax), self.scope))
     }
 
     /// Removes each record that the user trusts a hook where the edit has put another one, or none: the agent asks again. Returns
@@ -348,8 +288,8 @@ impl<'s> Planner<'s> {
     fn remove_stale_trust(&mut self) -> Result<bool, Diagnostic> {
         let agent = self.agent;
         let Some(hook) = agent.hook.as_ref().filter(|hook| hook.trust_record.is_some()) else { return Ok(false) };
-        let path = agent.hook_path(self.scope, self.system);
-        let Some(file) = self.edited.iter().find(|file| Some(&file.path) == path.as_ref()) else { return Ok(false) };
+        let mut edited = self.plan.files.iter();
+        let Some(file) = edited.find(|file| Some(&file.path) == self.hooks.as_ref()) else { return Ok(false) };
         let edited = file.parse(file.edited.as_deref().unwrap_or_default());
         let hooks = |value| handlers(value, hook.event).collect::<BTreeMap<_, _>>();
         let (before, after) = (hooks(&file.value), hooks(&edited));
@@ -365,33 +305,36 @@ impl<'s> Planner<'s> {
 
     /// The file that is edited, as it was read; or a new one.
     fn file(&mut self, new: ConfigFile) -> Result<&mut ConfigFile, Diagnostic> {
-        let at = match self.edited.iter().position(|file| file.path == new.path) {
+        let at = match self.plan.files.iter().position(|file| file.path == new.path) {
             Some(at) => at,
             None => {
                 let file = match self.files.at(&new.path) {
                     Some(file) => ConfigFile { template: new.template, ..file.map_err(Clone::clone)?.clone() },
                     None => new,
                 };
-                self.edited.push(file);
-                self.edited.len() - 1
+                self.plan.files.push(file);
+                self.plan.files.len() - 1
             }
         };
-        Ok(&mut self.edited[at])
+        Ok(&mut self.plan.files[at])
     }
 
-    /// The finished plan; `installed` is what was installed before.
-    fn finish(self, installed: &[(PathBuf, Part)]) -> Plan {
-        let mut files: Vec<_> = self.edited.into_iter().filter(ConfigFile::is_edited).collect();
+    /// The finished plan, with what becomes of each backup.
+    fn finish(mut self) -> Result<Plan, Diagnostic> {
+        let mut files = std::mem::take(&mut self.plan.files);
+        files.retain(ConfigFile::is_edited);
         for file in &mut files {
-            let parts = parts_in(file, installed);
-            file.backup = match parts.is_empty() {
-                true => Backup::Replace,
-                false if file.backup_text().is_none() && is_made_of(file, file.template, &parts) => Backup::None,
-                false => Backup::Keep,
+            let original = file.original.as_deref().unwrap_or_default();
+            let cleaned = self.cleaned(file, original).unwrap_or_default();
+            file.backup = if cleaned == original {
+                Backup::Replace
+            } else if file.backup_text().is_none() && is_similar(&cleaned, file.template) {
+                Backup::None
+            } else {
+                Backup::Keep
             };
         }
-        let Planner { warnings, notes, options, .. } = self;
-        Plan { files, warnings, notes, options, ..Plan::default() }
+        Ok(Plan { files, ..self.plan })
     }
 }
 
@@ -444,15 +387,6 @@ fn no_home(agent: &Agent) -> Diagnostic {
     Diagnostic::new(Kind::Missing, message, "set HOME to your home directory, or use --project")
 }
 
-fn not_a_project(agent: &Agent, file: &Path) -> Diagnostic {
-    let message = format!(
-        "the working directory is not a project for {}: {} is its config for all projects",
-        agent.title,
-        named(&file.display().to_string())
-    );
-    Diagnostic::new(Kind::Invalid, message, "leave out --project, or change to the folder of a project")
-}
-
 fn location(path: &Path, position: Option<Position>) -> String {
     let position = position.map(|position| format!(":{position}")).unwrap_or_default();
     format!("{}{position}", printable(&path.display().to_string()))
@@ -461,14 +395,6 @@ fn location(path: &Path, position: Option<Position>) -> String {
 fn what_it_runs(server: &Registration) -> String {
     let verb = if server.command.is_some() { "runs" } else { "is at" };
     server.error.clone().unwrap_or_else(|| format!("it {verb} {}", named(&server.line())))
-}
-
-fn not_by_install(hook: &HookLine) -> String {
-    format!(
-        "{}: the hook {} runs prompt-expander, but not as `install` writes it, so it is left alone",
-        location(&hook.path, hook.position),
-        named(&hook.line)
-    )
 }
 
 #[cfg(test)]
@@ -688,28 +614,28 @@ mod tests {
         ] {
             let user = User::with(&[(".codex/hooks.json", &before)]);
             let plan = user.install(|_| {}, "codex").unwrap();
-            assert!(plan.has_hook && plan.warnings.is_empty() != warns, "{:?}", plan.warnings);
+            assert!(plan.installed.has_hook && plan.warnings.is_empty() != warns, "{:?}", plan.warnings);
             let text = user.read(".codex/hooks.json");
             assert_eq!(text.matches(ours).count(), count, "{text}");
             assert_eq!(text.contains("log"), before.contains("log"), "{text}");
         }
         let user = User::with(&[]);
-        assert!(!user.install(|installation| installation.hook = false, "codex").unwrap().has_hook);
+        assert!(!user.install(|installation| installation.hook = false, "codex").unwrap().installed.has_hook);
         assert_eq!(user.files(), [CODEX]);
     }
 
     #[test]
     fn the_record_that_codex_trusts_a_hook_is_removed_with_each_change_of_the_hook() {
         let user = User::with(&[]);
-        assert!(user.install(|_| {}, "codex").unwrap().is_hook_untrusted);
+        assert!(user.install(|_| {}, "codex").unwrap().installed.is_hook_untrusted);
         let place = format!("{}:user_prompt_submit:0:0", user.path(".codex/hooks.json").display());
         let trusted = user.read(CODEX) + &format!("\n[hooks.state.\"{place}\"]\ntrusted_hash = \"x\"\n");
         fs::write(user.path(CODEX), &trusted).unwrap();
         let plan = user.install(|_| {}, "codex").unwrap();
-        assert!(plan.files.is_empty() && !plan.is_hook_untrusted);
+        assert!(plan.files.is_empty() && !plan.installed.is_hook_untrusted);
         let plan =
             user.install(|installation| installation.program = "/new/prompt-expander".to_owned(), "codex").unwrap();
-        assert!(plan.is_hook_untrusted && !user.read(CODEX).contains("trusted_hash"));
+        assert!(plan.installed.is_hook_untrusted && !user.read(CODEX).contains("trusted_hash"));
         fs::write(user.path(CODEX), &trusted).unwrap();
         user.uninstall("codex");
         assert!(!user.path(".codex/hooks.json").exists() && !user.read(CODEX).contains("trusted_hash"));

@@ -6,11 +6,12 @@
 use super::output;
 use super::serve::Serve;
 use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
-use crate::library::{Trust, replace};
+use crate::agents::ConfigFile;
+use crate::library::Trust;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
 use crate::wording::{alternatives, named};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
@@ -129,17 +130,14 @@ fn read(path: &Path, text: &str) -> Settings {
     let mut settings = Settings { folders: folders(&words), words, ..Settings::default() };
     let tables = document.get(OPENAPI).filter(|_| reader.is_own).and_then(Item::as_array_of_tables);
     for table in tables.into_iter().flatten() {
-        let words = reader.words(table, &OPENAPI_KEYS);
+        let folders = folders(&reader.words(table, &OPENAPI_KEYS));
         if !table.contains_key("file") {
             reader.problem(table.span(), "an `[[openapi]]` needs a `file`".to_owned(), "add one");
         }
         #[cfg(feature = "openapi")]
-        settings.openapi.push(folders(&words).openapi);
+        settings.openapi.push(folders.openapi);
         #[cfg(not(feature = "openapi"))]
-        if !words.is_empty() {
-            let message = "this program was built without OpenAPI".to_owned();
-            reader.problem(table.span(), message, "build it with `openapi`");
-        }
+        drop(folders);
     }
     settings.problems = reader.problems.into_iter().map(|diagnostic| diagnostic.in_file(path)).collect();
     settings
@@ -268,31 +266,15 @@ pub(super) fn trusted(path: &Path) -> Vec<String> {
 /// # Errors
 /// It is in a project, is no TOML, or cannot be written.
 pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
-    let shown = output::full_path(path);
     if !is_own(path) {
-        bail!("{shown} is inside a project, and grants nothing; leave out --config");
+        bail!("{} is inside a project, and grants nothing; leave out --config", output::full_path(path));
     }
-    let old = match fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        read => Some(read.with_context(|| format!("{shown} cannot be read"))?),
-    };
-    let mut document: DocumentMut = old.as_deref().unwrap_or_default().parse().with_context(|| shown.clone())?;
+    let mut file = ConfigFile::settings(path.to_owned())?;
+    let text = file.texts()[0];
+    let mut document: DocumentMut = text.parse().map_err(|error| not_toml(&error, text).in_file(path))?;
     set(document.as_table_mut(), TRUSTED, Value::from(roots.iter().collect::<Array>()));
-    let new = document.to_string();
-    match old {
-        None => {
-            let folder = fs::create_dir_all(path.parent().unwrap_or(path));
-            folder.and_then(|()| fs::write(path, new)).with_context(|| format!("{shown} cannot be written"))?;
-        }
-        Some(old) => {
-            let is_written =
-                replace(path, old.as_bytes(), &new).with_context(|| format!("{shown} cannot be written"))?;
-            if !is_written {
-                bail!("{shown} was changed just now; run the command again");
-            }
-        }
-    }
-    Ok(())
+    file.edited = Some(document.to_string());
+    Ok(file.write()?)
 }
 
 /// Sets a key; a comment on its line stays.
@@ -307,11 +289,11 @@ fn set(table: &mut Table, key: &str, mut value: Value) {
 }
 
 /// The text of a settings file in which the options in these words, the arguments of a server in an agent's config, replace the keys of
-/// their names. Relative paths are those in `folder`. Also returns the words that no key can hold.
+/// their names; other options are left out. Relative paths are those in `folder`.
 ///
 /// # Errors
 /// The text is no TOML; the words are not valid.
-pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Result<(String, Vec<String>), Diagnostic> {
+pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Result<String, Diagnostic> {
     let mut document: DocumentMut = text.parse().map_err(|error| not_toml(&error, text))?;
     let command = Keys::command();
     let matches = command.clone().try_get_matches_from(words).map_err(|error| {
@@ -320,17 +302,10 @@ pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Resul
     })?;
     let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let mut given: BTreeMap<&str, Value> = BTreeMap::new();
-    let mut others = Vec::new();
     for arg in command.get_arguments().filter(is_given) {
         let Some(option) = arg.get_long() else { continue };
-        let rows = KEYS.iter().chain(&OPENAPI_KEYS);
-        match rows.clone().find(|(_, known)| *known == option) {
-            Some((key, _)) => _ = given.insert(key, to_toml(arg, &matches, folder)),
-            None if arg.get_action().takes_values() => {
-                let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
-                others.extend(values.flat_map(|value| [format!("--{option}"), value.to_string_lossy().into_owned()]));
-            }
-            None => others.push(format!("--{option}")),
+        if let Some((key, _)) = KEYS.iter().chain(&OPENAPI_KEYS).find(|(_, known)| *known == option) {
+            given.insert(key, to_toml(arg, &matches, folder));
         }
     }
     let of_openapi: Vec<(&str, Value)> =
@@ -345,7 +320,7 @@ pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Resul
         };
         document.insert(OPENAPI, Item::ArrayOfTables(files.iter().map(table).collect::<ArrayOfTables>()));
     }
-    Ok((document.to_string(), others))
+    Ok(document.to_string())
 }
 
 /// Whether a settings file lets agents edit prompts.
@@ -437,14 +412,13 @@ mod tests {
         let words =
             "--prompts a --prompts claude:~/b --no-builtin --project --page-size 9 --openapi o.yaml --log-format json";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        let (new, others) = with_options(old, &words, Path::new("/w")).unwrap();
+        let new = with_options(old, &words, Path::new("/w")).unwrap();
         assert_eq!(
             new,
             "# mine\nprompts = [\"/w/a\", \"claude:~/b\"] # here\nhistory = 3\nbuiltin = false\npage-size = 9\n\n[[openapi]]\n\
              file = \"/w/o.yaml\"\n"
         );
-        assert_eq!(others, ["--project", "--log-format", "json"]);
-        assert_eq!(with_options(old, &[], Path::new("/w")).unwrap().0, old);
+        assert_eq!(with_options(old, &[], Path::new("/w")).unwrap(), old);
         assert!(with_options(old, &["--promts=x".to_owned()], Path::new("/w")).is_err());
     }
 }

@@ -8,13 +8,14 @@ mod list;
 
 use super::agent::system;
 use super::config;
-use super::output::{self, FAINT, print_lines};
+use super::output;
 use super::source::{ConfigOptions, Folders, PromptSource};
-use crate::agents::{AGENTS, Agent, ConfigFile, Installation, Installed, Plan, Removal, Scope, Status};
+use crate::agents::{AGENTS, ConfigFile, Installation, Plan, Removal, Scope, Status};
 use crate::wording::all_of;
 use anyhow::{Context, bail};
-use changes::{Changes, ProgramChange, Target};
+use changes::{Changes, Target};
 use clap::Args;
+use copy::Copied;
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
@@ -82,18 +83,9 @@ impl Install {
             if !given.words.is_empty() {
                 bail!("--prompts, --from-agents, --no-builtin and --openapi need an agent, as in `install codex`");
             }
-            let states = AGENTS.map(|agent| Status::of(agent, &system));
-            let listed = list::list(&states, target.json)?;
-            if !target.json && output::terminal_width().is_some() {
-                list::print_how_to_register(&states)?;
-            }
-            return Ok(listed);
+            return list::list(&AGENTS.map(|agent| Status::of(agent, &system)), target.json);
         }
-        let is_meant = |agent: &&Agent| match target.all {
-            true => agent.is_found(&system),
-            false => target.agents.contains(agent),
-        };
-        let agents: Vec<&'static Agent> = AGENTS.into_iter().filter(is_meant).collect();
+        let agents = target.selected(|agent| agent.is_found(&system));
         if agents.is_empty() {
             let names = all_of(&AGENTS.map(|agent| agent.name));
             bail!("no agent was found on this machine; looked for {names}; to register with one anyway, name it");
@@ -104,7 +96,7 @@ impl Install {
         let mut changes = Changes::default();
         let mut program = copy::program()?;
         if let Some(to) = copy::better_place(&program).filter(|to| *to != program) {
-            changes.program = Some(ProgramChange::Copy { from: program, to: to.clone() });
+            changes.program = Some(Copied { path: to.clone(), from: Some(program) });
             program = to;
         }
         let settings = config::path(&given.config).map(ConfigFile::settings).transpose()?;
@@ -123,103 +115,13 @@ impl Install {
             replace: self.replace,
             trust: !self.no_trust && !is_editor,
         };
-        changes.plan(&agents, target.json, |agent| {
-            let plan = Installation { agent, ..installation.clone() }.plan(&system)?;
-            plan.warnings.iter().for_each(|warning| output::warning(warning));
-            if !agent.is_found(&system) {
-                let title = agent.title;
-                output::warning(&format!(
-                    "{title} was not found on this machine; the registration takes effect when it is installed"
-                ));
-            }
-            Ok(plan)
-        });
+        changes.plan(&agents, |agent| Installation { agent, ..installation.clone() }.plan(&system));
         move_options(&mut changes, settings, &given.words)?;
-        target.carry_out(&mut changes, "registered already; nothing to change")?;
-        if !target.json {
-            self.print_next_steps(&changes)?;
-        }
-        Ok(changes.status())
-    }
-
-    fn print_next_steps(&self, changes: &Changes) -> anyhow::Result<()> {
-        for change in &changes.agents {
-            let plan = &change.plan;
-            // A hook that is still to be trusted is worth saying also where nothing had to be written.
-            let is_open = plan.files.is_empty() && plan.is_hook_untrusted && !self.target.dry_run;
-            if !change.written.is_empty() || is_open {
-                let Plan { has_hook, is_hook_untrusted, .. } = *plan;
-                let installed = Installed { has_hook, is_hook_untrusted, is_project: self.project };
-                print_lines(&format!("{FAINT}next:{FAINT:#} {}", (change.agent.next_step)(installed)))?;
+        if target.carry_out(&mut changes, "registered already; nothing to change")? {
+            for (agent, plan) in changes.agents.iter().filter(|(_, plan)| !plan.files.is_empty()) {
+                output::note(&(agent.next_step)(plan.installed));
             }
         }
-        Ok(())
-    }
-}
-
-/// Moves the options that were given, and those of the present registrations, into the settings file.
-fn move_options(changes: &mut Changes, settings: Option<ConfigFile>, given: &[String]) -> anyhow::Result<()> {
-    let is_changed = |plan: &&Plan| !plan.files.is_empty();
-    let plans = changes.agents.iter().map(|change| &change.plan).filter(is_changed);
-    let known = plans.flat_map(|plan| &plan.options).filter(|options| !options.is_empty());
-    let known: Vec<_> = known.cloned().collect();
-    if known.is_empty() && given.is_empty() {
-        return Ok(());
-    }
-    let mut file =
-        settings.context("there is no settings file for the options; leave out --no-config, and set HOME")?;
-    let folder = env::current_dir().unwrap_or_default();
-    let mut text = file.texts()[0].to_owned();
-    for options in &known {
-        match config::with_options(&text, options, &folder) {
-            Ok((new, others)) => {
-                text = new;
-                if !others.is_empty() {
-                    let others = others.join(" ");
-                    output::note(&format!(
-                        "`{others}` is left out of the registration; for the prompts of a repository, run `prompt-expander \
-                         trust` in it"
-                    ));
-                }
-            }
-            Err(error) => output::warning(&format!("`{}` is left out of the registration: {error}", options.join(" "))),
-        }
-    }
-    text = config::with_options(&text, given, &folder).map_err(|error| error.in_file(&*file.path))?.0;
-    if text != file.texts()[0] {
-        file.edited = Some(text);
-        file.target()?;
-        changes.settings = Some(file);
-    }
-    Ok(())
-}
-
-impl Uninstall {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let (system, target) = (system()?, &self.target);
-        let states = AGENTS.map(|agent| Status::of(agent, &system));
-        if target.is_absent() && target.json {
-            return list::list(&states, true);
-        }
-        let registered: Vec<Status> = states.into_iter().filter(list::has_something).collect();
-        let copied = copy::copied().filter(|_| target.all);
-        let agents: Vec<&'static Agent> = match target.all || target.is_absent() {
-            true => registered.iter().map(|state| state.agent).collect(),
-            false => AGENTS.into_iter().filter(|agent| target.agents.contains(agent)).collect(),
-        };
-        if agents.is_empty() && copied.is_none() && !target.json && (target.all || output::terminal_width().is_some()) {
-            print_lines("nothing is registered")?;
-        }
-        if target.is_absent() {
-            return list::list(&registered, false);
-        }
-        let mut changes = Changes { program: copied.map(ProgramChange::Remove), ..Changes::default() };
-        changes.plan(&agents, target.json, |agent| {
-            let plan = Removal { agent, scope: scope(self.project) }.plan(&system)?;
-            plan.warnings.iter().for_each(|warning| output::warning(warning));
-            Ok(plan)
-        });
-        target.carry_out(&mut changes, "not registered; nothing to remove")?;
         Ok(changes.status())
     }
 }
@@ -233,6 +135,54 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
     text.with_context(|| {
         format!("`{}` is not UTF-8, so it cannot be in a config; give it another name", path.display())
     })
+}
+
+/// Moves the options that were given, and those of the present registrations, into the settings file.
+fn move_options(changes: &mut Changes, settings: Option<ConfigFile>, given: &[String]) -> anyhow::Result<()> {
+    let is_changed = |plan: &&Plan| !plan.files.is_empty();
+    let plans = changes.agents.iter().map(|(_, plan)| plan).filter(is_changed);
+    let known = plans.flat_map(|plan| &plan.options).filter(|options| !options.is_empty());
+    let known: Vec<_> = known.cloned().collect();
+    if known.is_empty() && given.is_empty() {
+        return Ok(());
+    }
+    let mut file =
+        settings.context("there is no settings file for the options; leave out --no-config, and set HOME")?;
+    let folder = env::current_dir().unwrap_or_default();
+    let mut text = file.texts()[0].to_owned();
+    for options in &known {
+        match config::with_options(&text, options, &folder) {
+            Ok(new) => text = new,
+            Err(error) => output::warning(&format!("`{}` is left out of the registration: {error}", options.join(" "))),
+        }
+    }
+    text = config::with_options(&text, given, &folder).map_err(|error| error.in_file(&*file.path))?;
+    if text != file.texts()[0] {
+        file.edited = Some(text);
+        file.target()?;
+        changes.settings = Some(file);
+    }
+    Ok(())
+}
+
+impl Uninstall {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let (system, target) = (system()?, &self.target);
+        let states = AGENTS.map(|agent| Status::of(agent, &system)).into_iter();
+        let registered: Vec<Status> = states.filter(list::has_something).collect();
+        if registered.is_empty() && target.agents.is_empty() {
+            output::note("nothing is registered");
+        }
+        if target.is_absent() {
+            return list::list(&registered, target.json);
+        }
+        let agents = target.selected(|agent| registered.iter().any(|state| state.agent == agent));
+        let program = Copied::known().filter(|_| target.all);
+        let mut changes = Changes { program, ..Changes::default() };
+        changes.plan(&agents, |agent| Removal { agent, scope: scope(self.project) }.plan(&system));
+        target.carry_out(&mut changes, "not registered; nothing to remove")?;
+        Ok(changes.status())
+    }
 }
 
 fn scope(is_project: bool) -> Scope {

@@ -156,11 +156,12 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
         for (option, file) in [(None, config.to_owned()), (Some("--project"), format!("project/{project_config}"))] {
             let user = User::new();
             let line = [&["install", name, "--yes"], option.as_slice()].concat();
-            let said = user.done(&line);
+            let said = user.run(&line).stderr;
             assert!(
-                said.contains("\nnext: ") && said.contains(&format!("wrote {}", user.path(&file).display())),
-                "{said}"
+                said.contains("`:research solid-state") || said.contains("`/research solid-state"),
+                "what to do next: {said}"
             );
+            assert!(said.contains(&format!("note: wrote {}", user.path(&file).display())), "{said}");
             let program = user.program.to_str().unwrap();
             let want = match name {
                 "codex" => json!({"command": program}),
@@ -198,7 +199,6 @@ fn options_of_a_registration_and_those_given_move_into_the_settings_file_in_the_
     let line = ["install", "codex", "--prompts", &team];
     let ran = user.run(&[&line[..], &["--dry-run"]].concat());
     assert!(ran.stdout.contains("\n+builtin = false\n") && ran.stdout.contains("\n-args = ["), "{ran:?}");
-    assert!(ran.stderr.contains("note: `--project` is left out of the registration; "), "{ran:?}");
     assert!(ran.stderr.contains("restart your agents"), "{ran:?}");
     assert_eq!(user.files(), [".codex/config.toml"]);
     user.done(&[&line[..], &["--yes"]].concat());
@@ -297,7 +297,7 @@ fn all_are_the_agents_on_this_machine_and_for_uninstall_those_that_are_registere
     user.done(&["install", "zed", "--yes"]);
     user.done(&["uninstall", "--all", "--yes"]);
     assert_eq!(user.files(), [""; 0]);
-    assert_eq!(user.done(&["uninstall", "--all"]), "nothing is registered\n");
+    assert_eq!(user.run(&["uninstall", "--all"]).stderr, "note: nothing is registered\n");
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn json_says_what_would_be_written_and_what_was() {
     let removed = parsed(&["uninstall", "codex", "--json", "--yes"]);
     assert_eq!(removed["agents"][0]["files"][1], json!({"file": hooks, "removed": true}));
     let ran = user.run(&["install", "codex", "--json"]);
-    assert!(ran.stderr.contains("--json cannot ask for confirmation"), "{ran:?}");
+    assert!(ran.stderr.contains("--json asks nothing; add --yes to write without asking"), "{ran:?}");
 }
 
 #[test]
@@ -383,8 +383,6 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
 #[test]
 fn what_does_not_fit_is_warned_of_or_refused() {
     let user = User::new();
-    let ran = user.run(&["install", "codex", "--dry-run"]);
-    assert!(ran.stderr.contains("warning: Codex was not found on this machine; "), "{ran:?}");
     assert!(user.refused(&["install", "--prompts", "/x"]).ends_with("need an agent, as in `install codex`"));
     assert!(
         user.refused(&["install", "codex", "--no-config", "--prompts", "/"]).starts_with("there is no settings file")
@@ -456,22 +454,5 @@ mod at_a_terminal {
             assert_eq!((status, said.ends_with("nothing is written\r\n")), (Some(0), !is_written), "{said}");
             assert!(!said.contains("error"), "{said}");
         }
-    }
-
-    #[test]
-    fn the_list_is_broken_to_fit_and_names_what_is_not_here() {
-        let user = User::new();
-        fs::create_dir(user.path(".gemini")).unwrap();
-        let server = r#"{"mcpServers": {"pe": {"command": "/gone/prompt-expander", "disabled": true}}}"#;
-        user.write(".cursor/mcp.json", server);
-        let Some(mut child) = started(&user, "install") else { return };
-        let mut said = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-        child.wait().unwrap();
-        let said = said.replace("\r\n", "\n");
-        let first =
-            "gemini  not registered\ncursor  registered as `pe`, disabled,\n    but its program is missing\n    ";
-        assert!(said.starts_with(first) && said.contains("\nnot found here: "), "{said}");
-        assert!(said.ends_with("next: to register, run `prompt-expander\n    install gemini`\n"), "{said}");
     }
 }

@@ -47,31 +47,37 @@ pub(super) fn better_place(program: &Path) -> Option<PathBuf> {
     Some(folder.join(file_name())).filter(|_| is_in_cache)
 }
 
-/// Copies the program, and remembers the copy for [`copied`].
-pub(super) fn copy(program: &Path, to: &Path) -> anyhow::Result<()> {
-    let run = || {
-        let folder = to.parent().unwrap_or(to);
-        fs::create_dir_all(folder)?;
-        let new = tempfile::NamedTempFile::new_in(folder)?;
-        fs::copy(program, new.path())?; // with its permissions
-        new.persist(to).map_err(|error| error.error)?;
-        let Some(record) = record() else { return Ok(()) };
-        record.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(record, to.display().to_string())
-    };
-    run().with_context(|| format!("the program cannot be copied to {}", output::shown(to)))
+/// The copy of the program that `install` makes, or `uninstall` removes.
+pub(super) struct Copied {
+    pub(super) path: PathBuf,
+    /// The program to be copied. `None`: the copy is to be removed.
+    pub(super) from: Option<PathBuf>,
 }
 
-/// The copy that `install` made, if it is still there.
-pub(super) fn copied() -> Option<PathBuf> {
-    let copy = PathBuf::from(fs::read_to_string(record()?).ok()?);
-    copy.is_file().then_some(copy)
-}
+impl Copied {
+    /// The copy that `install` made, if it is still there.
+    pub(super) fn known() -> Option<Copied> {
+        let path = PathBuf::from(fs::read_to_string(record()?).ok()?);
+        path.is_file().then_some(Copied { path, from: None })
+    }
 
-/// Removes the copy.
-pub(super) fn remove(copy: &Path) -> anyhow::Result<()> {
-    fs::remove_file(copy).with_context(|| format!("{} cannot be removed", output::shown(copy)))?;
-    record().map_or(Ok(()), fs::remove_file).context("the record of the copy cannot be removed")
+    /// Copies the program, and remembers the copy for [`Copied::known`]; or removes it.
+    pub(super) fn write(&self) -> anyhow::Result<()> {
+        let run = || {
+            let (folder, record) = (self.path.parent().unwrap_or(&self.path), record().unwrap_or_default());
+            let Some(from) = &self.from else {
+                fs::remove_file(&self.path)?;
+                return fs::remove_file(record);
+            };
+            fs::create_dir_all(folder)?;
+            let new = tempfile::NamedTempFile::new_in(folder)?;
+            fs::copy(from, new.path())?; // with its permissions
+            new.persist(&self.path).map_err(|error| error.error)?;
+            fs::create_dir_all(record.parent().unwrap_or(folder))?;
+            fs::write(record, self.path.display().to_string())
+        };
+        run().with_context(|| format!("the copy of the program, {}, cannot be changed", output::full_path(&self.path)))
+    }
 }
 
 /// The file that names the copy.

@@ -41,7 +41,9 @@ pub(crate) fn print_messages() {
 
 /// Says why the command failed.
 pub(crate) fn error(message: &str) {
-    say("error:", ERROR, message, |messages| messages.error = Some(message.to_owned()));
+    say("error:", ERROR, message, |messages| {
+        messages.error = Some(messages.error.take().map_or(message.to_owned(), |error| format!("{error}; {message}")));
+    });
 }
 
 /// Says what the user should know, though the command goes on.
