@@ -101,14 +101,12 @@ fn with_common(examples: &str) -> String {
 enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
-    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts, --from-agents,
-    /// --no-builtin and --openapi. If the server is already registered, only what you ask for changes, for the server and the hook:
-    /// an option that you give replaces the registered ones of the same name, and all others stay. The rest of the file stays as it
-    /// is, comments included.
+    /// Adds this program to the config of each agent as the MCP server `prompts`, with its hook. The given --prompts, --from-agents,
+    /// --no-builtin and --openapi, and the options of a present registration, go into config.toml. The rest of each file stays as it is,
+    /// comments included.
     ///
-    /// The change is shown first; nothing is written until you confirm. Two backups are kept next to each file:
-    /// `FILE.before-prompt-expander` is its state before the first change, and `FILE.previous-prompt-expander` its state before
-    /// the last change.
+    /// The change is shown first; nothing is written until you confirm. One backup is kept next to each file:
+    /// `FILE.before-prompt-expander`, its state before the first change.
     ///
     /// For Gemini CLI, a new entry contains `"trust": true`, so that Gemini CLI calls the tools of this server without asking you;
     /// --no-trust leaves it out.

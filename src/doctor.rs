@@ -13,7 +13,7 @@ mod server;
 pub use examination::{EXAMINED_VARIABLE, Examination};
 
 use crate::agents::{AGENTS, Agent, Finding};
-use crate::library::{Layer, Library, Report, View};
+use crate::library::{Layer, Library, Report};
 use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{all_of, alternatives, count};
 use examination::unreadable;
@@ -22,10 +22,8 @@ use server::Servers;
 /// What is found.
 #[derive(Debug)]
 pub struct Diagnosis {
-    /// The findings about agents; those about one agent are sorted by severity.
+    /// Those about one agent are sorted by severity; those about none follow.
     pub findings: Vec<Finding>,
-    /// The problems of the library, if it has any.
-    pub library: Option<Finding>,
     /// Whether this program is registered with one of the agents that were examined.
     pub is_registered: bool,
 }
@@ -39,10 +37,6 @@ impl Examination {
         let builtin = list.found.iter().find(|found| found.layer == Layer::BUILTIN);
         let prompt = builtin.map(|found| found.name.to_string());
         let mut findings = Vec::new();
-        if self.system.home.is_none() {
-            let message = "the environment names no home directory, so most files of the agents cannot be found";
-            findings.push(general(Kind::Missing, message, "set HOME"));
-        }
         let (mut missing, mut is_registered, mut is_any_found) = (Vec::new(), false, false);
         for agent in AGENTS.into_iter().filter(|agent| only.is_none_or(|only| only == *agent)) {
             let files = agent.read_files(&self.system);
@@ -79,9 +73,13 @@ impl Examination {
         }
         findings.extend(view.untrusted_hint().map(|hint| general(Kind::Warning, hint, "")));
         if self.online {
-            findings.extend(services(&view));
+            let is_of_service =
+                |health: &Diagnostic| health.severity() == Severity::Hint || health.kind == Kind::Service;
+            let health = view.health(true).into_iter().filter(is_of_service);
+            findings.extend(health.map(|diagnostic| Finding { agent: None, diagnostic }));
         }
-        Diagnosis { findings, library: self.library(&report), is_registered }
+        findings.extend(self.library(&report));
+        Diagnosis { findings, is_registered }
     }
 
     /// The number of problems and warnings of the prompt files.
@@ -97,17 +95,6 @@ impl Examination {
         let counts: Vec<String> = counts.map(|(number, what)| count(number, what)).collect();
         Some(general(kind, format!("prompts: {}", counts.join(", ")), format!("run `{}`", self.check)))
     }
-}
-
-/// Whether the services that render prompts can be called.
-fn services(view: &View) -> Vec<Finding> {
-    if !view.calls_services() {
-        let message = "no service was called, because none renders any of the prompts";
-        return vec![general(Kind::Warning, message, "name its document with `--openapi FILE`")];
-    }
-    let is_of_service = |health: &Diagnostic| health.severity() == Severity::Hint || health.kind == Kind::Service;
-    let health = view.health(true).into_iter().filter(is_of_service);
-    health.map(|diagnostic| Finding { agent: None, diagnostic }).collect()
 }
 
 /// A finding about no agent.

@@ -164,26 +164,18 @@ impl Agent {
         if scope == Scope::User { paths.pop() } else { paths.into_iter().next() }
     }
 
-    /// The files that may have hooks, the one that takes precedence first.
+    /// The files of its hooks, the one that takes precedence first.
     fn hook_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         let Some(hook) = &self.hook else { return Vec::new() };
-        let mut paths: Vec<PathBuf> = match scope {
+        match scope {
             Scope::Project => hook.project.iter().map(|name| system.project.join(name)).collect(),
             _ => self.settings_folder(system).map(|folder| folder.join(hook.user)).into_iter().collect(),
-        };
-        if hook.is_in_config {
-            paths.extend(self.config_paths(scope, system));
         }
-        paths
     }
 
     /// The file in which `install` registers a hook.
     pub(super) fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
-        let hook = self.hook.as_ref()?;
-        match scope {
-            Scope::Project => Some(system.project.join(hook.project.last()?)),
-            _ => Some(self.settings_folder(system)?.join(hook.user)),
-        }
+        self.hook_paths(scope, system).pop()
     }
 
     /// Reads its files, the user's and the project's.
@@ -195,10 +187,14 @@ impl Agent {
         let mut listed = configs(Scope::User);
         listed.extend(configs(Scope::Project));
         if let Some(hook) = &self.hook {
-            let settings =
-                |scope| files(Content::Settings, scope, self.hook_paths(scope, system), Syntax::Json(hook.syntax));
-            listed.extend(settings(Scope::Project));
-            listed.extend(settings(Scope::User));
+            for scope in [Scope::Project, Scope::User] {
+                let paths = self.hook_paths(scope, system);
+                listed.extend(files(Content::Settings, scope, paths, Syntax::Json(hook.syntax)));
+                if hook.is_in_config {
+                    let paths = self.config_paths(scope, system);
+                    listed.extend(files(Content::Settings, scope, paths, self.config.syntax));
+                }
+            }
         }
         AgentFiles::read(listed)
     }

@@ -80,16 +80,11 @@ const PASSED_ON: &str = "\
     CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
 
 fn environment(system: &System, server: &Registration) -> Environment {
-    let mut environment =
-        system.environment.only(|name| name.is_some_and(|name| PASSED_ON.split(' ').any(|known| known == name)));
     // Names of further variables, or objects with a name.
-    for variable in server.entry.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
-        let name = variable.as_str().or_else(|| variable["name"].as_str());
-        if let Some((name, value)) = name.and_then(|name| Some((name, system.environment.get(name)?))) {
-            environment.set(name, value);
-        }
-    }
-    environment
+    let further = server.entry.get("env_vars").and_then(Value::as_array).into_iter().flatten();
+    let further = further.filter_map(|variable| variable.as_str().or_else(|| variable["name"].as_str()));
+    let names = PASSED_ON.split_whitespace().chain(further);
+    names.filter_map(|name| Some((name, system.environment.get(name)?))).collect()
 }
 
 fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {

@@ -35,12 +35,6 @@ impl Environment {
         self.0.push((name.into(), value.as_ref().to_owned()));
     }
 
-    /// Only the variables whose name, in upper case, passes; `None` is a name that is not Unicode.
-    pub(super) fn only(&self, passes: impl Fn(Option<&str>) -> bool) -> Environment {
-        let passes = |name: &OsStr| passes(name.to_str().map(str::to_uppercase).as_deref());
-        self.iter().filter(|(name, _)| passes(name)).collect()
-    }
-
     /// The file of a command that is started in `folder` with this environment.
     ///
     /// # Errors

@@ -36,12 +36,13 @@ pub struct AgentFiles {
 
 impl AgentFiles {
     /// Reads these files. One of a project that is the user's, as in the home directory, is only the user's.
-    pub(super) fn read(listed: Vec<AgentFile>) -> AgentFiles {
-        let users = |content| listed.iter().filter(move |file| file.content == content && file.scope == Scope::User);
-        let is_users = |file: &AgentFile| users(file.content).any(|user| is_same_file(&user.path, &file.path));
-        let is_listed: Vec<bool> = listed.iter().map(|file| file.scope == Scope::User || !is_users(file)).collect();
-        let listed: Vec<AgentFile> =
-            listed.into_iter().zip(is_listed).filter_map(|(file, is_listed)| is_listed.then_some(file)).collect();
+    pub(super) fn read(mut listed: Vec<AgentFile>) -> AgentFiles {
+        let users =
+            listed.iter().filter(|file| file.scope == Scope::User).map(|file| (file.content, file.path.clone()));
+        let users: Vec<(Content, PathBuf)> = users.collect();
+        listed.retain(|AgentFile { scope, content, path, .. }| {
+            *scope == Scope::User || !users.iter().any(|(of, user)| of == content && is_same_file(user, path))
+        });
         let mut files = BTreeMap::new();
         for AgentFile { path, syntax, scope, .. } in &listed {
             if !files.contains_key(path)

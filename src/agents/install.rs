@@ -444,14 +444,14 @@ mod tests {
             };
             change(&mut installation);
             let plan = installation.plan(&self.system)?;
-            plan.files.iter().for_each(|file| _ = file.write().unwrap());
+            plan.files.iter().for_each(|file| file.write().unwrap());
             Ok(plan)
         }
 
         fn uninstall(&self, agent: &str) -> Plan {
             let removal = Removal { agent: Named::named(agent).unwrap(), scope: Scope::User };
             let plan = removal.plan(&self.system).unwrap();
-            plan.files.iter().for_each(|file| _ = file.write().unwrap());
+            plan.files.iter().for_each(|file| file.write().unwrap());
             plan
         }
 

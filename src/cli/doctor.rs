@@ -76,18 +76,17 @@ impl Doctor {
             check: format!("prompt-expander check{}", options(source)),
             online: self.online,
         };
-        let Diagnosis { mut findings, library, is_registered } = examination.diagnosis(self.agent, &source.library());
+        let Diagnosis { mut findings, is_registered } = examination.diagnosis(self.agent, &source.library());
         let settings = source.settings.problems.iter().cloned();
         findings.extend(settings.map(|diagnostic| Finding { agent: None, diagnostic }));
         let is_broken = |finding: &Finding| finding.diagnostic.severity() == Severity::Error;
-        let is_broken = findings.iter().chain(&library).any(is_broken);
+        let is_broken = findings.iter().any(is_broken);
         if self.json {
-            let findings: Vec<Value> = findings.iter().chain(&library).map(json).collect();
+            let findings: Vec<Value> = findings.iter().map(json).collect();
             output::print_json(&json!({ "findings": findings }))?;
         } else {
             let is_same_group = |a: &Finding, b: &Finding| !self.verbose && a.agent.is_some() && a.agent == b.agent;
-            let groups = findings.chunk_by(is_same_group).chain(library.as_ref().map(std::slice::from_ref));
-            for line in groups.filter_map(shown) {
+            for line in findings.chunk_by(is_same_group).filter_map(shown) {
                 output::print_lines(&line)?;
             }
         }

@@ -532,12 +532,6 @@ fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
     assert_eq!(ran.status.code(), Some(1));
 }
 
-#[test]
-fn a_missing_home_directory_is_reported() {
-    let Some(client) = home().without_home() else { return };
-    found(&client, &["codex"], "broken", "the environment names no home directory");
-}
-
 /// A hook of Codex that runs this line, trusted or not, next to a server without arguments.
 pub(crate) fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
     let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});

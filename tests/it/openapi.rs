@@ -579,8 +579,6 @@ fn doctor_calls_the_service_only_online() {
     let ran = client.run(["doctor", "--online"], "");
     assert!(ran.stdout.contains("cannot be reached: ") && ran.status.code() == Some(1), "{ran:?}");
     assert_eq!(ran.stdout.matches("the service").count(), 1, "{ran:?}");
-    let without = said(Client::new().run(["doctor", "--online"], ""));
-    assert!(without.contains("no service was called"), "{without}");
 }
 
 /// The document, the calls and the answers of Zuplo's documentation ("MCP Server Prompts"), but for what its gateway adds: the description
