@@ -88,7 +88,11 @@ fn result(done: &str, written: &Written, loses_comments: bool) -> Value {
         warnings.push("comments of the keys that were replaced are only in the history now".to_owned());
     }
     let message = format!("{done} prompt: {}", written.name);
-    let mut result = json!({ "success": true, "message": message, "revision": written.revision });
+    with_warnings(json!({ "success": true, "message": message, "revision": written.revision }), warnings)
+}
+
+/// A result with the warnings, if there are any.
+pub(super) fn with_warnings(mut result: Value, warnings: Vec<String>) -> Value {
     if !warnings.is_empty() {
         result["warnings"] = json!(warnings);
     }

@@ -1,12 +1,13 @@
 //! The five tools for editors: they create, change, delete, read and restore prompts.
 
 use super::super::context::{Answer, Context, Failure};
-use super::super::prompt_edits::warnings;
+use super::super::prompt_edits::{warnings, with_warnings};
 use crate::jsonrpc::{Object, read};
 use crate::library::{About, Editor, Version, Written};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::named;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::to_raw_value;
 
 /// After an error whose remedy is to write something else than what the user has seen.
@@ -124,17 +125,10 @@ fn write(
     arguments: &Arguments<'_>,
     change: impl Fn(&Editor<'_>, &About) -> Result<Written, Diagnostic>,
 ) -> Result<Answer, Failure> {
-    #[derive(Serialize)]
-    struct Done<'w> {
-        command: &'w str,
-        revision: Revision,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        warnings: Vec<String>,
-    }
     let about = context.about(arguments.note.clone()).map_err(for_model)?;
     let written = context.editor().and_then(|editor| change(&editor, &about)).map_err(for_model)?;
-    let done = Done { command: &written.name, revision: written.revision, warnings: warnings(&written) };
-    Ok(Answer::Now(to_raw_value(&done)?))
+    let done = json!({ "command": written.name, "revision": written.revision });
+    Ok(Answer::Now(to_raw_value(&with_warnings(done, warnings(&written)))?))
 }
 
 fn for_model(error: Diagnostic) -> Failure {

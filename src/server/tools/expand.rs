@@ -1,7 +1,7 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
 use super::super::context::{Answer, Context, Failure};
-use super::parts::{NoPart, Part, part};
+use super::parts::{Part, part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
 use crate::library::{Found, View, joined};
@@ -85,11 +85,7 @@ fn expand(
     })?;
     let text = expansion.into_text();
     let Some(limit) = limit else { return Ok(to_raw_value(&Part { prompt: text.into(), next: None })?) };
-    let part = part(&text, limit, requested).map_err(|no_part| {
-        let why = match no_part {
-            NoPart::Invalid => "`part` must be the `next` of the part before",
-            NoPart::Changed => "The text of this prompt has changed since you were given the part before",
-        };
+    let part = part(&text, limit, requested).map_err(|why| {
         Failure::for_model(format!(
             "{why}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
         ))

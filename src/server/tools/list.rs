@@ -9,6 +9,7 @@ use crate::prompt::Summary;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
@@ -23,16 +24,12 @@ struct Arguments<'l> {
 #[derive(Serialize)]
 struct Output<'o> {
     prompts: Vec<ListedPrompt<'o>>,
-    #[serde(skip_serializing_if = "is_zero")]
-    omitted: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<NonZeroUsize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<Problem>,
-    #[serde(rename = "omittedProblems", skip_serializing_if = "is_zero")]
-    omitted_problems: usize,
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
+    problems: Vec<Value>,
+    #[serde(rename = "omittedProblems", skip_serializing_if = "Option::is_none")]
+    omitted_problems: Option<NonZeroUsize>,
 }
 
 #[derive(Serialize)]
@@ -41,13 +38,6 @@ struct ListedPrompt<'o> {
     description: Cow<'o, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<&'o str>,
-}
-
-/// Without the whole path, which expand_prompt gives.
-#[derive(Serialize)]
-struct Problem {
-    file: String,
-    message: String,
 }
 
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
@@ -59,7 +49,8 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     let view = context.view();
     let Selection { mut found, problems } = view.select(query, tag);
     found.retain(|(_, summary, _)| !summary.is_template);
-    let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
+    let more = |number: usize| NonZeroUsize::new(number.saturating_sub(limit));
+    let (omitted, omitted_problems) = (more(found.len()), more(problems.len()));
     found.truncate(limit);
     let prompts = found.iter().map(|(found, summary, _)| {
         let Summary { description, usage, .. } = &**summary;
@@ -73,7 +64,8 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     let problems = problems.into_iter().take(limit).map(|problem| {
         let position = problem.position.map(|at| format!("{at}: "));
         let message = position.unwrap_or_default() + &problem.text();
-        Problem { message, file: problem.file.map(|file| view.below(&file)).unwrap_or_default() }
+        // Without the whole path, which expand_prompt gives.
+        json!({ "file": problem.file.map(|file| view.below(&file)).unwrap_or_default(), "message": message })
     });
     let (prompts, problems) = (prompts.collect(), problems.collect());
     Ok(Answer::Now(to_raw_value(&Output { prompts, omitted, problems, omitted_problems })?))

@@ -24,20 +24,15 @@ pub(super) struct Part<'t> {
     pub(super) next: Option<String>,
 }
 
-/// A part that cannot be given.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoPart {
-    /// It is not the name of a part.
-    Invalid,
-    /// It is the name of a part of another text.
-    Changed,
-}
+/// Why a part cannot be given.
+const INVALID: &str = "`part` must be the `next` of the part before";
+const CHANGED: &str = "The text of this prompt has changed since you were given the part before";
 
 /// The requested part of a text, the first if `requested` names none. A text within the limit is whole, whatever is requested.
 ///
 /// # Errors
-/// See [`NoPart`].
-pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Result<Part<'t>, NoPart> {
+/// It is not the name of a part, or that of a part of another text.
+pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Result<Part<'t>, &'static str> {
     let requested = requested.trim();
     let parts = divided(text, limit);
     let checksum = checksum(text, limit);
@@ -45,12 +40,12 @@ pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Resu
         ("" | "1", _) => 1,
         (_, Some((number, of))) => match number.parse() {
             Ok(number) if of == checksum && (1..=parts.len()).contains(&number) => number,
-            Ok(_) => return Err(NoPart::Changed),
+            Ok(_) => return Err(CHANGED),
             Err(_) if parts.len() == 1 => 1,
-            Err(_) => return Err(NoPart::Invalid),
+            Err(_) => return Err(INVALID),
         },
         _ if parts.len() == 1 => 1,
-        _ => return Err(NoPart::Invalid),
+        _ => return Err(INVALID),
     };
     if parts.len() == 1 {
         return Ok(Part { prompt: text.into(), next: None });
@@ -184,11 +179,11 @@ mod tests {
         let (old, new) = ("x".repeat(1_000), "y".repeat(1_000));
         let next = part(&old, limit, "").unwrap().next.unwrap();
         assert!(next.starts_with("2-") && part(&old, limit, &format!(" {next} ")).is_ok(), "{next}");
-        assert_eq!(part(&new, limit, &next), Err(NoPart::Changed));
-        assert_eq!(part("short", limit, &next), Err(NoPart::Changed));
-        assert_eq!(part(&old, limit, &next.replace('2', "9")), Err(NoPart::Changed));
+        assert_eq!(part(&new, limit, &next), Err(CHANGED));
+        assert_eq!(part("short", limit, &next), Err(CHANGED));
+        assert_eq!(part(&old, limit, &next.replace('2', "9")), Err(CHANGED));
         for other in ["2", "last", "x-y", "-", "0"] {
-            assert_eq!(part(&old, limit, other), Err(NoPart::Invalid), "{other}");
+            assert_eq!(part(&old, limit, other), Err(INVALID), "{other}");
             assert_eq!(part("short", limit, other).unwrap().prompt, "short");
         }
         for none in ["", "1", " "] {
