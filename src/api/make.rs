@@ -2,8 +2,8 @@
 
 use super::tokens::tokens;
 use super::types::{
-    Argument, Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, Lengths, List, Listed, Marked,
-    MeasuredLimit, Placeholder, Preview, Problem, Request, Shadowed, Shown, UnexpandedText,
+    Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, Lengths, List, Listed, Marked,
+    MeasuredLimit, Placeholder, Preview, Shadowed, Shown,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook;
@@ -12,7 +12,6 @@ use crate::prompt::{
     self, Bound, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Prompt, Revision, Role, join_piped,
 };
 use crate::wording::{named, quoted};
-use std::ops::Range;
 
 /// The source of a prompt that is part of the program; that of any other is an absolute path.
 pub const BUILT_IN: &str = Layer::BUILTIN.name;
@@ -31,39 +30,15 @@ pub fn list(view: &View, filter: &Filter) -> List {
         source: found.place().shown,
         tags: prompt.tags.clone(),
         usage: prompt.usage.clone(),
-        arguments: prompt.arguments.iter().map(argument).collect(),
+        arguments: prompt.arguments.clone(),
         revision: info.revision,
     });
-    List { prompts: listed.collect(), problems: problems.into_iter().map(Into::into).collect() }
-}
-
-fn argument(argument: &prompt::Argument) -> Argument {
-    Argument {
-        name: argument.name.clone(),
-        description: argument.description.clone(),
-        required: argument.is_needed(),
-        default: argument.default.clone(),
-        choices: argument.choices.clone(),
-        strict: argument.strict,
-    }
+    List { prompts: listed.collect(), problems }
 }
 
 /// The format of another program's prompt, as `--prompts` takes it.
 fn format(found: &Found) -> Option<&'static str> {
     (found.format != Format::OWN).then_some(found.format.name)
-}
-
-impl From<Diagnostic> for Problem {
-    fn from(diagnostic: Diagnostic) -> Problem {
-        Problem {
-            severity: diagnostic.severity(),
-            file: diagnostic.file.map(|file| file.display().to_string()).unwrap_or_default(),
-            line: diagnostic.position.map(|position| position.line),
-            column: diagnostic.position.map(|position| position.column),
-            message: diagnostic.message,
-            fix: diagnostic.fix,
-        }
-    }
 }
 
 /// The file of a prompt, which may be broken.
@@ -87,12 +62,12 @@ fn shown(found: &Found) -> Result<Shown, Diagnostic> {
 pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
     let found = view.find(command)?;
     let (shown, prompt) = (shown(&found)?, found.prompt().ok());
-    let marks = prompt.as_ref().map(|prompt| placeholders_of(prompt, shown.text.clone()).marks);
+    let marks = prompt.as_ref().map(|prompt| marked(prompt, shown.text.clone()).marks);
     Ok(File { shown, fields: prompt.as_deref().map(fields), marks: marks.unwrap_or_default() })
 }
 
 fn fields(prompt: &Prompt) -> Fields {
-    Fields { arguments: prompt.arguments.iter().map(argument).collect(), takes_input: prompt.takes_input() }
+    Fields { arguments: prompt.arguments.clone(), takes_input: prompt.takes_input() }
 }
 
 /// What an agent gets for a call.
@@ -193,19 +168,16 @@ fn unused_value(prompt: &Prompt, bound: &Bound<'_>) -> Diagnostic {
     Diagnostic::new(Kind::UnusedText, message, "add it to the file, or leave out the value")
 }
 
-/// Explains a call of a prompt. That the prompt cannot be expanded like this is part of the explanation.
+/// Explains a call of a prompt, and expands it. That this cannot be done is part of the explanation, and a service is not called.
 ///
 /// # Errors
 /// The prompt is broken, or the call contains what no expansion would; see [`Call::check`].
-pub fn explain(view: &View, found: &Found, call: &Call) -> Result<Explanation, Diagnostic> {
-    explain_with_text(view, found, call).map(|(explanation, _)| explanation)
-}
-
-fn explain_with_text(view: &View, found: &Found, call: &Call) -> Result<(Explanation, Option<String>), Diagnostic> {
+pub fn explain(view: &View, found: &Found, call: &Call) -> Result<(Explanation, Option<String>), Diagnostic> {
     let prompt = &*found.prompt()?;
     call.check(prompt)?;
     let text = call.text();
     let place = found.place();
+    let file = place.file.clone().unwrap_or_else(|| found.name.to_string().into());
     let mut all = view.all(&prompt.name).into_iter().skip_while(|other| other.place() != place);
     let layer = all.next().map(|found| found.layer);
     let shadows = all.map(|found| Shadowed { layer: found.layer, source: found.place().shown }).collect();
@@ -245,35 +217,14 @@ fn explain_with_text(view: &View, found: &Found, call: &Call) -> Result<(Explana
         input,
         input_place: input_place(prompt, &roles).filter(|_| placeholders.is_empty()),
         placeholders,
-        unexpanded: prompt
-            .unexpanded()
-            .into_iter()
-            .map(|left| UnexpandedText {
-                text: left.written,
-                file: left.file.map(|file| file.display().to_string()),
-                line: left.position.line,
-                column: left.position.column,
-                reason: left.reason,
-            })
-            .collect(),
-        request: requested.and_then(Result::ok).map(|request| Request {
-            method: request.method,
-            url: request.url,
-            headers: request.headers.into_iter().collect(),
-            body: request.body,
-        }),
+        unexpanded: prompt.unexpanded(),
+        request: requested.and_then(Result::ok),
         error,
         expansion: expansion.as_ref().map(|expansion| lengths(&prompt.name, &text, layer, expansion)),
         warnings: call.warnings(prompt),
-        problems: prompt.warnings().into_iter().map(|problem| in_place(found, problem).into()).collect(),
+        problems: prompt.warnings().into_iter().map(|problem| problem.in_file(file.clone())).collect(),
     };
     Ok((explanation, expansion))
-}
-
-/// A problem of a prompt's text, in its file.
-fn in_place(found: &Found, problem: Diagnostic) -> Diagnostic {
-    let file = found.place().file.unwrap_or_else(|| found.name.to_string().into());
-    problem.in_file(file)
 }
 
 /// Where the input goes in a prompt that it is appended to.
@@ -355,9 +306,9 @@ impl MeasuredLimit {
 /// # Errors
 /// Those of [`explain`].
 pub fn preview(view: &View, found: &Found, call: &Call) -> Result<Preview, Diagnostic> {
-    let (explanation, text) = explain_with_text(view, found, call)?;
+    let (explanation, text) = explain(view, found, call)?;
     let prompt = found.prompt()?;
-    let template = placeholders_of(&prompt, prompt.template_text());
+    let template = marked(&prompt, prompt.template_text());
     Ok(Preview { explanation, template, text })
 }
 
@@ -387,7 +338,7 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
     });
     Ok(Checked {
         path: found.place().shown,
-        problems: found.check().into_iter().map(Into::into).collect(),
+        problems: found.check(),
         fields: prompt.as_deref().map(fields),
         preview: preview.transpose()?,
         changes: draft.current.as_deref().map(|current| hunks(current, &draft.file)),
@@ -395,20 +346,16 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
 }
 
 /// A text, or a whole file, of a prompt with its placeholders marked.
-fn placeholders_of(prompt: &Prompt, text: String) -> Marked {
-    let template = prompt.template_of(&text);
-    let ranges: Vec<Range<usize>> = template.placeholders().map(|placeholder| placeholder.range.clone()).collect();
-    marked(text, ranges)
-}
-
-fn marked(text: String, ranges: Vec<Range<usize>>) -> Marked {
+fn marked(prompt: &Prompt, text: String) -> Marked {
     let (mut byte, mut unit) = (0, 0);
     let mut unit_at = |at: usize| {
         unit += text[byte..at].encode_utf16().count();
         byte = at;
         unit
     };
-    let marks = ranges.into_iter().map(|range| (unit_at(range.start), unit_at(range.end))).collect();
+    let template = prompt.template_of(&text);
+    let ranges = template.placeholders().map(|placeholder| &placeholder.range);
+    let marks = ranges.map(|range| (unit_at(range.start), unit_at(range.end))).collect();
     Marked { text, marks }
 }
 
@@ -418,6 +365,7 @@ mod tests {
 
     #[test]
     fn marks_count_as_scripts_do() {
-        assert_eq!(marked("é😀ab".to_owned(), vec![2..6, 7..8]).marks, [(1, 3), (4, 5)]);
+        let prompt = Prompt::parse(Name::new("p").unwrap(), b"x").unwrap();
+        assert_eq!(marked(&prompt, "é😀{{input}}b<<input>>".to_owned()).marks, [(3, 12), (13, 22)]);
     }
 }

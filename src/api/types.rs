@@ -3,12 +3,10 @@
 //! A value that a program compares is an enum. What is only for the text form of the command line is left out of the JSON.
 #![allow(missing_docs)] // the names are those of the JSON, which docs/reference.md explains
 
-use crate::library::{Hunk, Layer, Version};
-use crate::prompt::{Origin, Reason, Revision, Severity};
-use crate::wording::printable;
+use crate::library::{Hunk, Layer, ServiceRequest, Version};
+use crate::prompt::{Argument, Diagnostic, Origin, Revision, Unexpanded};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Which prompts to list: by default, all.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -70,7 +68,7 @@ pub struct List {
     /// The best first; all of them by name.
     pub prompts: Vec<Listed>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// A prompt in a list.
@@ -93,36 +91,6 @@ pub struct Listed {
     pub arguments: Vec<Argument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-}
-
-/// An argument that a prompt declares.
-#[derive(Debug, Clone, Serialize)]
-pub struct Argument {
-    pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    pub required: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub choices: Vec<String>,
-    /// Whether any other value is an error.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub strict: bool,
-}
-
-/// What is wrong with a file or a folder. Its `Display` is `path:line:column: what is wrong; fix`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    pub severity: Severity,
-    pub file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<usize>,
-    pub message: String,
-    #[serde(rename = "repair")]
-    pub fix: String,
 }
 
 /// The file of a prompt.
@@ -176,10 +144,10 @@ pub struct Explanation {
     pub placeholders: Vec<Placeholder>,
     /// What looks like a placeholder and is not one.
     #[serde(rename = "left")]
-    pub unexpanded: Vec<UnexpandedText>,
+    pub unexpanded: Vec<Unexpanded>,
     /// What a service would be asked, if one renders the prompt; it is not called.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub request: Option<Request>,
+    pub request: Option<ServiceRequest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,23 +156,13 @@ pub struct Explanation {
     pub warnings: Vec<String>,
     /// The warnings of `check`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
     /// Whether the input is what remains of the text.
     #[serde(skip)]
     pub is_input_rest: bool,
     /// Where the input goes if there are no placeholders, in words.
     #[serde(skip)]
     pub input_place: Option<&'static str>,
-}
-
-/// A request to a service. A secret header has where its value comes from.
-#[derive(Debug, Clone, Serialize)]
-pub struct Request {
-    pub method: String,
-    pub url: String,
-    pub headers: BTreeMap<String, String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
 }
 
 /// A prompt that is overridden by another one of the same name.
@@ -232,18 +190,6 @@ pub struct Placeholder {
     /// The first of them, as it is written.
     #[serde(skip)]
     pub written: String,
-}
-
-/// A text in braces that is not a placeholder.
-#[derive(Debug, Clone, Serialize)]
-pub struct UnexpandedText {
-    pub text: String,
-    /// The included file that it is in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    pub line: usize,
-    pub column: usize,
-    pub reason: Reason,
 }
 
 /// The length of an expansion.
@@ -314,7 +260,7 @@ pub struct Preview {
 pub struct Checked<'d> {
     /// The path that the file has, or would have.
     pub path: String,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
     /// `None` if the file would be broken, as is `preview`.
     #[serde(flatten)]
     pub fields: Option<Fields>,
@@ -323,15 +269,6 @@ pub struct Checked<'d> {
     /// From the current file to the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<Hunk<'d>>>,
-}
-
-/// What a write answers.
-#[derive(Debug, Serialize)]
-pub struct Written {
-    pub command: String,
-    pub revision: Revision,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<Problem>,
 }
 
 /// A prompt's versions, and the text of one of them.
@@ -362,15 +299,5 @@ pub struct Me<'c> {
 impl Serialize for Layer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name)
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&printable(&self.file))?;
-        if let (Some(line), Some(column)) = (self.line, self.column) {
-            write!(f, ":{line}:{column}")?;
-        }
-        write!(f, ": {}; {}", printable(&self.message), printable(&self.fix))
     }
 }

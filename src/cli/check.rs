@@ -3,7 +3,6 @@
 use super::output::{self, FAINT};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
-use crate::api;
 use crate::library::{Library, Report, View};
 use crate::prompt::{Format, Severity};
 use crate::wording::count;
@@ -55,7 +54,6 @@ impl Check {
         let has_failed = report.count(Severity::Error) > 0 || (self.strict && report.count(Severity::Warning) > 0);
         if self.json {
             let Report { files, problems } = report;
-            let problems: Vec<api::Problem> = problems.into_iter().map(Into::into).collect();
             output::print_json(&json!({ "files": files, "problems": problems }))?;
         } else {
             output::print_lines(&text(&report))?;

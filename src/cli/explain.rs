@@ -33,7 +33,7 @@ pub(super) struct Explain {
 impl Explain {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let Prepared { view, found, call } = self.call.prepare(&source.library_with_warnings())?;
-        let explanation = api::explain(&view, &found, &call).map_err(output::failure(&view, "expand"))?;
+        let (explanation, _) = api::explain(&view, &found, &call).map_err(output::failure(&view, "expand"))?;
         if self.json {
             output::print_json(&explanation)?;
         } else {

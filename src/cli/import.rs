@@ -4,7 +4,6 @@ use super::new::{warn_of_the_same_name, warn_of_unserved};
 use super::output::{self, NAME, full_path};
 use super::source::{PromptSource, absolute};
 use super::stdin;
-use crate::api;
 use crate::library::{Library, create, plan, read_whole};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity, hexai_prompts, import,
@@ -96,7 +95,6 @@ impl Import {
         let has_failed = report.count(Severity::Error) > 0;
         let Report { imported, unchanged, problems } = &report;
         if self.json {
-            let problems: Vec<api::Problem> = problems.iter().cloned().map(Into::into).collect();
             output::print_json(&json!({
                 "imported": imported, "unchanged": unchanged, "problems": problems, "written": !self.dry_run
             }))?;

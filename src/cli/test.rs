@@ -4,7 +4,6 @@ use super::output::{self, ADDED, ERROR};
 use super::source::{PromptSource, absolute};
 use super::{completions, diff};
 use crate::agents::Agent;
-use crate::api;
 use crate::library::{Library, TestFile, View, difference, is_test_file, joined, replace};
 use crate::prompt::{Diagnostic, Failure, MAX_FILE, Name, Outcome};
 use crate::wording::{count, named, printable, quoted, thousands};
@@ -94,9 +93,8 @@ impl Test {
         let [passed, failed, updated] = [Status::Passed, Status::Failed, Status::Updated].map(|it| all.count(it));
         let has_failed = failed > 0 || !all.problems.is_empty();
         if self.json {
-            let problems: Vec<api::Problem> = all.problems.into_iter().map(Into::into).collect();
             output::print_json(&json!({
-                "cases": all.cases, "problems": problems, "passed": passed, "failed": failed, "updated": updated
+                "cases": all.cases, "problems": all.problems, "passed": passed, "failed": failed, "updated": updated
             }))?;
         } else {
             output::print(all.text().as_bytes())?;

@@ -10,6 +10,7 @@ use super::view::{Library, View};
 use super::watched::Change;
 use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
 use crate::wording::{named, quoted};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,13 +43,15 @@ impl About {
 }
 
 /// A write that was carried out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Written {
     /// The name of the prompt.
+    #[serde(rename = "command")]
     pub name: Name,
     /// What its file holds now; after a deletion, what it held.
     pub revision: Revision,
     /// What is probably not as the author intends; and that another prompt overrides it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
 }
 

@@ -4,6 +4,8 @@ use super::caller::Caller;
 use super::history::Version;
 use super::watched::Watched;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::ops::Deref;
@@ -218,15 +220,16 @@ impl Info {
 }
 
 /// A request for a prompt that a service renders, without anything secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServiceRequest {
     /// `GET`, `POST` and others.
     pub method: String,
     /// The whole address.
     pub url: String,
     /// Names and values; for a secret, where its value comes from.
-    pub headers: Vec<(String, String)>,
+    pub headers: BTreeMap<String, String>,
     /// Compact JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
 

@@ -164,7 +164,7 @@ impl Prompt {
 
     /// How to call a prompt that declares arguments: `:compare options=… [criteria=…]`.
     pub fn usage(&self) -> Option<String> {
-        let parts = self.arguments.iter().map(|argument| match argument.is_needed() {
+        let parts = self.arguments.iter().map(|argument| match argument.required {
             true => format!(" {}=…", argument.name),
             false => format!(" [{}=…]", argument.name),
         });
@@ -203,12 +203,12 @@ impl<'v> Given<'v> {
     /// What gets the text outside the pairs.
     fn slots(&self, prompt: &Prompt) -> Vec<Slot> {
         let has_input = prompt.input_is_slot();
-        let required_only = has_input || prompt.arguments.iter().any(Argument::is_needed);
+        let required_only = has_input || prompt.arguments.iter().any(|argument| argument.required);
         let is_slot = |index: &usize| {
             let argument = &prompt.arguments[*index];
             // Text for an argument that the body does not use would be lost, where the placeholder of the input can take it.
             let is_lost = has_input && !prompt.uses(argument);
-            self.arguments[*index].is_none() && (!required_only || argument.is_needed()) && !is_lost
+            self.arguments[*index].is_none() && (!required_only || argument.required) && !is_lost
         };
         let arguments = (0..prompt.arguments.len()).filter(is_slot).map(Slot::Argument);
         arguments.chain(has_input.then_some(Slot::Input)).collect()
@@ -225,7 +225,7 @@ impl<'v> Given<'v> {
         let bind = |(argument, given): (&'v Argument, Option<Value<'v>>)| {
             let default = argument.default.as_deref().map(|default| (Cow::Borrowed(default), Origin::Default));
             let given = given.filter(|(value, _)| !value.is_empty() || default.is_none());
-            let is_missing = argument.is_needed() && (prompt.uses(argument) || !prompt.input_is_slot());
+            let is_missing = argument.required && (prompt.uses(argument) || !prompt.input_is_slot());
             let none = if is_missing { Origin::Missing } else { Origin::Omitted };
             let (value, origin) = given.or(default).unwrap_or((Cow::Borrowed(""), none));
             Bound { name: &argument.name, value, origin }
@@ -556,7 +556,12 @@ mod tests {
         let argument = |argument: &str| {
             let (name, default) = argument.split_once('=').map_or((argument, None), |(name, x)| (name, Some(x)));
             let (name, required) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
-            Argument { name: name.into(), required, default: default.map(str::to_owned), ..Argument::default() }
+            Argument {
+                name: name.into(),
+                required: required && default.is_none(),
+                default: default.map(str::to_owned),
+                ..Argument::default()
+            }
         };
         let (input, declared): (Vec<&str>, Vec<&str>) =
             declared.split_whitespace().partition(|word| *word == "{{input}}");

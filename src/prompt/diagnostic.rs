@@ -3,23 +3,27 @@
 use super::name::Name;
 use super::revision::Revision;
 use crate::wording::printable;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 /// What is wrong, where, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// What code branches on.
+    /// What code branches on; in JSON, how much it matters.
+    #[serde(rename = "severity", serialize_with = "severity")]
     pub kind: Kind,
     /// The file. A parser leaves it out, and whoever read the file adds it.
+    #[serde(serialize_with = "shown_path")]
     pub file: Option<Arc<Path>>,
     /// Where in the file; `None` if it is about the file as a whole, or about none.
+    #[serde(flatten)]
     pub position: Option<Position>,
     /// What is wrong: one line, lowercase, without a final stop.
     pub message: String,
     /// What to do about it: one line, in the imperative, lowercase, without a final stop. It may be empty.
+    #[serde(rename = "repair")]
     pub fix: String,
 }
 
@@ -109,7 +113,7 @@ pub enum Severity {
 }
 
 /// A position in a text, both numbers from 1; a column counts characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
     /// From 1.
     pub line: usize,
@@ -147,11 +151,7 @@ impl Diagnostic {
 
     /// How much it matters.
     pub fn severity(&self) -> Severity {
-        match self.kind {
-            Kind::Warning => Severity::Warning,
-            Kind::Hint => Severity::Hint,
-            _ => Severity::Error,
-        }
+        self.kind.severity()
     }
 
     /// What is wrong and what to do, without the place: `message; fix`.
@@ -159,6 +159,25 @@ impl Diagnostic {
         let Diagnostic { message, fix, .. } = self;
         if fix.is_empty() { message.clone() } else { format!("{message}; {fix}") }
     }
+}
+
+impl Kind {
+    fn severity(&self) -> Severity {
+        match self {
+            Kind::Warning => Severity::Warning,
+            Kind::Hint => Severity::Hint,
+            _ => Severity::Error,
+        }
+    }
+}
+
+fn severity<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+    kind.severity().serialize(serializer)
+}
+
+/// A path as people see it: one that is no Unicode has no other form in JSON.
+pub(super) fn shown_path<S: Serializer>(path: &Option<impl AsRef<Path>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.as_ref().map(|path| path.as_ref().display().to_string()).unwrap_or_default())
 }
 
 /// `file:line:column: message; fix`, which terminals and editors turn into a link. Control characters in the path are escaped.

@@ -6,7 +6,7 @@ use super::include::{IncludedFile, Origins};
 use super::marks::{self, Marks};
 use super::name::Name;
 use super::template::{INPUT, MessageTemplate, Placeholder, Syntax};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 /// The body of a file that is to be filled in.
@@ -89,31 +89,31 @@ pub struct Metadata {
 }
 
 /// An argument that a prompt declares.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Argument {
     /// The name in `{{name}}`.
     pub name: String,
     /// The name that clients show.
+    #[serde(skip_serializing)]
     pub title: Option<String>,
     /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether a call must give it, unless it has a default.
+    /// Whether a call without it is an error. One with a default is not required.
     pub required: bool,
     /// Its value if a call does not give it, or gives an empty text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     /// The values that it is meant for, which a client may propose. Another one is a warning; see `strict`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// Whether a value that is not among the choices is an error.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
 }
 
 impl Argument {
-    /// Whether a call without it is an error.
-    pub fn is_needed(&self) -> bool {
-        self.required && self.default.is_none()
-    }
-
     /// Whether a value is empty or among the choices, or there are none. Spaces around it make no difference, and neither do
     /// composed or separate accents.
     pub fn allows(&self, value: &str) -> bool {

@@ -1,6 +1,6 @@
 //! What looks like a placeholder and is not one, and why: for `explain`.
 
-use super::diagnostic::Position;
+use super::diagnostic::{Position, shown_path};
 use super::lint;
 use super::model::Prompt;
 use super::template::{MessageTemplate, Opening, openings};
@@ -13,13 +13,16 @@ use std::path::PathBuf;
 const MAX_LENGTH: usize = 200;
 
 /// A text in double braces or angle brackets that is not a placeholder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unexpanded {
     /// As it is in the expansion.
+    #[serde(rename = "text")]
     pub written: String,
     /// The included file that it is in; `None` for the prompt's own.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown_path")]
     pub file: Option<PathBuf>,
     /// Where it is in the file.
+    #[serde(flatten)]
     pub position: Position,
     /// Why it is not expanded.
     pub reason: Reason,

@@ -90,7 +90,7 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
             name: name.to_owned(),
             title: argument.title.clone(),
             description: argument.description.clone(),
-            required: argument.is_needed(),
+            required: argument.required,
         },
         None => mcp::PromptArgument {
             name: INPUT.to_owned(),

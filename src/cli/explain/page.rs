@@ -1,8 +1,9 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
-use crate::api::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, UnexpandedText};
+use crate::api::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder};
 use crate::cli::output::{self, ERROR, FAINT, NAME, Row, WARNING};
-use crate::prompt::{Format, INPUT, Origin, Reason};
+use crate::library::ServiceRequest;
+use crate::prompt::{Format, INPUT, Origin, Position, Reason, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -86,7 +87,7 @@ fn argument(given: &Given) -> Row {
 fn braces(explanation: &Explanation) -> Vec<Row> {
     let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) =
         explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
-    let (unknown, others): (Vec<&UnexpandedText>, Vec<&UnexpandedText>) =
+    let (unknown, others): (Vec<&Unexpanded>, Vec<&Unexpanded>) =
         explanation.unexpanded.iter().partition(|found| found.reason == Reason::Unknown);
     let mut rows = vec![
         row("filled", list_filled(&filled)),
@@ -111,10 +112,10 @@ fn list_filled(placeholders: &[&Placeholder]) -> String {
 }
 
 /// The first of them with their positions, and the number of the others.
-fn list_unexpanded(unexpanded: &[&UnexpandedText]) -> String {
+fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
     let shown = unexpanded.iter().take(MAX_UNEXPANDED_SHOWN);
     let mut texts: Vec<String> = shown
-        .map(|found| format!("{} ({})", cut(&found.text), place(found.file.as_deref(), found.line, found.column)))
+        .map(|found| format!("{} ({})", cut(&found.written), place(found.file.as_deref(), found.position)))
         .collect();
     if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
         texts.push(format!("and {} more", thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN)));
@@ -123,14 +124,14 @@ fn list_unexpanded(unexpanded: &[&UnexpandedText]) -> String {
 }
 
 /// Line and column, and before them the file, if it is an included one.
-fn place(file: Option<&str>, line: usize, column: usize) -> String {
-    let file = file.map(|file| format!("{}:", shown(file))).unwrap_or_default();
-    format!("{file}{line}:{column}")
+fn place(file: Option<&Path>, position: Position) -> String {
+    let file = file.map(|file| format!("{}:", output::shown(file))).unwrap_or_default();
+    format!("{file}{position}")
 }
 
 /// What a service would be asked.
 fn request(explanation: &Explanation) -> Vec<Row> {
-    let Some(Request { method, url, headers, body }) = &explanation.request else { return Vec::new() };
+    let Some(ServiceRequest { method, url, headers, body }) = &explanation.request else { return Vec::new() };
     let headers = headers.iter().map(|(name, value)| row(name, value));
     let body = body.iter().map(|body| row("body", body));
     [row(method, url)].into_iter().chain(headers).chain(body).collect()
@@ -167,10 +168,9 @@ fn limit_row(measured: &MeasuredLimit) -> Row {
 fn warnings(explanation: &Explanation) -> Vec<Row> {
     let of_call = explanation.warnings.iter().map(|warning| row("call", warning));
     let fields = explanation.problems.iter().map(|problem| {
-        let is_own = problem.file == explanation.source || explanation.source == BUILT_IN;
-        let file = Some(problem.file.as_str()).filter(|_| !is_own);
-        let place = problem.line.zip(problem.column).map(|(line, column)| place(file, line, column));
-        row(place.unwrap_or_else(|| "file".to_owned()), format!("{}; {}", problem.message, problem.fix))
+        let is_other = |file: &&Path| explanation.source != BUILT_IN && *file != Path::new(&explanation.source);
+        let place = problem.position.map(|position| place(problem.file.as_deref().filter(is_other), position));
+        row(place.unwrap_or_else(|| "file".to_owned()), problem.text())
     });
     of_call.chain(fields).collect()
 }

@@ -307,7 +307,7 @@ impl Draft {
         };
         if let Some(default) = text_of(schema.get("default")) {
             if to_json(kind, &default).is_ok() && argument.allows(&default) {
-                argument.default = Some(default);
+                (argument.required, argument.default) = (false, Some(default));
             } else {
                 let (default, name) = (quoted(&default), named(name));
                 self.warnings

@@ -280,12 +280,13 @@ impl Reader<'_> {
                 let default = fields.iter().rfind(|field| field.key == "default").map(|field| field.position);
                 let mut fields = fields;
                 let mut take = |key: &str| take(&mut fields, key);
+                let value = self.text(take("default"));
                 let argument = Argument {
                     name: self.text(take("name")).filter(|name| is_argument_name(name)).unwrap_or_default(),
                     title: self.text(take("title")),
                     description: self.text(take("description")),
-                    required: self.truth(take("required")),
-                    default: self.text(take("default")),
+                    required: self.truth(take("required")) && value.is_none(),
+                    default: value,
                     choices: self.texts(take("choices")),
                     strict: self.truth(take("strict")),
                 };

@@ -7,7 +7,7 @@ use super::auth::require;
 use super::headers;
 use super::proxy::Client;
 use super::refusal::{JSON, Refusal};
-use crate::api::{self, Call, History, Me, Problem};
+use crate::api::{self, Call, History, Me};
 use crate::library::{self, About, Caller, Editor, Layer, Role, View, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::server::Server;
@@ -204,7 +204,7 @@ impl From<Diagnostic> for Refusal {
                 refusal.details.insert("diff".to_owned(), json!(diff));
             }
             Kind::Invalid | Kind::TooLong if why.file.is_some() => {
-                refusal.details.insert("problem".to_owned(), json!(Problem::from(why)));
+                refusal.details.insert("problem".to_owned(), json!(why));
             }
             _ => {}
         }
@@ -308,10 +308,9 @@ fn restore(request: &Request<'_>) -> Answer {
     written(request.editor()?.restore(&command, expected, revision, &request.about(note)?)?)
 }
 
-fn written(library::Written { name, revision, warnings }: library::Written) -> Answer {
-    tracing::debug!(%name, %revision, "a prompt was changed");
-    let warnings = warnings.into_iter().map(Into::into).collect();
-    to_json(&api::Written { command: name.to_string(), revision, warnings })
+fn written(written: library::Written) -> Answer {
+    tracing::debug!(name = %written.name, revision = %written.revision, "a prompt was changed");
+    to_json(&written)
 }
 
 fn history(request: &Request<'_>) -> Answer {

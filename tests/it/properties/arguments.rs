@@ -47,7 +47,7 @@ pub(super) fn check(declared: &str, input: &str) {
             }
         }
         Err(Diagnostic { kind: Kind::MissingValue, .. }) => {
-            assert!(prompt.arguments.iter().any(Argument::is_needed));
+            assert!(prompt.arguments.iter().any(|argument| argument.required));
         }
         Err(Diagnostic { kind: Kind::UnusedText, .. }) => assert!(!input.trim().is_empty() && !prompt.takes_input()),
         Err(other) => panic!("{other}"),
@@ -72,7 +72,7 @@ fn prompt(declared: &str) -> Prompt {
             let default = default.filter(|default| !default.is_empty()); // as in a file
             prompt.arguments.push(Argument {
                 name: name.to_owned(),
-                required,
+                required: required && default.is_none(),
                 default,
                 choices,
                 ..Argument::default()
