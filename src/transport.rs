@@ -2,6 +2,7 @@
 
 #[cfg(feature = "http")]
 pub mod http;
+mod lock;
 pub mod stdio;
 mod tap;
 

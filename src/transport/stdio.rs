@@ -5,12 +5,13 @@
 //! locked. So a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never overtakes
 //! an answer that was made before the change.
 
+use super::lock::lock;
 use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Outgoing, Response};
 use crate::library::Caller;
 use crate::server::{Change, Job, Listener, Reply, Server, Session};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 /// The longest message, in bytes without its line ending or headers: 32 MiB. No more than this is stored of a longer one.
@@ -104,11 +105,6 @@ pub fn serve(
         _ = job.join(); // it catches panics itself
     }
     lock(&conversation).failure.take().map_or(Ok(()), Err)
-}
-
-/// A panic cannot leave a conversation half changed: [`Server::handle`] catches it.
-fn lock(conversation: &Mutex<Conversation>) -> MutexGuard<'_, Conversation> {
-    conversation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The message in a text; `None` if it is empty.

@@ -4,10 +4,11 @@
 //! HTTP and WebSocket, where many clients use one server, the number of the connection and the id of the request follow the
 //! direction; on standard input and output, `frame` follows it if the message has headers. Several servers may append to one file.
 
+use super::lock::lock;
 use jiff::Timestamp;
 use std::fmt::Display;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// A record that messages are appended to. If it cannot be written, it warns once, and recording stops.
 pub struct Tap {
@@ -38,7 +39,7 @@ impl Tap {
         // JSON over HTTP may have line breaks, all of them between its tokens. Of the messages of stdio, only frames have any.
         entry.extend(message.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         entry.push(b'\n');
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = lock(&self.record);
         if let Some(Err(error)) = record.as_mut().map(|record| record.write_all(&entry)) {
             *record = None;
             (self.warn)(&format!(

@@ -70,8 +70,6 @@ fn metrics_count_messages_by_method_and_outcome_and_what_is_open() {
         ("prompt_expander_http_responses_total{status=\"400\"}", "1"),
         ("prompt_expander_event_streams", "1"),
         ("prompt_expander_websockets", "0"),
-        ("prompt_expander_prompts", "1"),
-        ("prompt_expander_missing_folders", "0"),
     ] {
         assert_eq!(metric(&metrics, name), value, "{name}");
     }

@@ -144,9 +144,9 @@ impl Http {
             keys,
             max_body: self.max_body.unwrap_or(MAX_BODY),
             access: Access::new(token_file, anonymous, warn).map_err(anyhow::Error::msg)?,
-            sites: Sites::new(address.ip(), self.allow_host, self.allow_origin),
+            sites: Sites { bound: address.ip(), hosts: self.allow_host, origins: self.allow_origin },
             rate_limits: RateLimits::new(self.rate_limit),
-            tap,
+            tap: tap.map(Arc::new),
         };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.

@@ -10,6 +10,7 @@ use super::sessions::{Keys, Sessions};
 use super::sse::Streams;
 use super::tls::Tls;
 use crate::jsonrpc::Message;
+use crate::library::Caller;
 use crate::server::{Reply, Server, Session, Work};
 use crate::transport::tap::Tap;
 use ipnet::IpNet;
@@ -37,7 +38,7 @@ pub struct Options {
     /// The longest body of a request, in bytes.
     pub max_body: usize,
     /// Records all messages.
-    pub tap: Option<Tap>,
+    pub tap: Option<Arc<Tap>>,
     /// Who may use it.
     pub access: Access,
     /// By which names, and from which web pages.
@@ -49,6 +50,7 @@ pub struct Options {
 /// What all requests share.
 pub(super) struct App {
     pub(super) server: Arc<Server>,
+    pub(super) options: Options,
     pub(super) sessions: Sessions,
     pub(super) streams: Streams,
     /// Threads that are free for work that reads files, that writes, and that waits for services.
@@ -58,13 +60,16 @@ pub(super) struct App {
     pub(super) requests: Requests,
     pub(super) metrics: Metrics,
     pub(super) readiness: Readiness,
-    pub(super) tap: Option<Arc<Tap>>,
-    pub(super) trusted_proxies: Vec<IpNet>,
-    pub(super) access: Access,
-    pub(super) sites: Sites,
-    pub(super) rate_limits: RateLimits,
     /// Whether the server was told to stop.
     pub(super) stopping: watch::Receiver<bool>,
+}
+
+/// A request of a caller whom the server knows.
+#[derive(Clone)]
+pub(super) struct Exchange {
+    pub(super) app: Arc<App>,
+    pub(super) client: Arc<Client>,
+    pub(super) caller: Arc<Caller>,
 }
 
 /// How many processors there are.
@@ -98,10 +103,9 @@ pub(super) async fn on_thread<T: Send + 'static>(
 impl App {
     /// What the requests to a server share, which is told to stop through `stopping`.
     pub(super) fn new(server: Arc<Server>, options: Options, stopping: watch::Receiver<bool>) -> App {
-        let tap = options.tap.map(Arc::new);
         App {
-            sessions: Sessions::new(options.keys),
-            streams: Streams::new(Arc::clone(&server), tap.clone()),
+            sessions: Sessions::new(options.keys.clone()),
+            streams: Streams::new(Arc::clone(&server), stopping.clone()),
             server,
             files: Arc::new(Semaphore::new(2 * processors())),
             writes: Arc::new(Semaphore::new(MAX_WRITES)),
@@ -109,11 +113,7 @@ impl App {
             requests: Requests::new(options.max_body),
             metrics: Metrics::new(),
             readiness: Readiness::default(),
-            tap,
-            trusted_proxies: options.trusted_proxies,
-            access: options.access,
-            sites: options.sites,
-            rate_limits: options.rate_limits,
+            options,
             stopping,
         }
     }
@@ -140,14 +140,14 @@ impl App {
         }
         Ok((reply, session))
     }
+}
 
-    /// Records a message that was received, if messages are recorded.
-    pub(super) fn received(&self, client: &Client, message: &[u8]) {
-        self.tap.iter().for_each(|tap| tap.received(client, message));
-    }
-
-    /// Records a message that is sent.
-    pub(super) fn sent(&self, client: &Client, message: &[u8]) {
-        self.tap.iter().for_each(|tap| tap.sent(client, message));
+impl Exchange {
+    /// Counts messages with these methods.
+    ///
+    /// # Errors
+    /// 429: the caller has sent more than a limit allows.
+    pub(super) fn take(&self, methods: &[&str]) -> Result<(), Refusal> {
+        self.app.options.rate_limits.take(&self.caller, self.client.address, methods)
     }
 }

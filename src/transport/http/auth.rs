@@ -3,7 +3,7 @@
 //! Clients get tokens from their configuration, so there is no authorization server, and nothing that points to one: a client
 //! that found one would ask for it instead of telling its user that a token is needed.
 
-use super::limits::{Key, Limiter, RateLimit, network};
+use super::limits::{Limiter, RateLimit, network};
 use super::refusal::Refusal;
 use super::secret_file::Watched;
 use super::tokens::{self, Tokens};
@@ -70,8 +70,7 @@ impl Access {
             let message = "there is more than one Authorization header; send one".to_owned();
             return Err(challenge(StatusCode::BAD_REQUEST, ", error=\"invalid_request\"", message));
         }
-        let network = Key::Network(network(address));
-        let wait = self.failures.wait(&network, 1);
+        let wait = self.failures.wait(network(address), 1, false);
         // A guesser must not learn whether a short token is right. The owners of long ones are not locked out by somebody who
         // sends wrong ones from the same address, such as that of a reverse proxy.
         if let Some(seconds) = wait.filter(|_| token.len() < LONG_TOKEN) {
@@ -88,10 +87,9 @@ impl Access {
             }
             None => "this bearer token is wrong".to_owned(),
         };
-        if let Some(seconds) = wait {
+        if let Some(seconds) = self.failures.wait(network(address), 1, true) {
             return Err(too_many_failures(seconds));
         }
-        self.failures.add(&network, 1);
         tracing::warn!(%address, reason, "refused a bearer token");
         let message = format!("{reason}; set another one {HOW}");
         Err(challenge(StatusCode::UNAUTHORIZED, ", error=\"invalid_token\"", message))

@@ -53,24 +53,24 @@ pub(super) async fn serve(
     listener: TcpListener,
     app: Arc<App>,
     router: Router,
-    tls: Option<Tls>,
     stopping: watch::Sender<bool>,
     stop: impl Future<Output = ()>,
 ) {
     tokio::select! {
-        () = accept(&listener, &app, router, tls) => {}
+        () = accept(&listener, &app, router) => {}
         () = stop => {}
     }
     drop(listener);
     tracing::info!("told to stop");
     stopping.send_replace(true);
-    app.streams.end();
+    app.streams.end_unless(|_, _| false);
     drop(app);
     let _ = timeout(END_WITHIN, stopping.closed()).await; // each connection has a receiver
 }
 
 /// Accepts connections for ever.
-async fn accept(listener: &TcpListener, app: &Arc<App>, router: Router, tls: Option<Tls>) {
+async fn accept(listener: &TcpListener, app: &Arc<App>, router: Router) {
+    let tls = &app.options.tls;
     let permits = Arc::new(Semaphore::new(max_connections()));
     let mut connection = 0;
     loop {

@@ -1,10 +1,10 @@
 //! `/health`, `/ready` and `/metrics`: whether the process is running, whether it can serve prompts, and how much it does.
 
-use super::app::{App, on_thread};
+use super::app::{App, Exchange, on_thread};
 use super::auth::require;
 use super::metrics::CHECKED_FOR;
 use super::refusal::{JSON, Refusal};
-use crate::library::{Caller, Role};
+use crate::library::Role;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -50,15 +50,11 @@ fn status(code: StatusCode, json: serde_json::Value) -> Response {
 }
 
 /// `/metrics`, which with tokens needs one of an admin.
-pub(super) async fn metrics(
-    State(app): State<Arc<App>>,
-    Extension(caller): Extension<Arc<Caller>>,
-) -> Result<Response, Refusal> {
+pub(super) async fn metrics(Extension(exchange): Extension<Exchange>) -> Result<Response, Refusal> {
+    let Exchange { app, caller, .. } = exchange;
     if caller.token.is_some() {
         require(&caller, Role::Admin)?;
     }
-    let (files, scraped) = (&app.files, Arc::clone(&app));
-    let text = on_thread(files, move || scraped.metrics.encode(&scraped.server)).await?;
-    let text = text.map_err(|_| Refusal::bug())?;
+    let text = app.metrics.encode(app.streams.count()).map_err(|_| Refusal::bug())?;
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
 }

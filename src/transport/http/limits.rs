@@ -3,7 +3,8 @@
 use super::refusal::Refusal;
 use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
-use crate::server::methods;
+use crate::server;
+use crate::transport::lock::lock;
 use crate::wording::{alternatives, quoted};
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH};
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::str::FromStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -61,9 +62,9 @@ impl FromStr for RateLimit {
         let per_minute = rate.strip_suffix("/minute").and_then(|number| number.parse().ok()).ok_or_else(form)?;
         let burst = burst.map_or(Ok(per_minute), |burst| burst.parse().map_err(|_| form()))?;
         let known = |method: &str| {
-            let known = methods().find(|known| *known == method);
+            let known = server::methods().find(|known| *known == method);
             known.ok_or_else(|| {
-                format!("no method {}; use {}", quoted(method), alternatives(&methods().collect::<Vec<_>>()))
+                format!("no method {}; use {}", quoted(method), alternatives(&server::methods().collect::<Vec<_>>()))
             })
         };
         Ok(RateLimit { method: method.map(known).transpose()?, per_minute, burst })
@@ -83,20 +84,23 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     bytes.filter(|bytes| *bytes > 0).ok_or_else(form)
 }
 
-/// Whose messages are counted together.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
-    Token([u8; 16]),
-    Network(IpAddr),
-    /// Everybody else when there are too many.
-    Others,
-}
+/// Everybody else when there are too many.
+const OTHERS: u128 = u128::MAX;
 
 /// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
-pub(super) fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        v4 => v4,
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
+    }
+}
+
+/// The methods of a message; of a batch, those of all messages in it.
+pub(super) fn methods(message: &Message) -> Vec<&str> {
+    match message {
+        Message::Request(Request { method, .. }) | Message::Notification { method, .. } => vec![method],
+        Message::Response => vec![""],
+        Message::Batch(all) => all.iter().map(|message| message["method"].as_str().unwrap_or_default()).collect(),
     }
 }
 
@@ -107,8 +111,8 @@ pub struct RateLimits(Vec<Limiter>);
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: RateLimit,
-    /// When the messages of each caller would be over if they came at the rate of the limit. (The algorithm is called GCRA.)
-    ends: Mutex<HashMap<Key, Instant>>,
+    /// For each token or network, when its messages would be over if they came at the rate of the limit. (The algorithm is called GCRA.)
+    ends: Mutex<HashMap<u128, Instant>>,
 }
 
 impl RateLimits {
@@ -122,34 +126,20 @@ impl RateLimits {
         self.0.iter().for_each(Limiter::forget);
     }
 
-    /// Counts a message, of a batch each element.
-    ///
-    /// # Errors
-    /// 429: the caller has sent more than a limit allows. The request is refused as a whole.
-    pub(super) fn take(&self, caller: &Caller, address: IpAddr, message: &Message) -> Result<(), Refusal> {
-        match message {
-            _ if self.0.is_empty() => Ok(()),
-            Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
-                self.take_all(caller, address, &[method])
-            }
-            Message::Response => self.take_all(caller, address, &[""]),
-            Message::Batch(messages) => {
-                let methods = messages.iter().map(|message| message["method"].as_str().unwrap_or_default());
-                self.take_all(caller, address, &methods.collect::<Vec<_>>())
-            }
-        }
-    }
-
     /// Counts messages with these methods.
     ///
     /// # Errors
-    /// Those of [`take`](RateLimits::take).
-    pub(super) fn take_all(&self, caller: &Caller, address: IpAddr, methods: &[&str]) -> Result<(), Refusal> {
-        let key = caller.token.as_ref().map_or_else(|| Key::Network(network(address)), |token| Key::Token(token.id));
+    /// 429: the caller has sent more than a limit allows. None of the messages is answered.
+    pub(super) fn take(&self, caller: &Caller, address: IpAddr, methods: &[&str]) -> Result<(), Refusal> {
+        let key = caller.token.as_ref().map_or_else(|| network(address), |token| u128::from_be_bytes(token.id));
         self.0.iter().try_for_each(|limiter| {
-            let counts = |method: &&&str| limiter.limit.method.is_none_or(|own| own == **method);
-            let messages = u32::try_from(methods.iter().filter(counts).count()).unwrap_or(u32::MAX);
-            limiter.take(&key, messages)
+            let RateLimit { method, per_minute, burst } = &limiter.limit;
+            let messages = methods.iter().filter(|of| method.is_none_or(|method| method == **of)).count();
+            let Some(seconds) = limiter.wait(key, messages as u32, true) else { return Ok(()) };
+            let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
+            let limit = format!("the limit of {per_minute} a minute, {burst} at once");
+            let message = format!("more messages{what} than {limit}: try again in {seconds} s");
+            Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds))
         })
     }
 }
@@ -159,52 +149,23 @@ impl Limiter {
         Limiter { limit, ends: Mutex::default() }
     }
 
-    fn take(&self, key: &Key, messages: u32) -> Result<(), Refusal> {
-        let Some(seconds) = self.wait(key, messages) else {
-            self.add(key, messages);
-            return Ok(());
-        };
-        let RateLimit { method, per_minute, burst } = &self.limit;
-        let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
-        let limit = format!("the limit of {per_minute} a minute, {burst} at once");
-        let message = format!("more messages{what} than {limit}: try again in {seconds} s");
-        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds))
-    }
-
-    /// In how many seconds so many messages are allowed; `None`: now.
-    pub(super) fn wait(&self, key: &Key, messages: u32) -> Option<u64> {
-        let end = self.end(&self.ends(), key, messages).1;
-        let wait = end.saturating_duration_since(Instant::now() + self.each() * self.limit.burst.get());
+    /// In how many seconds so many messages are allowed; `None`: now, and then they may be counted.
+    pub(super) fn wait(&self, key: u128, messages: u32, counts: bool) -> Option<u64> {
+        let (now, each) = (Instant::now(), Duration::from_secs(60) / self.limit.per_minute.get());
+        let mut ends = lock(&self.ends);
+        let key = if ends.len() < MAX_CALLERS || ends.contains_key(&key) { key } else { OTHERS };
+        let end = ends.get(&key).map_or(now, |end| now.max(*end)) + each * messages;
+        let wait = end.saturating_duration_since(now + each * self.limit.burst.get());
+        if wait.is_zero() && counts {
+            ends.insert(key, end);
+        }
         (!wait.is_zero()).then(|| wait.as_secs() + 1)
-    }
-
-    /// Counts so many messages.
-    pub(super) fn add(&self, key: &Key, messages: u32) {
-        let mut ends = self.ends();
-        let (key, end) = self.end(&ends, key, messages);
-        ends.insert(key, end);
     }
 
     /// Forgets those who have sent nothing for long.
     pub(super) fn forget(&self) {
         let now = Instant::now();
-        self.ends().retain(|_, end| *end > now);
-    }
-
-    /// With whom a caller is counted, and when so many further messages would be over.
-    fn end(&self, ends: &HashMap<Key, Instant>, key: &Key, messages: u32) -> (Key, Instant) {
-        let now = Instant::now();
-        let key = if ends.len() < MAX_CALLERS || ends.contains_key(key) { key } else { &Key::Others };
-        (key.clone(), ends.get(key).map_or(now, |end| now.max(*end)) + self.each() * messages)
-    }
-
-    fn each(&self) -> Duration {
-        Duration::from_secs(60) / self.limit.per_minute.get()
-    }
-
-    /// A panic cannot leave them half changed.
-    fn ends(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ends).retain(|_, end| *end > now);
     }
 }
 
@@ -312,7 +273,7 @@ mod tests {
     #[test]
     fn each_token_or_else_each_address_has_a_limit_of_its_own() {
         let limits = limits(&["60/minute,burst=2"]);
-        let take = |caller: &Caller, address| limits.take(caller, address, &batch("ping", 1));
+        let take = |caller: &Caller, address| limits.take(caller, address, &["ping"]);
         for caller in [of_token(1), of_token(2), Caller::local()] {
             take(&caller, HERE).unwrap();
             take(&caller, HERE).unwrap();
@@ -328,7 +289,7 @@ mod tests {
     #[test]
     fn all_addresses_of_one_ipv6_network_share_a_limit() {
         let limits = limits(&["60/minute,burst=2"]);
-        let take = |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), &batch("ping", 1));
+        let take = |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), &["ping"]);
         take("2001:db8::1").unwrap();
         take("2001:db8::ffff:1").unwrap();
         assert!(take("2001:db8::2").is_err());
@@ -342,23 +303,23 @@ mod tests {
     fn each_message_of_a_batch_counts_for_its_method_and_for_all() {
         let limits = limits(&["ping=1/minute,burst=2", "10/minute"]);
         let caller = of_token(1);
-        assert!(limits.take(&caller, HERE, &batch("ping", 3)).is_err());
-        limits.take(&caller, HERE, &batch("ping", 2)).unwrap();
-        let refusal = limits.take(&caller, HERE, &batch("ping", 1)).unwrap_err();
+        assert!(limits.take(&caller, HERE, &methods(&batch("ping", 3))).is_err());
+        limits.take(&caller, HERE, &methods(&batch("ping", 2))).unwrap();
+        let refusal = limits.take(&caller, HERE, &methods(&batch("ping", 1))).unwrap_err();
         assert!(refusal.message.contains(" of `ping` "), "{}", refusal.message);
         assert_eq!(refusal.headers["retry-after"], "60");
-        limits.take(&caller, HERE, &batch("tools/list", 8)).unwrap();
-        assert!(limits.take(&caller, HERE, &batch("tools/list", 1)).is_err());
+        limits.take(&caller, HERE, &methods(&batch("tools/list", 8))).unwrap();
+        assert!(limits.take(&caller, HERE, &methods(&batch("tools/list", 1))).is_err());
     }
 
     #[test]
     fn very_many_addresses_take_little_memory() {
         let limits = limits(&["1/minute"]);
         for number in 0..MAX_CALLERS as u32 + 100 {
-            let _ = limits.take(&Caller::local(), IpAddr::V4(number.into()), &batch("ping", 1));
+            let _ = limits.take(&Caller::local(), IpAddr::V4(number.into()), &["ping"]);
         }
         limits.forget();
-        assert_eq!(limits.0[0].ends().len(), MAX_CALLERS + 1);
+        assert_eq!(lock(&limits.0[0].ends).len(), MAX_CALLERS + 1);
     }
 
     #[test]

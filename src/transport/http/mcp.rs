@@ -1,22 +1,19 @@
 //! The endpoint of MCP, `/mcp`: a message in each POST, a stream of notifications for a GET, and the end of a session with DELETE.
 
-use super::app::{App, on_thread};
+use super::app::{Exchange, on_thread};
 use super::headers::{self, EVENT_STREAM, Era};
-use super::metrics;
-use super::proxy::Client;
 use super::refusal::{JSON, Refusal};
 use super::sessions::{self, SessionId};
 use super::tokens::hex;
+use super::{limits, metrics};
 use crate::jsonrpc::{Message, Outgoing, Request, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Session};
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{self, HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use std::sync::Arc;
 use std::time::Instant;
 
 /// The longest message, in bytes, that is read between others: to read a longer one takes milliseconds.
@@ -24,38 +21,32 @@ const MAX_QUICK: usize = 64 * 1024;
 
 type Answered = Result<Response, Refusal>;
 
-/// One request, with what is needed to answer it.
-struct Exchange<'r> {
-    app: &'r Arc<App>,
+/// One request, with its headers.
+struct Asked<'r> {
+    exchange: &'r Exchange,
     headers: &'r HeaderMap,
-    caller: Arc<Caller>,
-    client: Arc<Client>,
 }
 
 /// A message.
-pub(super) async fn post(
-    State(app): State<Arc<App>>,
-    Extension(client): Extension<Arc<Client>>,
-    Extension(caller): Extension<Arc<Caller>>,
-    request: http::Request<Body>,
-) -> Answered {
+pub(super) async fn post(Extension(exchange): Extension<Exchange>, request: http::Request<Body>) -> Answered {
+    let app = &exchange.app;
     let (head, body) = request.into_parts();
     headers::check_content_type(&head.headers)?;
     let (body, _held) = app.requests.read(&head.headers, body).await?;
-    app.received(&client, &body);
+    exchange.client.received(&body);
     let read = if body.len() <= MAX_QUICK {
         Message::parse(body.trim_ascii())
     } else {
         on_thread(&app.files, move || Message::parse(body.trim_ascii())).await?
     };
-    let exchange = Exchange { app: &app, headers: &head.headers, caller, client };
+    let asked = Asked { exchange: &exchange, headers: &head.headers };
     let message = match read {
         Ok(message) => message,
-        Err(answer) => return Ok(exchange.json(StatusCode::BAD_REQUEST, &answer)),
+        Err(answer) => return Ok(asked.json(StatusCode::BAD_REQUEST, &answer)),
     };
     let (method, started, id) = (metrics::label(&message), Instant::now(), message.id());
-    let answered = match app.rate_limits.take(&exchange.caller, exchange.client.address, &message) {
-        Ok(()) => exchange.answer(message).await,
+    let answered = match exchange.take(&limits::methods(&message)) {
+        Ok(()) => asked.answer(message).await,
         Err(refusal) => Err(refusal),
     };
     let is_error = answered.as_ref().map_or(true, |response| response.extensions().get::<IsError>().is_some());
@@ -64,82 +55,55 @@ pub(super) async fn post(
 }
 
 /// The stream of a legacy session.
-pub(super) async fn open_stream(
-    State(app): State<Arc<App>>,
-    Extension(client): Extension<Arc<Client>>,
-    Extension(caller): Extension<Arc<Caller>>,
-    headers: HeaderMap,
-) -> Answered {
-    headers::check_version(&headers)?;
+pub(super) async fn open_stream(Extension(exchange): Extension<Exchange>, headers: HeaderMap) -> Answered {
     headers::check_accept(&headers, EVENT_STREAM)?;
-    let exchange = Exchange { app: &app, headers: &headers, caller, client };
-    let session = exchange.needed_session()?;
+    let session = Asked { exchange: &exchange, headers: &headers }.needed_session()?;
     let last_event = headers::identifier(&headers, headers::LAST_EVENT_ID);
-    let open = app.metrics.event_stream();
-    let opened = app.streams.open((*exchange.caller).clone(), exchange.client, open, &session, last_event);
-    opened.map_err(|_| Refusal::bug())
+    let Exchange { app, client, caller } = &exchange;
+    app.streams.open((**caller).clone(), client, &session, last_event).map_err(|_| Refusal::bug())
 }
 
 /// The end of a session.
-pub(super) async fn delete(
-    State(app): State<Arc<App>>,
-    Extension(client): Extension<Arc<Client>>,
-    Extension(caller): Extension<Arc<Caller>>,
-    headers: HeaderMap,
-) -> Answered {
-    headers::check_version(&headers)?;
-    let session = Exchange { app: &app, headers: &headers, caller, client }.needed_session()?;
-    app.sessions.delete(&session);
-    app.streams.end_unless(|_, of| of != Some(session.random));
+pub(super) async fn delete(Extension(exchange): Extension<Exchange>, headers: HeaderMap) -> Answered {
+    let session = Asked { exchange: &exchange, headers: &headers }.needed_session()?;
+    exchange.app.sessions.delete(&session);
+    exchange.app.streams.end_unless(|_, of| of != Some(session.random));
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-impl Exchange<'_> {
+impl Asked<'_> {
     async fn answer(&self, message: Message) -> Answered {
-        match message {
-            Message::Request(request) => match headers::era(self.headers, &request) {
-                Err(error) => Ok(self.json(StatusCode::BAD_REQUEST, &Answer::error(Some(request.id), error))),
-                Ok(Era::Modern) => self.modern(request).await,
-                Ok(Era::Legacy(version)) => self.legacy(version, request).await,
-            },
-            Message::Notification { .. } => {
-                headers::check_version(self.headers)?;
+        if let Message::Request(request) = &message {
+            match headers::era(self.headers, request) {
+                Err(error) => {
+                    return Ok(self.json(StatusCode::BAD_REQUEST, &Answer::error(message.id(), error)));
+                }
+                Ok(Era::Modern) => return self.modern(request.clone()).await,
+                Ok(Era::Legacy(version)) => return self.legacy(version, message).await,
+            }
+        }
+        match (message, headers::check_version(self.headers)?) {
+            (message @ Message::Batch(_), Era::Legacy(version)) => self.legacy(version, message).await,
+            (Message::Notification { .. }, _) | (Message::Response, Era::Legacy(_)) => {
                 self.session().map(|_| StatusCode::ACCEPTED.into_response())
             }
-            Message::Response => match headers::check_version(self.headers)? {
-                Era::Modern => Err(Refusal::new(StatusCode::BAD_REQUEST, "this version has no responses of clients")),
-                Era::Legacy(_) => self.session().map(|_| StatusCode::ACCEPTED.into_response()),
-            },
-            Message::Batch(_) => {
-                let Era::Legacy(version) = headers::check_version(self.headers)? else {
-                    return Err(Refusal::new(StatusCode::BAD_REQUEST, "this version has no batches"));
-                };
-                headers::check_accept(self.headers, JSON)?;
-                let session = self.session_of_request(version)?;
-                Ok(match self.app.handle(session, message).await?.0 {
-                    Reply::Response(answer) if answer.error_code().is_some() => {
-                        self.json(StatusCode::BAD_REQUEST, &answer)
-                    }
-                    Reply::Response(answer) => self.json(StatusCode::OK, &answer),
-                    _ => StatusCode::ACCEPTED.into_response(),
-                })
-            }
+            _ => Err(Refusal::new(StatusCode::BAD_REQUEST, "this version has no batches, and no responses of clients")),
         }
     }
 
     async fn modern(&self, request: Request) -> Answered {
-        let session = Session::of_request((*self.caller).clone(), None, None);
+        let (app, caller) = (&self.exchange.app, (*self.exchange.caller).clone());
+        let session = Session::of_request(caller, None, None);
         let opens_stream = request.method == "subscriptions/listen";
         headers::check_accept(self.headers, if opens_stream { EVENT_STREAM } else { JSON })?;
         let reply = if opens_stream {
-            let (app, client) = (Arc::clone(self.app), Arc::clone(&self.client));
-            let listen = move || app.streams.listen(session, client, app.metrics.event_stream(), request);
-            match on_thread(&self.app.files, listen).await? {
+            let Exchange { app, client, .. } = self.exchange.clone();
+            match on_thread(&self.exchange.app.files, move || app.streams.listen(session, &client, request)).await? {
                 Ok(stream) => return Ok(stream),
                 Err(reply) => reply,
             }
         } else {
-            self.app.handle(session, Message::Request(request)).await?.0
+            app.handle(session, Message::Request(request)).await?.0
         };
         let Reply::Response(answer) = reply else { return Ok(StatusCode::ACCEPTED.into_response()) };
         let status = match answer.error_code() {
@@ -150,21 +114,24 @@ impl Exchange<'_> {
         Ok(self.json(status, &answer))
     }
 
-    async fn legacy(&self, version: Option<&'static str>, request: Request) -> Answered {
+    async fn legacy(&self, version: Option<&'static str>, message: Message) -> Answered {
         headers::check_accept(self.headers, JSON)?;
-        let is_initialize = request.method == "initialize";
+        let Exchange { app, caller, .. } = self.exchange;
+        let is_batch = matches!(message, Message::Batch(_));
+        let is_initialize = matches!(&message, Message::Request(request) if request.method == "initialize");
         let session = match is_initialize {
-            true => Session::of_request((*self.caller).clone(), None, None),
+            true => Session::of_request((**caller).clone(), None, None),
             false => self.session_of_request(version)?,
         };
-        let (reply, session) = self.app.handle(session, Message::Request(request)).await?;
+        let (reply, session) = app.handle(session, message).await?;
         let Reply::Response(answer) = reply else { return Ok(StatusCode::ACCEPTED.into_response()) };
-        let mut response = self.json(StatusCode::OK, &answer);
+        let is_refused = is_batch && answer.error_code().is_some();
+        let mut response = self.json(if is_refused { StatusCode::BAD_REQUEST } else { StatusCode::OK }, &answer);
         if let Some(version) = session.protocol_version().filter(|_| is_initialize) {
-            let made = self.app.sessions.make(version, session.agent(), &owner(&self.caller), sessions::now());
-            match made.map(|id| HeaderValue::try_from(id).map_err(|error| error.to_string())) {
-                Ok(Ok(id)) => _ = response.headers_mut().insert(headers::SESSION_ID, id),
-                Ok(Err(error)) | Err(error) => tracing::error!(error, "no session id"),
+            let made = app.sessions.make(version, session.agent(), &owner(caller), sessions::now());
+            match made.map(|id| HeaderValue::try_from(id).map_err(|error| error.to_string())).flatten() {
+                Ok(id) => _ = response.headers_mut().insert(headers::SESSION_ID, id),
+                Err(error) => tracing::error!(error, "no session id"),
             }
         }
         Ok(response)
@@ -175,18 +142,20 @@ impl Exchange<'_> {
         let session = self.session()?;
         let agent = session.as_ref().and_then(|session| session.agent.as_deref());
         let version = headers::version_of_legacy(version, session.as_ref().map(|session| session.version));
-        Ok(Session::of_request((*self.caller).clone(), Some(version), agent))
+        Ok(Session::of_request((*self.exchange.caller).clone(), Some(version), agent))
     }
 
     /// The session that the client says it belongs to, if it says so.
     fn session(&self) -> Result<Option<SessionId>, Refusal> {
         let Some(id) = headers::identifier(self.headers, headers::SESSION_ID) else { return Ok(None) };
-        let session = self.app.sessions.read(id, &owner(&self.caller), sessions::now());
+        let Exchange { app, caller, .. } = self.exchange;
+        let session = app.sessions.read(id, &owner(caller), sessions::now());
         let message = "this session has ended or does not exist; initialize a new one";
         session.map(Some).ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, message))
     }
 
     fn needed_session(&self) -> Result<SessionId, Refusal> {
+        headers::check_version(self.headers)?;
         let message = "the header Mcp-Session-Id is missing; initialize sends it";
         self.session()?.ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, message))
     }
@@ -194,10 +163,8 @@ impl Exchange<'_> {
     /// A response that holds an answer.
     fn json(&self, status: StatusCode, answer: &Answer) -> Response {
         let json = answer.to_json();
-        self.app.sent(&self.client, json.as_bytes());
-        let mut response = Response::new(Body::from(json));
-        *response.status_mut() = status;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        self.exchange.client.sent(json.as_bytes());
+        let mut response = (status, [(CONTENT_TYPE, JSON)], json).into_response();
         if answer.error_code().is_some() {
             response.extensions_mut().insert(IsError);
         }

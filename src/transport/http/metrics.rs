@@ -3,7 +3,7 @@
 //! Each label has few values, whatever clients send: a method that the server does not know counts as `other`.
 
 use crate::jsonrpc::Message;
-use crate::server::{Server, methods};
+use crate::server::methods;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -12,7 +12,6 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What else is counted by name.
@@ -20,9 +19,6 @@ const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/in
 
 /// The upper bounds of the buckets of times, in seconds.
 const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
-
-/// How long the size of the library is believed: counting reads all folders.
-const COUNTED_FOR: Duration = Duration::from_secs(10);
 
 /// For how long the state of the library is believed.
 pub(super) const CHECKED_FOR: Duration = Duration::from_secs(1);
@@ -40,10 +36,6 @@ pub(super) struct Metrics {
     event_streams: Gauge,
     websockets: Gauge,
     connections: Gauge,
-    prompts: Gauge,
-    missing_folders: Gauge,
-    /// When the prompts were last counted.
-    counted: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -88,9 +80,6 @@ impl Metrics {
             event_streams: registered(&mut registry, "event_streams", "Event streams of notifications that are open"),
             websockets: registered(&mut registry, "websockets", "WebSockets that are open"),
             connections: registered(&mut registry, "connections", "TCP connections that are open"),
-            prompts: registered(&mut registry, "prompts", "Prompts in the library, counted every 10 s at most"),
-            missing_folders: registered(&mut registry, "missing_folders", "Folders of prompts that cannot be read"),
-            counted: Mutex::default(),
             registry,
         }
     }
@@ -108,11 +97,6 @@ impl Metrics {
         self.responses.get_or_create(&StatusLabel { status }).inc();
     }
 
-    /// A stream of events has opened.
-    pub(super) fn event_stream(&self) -> Open {
-        open(&self.event_streams)
-    }
-
     /// A WebSocket has opened.
     pub(super) fn websocket(&self) -> Open {
         open(&self.websockets)
@@ -123,16 +107,9 @@ impl Metrics {
         open(&self.connections)
     }
 
-    /// All metrics, as a text. It may read the folders of the library.
-    pub(super) fn encode(&self, server: &Server) -> Result<String, fmt::Error> {
-        // Scrapes at the same time wait for one count.
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        if counted.is_none_or(|counted| counted.elapsed() >= COUNTED_FOR) {
-            self.prompts.set(server.library().view().list().found.len() as i64);
-            self.missing_folders.set(server.library().view().health(false).len() as i64);
-            *counted = Some(Instant::now());
-        }
-        drop(counted);
+    /// All metrics, as a text.
+    pub(super) fn encode(&self, event_streams: usize) -> Result<String, fmt::Error> {
+        self.event_streams.set(event_streams as i64);
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)

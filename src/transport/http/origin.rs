@@ -65,13 +65,11 @@ impl FromStr for AllowedOrigin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AllowedOrigin, String> {
-        let parsed = match text.split_once("://") {
-            Some((scheme, host)) if scheme.eq_ignore_ascii_case("https") => host.parse().ok().map(|host| (true, host)),
-            Some((scheme, host)) if scheme.eq_ignore_ascii_case("http") => host.parse().ok().map(|host| (false, host)),
-            _ => None,
-        };
+        let (scheme, host) = text.split_once("://").unwrap_or_default();
+        let (is_https, host) = (scheme.eq_ignore_ascii_case("https"), host.parse().ok());
+        let host = host.filter(|_| is_https || scheme.eq_ignore_ascii_case("http"));
         let form = "it must be the scheme, the host and perhaps the port of a web page: `https://app.example.com`";
-        let (is_https, AllowedHost { name: host, port }) = parsed.ok_or_else(|| form.to_owned())?;
+        let AllowedHost { name: host, port } = host.ok_or_else(|| form.to_owned())?;
         Ok(AllowedOrigin { is_https, host, port: port.unwrap_or(default_port(is_https)) })
     }
 }
@@ -84,17 +82,15 @@ fn default_port(is_https: bool) -> u16 {
 /// the pages of this server itself.
 #[derive(Debug)]
 pub struct Sites {
-    bound: IpAddr,
-    hosts: Vec<AllowedHost>,
-    origins: Vec<AllowedOrigin>,
+    /// The address that is listened on.
+    pub bound: IpAddr,
+    /// Further names.
+    pub hosts: Vec<AllowedHost>,
+    /// Web pages of others.
+    pub origins: Vec<AllowedOrigin>,
 }
 
 impl Sites {
-    /// Those of a server that listens on this address, and further ones.
-    pub fn new(bound: IpAddr, hosts: Vec<AllowedHost>, origins: Vec<AllowedOrigin>) -> Sites {
-        Sites { bound, hosts, origins }
-    }
-
     /// # Errors
     /// 403: the name or the web page is not allowed. 400: there is no name, or more than one.
     pub(super) fn check<B>(&self, request: &Request<B>, client: &Client) -> Result<(), Refusal> {
@@ -184,13 +180,13 @@ mod tests {
         let hosts =
             ["prompts.example.com", "Proxy.example.com:8443", "[2001:db8::1]"].map(|text| text.parse().unwrap());
         let origins = ["https://app.example.com", "http://app.example.com:8080"].map(|text| text.parse().unwrap());
-        Sites::new(bound.parse().unwrap(), hosts.into(), origins.into())
+        Sites { bound: bound.parse().unwrap(), hosts: hosts.into(), origins: origins.into() }
     }
 
     /// The status of a request with these headers, which comes from a trusted proxy or not; 200 if it is allowed.
     fn status_from(sites: &Sites, is_https: bool, is_behind_proxy: bool, headers: &[(&'static str, &str)]) -> u16 {
         let peer = Peer { address: sites.bound, is_tls: is_https, connection: 1, held: Arc::new(()) };
-        let mut client = Client::new(&peer, &HeaderMap::new(), &[]);
+        let mut client = Client::new(&peer, &HeaderMap::new(), &[], None);
         client.is_behind_proxy = is_behind_proxy;
         let mut request = Request::get("/mcp").body(()).unwrap();
         for (name, value) in headers {

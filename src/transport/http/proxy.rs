@@ -4,6 +4,7 @@
 //! only if the connection is one of a trusted proxy. `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and
 //! would pass on what a client has made up.
 
+use crate::transport::tap::Tap;
 use axum::http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 use std::any::Any;
@@ -49,10 +50,12 @@ pub(super) struct Client {
     _held: Arc<dyn Any + Send + Sync>,
     /// The id of the request: the client's, if it is short visible ASCII, else a new one.
     pub(super) request: HeaderValue,
+    /// The record of its messages.
+    tap: Option<Arc<Tap>>,
 }
 
 impl Client {
-    pub(super) fn new(peer: &Peer, headers: &HeaderMap, trusted: &[IpNet]) -> Client {
+    pub(super) fn new(peer: &Peer, headers: &HeaderMap, trusted: &[IpNet], tap: Option<Arc<Tap>>) -> Client {
         let is_valid = |id: &&HeaderValue| {
             (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
         };
@@ -65,6 +68,7 @@ impl Client {
             connection: peer.connection,
             _held: Arc::clone(&peer.held),
             request,
+            tap,
         };
         if !is_trusted(&client.address) {
             return client;
@@ -80,6 +84,16 @@ impl Client {
         let proto = proto.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
         client.is_https = proto.map_or(peer.is_tls, |proto| proto.trim_ascii().eq_ignore_ascii_case(b"https"));
         client
+    }
+
+    /// Records a message that was received, if messages are recorded.
+    pub(super) fn received(&self, message: &[u8]) {
+        self.tap.iter().for_each(|tap| tap.received(self, message));
+    }
+
+    /// Records a message that is sent.
+    pub(super) fn sent(&self, message: &[u8]) {
+        self.tap.iter().for_each(|tap| tap.sent(self, message));
     }
 
     pub(super) fn request_id(&self) -> &str {
@@ -122,7 +136,7 @@ mod tests {
         headers.for_each(|(name, value)| _ = map.append(name, value));
         let trusted: Vec<IpNet> = trusted.iter().map(|text| parse_proxy(text).unwrap()).collect();
         let peer = Peer { address: peer.parse().unwrap(), is_tls: false, connection: 1, held: Arc::new(()) };
-        Client::new(&peer, &map, &trusted)
+        Client::new(&peer, &map, &trusted, None)
     }
 
     #[test]

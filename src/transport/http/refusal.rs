@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The path of the endpoint of MCP.
 pub const MCP_PATH: &str = "/mcp";
@@ -21,13 +21,13 @@ pub(crate) struct Refusal {
     /// That of the message which is refused.
     pub(crate) id: Option<Id>,
     /// What else the API says of it.
-    pub(crate) details: Map<String, Value>,
+    pub(crate) details: Value,
 }
 
 impl Refusal {
     /// `message` says what to do; clients show it to their user.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
-        Refusal { status, message: message.into(), headers: Box::default(), id: None, details: Map::new() }
+        Refusal { status, message: message.into(), headers: Box::default(), id: None, details: json!({}) }
     }
 
     pub(crate) fn bug() -> Refusal {
@@ -67,7 +67,7 @@ pub(super) fn write_body(mut response: Response, path: &str) -> Response {
         let answer = Answer::error(refusal.id.take(), refusal.into_error()).to_json();
         (JSON, answer)
     } else if path.starts_with("/api/") {
-        refusal.details.insert("message".to_owned(), refusal.message.into());
+        refusal.details["message"] = refusal.message.into();
         (JSON, json!({ "error": refusal.details }).to_string())
     } else {
         ("text/plain; charset=utf-8", refusal.message + "\n")

@@ -1,6 +1,6 @@
 //! The server over HTTP: its routes, and the layers that each request passes.
 
-use super::app::{App, Options, processors};
+use super::app::{App, Exchange, Options, processors};
 use super::proxy::{Client, Peer};
 use super::refusal::{self, MCP_PATH, Refusal};
 use super::tls::Tls;
@@ -47,29 +47,28 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let listener = TcpListener::bind(options.address).await?;
     let address = listener.local_addr()?;
     server.start_watching();
-    let tls = options.tls.clone();
     let (stop, stopping) = watch::channel(false);
     let app = Arc::new(App::new(server, options, stopping));
-    tokio::spawn(each_second(Arc::downgrade(&app), tls.clone()));
+    tokio::spawn(each_second(Arc::downgrade(&app)));
     let router = router(&app);
     listening(address);
-    connection::serve(listener, app, router, tls, stop, told_to_stop).await;
+    connection::serve(listener, app, router, stop, told_to_stop).await;
     Ok(())
 }
 
 /// Looks at what may have changed since the last second: the files of the certificate and of tokens, and who may still have a stream.
-async fn each_second(app: Weak<App>, tls: Option<Tls>) {
+async fn each_second(app: Weak<App>) {
     let mut seconds = interval(Duration::from_secs(1));
     for second in 0.. {
         seconds.tick().await;
         let Some(app) = app.upgrade() else { return };
-        let tls = tls.clone();
         let refresh = move || {
+            let Options { tls, access, rate_limits, .. } = &app.options;
             tls.iter().for_each(Tls::refresh);
-            app.access.refresh();
-            app.rate_limits.forget();
+            access.refresh();
+            rate_limits.forget();
             app.streams.comment(second);
-            app.streams.end_unless(|caller, _| app.access.is_still_valid(caller));
+            app.streams.end_unless(|caller, _| access.is_still_valid(caller));
         };
         let _ = spawn_blocking(refresh).await;
     }
@@ -97,11 +96,12 @@ fn router(app: &Arc<App>) -> Router {
 /// Finds out who the client is, checks by which name and from which page it asks, and counts and names the response.
 async fn observe(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let Some(peer) = request.extensions().get::<Peer>() else { return Refusal::bug().into_response() };
-    let client = Arc::new(Client::new(peer, request.headers(), &app.trusted_proxies));
+    let Options { trusted_proxies, tap, sites, .. } = &app.options;
+    let client = Arc::new(Client::new(peer, request.headers(), trusted_proxies, tap.clone()));
     let (connection, address, id) = (client.connection, client.address, client.request_id());
     let span = tracing::info_span!("request", connection, client = %address, id);
     let (id, path) = (client.request.clone(), request.uri().path().to_owned());
-    let checked = app.sites.check(&request, &client);
+    let checked = sites.check(&request, &client);
     request.extensions_mut().insert(client);
     let answered = async {
         let response = match checked {
@@ -121,9 +121,9 @@ async fn observe(State(app): State<Arc<App>>, mut request: Request, next: Next) 
 
 /// Finds out who the caller is, and limits how long the answer takes.
 async fn authorize(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Result<Response, Refusal> {
-    let address = request.extensions().get::<Arc<Client>>().ok_or_else(Refusal::bug)?.address;
-    let caller = app.access.authorize(request.headers(), address)?;
-    request.extensions_mut().insert(caller);
+    let client = request.extensions_mut().remove::<Arc<Client>>().ok_or_else(Refusal::bug)?;
+    let caller = app.options.access.authorize(request.headers(), client.address)?;
+    request.extensions_mut().insert(Exchange { app, client, caller });
     timeout(ANSWER_WITHIN, next.run(request)).await.map_err(|_| {
         let message = format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs());
         Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)

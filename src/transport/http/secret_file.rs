@@ -1,10 +1,10 @@
 //! Files with secrets: tokens, and the keys of sessions and of TLS. Some are read again while they are used.
 
-use sha2::{Digest, Sha256};
+use crate::transport::lock::lock;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The longest file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -46,31 +46,25 @@ pub fn read(path: &Path, what: &str, needs: &str, is_secret: impl Fn(&[u8]) -> b
     Ok(bytes)
 }
 
-type ReadFiles = dyn Fn() -> Result<Vec<Vec<u8>>, String> + Send + Sync;
-type Parse<T> = dyn Fn(&[Vec<u8>]) -> Result<T, String> + Send + Sync;
-
 /// What was made from files that may change.
 pub(super) struct Watched<T> {
-    read: Box<ReadFiles>,
-    parse: Box<Parse<T>>,
+    load: Box<dyn Fn() -> Result<T, String> + Send + Sync>,
     current: Mutex<Arc<T>>,
-    /// What was last read, as a hash, or why it cannot be used.
-    last: Mutex<Result<[u8; 32], String>>,
-    /// Receives why a new version cannot be used, once for each reason.
+    /// Why the files cannot be used now; empty if they can.
+    failure: Mutex<String>,
+    /// Receives that, once for each reason.
     warn: fn(&str),
 }
 
 impl<T> Watched<T> {
     /// # Errors
-    /// Those of `read` and of `parse`, which say what to do.
+    /// Those of `load`, which say what to do.
     pub(super) fn new(
-        read: impl Fn() -> Result<Vec<Vec<u8>>, String> + Send + Sync + 'static,
-        parse: impl Fn(&[Vec<u8>]) -> Result<T, String> + Send + Sync + 'static,
+        load: impl Fn() -> Result<T, String> + Send + Sync + 'static,
         warn: fn(&str),
     ) -> Result<Watched<T>, String> {
-        let files = read()?;
-        let (current, last) = (Mutex::new(Arc::new(parse(&files)?)), Mutex::new(Ok(hash(&files))));
-        Ok(Watched { read: Box::new(read), parse: Box::new(parse), current, last, warn })
+        let current = Mutex::new(Arc::new(load()?));
+        Ok(Watched { load: Box::new(load), current, failure: Mutex::default(), warn })
     }
 
     /// What was made of the files, as they were when they could last be used.
@@ -80,24 +74,16 @@ impl<T> Watched<T> {
 
     /// Reads the files again; to be called each second, where waiting is allowed.
     pub(super) fn refresh(&self) {
-        let read = (self.read)();
-        let now = read.as_ref().map(|files| hash(files)).map_err(String::clone);
-        if std::mem::replace(&mut *lock(&self.last), now.clone()) == now {
-            return;
-        }
-        match read.and_then(|files| (self.parse)(&files)) {
-            Ok(new) => *lock(&self.current) = Arc::new(new),
-            Err(reason) => (self.warn)(&format!("{reason}; until then, what was read before is used")),
+        let failure = match (self.load)() {
+            Ok(new) => {
+                *lock(&self.current) = Arc::new(new);
+                String::new()
+            }
+            Err(reason) => reason,
+        };
+        let is_new = failure != std::mem::replace(&mut *lock(&self.failure), failure.clone());
+        if is_new && !failure.is_empty() {
+            (self.warn)(&format!("{failure}; until then, what was read before is used"));
         }
     }
-}
-
-fn hash(files: &[Vec<u8>]) -> [u8; 32] {
-    let all = files.iter().fold(Sha256::new(), |all, file| all.chain_update(Sha256::digest(file)));
-    all.finalize().into()
-}
-
-/// A panic cannot leave this data half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,13 +5,14 @@
 //! (HMAC-SHA256) of all that: `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
 
 use crate::server;
+use crate::transport::lock::lock;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long an id is valid.
@@ -139,21 +140,17 @@ impl Sessions {
         };
         let is_valid = of == owner
             && now.saturating_sub(session.made) <= VALID.as_secs()
-            && !self.deleted().contains(&(session.made, session.random));
+            && !lock(&self.deleted).contains(&(session.made, session.random));
         is_valid.then_some(session)
     }
 
     /// Ends a session.
     pub fn delete(&self, session: &SessionId) {
-        let mut deleted = self.deleted();
+        let mut deleted = lock(&self.deleted);
         deleted.insert((session.made, session.random));
         if deleted.len() > MAX_DELETED {
             deleted.pop_first();
         }
-    }
-
-    fn deleted(&self) -> MutexGuard<'_, BTreeSet<(u64, u128)>> {
-        self.deleted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,7 +221,7 @@ mod tests {
         for random in 0..MAX_DELETED as u128 {
             sessions.delete(&SessionId { random, ..session.clone() });
         }
-        assert_eq!(sessions.deleted().len(), MAX_DELETED);
+        assert_eq!(lock(&sessions.deleted).len(), MAX_DELETED);
     }
 
     #[test]

@@ -5,26 +5,25 @@
 //! without one after a change, may have missed something, and is notified of all lists.
 
 use super::headers::EVENT_STREAM;
-use super::metrics;
 use super::proxy::Client;
 use super::sessions::{self, SessionId};
 use crate::jsonrpc::{Message, Notification, Outgoing, Request};
 use crate::library::Caller;
 use crate::server::{self, Change, Listener, Reply, Server, Session};
-use crate::transport::tap::Tap;
+use crate::transport::lock::lock;
 use axum::body::{Body, Bytes};
-use axum::http::HeaderValue;
+use axum::http::HeaderName;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as HttpBody, Frame};
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// How often a comment is sent, in seconds: proxies close connections on which nothing is sent for a minute.
 const COMMENT_EVERY: usize = 15;
@@ -41,15 +40,9 @@ const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
 /// All streams that are open in this process.
 pub(super) struct Streams {
     server: Arc<Server>,
-    tap: Option<Arc<Tap>>,
     changes: Arc<Changes>,
-    open: Mutex<Open>,
-}
-
-#[derive(Default)]
-struct Open {
-    streams: Vec<Weak<Stream>>,
-    has_ended: bool,
+    open: Mutex<Vec<Weak<Stream>>>,
+    stopping: watch::Receiver<bool>,
 }
 
 /// Counts the changes of the library, so that the id of an event says what its client knows.
@@ -74,17 +67,8 @@ impl Listener for Changes {
     }
 }
 
-impl Changes {
-    /// The id of an event for a caller: another one after each change, in each process, and for what another prefix shows.
-    fn id(&self, caller: &Caller) -> String {
-        let seen = self.process.hash_one(&caller.prefix);
-        format!("{seen:016x}-{}", self.count.load(Ordering::Relaxed))
-    }
-}
-
 /// One of them, between the notifier and the connection.
 struct Stream {
-    tap: Option<Arc<Tap>>,
     changes: Arc<Changes>,
     client: Arc<Client>,
     caller: Caller,
@@ -95,7 +79,6 @@ struct Stream {
     events: Mutex<Option<mpsc::Sender<Bytes>>>,
     /// Sent when the server ends.
     farewell: Bytes,
-    _open: metrics::Open,
 }
 
 impl Stream {
@@ -112,13 +95,19 @@ impl Stream {
         let mut events = String::new();
         for (at, notification) in notifications.iter().enumerate() {
             let json = notification.to_json();
-            self.tap.iter().for_each(|tap| tap.sent(&*self.client, json.as_bytes()));
+            self.client.sent(json.as_bytes());
             if at + 1 == notifications.len() && self.of.is_some() {
-                let _ = writeln!(events, "id: {}", self.changes.id(&self.caller));
+                let _ = writeln!(events, "id: {}", self.id());
             }
             let _ = write!(events, "data: {json}\n\n");
         }
         self.send(events.into());
+    }
+
+    /// The id of an event: another one after each change, in each process, and for what another prefix shows.
+    fn id(&self) -> String {
+        let Changes { process, count, .. } = &*self.changes;
+        format!("{:016x}-{}", process.hash_one(&self.caller.prefix), count.load(Ordering::Relaxed))
     }
 
     fn end(&self) {
@@ -154,22 +143,19 @@ impl HttpBody for Receiver {
 
 impl Streams {
     /// None yet; but changes are counted from now on.
-    pub(super) fn new(server: Arc<Server>, tap: Option<Arc<Tap>>) -> Streams {
+    pub(super) fn new(server: Arc<Server>, stopping: watch::Receiver<bool>) -> Streams {
         let changes = Arc::new(Changes::default());
         server.add_listener(&(Arc::clone(&changes) as Arc<dyn Listener>));
-        Streams { server, tap, changes, open: Mutex::default() }
+        Streams { server, changes, open: Mutex::default(), stopping }
     }
 
-    /// Ends all streams, and those that are opened later at once.
-    pub(super) fn end(&self) {
-        lock(&self.open).has_ended = true;
-        self.end_unless(|_, _| false);
+    pub(super) fn count(&self) -> usize {
+        lock(&self.open).iter().filter(|stream| stream.strong_count() > 0).count()
     }
 
     /// Ends the streams that may no longer be open, which their caller and their session decide.
     pub(super) fn end_unless(&self, may_stay: impl Fn(&Caller, Option<u128>) -> bool) {
-        let mut open = lock(&self.open);
-        open.streams.retain(|stream| {
+        lock(&self.open).retain(|stream| {
             let Some(stream) = stream.upgrade() else { return false };
             let stays = may_stay(&stream.caller, stream.of);
             if !stays {
@@ -182,7 +168,7 @@ impl Streams {
     /// Sends comments to the streams whose second it is.
     pub(super) fn comment(&self, second: usize) {
         let open = lock(&self.open);
-        let streams = open.streams.iter().skip(second % COMMENT_EVERY).step_by(COMMENT_EVERY);
+        let streams = open.iter().skip(second % COMMENT_EVERY).step_by(COMMENT_EVERY);
         streams.filter_map(Weak::upgrade).for_each(|stream| stream.send(COMMENT));
     }
 
@@ -191,13 +177,12 @@ impl Streams {
     pub(super) fn open(
         &self,
         caller: Caller,
-        client: Arc<Client>,
-        open: metrics::Open,
+        client: &Arc<Client>,
         of: &SessionId,
         last_event: Option<&str>,
     ) -> Result<Response, Reply> {
         let first = |stream: &Stream, _: &mut Session| {
-            let id = self.changes.id(&stream.caller);
+            let id = stream.id();
             let data = if of.version >= FIRST_WITH_EMPTY_DATA { "data: \n" } else { "" };
             stream.send(format!("id: {id}\nretry: 1000\n{data}\n").into());
             // A session from the future was made before the clock was set back.
@@ -208,22 +193,15 @@ impl Streams {
             }
             Ok(())
         };
-        self.begin(Session::of_notifications(caller), client, open, Some(of.random), Bytes::new(), first)
+        self.begin(Session::of_notifications(caller), client, Some(of.random), Bytes::new(), first)
     }
 
     /// Handles a `subscriptions/listen`.
     ///
     /// # Errors
     /// The reply to a request that opens no stream.
-    pub(super) fn listen(
-        &self,
-        session: Session,
-        client: Arc<Client>,
-        open: metrics::Open,
-        request: Request,
-    ) -> Result<Response, Reply> {
+    pub(super) fn listen(&self, session: Session, client: &Arc<Client>, request: Request) -> Result<Response, Reply> {
         let farewell = server::end_of_listen(&request.id).to_json();
-        let farewell = format!("data: {farewell}\n\n").into();
         let first = |stream: &Stream, session: &mut Session| {
             match self.server.handle(session, Message::Request(request)) {
                 Reply::Stream(acknowledgement) => stream.notify_of(&[acknowledgement]),
@@ -231,7 +209,7 @@ impl Streams {
             }
             Ok(())
         };
-        self.begin(session, client, open, None, farewell, first)
+        self.begin(session, client, None, format!("data: {farewell}\n\n").into(), first)
     }
 
     /// Opens a stream, which is notified of changes after `first` has sent what precedes them.
@@ -241,23 +219,20 @@ impl Streams {
     fn begin(
         &self,
         session: Session,
-        client: Arc<Client>,
-        open: metrics::Open,
+        client: &Arc<Client>,
         of: Option<u128>,
         farewell: Bytes,
         first: impl FnOnce(&Stream, &mut Session) -> Result<(), Reply>,
     ) -> Result<Response, Reply> {
         let (sender, events) = mpsc::channel(MAX_UNREAD);
         let stream = Arc::new(Stream {
-            tap: self.tap.clone(),
             changes: Arc::clone(&self.changes),
-            client,
+            client: Arc::clone(client),
             caller: session.caller().clone(),
             of,
             session: Mutex::new(session),
             events: Mutex::new(Some(sender)),
             farewell,
-            _open: open,
         });
         // Registered before acknowledged, so that no change is missed; locked until then, so that none comes before.
         let mut session = lock(&stream.session);
@@ -265,22 +240,15 @@ impl Streams {
         first(&stream, &mut session)?;
         drop(session);
         let mut open = lock(&self.open);
-        if open.has_ended {
+        // The others are ended only after this is known.
+        if *self.stopping.borrow() {
             stream.end();
         }
-        open.streams.push(Arc::downgrade(&stream));
+        open.push(Arc::downgrade(&stream));
         drop(open);
-        let mut response = Response::new(Body::new(Receiver { events, _stream: stream }));
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         // nginx would hold events before it passes them on.
-        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-        Ok(response)
+        let no_buffer = (HeaderName::from_static("x-accel-buffering"), "no");
+        let headers = [(CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, "no-cache"), no_buffer];
+        Ok((headers, Body::new(Receiver { events, _stream: stream })).into_response())
     }
-}
-
-/// A panic cannot leave this data half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

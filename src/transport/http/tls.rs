@@ -3,7 +3,7 @@
 use super::secret_file::{self, Watched};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
@@ -29,7 +29,7 @@ pub struct Tls {
 }
 
 /// The certificate that the server shows.
-struct Certificate(Watched<Arc<CertifiedKey>>);
+struct Certificate(Watched<CertifiedKey>);
 
 impl Tls {
     /// With the certificate, followed by the intermediate certificates, and the key, in PEM files. `warn` receives why a new version of
@@ -39,14 +39,9 @@ impl Tls {
     /// What is wrong with which file, and what to do.
     pub fn new(certificate: PathBuf, key: PathBuf, warn: fn(&str)) -> Result<Tls, String> {
         let provider = Arc::new(ring::default_provider());
-        let paths = [certificate.display().to_string(), key.display().to_string()];
-        let read = move || {
-            let certificate = secret_file::read(&certificate, "certificate", NEEDS_CERTIFICATE, |_| false)?;
-            Ok(vec![certificate, secret_file::read(&key, "key", NEEDS_KEY, |_| true)?])
-        };
-        let of_parsing = Arc::clone(&provider);
-        let parse = move |texts: &[Vec<u8>]| parse(&paths, texts, &of_parsing).map(Arc::new);
-        let certificate = Arc::new(Certificate(Watched::new(read, parse, warn)?));
+        let of_loading = Arc::clone(&provider);
+        let load = move || load(&certificate, &key, &of_loading);
+        let certificate = Arc::new(Certificate(Watched::new(load, warn)?));
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.map_err(|error| error.to_string())?.with_no_client_auth();
         let mut config = config.with_cert_resolver(Arc::clone(&certificate) as Arc<dyn ResolvesServerCert>);
@@ -70,7 +65,7 @@ impl Tls {
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.current()))
+        Some(self.0.current())
     }
 }
 
@@ -81,20 +76,19 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// The certificates and the key in the texts of the two files.
+/// The certificates and the key in the two files.
 ///
 /// # Errors
 /// What is wrong with which file, and what to do.
-fn parse(
-    [certificate, key]: &[String; 2],
-    texts: &[Vec<u8>],
-    provider: &CryptoProvider,
-) -> Result<CertifiedKey, String> {
-    let chain: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(&texts[0]).collect();
+fn load(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+    let certificates = secret_file::read(certificate, "certificate", NEEDS_CERTIFICATE, |_| false)?;
+    let secret = secret_file::read(key, "key", NEEDS_KEY, |_| true)?;
+    let (certificate, key) = (certificate.display(), key.display());
+    let chain: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(&certificates).collect();
     let chain = chain.ok().filter(|chain| !chain.is_empty());
     let chain = chain.ok_or_else(|| format!("{certificate} has no certificate; {NEEDS_CERTIFICATE}"))?;
     // The text of the error may be a part of the key.
-    let der = PrivateKeyDer::from_pem_slice(&texts[1]).map_err(|_| format!("{key} has no private key; {NEEDS_KEY}"))?;
+    let der = PrivateKeyDer::from_pem_slice(&secret).map_err(|_| format!("{key} has no private key; {NEEDS_KEY}"))?;
     CertifiedKey::from_der(chain, der, provider).map_err(|error| match error {
         Error::InconsistentKeys(_) => format!(
             "the key in {key} does not belong to the first certificate in {certificate}; give the key that does, and put this \

@@ -234,22 +234,18 @@ impl Tokens {
 /// # Errors
 /// Its path, the line, and what to do: it cannot be read, has a line that cannot be used or no token, or others can read its tokens.
 pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<Watched<Tokens>, String> {
-    let shown = path.display().to_string();
-    let parse = move |files: &[Vec<u8>]| {
-        let text = str::from_utf8(&files[0])
-            .map_err(|_| format!("the token file {shown} is not UTF-8 text; write it anew"))?;
-        Tokens::parse(text).map_err(|reason| format!("{shown}, {reason}"))
-    };
     let empty = format!("{} has no token; {ADD}", path.display());
-    let tokens = Watched::new(move || read(&path), parse, warn)?;
+    let tokens = Watched::new(move || read(&path), warn)?;
     if tokens.current().0.is_empty() { Err(empty) } else { Ok(tokens) }
 }
 
-fn read(path: &Path) -> Result<Vec<Vec<u8>>, String> {
+fn read(path: &Path) -> Result<Tokens, String> {
     let is_plain = |line: &[u8]| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes());
     let has_plain = |text: &[u8]| text.split(|byte| *byte == b'\n').any(|line| is_plain(line.trim_ascii()));
-    secret_file::read(path, "token file", "--token-file needs one with a token on each line", has_plain)
-        .map(|file| vec![file])
+    let needs = "--token-file needs one with a token on each line";
+    let text = String::from_utf8(secret_file::read(path, "token file", needs, has_plain)?)
+        .map_err(|_| format!("the token file {} is not UTF-8 text; write it anew", path.display()))?;
+    Tokens::parse(&text).map_err(|reason| format!("{}, {reason}", path.display()))
 }
 
 #[cfg(test)]

@@ -4,18 +4,16 @@
 //! on stdio, a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
 //! overtakes an answer that was made before the change.
 
-use super::app::{App, stopped};
-use super::metrics;
-use super::proxy::Client;
+use super::app::{Exchange, stopped};
 use super::refusal::Refusal;
+use super::{limits, metrics};
 use crate::jsonrpc::{Message, Outgoing, Response as Answer};
-use crate::library::Caller;
 use crate::server::{Change, Listener, Reply, Session};
+use crate::transport::lock::lock;
 use axum::Extension;
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::{Instant as TokioInstant, interval_at, timeout};
@@ -41,24 +39,18 @@ const MAX_MESSAGE: usize = 1024 * 1024;
 const READ_BUFFER: usize = 4 * 1024;
 
 /// Answers the request for an upgrade, and serves the conversation.
-pub(super) async fn open(
-    State(app): State<Arc<App>>,
-    Extension(client): Extension<Arc<Client>>,
-    Extension(caller): Extension<Arc<Caller>>,
-    upgrade: WebSocketUpgrade,
-) -> Response {
-    let max = app.requests.max_body.min(MAX_MESSAGE);
+pub(super) async fn open(Extension(exchange): Extension<Exchange>, upgrade: WebSocketUpgrade) -> Response {
+    let max = exchange.app.requests.max_body.min(MAX_MESSAGE);
     let upgrade = upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER);
     let span = Span::current();
     upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| {
-        Conversation { session: Session::new((*caller).clone()), app, client, socket }.serve().instrument(span)
+        Conversation { session: Session::new((*exchange.caller).clone()), exchange, socket }.serve().instrument(span)
     })
 }
 
 struct Conversation {
-    app: Arc<App>,
     /// That of the request for the upgrade.
-    client: Arc<Client>,
+    exchange: Exchange,
     session: Session,
     socket: WebSocket,
 }
@@ -75,7 +67,7 @@ struct Changes(Mutex<Option<mpsc::Sender<Change>>>);
 
 impl Listener for Changes {
     fn tell(&self, change: &Change) {
-        let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = lock(&self.0);
         if changes.as_ref().is_some_and(|changes| changes.try_send(change.clone()).is_err()) {
             *changes = None; // which ends the conversation
         }
@@ -85,11 +77,12 @@ impl Listener for Changes {
 impl Conversation {
     /// Serves until either side ends it.
     async fn serve(mut self) {
-        let _open = self.app.metrics.websocket();
+        let app = Arc::clone(&self.exchange.app);
+        let _open = app.metrics.websocket();
         let (sender, mut changes) = mpsc::channel(MAX_WAITING);
         let listener: Arc<dyn Listener> = Arc::new(Changes(Mutex::new(Some(sender))));
-        self.app.server.add_listener(&listener);
-        let mut stopping = self.app.stopping.clone();
+        app.server.add_listener(&listener);
+        let mut stopping = app.stopping.clone();
         let mut pings = interval_at(TokioInstant::now() + PING_EVERY, PING_EVERY);
         let mut unanswered = 0;
         let end = loop {
@@ -133,8 +126,8 @@ impl Conversation {
     /// Handles a message, and sends what it is answered with.
     async fn answer(&mut self, text: Utf8Bytes) -> Result<(), End> {
         self.check_caller()?;
-        let app = Arc::clone(&self.app);
-        app.received(&self.client, text.as_bytes());
+        let app = Arc::clone(&self.exchange.app);
+        self.exchange.client.received(text.as_bytes());
         let message = match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => message,
             Err(refusal) => return self.send(refusal.to_json()).await,
@@ -143,7 +136,7 @@ impl Conversation {
         let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
         // A conversation has one request at a time, so that many of them can wait where single requests are refused.
         let _permit = app.requests.free.acquire().await;
-        let handled = match app.rate_limits.take(self.session.caller(), self.client.address, &message) {
+        let handled = match self.exchange.take(&limits::methods(&message)) {
             Ok(()) => self.handle(message).await,
             Err(refusal) => Err(refusal),
         };
@@ -162,15 +155,15 @@ impl Conversation {
     }
 
     async fn handle(&mut self, message: Message) -> Result<Reply, Refusal> {
-        let empty = Session::new(self.session.caller().clone());
-        let (reply, session) = self.app.handle(std::mem::replace(&mut self.session, empty), message).await?;
+        let empty = Session::new((*self.exchange.caller).clone());
+        let (reply, session) = self.exchange.app.handle(std::mem::replace(&mut self.session, empty), message).await?;
         self.session = session;
         Ok(reply)
     }
 
     /// A token may expire, or be removed.
     fn check_caller(&self) -> Result<(), End> {
-        if self.app.access.is_still_valid(self.session.caller()) {
+        if self.exchange.app.options.access.is_still_valid(&self.exchange.caller) {
             return Ok(());
         }
         Err(closing(close_code::POLICY, "the bearer token is no longer valid"))
@@ -196,7 +189,7 @@ impl Conversation {
     }
 
     async fn send(&mut self, text: String) -> Result<(), End> {
-        self.app.sent(&self.client, text.as_bytes());
+        self.exchange.client.sent(text.as_bytes());
         self.write(Frame::Text(text.into())).await
     }
 
