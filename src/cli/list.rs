@@ -4,6 +4,7 @@ use super::completions;
 use super::output::{self, FAINT, NAME, Row, WARNING, one_line};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
+use crate::prompt::Diagnostic;
 use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -116,7 +117,8 @@ impl List {
             writeln!(text)?;
         }
         for problem in &list.problems {
-            let problem = api::Problem { file: output::shown(Path::new(&problem.file)), ..problem.clone() };
+            let file = problem.file.as_ref().map(|file| Path::new(&output::shown(file)).into());
+            let problem = Diagnostic { file, ..problem.clone() };
             let line = format!("{WARNING}warning:{WARNING:#} {problem}");
             writeln!(text, "{}", output::wrapped(&line, columns))?;
         }

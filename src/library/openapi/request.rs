@@ -7,6 +7,7 @@ use crate::prompt::{self, Bound, Diagnostic};
 use crate::wording::{named, quoted, thousands};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// The longest address, in bytes: most servers refuse longer ones.
 const MAX_ADDRESS: usize = 16 * 1024;
@@ -51,9 +52,10 @@ pub(super) fn request(
     if operation.has_object {
         body = Some(format!("{{{}}}", members.join(",")));
     }
-    let mut headers = vec![("Accept".to_owned(), "application/json, text/markdown, text/plain".to_owned())];
+    let accept = ("Accept".to_owned(), "application/json, text/markdown, text/plain".to_owned());
+    let mut headers = BTreeMap::from([accept]);
     if body.is_some() {
-        headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        headers.insert("Content-Type".to_owned(), "application/json".to_owned());
     }
     Ok(ServiceRequest { method: operation.method.to_owned(), url, headers, body })
 }
@@ -192,7 +194,7 @@ mod tests {
         assert_eq!(request.method, "POST");
         assert_eq!(request.url, "https://example.com/v1/triage/billing?lang=en");
         assert_eq!(request.body.as_deref(), Some(r#"{"symptom":"no invoices","severity":2}"#));
-        assert_eq!(request.headers[1], ("Content-Type".to_owned(), "application/json".to_owned()));
+        assert_eq!(request.headers["Content-Type"], "application/json");
         let empty = of(&operation, &["billing", "", "", " "]).unwrap();
         assert_eq!((empty.url.as_str(), empty.body.as_deref()), ("https://example.com/v1/triage/billing", Some("{}")));
         let without_body = of(&Operation { has_object: false, ..operation }, &["billing", "", "", ""]).unwrap();

@@ -8,6 +8,7 @@ use super::answer::Answer;
 use super::operation::{HeaderValue, Operation, Options, SecretHeader};
 use crate::prompt::{Diagnostic, Kind, Messages};
 use crate::wording::{named, printable, shortened};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::Agent;
@@ -48,7 +49,7 @@ fn messages(answer: &Answer, secrets: &[Secret]) -> Result<Messages, Diagnostic>
 /// The address is refused, a header cannot be read, or the service cannot be reached.
 pub(super) fn reach(operation: &Operation, options: &Options) -> Result<u16, Diagnostic> {
     let url = Base::of(operation, options)?.url;
-    let request = ServiceRequest { method: "GET".to_owned(), url, headers: Vec::new(), body: None };
+    let request = ServiceRequest { method: "GET".to_owned(), url, headers: BTreeMap::new(), body: None };
     let status = |answer: &Answer, _: &[Secret]| Ok(answer.status.as_u16());
     call(DefaultResolver::default(), ANSWER_WITHIN, operation, &request, options, status)
 }
