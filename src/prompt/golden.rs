@@ -356,7 +356,7 @@ pub fn draft_tests(prompt: &Prompt) -> String {
          === an example\n",
         prompt.name
     );
-    for argument in prompt.arguments.iter().filter(|argument| argument.is_needed()) {
+    for argument in prompt.arguments.iter().filter(|argument| argument.required) {
         let example = argument.choices.first().map_or("an example", String::as_str);
         text += &format!("arg {}: {}\n", argument.name, example.replace(['\r', '\n'], " "));
     }
