@@ -129,7 +129,7 @@ impl Asked<'_> {
         let mut response = self.json(if is_refused { StatusCode::BAD_REQUEST } else { StatusCode::OK }, &answer);
         if let Some(version) = session.protocol_version().filter(|_| is_initialize) {
             let made = app.sessions.make(version, session.agent(), &owner(caller), sessions::now());
-            match made.map(|id| HeaderValue::try_from(id).map_err(|error| error.to_string())).flatten() {
+            match made.and_then(|id| HeaderValue::try_from(id).map_err(|error| error.to_string())) {
                 Ok(id) => _ = response.headers_mut().insert(headers::SESSION_ID, id),
                 Err(error) => tracing::error!(error, "no session id"),
             }
