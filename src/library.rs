@@ -37,18 +37,21 @@ pub use caller::{Caller, Prefix, Role, Token};
 pub use diff::{DiffLine, Hunk, difference, hunks};
 pub use edit::{About, Current, Editor, Written};
 pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
+pub(crate) use folder::Folder;
 pub use golden_files::is_test_file;
 pub use history::{Operation, VERSIONS, Version};
 #[cfg(feature = "openapi")]
 pub use openapi::openapi_requests;
 #[cfg(feature = "openapi")]
 pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base, check_header_name};
+pub(crate) use project::Project;
 pub use project::{FOLDER as PROJECT_FOLDER, Trust};
 pub use query::Selection;
 pub(crate) use query::has_tag;
 pub use read::is_prompt_file;
 pub(crate) use read::read_whole;
 pub use root::MAX_ENTRIES;
+pub(crate) use settings::SettingsFile;
 pub use source::{Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, TestFile, joined};
 pub use view::{Library, Report, View};
 pub use walk::MAX_LINKED_FOLDERS;

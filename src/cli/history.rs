@@ -53,8 +53,7 @@ impl History {
 /// # Errors
 /// There is no folder of their own.
 pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<'_>> {
-    let editor = if project { library.project_editor() } else { library.editor(&Caller::local()) };
-    editor.map_err(|why| anyhow!("{why}"))
+    library.editor_of(project, &Caller::local()).map_err(|why| anyhow!("{why}"))
 }
 
 /// The revision of a version that was named by the beginning of it.

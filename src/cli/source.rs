@@ -2,9 +2,9 @@
 
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
+use crate::library::{Folder, Layer, Library, Project, SettingsFile, Trust};
 #[cfg(feature = "openapi")]
 use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
-use crate::library::{Library, Trust};
 use crate::prompt::{Diagnostic, Format};
 use anyhow::Context;
 #[cfg(feature = "openapi")]
@@ -202,7 +202,7 @@ impl PromptSource {
     pub(super) fn library_at(&self, folder: Option<&Path>) -> Library {
         let Settings { trust, problems, is_unusable, .. } = &self.settings;
         if *is_unusable {
-            return Library::default().with_builtin().with_settings_file(problems.clone(), true);
+            return Library::default().with_builtin().with(SettingsFile::new(problems.clone(), true));
         }
         let trust = trust.clone().filter(|_| !self.project);
         // The working directory may have been deleted.
@@ -212,7 +212,7 @@ impl PromptSource {
         if let Some(folder) = project {
             library = library.with_project(&folder, dirs::home_dir().as_deref(), trust);
         }
-        if problems.is_empty() { library } else { library.with_settings_file(problems.clone(), false) }
+        if problems.is_empty() { library } else { library.with(SettingsFile::new(problems.clone(), false)) }
     }
 
     /// The library without the prompts of the project, but with those of agents in it.
@@ -221,7 +221,9 @@ impl PromptSource {
         let named = self.named();
         let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
         let mut library = match named.is_empty() {
-            true => Library::own(own),
+            true => own.into_iter().fold(Library::default(), |library, path| {
+                library.with(Folder::new(path, Format::OWN, Layer::USER, false))
+            }),
             false => named
                 .iter()
                 .fold(Library::default(), |library, (system, path)| library.with_named(*system, path.clone())),
@@ -232,11 +234,11 @@ impl PromptSource {
                 agent::project_prompt_folders().into_iter().map(move |(system, name)| (from, system, name))
             });
             for (from, system, name) in of_project {
-                library = library.with_agent_folder_of_project(system, name, from, home.as_deref(), trust.clone());
+                library = library.with(Project::new(from, home.as_deref(), (name, system), trust.clone()));
             }
             let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
             for (system, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
-                library = library.with_agent_folder(system, path);
+                library = library.with(Folder::new(path, system, Layer::AGENT, false));
             }
         }
         #[cfg(feature = "openapi")]

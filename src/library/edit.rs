@@ -84,23 +84,20 @@ impl Library {
     /// # Errors
     /// There is no such folder.
     pub fn editor(&self, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
-        self.editor_of(Layer::USER, caller)
+        self.editor_of(false, caller)
     }
 
-    /// The same in the folder of the project.
+    /// The same, perhaps in the folder of the project.
     ///
     /// # Errors
     /// There is no such folder.
-    pub fn project_editor(&self) -> Result<Editor<'_>, Diagnostic> {
-        self.editor_of(Layer::PROJECT, &Caller::local())
-    }
-
-    fn editor_of(&self, layer: Layer, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
+    pub fn editor_of(&self, of_project: bool, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
         let no_folder = || {
             let message = "there is no folder of prompts to write to";
             Diagnostic::new(Kind::NotWritable, message, "start the program with --prompts DIR")
         };
-        let store = self.store(layer.is_project()).ok_or_else(no_folder)??;
+        let store = self.store(of_project).ok_or_else(no_folder)??;
+        let layer = if of_project { Layer::PROJECT } else { Layer::USER };
         let view = self.view_for(caller).for_editing(true);
         Ok(Editor { library: self, layer, store, view, caller: caller.clone() })
     }

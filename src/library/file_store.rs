@@ -143,24 +143,24 @@ impl FileStore {
             return Err(conflict());
         };
         let path = self.path_of(write, read.as_ref().map(|(file, _)| file), &versions)?;
-        let failed = |error: io::Error| match error.kind() {
+        let refused = |error: io::Error| match error.kind() {
             ErrorKind::AlreadyExists => conflict(),
             _ => failed(&path, &error),
         };
-        let target = if read.is_some() { fs::canonicalize(&path).map_err(failed)? } else { path.clone() };
+        let target = if read.is_some() { fs::canonicalize(&path).map_err(refused)? } else { path.clone() };
         self.check_target(&target, write.caller)?;
-        let metadata = read.as_ref().map(|_| fs::metadata(&target)).transpose().map_err(failed)?;
+        let metadata = read.as_ref().map(|_| fs::metadata(&target)).transpose().map_err(refused)?;
         if metadata.as_ref().is_some_and(|file| file.permissions().readonly()) {
-            return Err(failed(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")));
+            return Err(refused(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")));
         }
         // What is restored is as private as it was.
         let restored = versions.iter().filter(|_| write.is_restored).find(|version| version.after() == after);
         let like = metadata.or_else(|| restored.and_then(|version| self.history.metadata(name, version)));
         let folder = target.parent().unwrap_or(&self.files.root.path);
-        create_folders(folder).map_err(|error| not_created(folder, &error))?;
+        create_folders(folder).map_err(|error| failed(folder, &error))?;
 
         let current = read.as_ref().map(|(_, bytes)| &**bytes);
-        interrupt(Step::Keep).map_err(failed)?;
+        interrupt(Step::Keep).map_err(refused)?;
         let last = match current {
             Some(current) => self.keep_current(name, &versions, current, like.as_ref())?,
             None => versions.first().map(|last| last.at),
@@ -194,9 +194,9 @@ impl FileStore {
             if text.is_some() {
                 self.history.remove(name, &new);
             }
-            failed(error)
+            refused(error)
         })?;
-        let added = interrupt(Step::Add).map_err(failed);
+        let added = interrupt(Step::Add).map_err(refused);
         let added = added.and_then(|()| self.history.add(name, &record(revision, new.at, &path), None, like.as_ref()));
         if let Err(error) = added {
             // Only its author and note are lost.
@@ -277,7 +277,7 @@ impl Store for FileStore {
         }
         let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
         let folder = path.parent().unwrap_or(&root.path);
-        create_folders(folder).map_err(|error| not_created(folder, &error))?;
+        create_folders(folder).map_err(|error| failed(folder, &error))?;
         rename_to_new(&file.path, &path).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => exists(&path),
             _ => failed(&path, &error),
@@ -298,21 +298,6 @@ impl Store for FileStore {
 pub(super) fn exists(path: &Path) -> Diagnostic {
     let message = format!("{} already exists, and is not changed", named(&path.display().to_string()));
     Diagnostic::new(Kind::Exists, message, "choose another name")
-}
-
-/// Why a folder could not be created: the first part of its path that is not a folder, else the error of the system.
-pub(super) fn not_created(folder: &Path, error: &io::Error) -> Diagnostic {
-    let mut parts: Vec<&Path> = folder.ancestors().collect();
-    parts.reverse();
-    let obstacle = parts.into_iter().find(|part| fs::symlink_metadata(part).is_ok() && !part.is_dir());
-    match obstacle {
-        Some(part) if error.kind() != ErrorKind::PermissionDenied => {
-            let part = named(&part.display().to_string());
-            let message = format!("{part} is not a folder, and the new file needs one there");
-            Diagnostic::new(Kind::NotWritable, message, "choose another name or folder")
-        }
-        _ => failed(folder, error),
-    }
 }
 
 /// Renames a file, and fails if there is one at the new path.

@@ -1,7 +1,8 @@
 //! Creates and replaces files for the command line.
 
 use super::cache::Trace;
-use super::file_store::{exists, not_created};
+use super::file_store::exists;
+use super::history::failed;
 use super::project::FOLDER;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
@@ -48,14 +49,11 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
 /// There is such a file, or it cannot be written. Folders may have been created then.
 pub(crate) fn create_with_folders(path: &Path, text: &str) -> Result<(), Diagnostic> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| not_created(parent, &error))?;
+        fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
     }
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
-        _ => {
-            let message = format!("{} cannot be written: {error}", named(&path.display().to_string()));
-            Diagnostic::new(Kind::NotWritable, message, "fix that, or choose another folder")
-        }
+        _ => failed(path, &error),
     };
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     // In one write, so that a reader sees all of it or nothing.

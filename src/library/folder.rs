@@ -10,14 +10,13 @@ use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Name};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How many names are kept that were asked for.
 const MAX_NAMES: usize = 10_000;
 
 /// A folder of prompt files.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     pub(super) files: Arc<Files>,
     /// Whether the user named it, so that it is a problem if it is missing.
     is_required: bool,
@@ -27,25 +26,14 @@ pub(super) struct Folder {
 
 impl Folder {
     /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is missing.
-    pub(super) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Folder {
-        Folder::with_settling(path, format, layer, is_required, SETTLING)
-    }
-
-    /// The same where the last change of a file must be at least so long ago for anything to be kept.
-    pub(super) fn with_settling(
-        path: PathBuf,
-        format: &'static Format,
-        layer: Layer,
-        is_required: bool,
-        settling: Duration,
-    ) -> Folder {
+    pub(crate) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Folder {
         let about = About::new(layer, format, Some(path.clone()));
         let root = Root { path, format, is_confined: layer.is_project() };
         Folder {
-            files: Arc::new(Files::new(root, about, settling)),
+            files: Arc::new(Files::new(root, about, SETTLING)),
             is_required,
-            names: Cache::new(MAX_NAMES, settling),
-            scans: Cache::new(1, settling),
+            names: Cache::new(MAX_NAMES, SETTLING),
+            scans: Cache::new(1, SETTLING),
         }
     }
 }

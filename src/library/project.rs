@@ -34,7 +34,7 @@ pub trait Trust: fmt::Debug + Send + Sync {
 
 /// Where the prompts of a project may be.
 #[derive(Debug)]
-pub(super) struct Project {
+pub(crate) struct Project {
     about: About,
     from: PathBuf,
     /// From the folder itself upwards.
@@ -116,7 +116,7 @@ impl Source for Project {
 impl Project {
     /// The project that a folder belongs to, and the prompts of a format in its folder `name`. `home` is the user's home directory.
     /// With `trust`, they count only in a repository that is trusted.
-    pub(super) fn new(
+    pub(crate) fn new(
         from: &Path,
         home: Option<&Path>,
         (name, format): (&str, &'static Format),

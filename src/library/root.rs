@@ -65,9 +65,6 @@ impl Root {
             ErrorKind::NotFound => {
                 ("the prompts folder does not exist".to_owned(), "create it; it is served as soon as it exists")
             }
-            ErrorKind::NotADirectory => {
-                ("the prompts folder is a file".to_owned(), "name the folder that holds the prompt files")
-            }
             _ => (format!("the prompts folder cannot be read: {error}"), "correct the path, or its permissions"),
         };
         Some(Diagnostic::new(Kind::Missing, message, fix).in_file(&*self.path))

@@ -6,14 +6,15 @@ use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub(super) struct SettingsFile {
+pub(crate) struct SettingsFile {
     about: About,
     problems: Vec<Diagnostic>,
     is_unusable: bool,
 }
 
 impl SettingsFile {
-    pub(super) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsFile {
+    /// What is wrong with the file. If it is unusable, its first error stands for every prompt.
+    pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsFile {
         SettingsFile { about: About::new(Layer::SETTINGS, Format::OWN, None), problems, is_unusable }
     }
 }

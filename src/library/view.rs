@@ -8,7 +8,6 @@ use super::handle::Files;
 use super::openapi::{OpenApi, Options as OpenApiOptions};
 use super::project::{FOLDER as PROJECT_FOLDER, Project, Trust};
 use super::read::read;
-use super::settings::SettingsFile;
 use super::source::{Found, Layer, Listing, Source, Store};
 use super::stamp::is_remote;
 use super::watch::{Changes, Watch};
@@ -55,36 +54,11 @@ impl Library {
         folders.into_iter().fold(Library::default(), |library, path| library.with_named(None, path))
     }
 
-    /// A library of the user's own folder, which may be missing. Nothing is read yet.
-    pub fn own(folder: Option<PathBuf>) -> Library {
-        let own = |library: Library, path| library.with(Folder::new(path, Format::OWN, Layer::USER, false));
-        folder.into_iter().fold(Library::default(), own)
-    }
-
     /// Adds a folder that the user named. `format` is `None` where its path says it.
     #[must_use]
     pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
         let format = format.unwrap_or_else(|| Format::of_folder(&path));
         self.with(Folder::new(path, format, Layer::USER, true))
-    }
-
-    /// Adds the folder of an agent, which may be missing.
-    #[must_use]
-    pub fn with_agent_folder(self, format: &'static Format, path: PathBuf) -> Library {
-        self.with(Folder::new(path, format, Layer::AGENT, false))
-    }
-
-    /// Adds the folder of an agent in the project that the folder `from` belongs to. `name` is its path in the project.
-    #[must_use]
-    pub fn with_agent_folder_of_project(
-        self,
-        format: &'static Format,
-        name: &str,
-        from: &Path,
-        home: Option<&Path>,
-        trust: Option<Arc<dyn Trust>>,
-    ) -> Library {
-        self.with(Project::new(from, home, (name, format), trust))
     }
 
     /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`, from that folder up to the root of its
@@ -94,12 +68,6 @@ impl Library {
     pub fn with_project(self, from: &Path, home: Option<&Path>, trust: Option<Arc<dyn Trust>>) -> Library {
         let project = Arc::new(Project::new(from, home, (PROJECT_FOLDER, Format::OWN), trust));
         Library { project: Some(Arc::clone(&project)), ..self }.with_shared(project)
-    }
-
-    /// Adds what is wrong with the settings file. If it is unusable, its error stands for every prompt.
-    #[must_use]
-    pub fn with_settings_file(self, problems: Vec<Diagnostic>, is_unusable: bool) -> Library {
-        self.with(SettingsFile::new(problems, is_unusable))
     }
 
     /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.

@@ -94,7 +94,7 @@ impl Watch {
 
     /// Registers every path of the library, as it is once they are registered.
     fn register(&mut self) {
-        for round in 1.. {
+        for _ in 0..MAX_ROUNDS {
             self.watched = Arc::new(self.look());
             let watcher = match self.watched.is_remote {
                 true => Err("some are on a network file system".to_owned()),
@@ -115,12 +115,9 @@ impl Watch {
             if *self.watched == self.look() {
                 return;
             }
-            if round == MAX_ROUNDS {
-                // They change faster than they can be registered: try again, at once.
-                _ = self.sender.send((Change::Anything, true));
-                return;
-            }
         }
+        // They change faster than they can be registered: try again, at once.
+        _ = self.sender.send((Change::Anything, true));
     }
 
     /// A watcher of every path, by events of the system or by polling.

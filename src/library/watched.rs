@@ -108,7 +108,8 @@ impl Watched {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::prompt::Format;

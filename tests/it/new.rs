@@ -133,7 +133,7 @@ fn new_does_not_change_a_broken_link() {
     std::os::unix::fs::symlink("nowhere", own(&client, "a.md")).unwrap();
     client.words("new a").says(1, &["a.md` already exists"]);
     std::os::unix::fs::symlink("nowhere", own(&client, "dir")).unwrap();
-    client.words("new dir/a").says(1, &["dir` is not a folder, and the new file needs one there"]);
+    client.words("new dir/a").says(1, &["dir`: File exists (os error 17); fix that, and try again"]);
     assert!(!own(&client, "nowhere").exists());
 }
 

@@ -523,6 +523,6 @@ mod links {
     fn a_file_instead_of_the_folder_is_a_problem() {
         let client = project([(".prompts", "a file")]);
         let ran = client.run(["list"], "");
-        assert!(ran.stderr.contains("/.prompts: the prompts folder is a file; name the folder"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("/.prompts: the prompts folder cannot be read: Not a directory"), "{}", ran.stderr);
     }
 }
