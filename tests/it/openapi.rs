@@ -644,7 +644,7 @@ fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
     client.list();
     let update = json!({"command": "triage", "file": "Mine.", "expected": "0".repeat(32)});
     let error = client.call("update_prompt", update).error();
-    assert!(error.starts_with("`triage` is an operation of "), "{error}");
+    assert!(error.starts_with("`triage` is in ") && error.contains("where nothing is written"), "{error}");
     let created = client.call("create_prompt", json!({"command": "triage", "file": "Mine."}));
     assert_eq!(created.structured()["command"], "triage");
     client.expand("triage", "").text("Mine.");

@@ -232,8 +232,8 @@ fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
 fn nothing_is_written_to_the_folder_of_another_program() {
     let client = client(&[".claude/commands"], &[(".claude/commands/x.md", "X")]);
     for (line, want) in [
-        ("rm --yes x", "is not among your own prompts"),
-        ("mv x y", "x"),
+        ("rm --yes x", "there is no folder of prompts to write to"),
+        ("mv x y", "there is no folder of prompts to write to"),
         ("new y", "there is no folder of your own prompts to write to"),
         ("new y --dir .claude/commands", "has prompts for Claude Code"),
         ("edit --project x", "x"),
@@ -248,11 +248,10 @@ fn nothing_is_written_to_the_folder_of_another_program() {
 }
 
 #[test]
-fn a_prompt_that_is_a_folder_is_neither_removed_nor_renamed_and_a_new_one_is_not_put_into_it() {
+fn a_prompt_that_is_a_folder_is_not_renamed_and_a_new_one_is_not_put_into_it() {
     let client = Client::new().prompt("pdf/SKILL.md", SKILL).prompt("say.toml", "prompt = 'Say'");
     for (line, want) in [
-        ("rm --yes pdf", "`pdf` is a folder with other files; change"),
-        ("mv pdf y", "`pdf` is a folder with other files; change"),
+        ("mv pdf y", "SKILL.md` is a symlink, or in a folder of its own"),
         ("new pdf/y", "folder"),
         ("new x.instructions", "a file of this name is not read as this prompt"),
         ("new x.prompt", "a file of this name is not read as this prompt"),

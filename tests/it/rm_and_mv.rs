@@ -165,7 +165,7 @@ fn mv_renames_a_file_byte_for_byte_and_creates_folders() {
     let client = two_folders().prompt("git/a.md", text).prompt("broken.md", "---\n");
     let mv = |from: &str, to: &str| client.run(["mv", from, to], "");
     printed(&client, &mv(":git:a", ":x:y:b"), &["prompts/x/y/b.md"], "");
-    client.run(["mv", "broken", "x"], "").says(0, &["prompts/x.md\n", "x.md:1:1: error: the frontmatter"]);
+    client.run(["mv", "broken", "x"], "").says(0, &["prompts/x.md\n", "x.md:1:1: the frontmatter"]);
     let files: Vec<_> = files(&client).into_iter().map(|(_, text)| text).collect();
     assert_eq!(files, [text.into(), b"---\n".to_vec()]);
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
@@ -182,7 +182,7 @@ fn mv_says_which_prompts_have_the_two_names_now() {
 #[test]
 fn mv_says_what_is_broken_then() {
     let client = Client::new().prompt("a/own.md", "---\nattachments: [data.csv]\n---\nOwn.").prompt("a/data.csv", "1");
-    client.run(["mv", "a/own", "own"], "").says(0, &["own.md\n", "own.md:2:15: error: the attachment `data.csv`"]);
+    client.run(["mv", "a/own", "own"], "").says(0, &["own.md\n", "own.md:2:15: the attachment `data.csv`"]);
 }
 
 #[test]
