@@ -4,12 +4,12 @@
 //! Codex takes every `$NAME` for an argument, `$PATH` in an example too, and then refuses any other text. Here only those that
 //! the `argument-hint` mentions are arguments; the others are text.
 
-use super::frontmatter::{self, Dialect};
+use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::CODEX;
-use crate::prompt::model::{Argument, Prompt};
+use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{ARGUMENTS, Mark, Names, Syntax};
 
@@ -22,7 +22,8 @@ const SYNTAX: Syntax = Syntax { marks: &[Mark { names: Names::Declared, ..ARGUME
 pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // not a key of Codex
-    let hint = hint(text);
+    let is_hint = |other: &&OtherKey| matches!(other.key.as_str(), "argument-hint" | "argument_hint");
+    let hint = source.frontmatter.other_keys.iter().find(is_hint).map(|hint| hint.value.clone()).unwrap_or_default();
     let is_name = |word: &&str| {
         let is_letter = |letter: u8| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == b'_';
         word.starts_with(|first: char| first.is_ascii_uppercase())
@@ -42,16 +43,6 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     let has_words = source.frontmatter.arguments.iter().all(|argument| !argument.required);
     let prompt = source.into_prompt(name, &SYNTAX);
     Ok(Prompt { has_words, joins_words: has_words, marks: &CODEX, ..prompt })
-}
-
-/// The `argument-hint` of the frontmatter, which Codex reads line by line.
-fn hint(text: &str) -> &str {
-    let lines = frontmatter::split(text).ok().and_then(|split| split.yaml).unwrap_or_default().lines();
-    let mut hints = lines.filter_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        ["argument-hint", "argument_hint"].contains(&key.trim()).then_some(value)
-    });
-    hints.next().unwrap_or_default()
 }
 
 #[cfg(test)]

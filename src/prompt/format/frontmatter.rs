@@ -86,11 +86,6 @@ pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
     ))
 }
 
-/// Whether a frontmatter that the first line opens is closed.
-pub(super) fn is_closed(text: &str) -> bool {
-    text.lines().skip(1).any(is_fence)
-}
-
 fn is_fence(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|after| after.trim_end().is_empty())
 }
@@ -196,6 +191,7 @@ impl Reader<'_> {
     /// Warns of unknown keys that look like a known one, and of keys that appear twice.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
         let mut known = HashSet::new();
+        let fields = if self.dialect == Dialect::Own { fields } else { &[] }; // the warnings about others are dropped
         for Field { key, position, .. } in fields {
             if !known.insert(key) {
                 let message = format!("{} appears twice; the last is used", quoted(key));

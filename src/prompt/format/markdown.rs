@@ -61,7 +61,7 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
     let mut lenient = Vec::new();
     let Split { yaml, body, body_line } = match frontmatter::split(text) {
         // The other programs take all of it for the body.
-        Err(_) if !is_own && !frontmatter::is_closed(text) => Split { yaml: None, body: text, body_line: 1 },
+        Err(_) if !is_own => Split { yaml: None, body: text, body_line: 1 },
         split => split?,
     };
     let Some(yaml) = yaml else {
