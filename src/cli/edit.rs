@@ -51,7 +51,7 @@ impl Edit {
 fn edit_file(library: &Library, file: &Path, found: &Found) -> anyhow::Result<ExitCode> {
     if let Ok(editor) = editor(library, found.layer == Layer::PROJECT)
         && editor.own(&found.name).is_some_and(|own| own.is_in(file))
-        && let Err(why) = editor.keep(&found.name)
+        && let Err(why) = editor.keep(found)
     {
         output::warning(&format!("the old text is not kept in the history: {why}"));
     }

@@ -4,6 +4,7 @@
 
 use super::caller::Caller;
 use super::diff::difference;
+use super::files::rename;
 use super::history::{Operation, Version};
 use super::source::{Found, Layer, Store, Write};
 use super::view::{Library, View};
@@ -224,12 +225,14 @@ impl Editor<'_> {
         Err(Diagnostic::new(Kind::NoVersion, message, "it has not been changed by an agent, the web page or `restore`"))
     }
 
-    /// Adds what the file of a prompt holds to its history, before a person changes it.
+    /// Adds what a prompt holds to its history, before a person changes it.
     ///
     /// # Errors
     /// It cannot be read, or the history cannot be written.
-    pub fn keep(&self, name: &Name) -> Result<(), Diagnostic> {
-        self.store.keep(name)
+    pub fn keep(&self, found: &Found) -> Result<(), Diagnostic> {
+        let text = found.text()?;
+        let revision = Revision::of(text.as_bytes());
+        self.write(&found.name, Some(revision), Some(&text), &About::default(), false, Vec::new()).map(|_| ())
     }
 
     /// Renames the file of a prompt, with its versions; returns the new path.
@@ -237,7 +240,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is a file of that name, or the file cannot be renamed.
     pub fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
-        self.store.rename(from, to)
+        rename(self.store.folder(), from, to)
     }
 
     /// The warnings of a text that is to be the file of this name.

@@ -122,6 +122,9 @@ impl FileStore {
         };
         match (after, now, versions.first()) {
             (Some(after), Some(now), last) if after == now => {
+                if let (Some((file, current)), true) = (&read, expected == Some(now)) {
+                    self.keep_current(name, &versions, current, fs::metadata(&file.path).ok().as_ref())?;
+                }
                 // A process that was killed may have written the text and not the record; then this is the same write once more.
                 let unrecorded = last.filter(|last| last.revision == now && last.operation == Operation::ByHand);
                 if let (Some(last), Some((file, _)), true) = (unrecorded, &read, expected != Some(now)) {
@@ -254,40 +257,6 @@ impl Store for FileStore {
             String::from_utf8(text).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
         });
         text.transpose()
-    }
-
-    fn keep(&self, name: &Name) -> Result<(), Diagnostic> {
-        let Some((file, current)) = self.read(name)? else { return Ok(()) };
-        let _lock = self.history.lock()?;
-        let versions = self.history.versions(name)?;
-        self.keep_current(name, &versions, &current, fs::metadata(&file.path).ok().as_ref()).map(|_| ())
-    }
-
-    fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
-        let root = &self.files.root;
-        let file = root.resolve(from, &mut Trace::default());
-        let file = file.ok_or_else(|| Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), ""))?;
-        if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
-            let message =
-                format!("{} is a symlink, or in a folder of its own", named(&file.path.display().to_string()));
-            return Err(Diagnostic::new(Kind::NotWritable, message, "rename it, or the folder, yourself"));
-        }
-        if let Some(other) = root.resolve(to, &mut Trace::default()) {
-            return Err(exists(&other.path));
-        }
-        let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
-        let folder = path.parent().unwrap_or(&root.path);
-        create_folders(folder).map_err(|error| failed(folder, &error))?;
-        rename_to_new(&file.path, &path).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(&path),
-            _ => failed(&path, &error),
-        })?;
-        // Without a history, none is begun.
-        if !self.history.versions(from)?.is_empty() {
-            let _lock = self.history.lock()?;
-            self.history.rename(from, to)?;
-        }
-        Ok(path)
     }
 
     fn folder(&self) -> &Path {

@@ -1,8 +1,8 @@
-//! Creates and replaces files for the command line.
+//! Creates, renames and replaces files for the command line.
 
 use super::cache::Trace;
-use super::file_store::exists;
-use super::history::failed;
+use super::file_store::{exists, rename_to_new};
+use super::history::{History, create_folders, failed};
 use super::project::FOLDER;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
@@ -27,8 +27,7 @@ pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, 
 /// # Errors
 /// Those of [`create`] that are known beforehand.
 pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
-    let is_confined = folder.file_name().is_some_and(|name| name == FOLDER);
-    let root = Root { path: folder.to_owned(), format: Format::of_folder(folder), is_confined };
+    let root = root(folder);
     if root.is_read_only() {
         let message = format!(
             "{} has prompts for {}, and nothing is written to it",
@@ -41,6 +40,43 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
         Some(file) => Err(exists(&file.path)),
         None => root.path_for_new(name),
     }
+}
+
+/// A folder and its rules, if all that is known of it is its path.
+fn root(folder: &Path) -> Root {
+    let is_confined = folder.file_name().is_some_and(|name| name == FOLDER);
+    Root { path: folder.to_owned(), format: Format::of_folder(folder), is_confined }
+}
+
+/// Renames the file of a prompt in a folder, whose suffix keeps its spelling, and gives its versions to the new name. Returns the new
+/// path. No other file is overwritten, not even one that another process creates meanwhile.
+///
+/// # Errors
+/// There is such a file, or the file cannot be renamed; or it is, and the versions are not. Folders may have been created.
+pub(super) fn rename(folder: &Path, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
+    let (root, history) = (root(folder), History { root: folder.to_owned() });
+    let has_history = !history.versions(from)?.is_empty();
+    let _lock = has_history.then(|| history.lock()).transpose()?; // without a history, none is begun
+    let file = root.resolve(from, &mut Trace::default());
+    let file = file.ok_or_else(|| Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), ""))?;
+    if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
+        let message = format!("{} is a symlink, or in a folder of its own", named(&file.path.display().to_string()));
+        return Err(Diagnostic::new(Kind::NotWritable, message, "rename it, or the folder, yourself"));
+    }
+    if let Some(other) = root.resolve(to, &mut Trace::default()) {
+        return Err(exists(&other.path));
+    }
+    let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
+    let parent = path.parent().unwrap_or(folder);
+    create_folders(parent).map_err(|error| failed(parent, &error))?;
+    rename_to_new(&file.path, &path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(&path),
+        _ => failed(&path, &error),
+    })?;
+    if has_history {
+        history.rename(from, to)?;
+    }
+    Ok(path)
 }
 
 /// Creates a file, and the folders in its path that are missing.

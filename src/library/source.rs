@@ -277,8 +277,8 @@ pub trait Store: Debug + Send + Sync {
     /// A text that is not saved, as the prompt of this name: it can be checked and expanded like any other.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found;
 
-    /// Carries out a write, unless the prompt is not as expected. If the result is there already, nothing is changed. Returns the
-    /// revision that the prompt now has, or of a deletion had.
+    /// Carries out a write, unless the prompt is not as expected. If the result is there already, the prompt is not
+    /// changed, and what it holds is in the history. Returns the revision that the prompt now has, or of a deletion had.
     ///
     /// # Errors
     /// The prompt is not as expected, or cannot be written.
@@ -295,19 +295,6 @@ pub trait Store: Debug + Send + Sync {
     /// # Errors
     /// It cannot be read, or was changed in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
-
-    /// Adds what the file of a prompt holds to its history, unless that has it; a person is about to change it.
-    ///
-    /// # Errors
-    /// It cannot be read, or the history cannot be written.
-    fn keep(&self, name: &Name) -> Result<(), Diagnostic>;
-
-    /// Renames the file of a prompt, whose suffix keeps its spelling, and gives its versions to the new name. Returns the new path. No
-    /// other file is overwritten, not even one that another process creates meanwhile.
-    ///
-    /// # Errors
-    /// There is such a file, or the file cannot be renamed; or it is, and the versions are not. Folders may have been created.
-    fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic>;
 
     /// The folder of its files, which may be missing.
     fn folder(&self) -> &Path;

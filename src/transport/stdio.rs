@@ -165,7 +165,7 @@ impl Conversation {
             if let Some(at) = conversation.running.iter().position(|running| *running == of_job) {
                 conversation.running.swap_remove(at);
                 let sent = conversation.send(&response).and_then(|()| conversation.output.flush());
-                conversation.failure = sent.err();
+                conversation.failure = conversation.failure.take().or(sent.err());
             }
         };
         match thread::Builder::new().name("job".to_owned()).spawn(run) {

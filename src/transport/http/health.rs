@@ -25,24 +25,23 @@ pub(super) async fn health() -> Response {
 }
 
 /// `/ready`: whether the library can be read. The reason names no path: anyone may ask.
-pub(super) async fn ready(State(app): State<Arc<App>>) -> Response {
+pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
     let mut checked = app.readiness.0.lock().await; // so that all who ask at the same time wait for one look
     let missing = match *checked {
         Some((at, missing)) if at.elapsed() < CHECKED_FOR => missing,
         _ => {
             let server = Arc::clone(&app.server);
-            let missing =
-                on_thread(&app.files, move || server.library().view().health(false)).await.unwrap_or_default();
+            let missing = on_thread(&app.files, move || server.library().view().health(false)).await?;
             missing.iter().for_each(|problem| tracing::warn!(%problem, "not ready"));
             *checked = Some((Instant::now(), missing.len()));
             missing.len()
         }
     };
     if missing == 0 {
-        return health().await;
+        return Ok(health().await);
     }
     let reason = format!("{missing} of the prompts folders cannot be read; the log says which");
-    status(StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "unavailable", "reason": reason }))
+    Ok(status(StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "unavailable", "reason": reason })))
 }
 
 fn status(code: StatusCode, json: serde_json::Value) -> Response {
