@@ -1,13 +1,17 @@
 //! `prompt-expander check`: all errors and warnings in prompt files.
 
+use super::agent::agent_parser;
 use super::output::{self, FAINT};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
-use crate::library::{Library, Report, View};
-use crate::prompt::{Format, Severity};
-use crate::wording::count;
+use crate::agents::Agent;
+use crate::library::{Found, Library, Report, View};
+use crate::prompt::{Diagnostic, FORMATS, Format, Kind, LONG, Severity};
+use crate::wording::{count, thousands};
+use anyhow::bail;
 use clap::Args;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -25,6 +29,9 @@ pub(super) struct Check {
     /// Fail if there are warnings, too: for CI
     #[arg(long)]
     strict: bool,
+    /// Warn of prompts that are too long for this agent to get in one part
+    #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
+    client: Option<&'static Agent>,
     /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file, line, column, message and
     /// repair
     #[arg(long)]
@@ -33,9 +40,16 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let mut report = Report::default();
+        if let Some(agent) = self.client.filter(|agent| agent.part.is_none()) {
+            bail!("no limit of {} is known, so it gets every prompt in one part", agent.title);
+        }
+        let mut checks = Checks { client: self.client, report: Report::default(), long: BTreeMap::new() };
         if self.paths.is_empty() {
-            add_folders(&mut report, &source.library_with_warnings().view(), None);
+            checks.add_folders(&source.library_with_warnings().view(), None);
+            let working = std::env::current_dir().unwrap_or_default();
+            if working.join(".git").exists() && !source.has_agents() {
+                checks.name_others(&working);
+            }
         }
         for path in &self.paths {
             let (format, folder) = folder(path);
@@ -43,14 +57,16 @@ impl Check {
             // A subfolder is read as part of the folder of its program.
             let root = folder.ancestors().find(|folder| !Format::of_folder(folder).is_own());
             if !folder.is_dir() && format.is_none() {
-                add_file(&mut report, &source.library().view(), folder);
+                checks.add_file(&source.library().view(), folder);
             } else if let (None, Some(root)) = (format, root) {
                 let library = Library::default().with_named(Some(Format::of_folder(root)), root.to_owned());
-                add_folders(&mut report, &library.view(), Some(&folder));
+                checks.add_folders(&library.view(), Some(&folder));
             } else {
-                add_folders(&mut report, &Library::default().with_named(format, folder).view(), None);
+                checks.name_others(&folder);
+                checks.add_folders(&Library::default().with_named(format, folder).view(), None);
             }
         }
+        let report = checks.finish();
         let has_failed = report.count(Severity::Error) > 0 || (self.strict && report.count(Severity::Warning) > 0);
         if self.json {
             let Report { files, problems } = report;
@@ -62,22 +78,73 @@ impl Check {
     }
 }
 
-/// Checks the folders of a library or, of all of them, only what is below one folder.
-fn add_folders(report: &mut Report, view: &View, below: Option<&Path>) {
-    let Report { files, problems } = view.check(below);
-    report.files += files;
-    report.problems.extend(problems);
-    let mut tests = view.list().tests;
-    tests.retain(|tests| below.is_none_or(|below| tests.path.starts_with(below)));
-    report.files += tests.len();
-    report.problems.extend(tests.iter().filter_map(test::problem));
+/// What is found.
+struct Checks {
+    client: Option<&'static Agent>,
+    report: Report,
+    /// How many prompts of each folder are long.
+    long: BTreeMap<PathBuf, usize>,
 }
 
-fn add_file(report: &mut Report, view: &View, path: PathBuf) {
-    report.files += 1;
-    match test::file(&path) {
-        Some(tests) => report.problems.extend(tests.iter().filter_map(test::problem)),
-        None => report.problems.extend(view.check_file(&path)),
+impl Checks {
+    /// Checks the folders of a library or, of all of them, only what is below one folder.
+    fn add_folders(&mut self, view: &View, below: Option<&Path>) {
+        let Report { files, problems } = view.check_also(below, &mut |found, folder| self.too_long(found, folder));
+        self.report.files += files;
+        self.report.problems.extend(problems);
+        let mut tests = view.list().tests;
+        tests.retain(|tests| below.is_none_or(|below| tests.path.starts_with(below)));
+        self.report.files += tests.len();
+        self.report.problems.extend(tests.iter().filter_map(test::problem));
+    }
+
+    fn add_file(&mut self, view: &View, path: PathBuf) {
+        self.report.files += 1;
+        if let Some(tests) = test::file(&path) {
+            return self.report.problems.extend(tests.iter().filter_map(test::problem));
+        }
+        self.report.problems.extend(view.check_file(&path));
+        let too_long = view.at(&path).ok().and_then(|found| self.too_long(&found, path.parent()));
+        self.report.problems.extend(too_long);
+    }
+
+    /// Counts a long prompt, or warns of one that the agent does not get in one part.
+    fn too_long(&mut self, found: &Found, folder: Option<&Path>) -> Option<Diagnostic> {
+        let (prompt, file) = (found.prompt().ok()?, found.place().file?);
+        let Some((agent, part)) = self.client.and_then(|agent| Some((agent, agent.part?))) else {
+            if prompt.is_long() {
+                let folder = folder.or(file.parent()).unwrap_or(&file).to_owned();
+                *self.long.entry(folder).or_default() += 1;
+            }
+            return None;
+        };
+        let length = part.length(&prompt.template_text());
+        let (length, max, unit) = (thousands(length), thousands(part.max), part.unit.name());
+        let message = format!("{} gets at most {max} {unit} in one part, and the prompt takes {length}", agent.title);
+        let fix = "keep the instructions here, and give the path of the material for the agent to read";
+        (part.length(&prompt.template_text()) > part.max).then(|| Diagnostic::warning(None, message, fix).in_file(file))
+    }
+
+    /// Names the folders of other programs below a folder, which is not one itself.
+    fn name_others(&mut self, folder: &Path) {
+        for format in &FORMATS {
+            for end in format.folders.iter().filter(|end| end.starts_with('.') && folder.join(end).is_dir()) {
+                let path = folder.join(end);
+                let message = format!("the folder has files of {}, which are not checked with this one", format.title);
+                let fix = format!("check them with `prompt-expander check {}`", output::shown(&path));
+                self.report.problems.push(Diagnostic::new(Kind::Hint, message, fix).in_file(path));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        self.report.problems.extend(self.long.into_iter().map(|(folder, number)| {
+            let (prompts, limit) = (count(number, "prompt"), thousands(LONG));
+            let message = format!("{prompts} of {limit} characters or more, which some agents get in parts");
+            Diagnostic::new(Kind::Hint, message, "find those that are too long for an agent with `--client AGENT`")
+                .in_file(folder)
+        }));
+        self.report
     }
 }
 

@@ -190,6 +190,11 @@ impl PromptSource {
         self.library_at(None)
     }
 
+    /// Whether the prompts of agents are read, also those in the project.
+    pub(super) fn has_agents(&self) -> bool {
+        self.project && (self.folders.from_agents || self.settings.folders.from_agents)
+    }
+
     /// What to say of the project's prompts if they are only there because of --project.
     pub(super) fn untrusted_hint(&self) -> Option<String> {
         let folder = std::env::current_dir().ok()?;

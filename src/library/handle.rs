@@ -192,7 +192,7 @@ impl Handle for FileHandle {
     fn check(&self) -> Vec<Diagnostic> {
         let prompt = match self.prompt() {
             Ok(prompt) => prompt,
-            Err(broken) => return vec![broken],
+            Err(broken) => return broken.apart(),
         };
         let attachments =
             attachments(&self.files.root, &prompt, &self.file.path, self.prefix()).filter_map(Result::err);

@@ -170,7 +170,7 @@ pub trait Handle: Debug + Send + Sync {
 
     /// Everything that is, or looks, wrong.
     fn check(&self) -> Vec<Diagnostic> {
-        self.prompt().map_or_else(|broken| vec![broken], |prompt| prompt.warnings())
+        self.prompt().map_or_else(Diagnostic::apart, |prompt| prompt.warnings())
     }
 }
 
@@ -242,6 +242,8 @@ pub struct Listing {
     pub problems: Vec<Diagnostic>,
     /// The test files, sorted by path.
     pub tests: Vec<TestFile>,
+    /// Files without a suffix, in folders of this program: perhaps prompts that were saved without it.
+    pub(super) bare: Vec<PathBuf>,
 }
 
 impl Listing {

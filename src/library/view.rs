@@ -13,7 +13,7 @@ use super::stamp::is_remote;
 use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, Severity};
-use crate::wording::printable;
+use crate::wording::{named, printable};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -301,20 +301,41 @@ impl View {
 
     /// Reads every file of every folder, or those below one, and reports everything that is, or looks, wrong.
     pub fn check(&self, below: Option<&Path>) -> Report {
+        self.check_also(below, &mut |_, _| None)
+    }
+
+    /// The same, with what else somebody finds in a prompt of a folder.
+    pub fn check_also(
+        &self,
+        below: Option<&Path>,
+        also: &mut dyn FnMut(&Found, Option<&Path>) -> Option<Diagnostic>,
+    ) -> Report {
         let mut report = Report::default();
         for source in self.sources() {
-            let Listing { found, mut problems, .. } = source.list();
+            let Listing { found, mut problems, bare, .. } = source.list();
             let is_below = |file: &Path| below.is_none_or(|below| file.starts_with(below) || below.starts_with(file));
             problems.retain(|problem| problem.file.as_deref().is_none_or(is_below));
             for found in found.iter().filter(|found| found.place().file.is_some_and(|file| is_below(&file))) {
                 report.files += 1;
                 problems.extend(found.check());
+                problems.extend(also(found, source.about().path.as_deref()));
             }
+            problems.extend(bare.iter().filter(|file| is_below(file)).filter_map(|file| without_suffix(file)));
             problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
             report.problems.extend(problems);
         }
         report
     }
+}
+
+/// A warning about a file without a suffix, if it looks like a prompt.
+fn without_suffix(file: &Path) -> Option<Diagnostic> {
+    let text = String::from_utf8(read(file, MAX_FILE, |_| Ok(())).ok()?).ok()?;
+    let looks_like_one = text.starts_with("---\n") || ["{{input}}", "$ARGUMENTS"].iter().any(|it| text.contains(it));
+    let message = "the file looks like a prompt, and is not read as one, because its name has no suffix";
+    let name = file.file_name()?.to_string_lossy();
+    let warning = || Diagnostic::warning(None, message, format!("rename it to {}", named(&format!("{name}.md"))));
+    looks_like_one.then(|| warning().in_file(file))
 }
 
 impl Report {

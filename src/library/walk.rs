@@ -208,7 +208,11 @@ impl Walk<'_> {
                     None => self.tests.push(path.to_owned()),
                 };
             }
-            None => return,
+            None => {
+                let is_bare = path.extension().is_none() && !self.files.root.is_read_only();
+                self.listing.bare.extend((is_bare && !is_linked).then(|| path.to_owned()));
+                return;
+            }
         };
         let file = PromptFile { path: path.into(), kind, is_linked };
         match self.found.entry(name) {

@@ -25,6 +25,9 @@ pub struct Diagnostic {
     /// What to do about it: one line, in the imperative, lowercase, without a final stop. It may be empty.
     #[serde(rename = "repair")]
     pub fix: String,
+    /// What else is wrong with the same thing, which `check` shows.
+    #[serde(skip)]
+    pub further: Vec<Diagnostic>,
 }
 
 /// What kind of thing is wrong. People read the message; code reads this.
@@ -124,7 +127,8 @@ pub struct Position {
 impl Diagnostic {
     /// One without a place.
     pub fn new(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
-        Diagnostic { kind, file: None, position: None, message: message.into(), fix: fix.into() }
+        let (message, fix) = (message.into(), fix.into());
+        Diagnostic { kind, file: None, position: None, message, fix, further: Vec::new() }
     }
 
     /// The text of a file is not what it should be.
@@ -137,6 +141,18 @@ impl Diagnostic {
         Diagnostic { position, ..Diagnostic::new(Kind::Warning, message, fix) }
     }
 
+    /// One error of several, if there are any: the first, with the others.
+    pub(super) fn first_of(errors: impl IntoIterator<Item = Diagnostic>) -> Result<(), Diagnostic> {
+        let mut errors = errors.into_iter();
+        errors.next().map_or(Ok(()), |first| Err(Diagnostic { further: errors.collect(), ..first }))
+    }
+
+    /// It, and what else is wrong, each on its own.
+    pub fn apart(mut self) -> Vec<Diagnostic> {
+        let further = std::mem::take(&mut self.further);
+        std::iter::once(self).chain(further).collect()
+    }
+
     /// The same, at this position.
     #[must_use]
     pub fn at(self, position: impl Into<Option<Position>>) -> Diagnostic {
@@ -146,7 +162,9 @@ impl Diagnostic {
     /// The same in this file, unless it is about another one already.
     #[must_use]
     pub fn in_file(self, file: impl Into<Arc<Path>>) -> Diagnostic {
-        Diagnostic { file: Some(self.file.unwrap_or_else(|| file.into())), ..self }
+        let file = self.file.unwrap_or_else(|| file.into());
+        let further = self.further.into_iter().map(|error| error.in_file(Arc::clone(&file))).collect();
+        Diagnostic { file: Some(file), further, ..self }
     }
 
     /// How much it matters.

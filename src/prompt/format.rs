@@ -60,23 +60,31 @@ pub static FORMATS: [Format; 9] = [
         ],
         &[],
     ),
-    row("claude", "Claude Code", &[(".md", claude::command), ("/SKILL.md", claude::skill)], &[".claude/commands"]),
+    row(
+        "claude",
+        "Claude Code",
+        &[(".md", claude::command), (".prompt.md", claude::command), ("/SKILL.md", claude::skill)],
+        &[".claude/commands"],
+    ),
     row(
         "skills",
         "Agent Skills",
         &[("/SKILL.md", claude::skill)],
         &[".claude/skills", ".agents/skills", ".codex/skills"],
     ),
-    Format { is_recursive: false, ..row("codex", "Codex", &[(".md", codex::parse)], &[".codex/prompts"]) },
+    Format {
+        is_recursive: false,
+        ..row("codex", "Codex", &[(".md", codex::parse), (".prompt.md", codex::parse)], &[".codex/prompts"])
+    },
     row("gemini", "Gemini CLI", &[(".toml", gemini::parse)], &[".gemini/commands"]),
     row(
         "opencode",
         "opencode",
-        &[(".md", claude::opencode)],
+        &[(".md", claude::opencode), (".prompt.md", claude::opencode)],
         &[".opencode/command", ".opencode/commands", "opencode/command", "opencode/commands"],
     ),
     row("vscode", "VS Code", &[(".prompt.md", vscode::parse)], &[".github/prompts"]),
-    row("cursor", "Cursor", &[(".md", claude::cursor)], &[".cursor/commands"]),
+    row("cursor", "Cursor", &[(".md", claude::cursor), (".prompt.md", claude::cursor)], &[".cursor/commands"]),
     row("fabric", "fabric", &[("/system.md", fabric::parse)], &["fabric/patterns", "fabric/data/patterns"]),
 ];
 

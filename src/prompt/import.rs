@@ -21,7 +21,7 @@ pub static IMPORTED: [Format; 3] = [
     row(
         "continue",
         "Continue",
-        &[(".md", continue_dev::parse), (".prompt", continue_dev::parse)],
+        &[(".md", continue_dev::parse), (".prompt", continue_dev::parse), (".prompt.md", continue_dev::parse)],
         &[".continue/prompts"],
     ),
     row("hexai", "hexai", &[(".jsonl", hexai::parse)], &["hexai/prompts"]),

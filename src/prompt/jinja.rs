@@ -98,21 +98,32 @@ impl Template {
     /// Also where a value is used. `names` are those of the arguments.
     ///
     /// # Errors
-    /// A tag is not closed or not supported, or has a name that is not declared.
-    pub(super) fn parse(body: &str, names: &[&str]) -> Result<(Template, Vec<Placeholder>), Mistake> {
+    /// A tag is not closed: the first mistake. Else everything that is not supported, and every name that is not declared.
+    pub(super) fn parse(body: &str, names: &[&str]) -> Result<(Template, Vec<Placeholder>), Vec<Mistake>> {
         if body.lines().any(|line| line.len() > MAX_LINE) {
             let message = format!("a line has more than {MAX_LINE} bytes, which no template may have");
-            return Err((0, Diagnostic::error(None, message, "write it in several lines")));
+            return Err(vec![(0, Diagnostic::error(None, message, "write it in several lines"))]);
         }
         let syntax = |error: Error| {
             let line = error.line().unwrap_or(1).saturating_sub(1);
             let at = body.split_inclusive('\n').take(line).map(str::len).sum();
             refused(at, format!("the template has a mistake in this line: {}", detail(&error)))
         };
-        let (body, added) = tags(body, syntax)?;
-        let tree = parse(&body, "", Default::default()).map_err(syntax)?;
-        let mut fence = Fence { names: [names, &[INPUT]].concat(), items: Vec::new(), added, placeholders: Vec::new() };
-        fence.statements(&[tree])?;
+        let mut mistakes = Vec::new();
+        let (body, added) = tags(body, syntax, &mut mistakes).map_err(|mistake| vec![mistake])?;
+        if mistakes.len() > MAX_TEMPLATE_NESTING {
+            return Err(mistakes); // they may be blocks inside each other
+        }
+        // What was found before is perhaps the reason why the rest cannot be parsed.
+        let tree = parse(&body, "", Default::default())
+            .map_err(|error| vec![mistakes.first().cloned().unwrap_or_else(|| syntax(error))])?;
+        let names = [names, &[INPUT]].concat();
+        let mut fence = Fence { names, items: Vec::new(), added, placeholders: Vec::new(), mistakes };
+        fence.statements(&[tree]);
+        if !fence.mistakes.is_empty() {
+            fence.mistakes.sort_by_key(|(at, _)| *at);
+            return Err(fence.mistakes);
+        }
         fence.added.sort_unstable_by_key(|(at, _)| *at);
         let mut source = String::with_capacity(body.len());
         let mut copied = 0;
@@ -121,14 +132,22 @@ impl Template {
             copied = at;
         }
         source.push_str(&body[copied..]);
-        Environment::empty().template_from_str(&source).map_err(syntax)?;
+        Environment::empty().template_from_str(&source).map_err(|error| vec![syntax(error)])?;
         Ok((Template(source), fence.placeholders))
     }
 }
 
 /// Counts the tokens of a body, and looks at the words of its tags. Returns the body with `elif` for `elsif`, where every other byte
-/// stays where it is, and what makes the lists of loops lists of lines: a byte, and the text to add there.
-fn tags(text: &str, syntax: impl Fn(Error) -> Mistake) -> Result<(String, Vec<Added>), Mistake> {
+/// stays where it is, and what makes the lists of loops lists of lines: a byte, and the text to add there. Tags that are not supported
+/// are added to `mistakes`.
+///
+/// # Errors
+/// It cannot be divided into tokens, or has too many.
+fn tags(
+    text: &str,
+    syntax: impl Fn(Error) -> Mistake,
+    mistakes: &mut Vec<Mistake>,
+) -> Result<(String, Vec<Added>), Mistake> {
     let (mut body, mut added) = (text.to_owned(), Vec::new());
     // Each `elif` is a block in the one before it, up to their common end.
     let mut blocks = Vec::new();
@@ -151,7 +170,9 @@ fn tags(text: &str, syntax: impl Fn(Error) -> Mistake) -> Result<(String, Vec<Ad
                     body.replace_range(at.clone(), &format!("{:1$}", "elif", word.len()));
                 }
                 "endif" | "endfor" => drop(blocks.pop()),
-                _ => return Err(refused(at.start, format!("the tag {} is not supported", quoted(word)))),
+                // The end of a tag that is not supported is not supported either.
+                _ if word.starts_with("end") && !mistakes.is_empty() => {}
+                _ => mistakes.push(refused(at.start, format!("the tag {} is not supported", quoted(word)))),
             },
             Token::Ident("in") if is_loop && in_tag == 3 => added.push((at.end, " (")),
             Token::BlockEnd if is_loop => {
@@ -180,100 +201,102 @@ struct Fence<'n> {
     items: Vec<String>,
     added: Vec<Added>,
     placeholders: Vec<Placeholder>,
+    mistakes: Vec<Mistake>,
 }
 
 impl Fence<'_> {
-    fn statements(&mut self, statements: &[Stmt<'_>]) -> Result<(), Mistake> {
-        statements.iter().try_for_each(|statement| match statement {
+    fn statements(&mut self, statements: &[Stmt<'_>]) {
+        statements.iter().for_each(|statement| match statement {
             Stmt::Template(it) => self.statements(&it.children),
-            Stmt::EmitRaw(_) => Ok(()),
+            Stmt::EmitRaw(_) => {}
             Stmt::EmitExpr(it) => self.expression(&it.expr),
             Stmt::IfCond(it) => {
-                self.expression(&it.expr)?;
-                self.statements(&it.true_body)?;
-                self.statements(&it.false_body)
+                self.expression(&it.expr);
+                self.statements(&it.true_body);
+                self.statements(&it.false_body);
             }
             Stmt::ForLoop(it) => {
                 let item = match &it.target {
                     Expr::Var(item) if !it.recursive && it.filter_expr.is_none() => item.id,
-                    other => return Err(refused(start(other.span()), "a loop is written `{% for item in NAME %}`")),
+                    other => return self.refuse(other.span(), "a loop is written `{% for item in NAME %}`"),
                 };
-                self.expression(&it.iter)?;
+                self.expression(&it.iter);
                 self.items.push(item.to_owned());
-                self.statements(&it.body)?;
+                self.statements(&it.body);
                 self.items.pop();
-                self.statements(&it.else_body)
+                self.statements(&it.else_body);
             }
-            _ => Err(refused(0, "a tag is not supported")),
-        })
+            _ if self.mistakes.is_empty() => self.mistakes.push(refused(0, "a tag is not supported")),
+            _ => {} // `tags` has found it
+        });
     }
 
-    fn expression(&mut self, expression: &Expr<'_>) -> Result<(), Mistake> {
+    fn expression(&mut self, expression: &Expr<'_>) {
         use {BinOpKind as Op, CompareOpKind as Compare};
         match expression {
             Expr::Const(it) => {
                 if it.value.as_str().is_some() {
                     self.added.push((it.span().end_offset as usize, "|read"));
                 }
-                Ok(())
             }
             Expr::Var(it) => self.name(it.id, it.span()),
             Expr::UnaryOp(it) if matches!(it.op, UnaryOpKind::Not) => self.expression(&it.expr),
             Expr::BinOp(it) if matches!(it.op, Op::Eq | Op::Ne | Op::In | Op::ScAnd | Op::ScOr) => {
-                self.expression(&it.left)?;
-                self.expression(&it.right)
+                self.expression(&it.left);
+                self.expression(&it.right);
             }
             Expr::Compare(it) => {
-                self.expression(&it.expr)?;
-                it.ops.iter().try_for_each(|compare| match compare.op {
+                self.expression(&it.expr);
+                it.ops.iter().for_each(|compare| match compare.op {
                     Compare::Eq | Compare::Ne | Compare::In | Compare::NotIn => self.expression(&compare.expr),
-                    _ => Err(unsupported(it.span())),
-                })
+                    _ => self.refuse(it.span(), UNSUPPORTED),
+                });
             }
             Expr::Filter(it) => {
-                known("filter", it.name, it.span(), &FILTERS.map(|(name, _)| name))?;
-                it.expr.iter().try_for_each(|expression| self.expression(expression))?;
-                it.args.iter().try_for_each(|argument| match argument {
+                self.known("filter", it.name, it.span(), &FILTERS.map(|(name, _)| name));
+                it.expr.iter().for_each(|expression| self.expression(expression));
+                it.args.iter().for_each(|argument| match argument {
                     CallArg::Pos(expression) => self.expression(expression),
-                    _ => Err(unsupported(it.span())),
-                })
+                    _ => self.refuse(it.span(), UNSUPPORTED),
+                });
             }
             Expr::GetAttr(it) => match &it.expr {
                 Expr::Var(var) if var.id == "loop" && !self.items.is_empty() => {
-                    known("value of `loop`", it.name, it.span(), &LOOP)
+                    self.known("value of `loop`", it.name, it.span(), &LOOP);
                 }
-                _ => Err(unsupported(it.span())),
+                _ => self.refuse(it.span(), UNSUPPORTED),
             },
-            other => Err(unsupported(other.span())),
+            other => self.refuse(other.span(), UNSUPPORTED),
         }
     }
 
-    fn name(&mut self, word: &str, span: Span) -> Result<(), Mistake> {
+    fn name(&mut self, word: &str, span: Span) {
         if !self.items.iter().any(|item| item == word) {
-            known("argument", word, span, &self.names)?;
+            self.known("argument", word, span, &self.names.clone());
             let range = start(span)..span.end_offset as usize;
             self.placeholders.push(Placeholder { name: word.to_owned(), range });
         }
         self.added.push((span.end_offset as usize, "|read"));
-        Ok(())
+    }
+
+    fn known(&mut self, what: &str, word: &str, span: Span, known: &[&str]) {
+        if !known.contains(&word) {
+            let close = closest(word, known.iter().copied()).map(|close| format!("did you mean {}?", named(close)));
+            let fix = close.unwrap_or_else(|| FIX.to_owned());
+            let message = format!("no {what} named {}", quoted(word));
+            self.mistakes.push((start(span), Diagnostic::error(None, message, fix)));
+        }
+    }
+
+    fn refuse(&mut self, span: Span, message: &str) {
+        self.mistakes.push(refused(start(span), message));
     }
 }
 
-fn known(what: &str, word: &str, span: Span, known: &[&str]) -> Result<(), Mistake> {
-    if known.contains(&word) {
-        return Ok(());
-    }
-    let close = closest(word, known.iter().copied()).map(|close| format!("did you mean {}?", named(close)));
-    let fix = close.unwrap_or_else(|| FIX.to_owned());
-    Err((start(span), Diagnostic::error(None, format!("no {what} named {}", quoted(word)), fix)))
-}
+const UNSUPPORTED: &str = "this is not supported in a template";
 
 fn start(span: Span) -> usize {
     span.start_offset as usize
-}
-
-fn unsupported(span: Span) -> Mistake {
-    refused(start(span), "this is not supported in a template")
 }
 
 fn refused(at: usize, message: impl Into<String>) -> Mistake {
@@ -534,7 +557,7 @@ mod tests {
             ("{% for x in x %}{% endfor %}", 12, names),
             ("{{ lang|uper }}", 8, "no filter named `uper`; did you mean `upper`?"),
         ] {
-            let (found, mistake) = Template::parse(body, &NAMES).unwrap_err();
+            let (found, mistake) = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
             assert_eq!((found, mistake.text().as_str()), (at, want), "{body}");
         }
     }
@@ -548,7 +571,8 @@ mod tests {
             ["lang[0]", "lang[1:]", "lang.x", "[lang]", "(lang, tone)", "{'a': 1}", "lang < 1", "lang is defined"];
         let others = ["lang if tone else 1", "lang lang", "", "é", ".Values.x", "'x"];
         for expression in [&calls[..], &texts, &values, &others].concat() {
-            let (at, mistake) = Template::parse(&format!("a\n{{{{ {expression} }}}}"), &NAMES).unwrap_err();
+            let (at, mistake) =
+                Template::parse(&format!("a\n{{{{ {expression} }}}}"), &NAMES).unwrap_err().swap_remove(0);
             assert!(at >= 2 && mistake.fix == FIX, "{expression}: {mistake:?}");
         }
         for (body, at) in [
@@ -568,21 +592,51 @@ mod tests {
             ("{% for x in input if x %}{% endfor %}", 7),
             ("{% for x in input recursive %}{% endfor %}", 7),
         ] {
-            let (found, mistake) = Template::parse(body, &NAMES).unwrap_err();
+            let (found, mistake) = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
             assert_eq!(found, at, "{body}: {mistake}");
         }
         for body in
             ["{% if", "{# x", "{% raw %}", "{% %}", "{% if lang %}", "{% endif %}", "a{% for x in input %}{% endif %}"]
         {
-            let (found, mistake) = Template::parse(&format!("a\n{body}"), &NAMES).unwrap_err();
+            let (found, mistake) = Template::parse(&format!("a\n{body}"), &NAMES).unwrap_err().swap_remove(0);
             assert_eq!(found, 2, "{body}: {mistake}");
         }
     }
 
     #[test]
+    fn of_a_template_that_parses_every_mistake_is_found_and_of_another_the_first() {
+        for (body, want) in [
+            (
+                "{{ a }}{% set b = 1 %}{{ lang.x|frob(b) }}{% with c = 1 %}{{ c }}{% endwith %}{% for x, y in d %}{% endfor %}",
+                &[
+                    (3, "`a`"),
+                    (10, "`set`"),
+                    (25, "this is not"),
+                    (32, "`frob`"),
+                    (37, "`b`"),
+                    (45, "`with`"),
+                    (85, "a loop"),
+                ][..],
+            ),
+            ("{{ a }}{% frob %}{{ b }}", &[(10, "`frob`")]),
+            ("{{ a }}{% if lang", &[(0, "the template has a mistake in this line")]),
+        ] {
+            let found = Template::parse(body, &NAMES).unwrap_err();
+            let shown: Vec<_> = found.iter().map(|(at, mistake)| (*at, mistake.message.as_str())).collect();
+            assert!(
+                shown.len() == want.len()
+                    && shown.iter().zip(want).all(|(found, want)| found.0 == want.0 && found.1.contains(want.1)),
+                "{body}: {shown:#?}"
+            );
+        }
+        let sets = "{% with a = 1 %}".repeat(3_000);
+        assert_eq!(Template::parse(&sets, &NAMES).unwrap_err().len(), 3_000);
+    }
+
+    #[test]
     fn a_template_cannot_be_deep() {
         let fails = |body: String, want: &str| {
-            let (_, mistake) = Template::parse(&body, &NAMES).unwrap_err();
+            let (_, mistake) = Template::parse(&body, &NAMES).unwrap_err().swap_remove(0);
             assert!(mistake.message.starts_with(want), "{}", mistake.message);
         };
         for long in ["not ", "lang == ", "lang, ", "lang|upper|", "lang or ", "lang.x."] {

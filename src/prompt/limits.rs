@@ -57,6 +57,6 @@ pub const MAX_TEMPLATE_NESTING: usize = 32;
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
 
-/// From this length on, in characters, `check` warns that an agent may cut out the middle of an expansion: Codex shows
+/// From this length on, in characters, `check` says that an agent may cut out the middle of an expansion: Codex shows
 /// its model 40,000 characters of what one call prints, which contains the text twice.
 pub const LONG: usize = 18_000;

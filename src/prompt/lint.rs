@@ -21,6 +21,11 @@ impl Prompt {
         warnings.sort_by_key(|warning| warning.position);
         warnings.into_iter().map(|warning| self.origins.locate(warning)).collect()
     }
+
+    /// Whether it is so long that some agents get it in parts, or without its middle.
+    pub fn is_long(&self) -> bool {
+        self.messages.iter().map(|message| message.body().chars().count()).sum::<usize>() >= LONG
+    }
 }
 
 /// The most lookalikes of placeholders in one message that get a warning.
@@ -49,11 +54,6 @@ fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     if prompt.description.as_deref().is_some_and(is_template_description) {
         let fix = format!("say what the prompt is for, with `prompt-expander edit {}`", prompt.name);
         warn("the description is still the one that `new` wrote".to_owned(), &fix);
-    }
-    let length: usize = prompt.messages.iter().map(|message| message.body().chars().count()).sum();
-    if length >= LONG {
-        let message = format!("the body is {length} characters long; from {LONG} on, an agent may cut out the middle");
-        warn(message, "keep the instructions here, and give the path of the material for the agent to read");
     }
     if prompt.messages.iter().all(|message| message.body().is_empty()) && !prompt.is_remote() {
         warn("the prompt has no body: it expands to its input only".to_owned(), "write the instructions");

@@ -170,12 +170,21 @@ fn begins_a_word(before: &str) -> bool {
     before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || letter == '(')
 }
 
-/// Whether these are arguments and not prices: there is `$1` and a further number. A prompt with placeholders has them where it means
-/// them.
+/// Whether these are arguments and not prices: there is `$1`, and no placeholder and no `$10`; or besides `$ARGUMENTS` a further number.
+/// A prompt with other placeholders has them where it means them.
 fn are_arguments(all: &[MessageTemplate], message: &MessageTemplate, found: &[Range<usize>]) -> bool {
     let is_first = |range: &Range<usize>| &message.body()[range.clone()] == "$1";
-    let has_own = all.iter().any(|message| message.placeholders().any(|it| !message.written(it).starts_with('$')));
-    !has_own && found.iter().any(is_first) && !found.iter().all(is_first)
+    let mut written = all.iter().flat_map(|message| message.placeholders().map(|it| message.written(it)));
+    let has_input = all.iter().any(|message| message.placeholders().next().is_some());
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let is_price = |after: &str| match after.as_bytes() {
+        [first, b'.' | b',', rest @ ..] | [first, rest @ ..] => is_digit(Some(first)) && is_digit(rest.first()),
+        [] => false,
+    };
+    let has_price = || message.body().split('$').skip(1).any(is_price);
+    let is_several = !found.iter().all(is_first);
+    let has_own = written.any(|it| !it.starts_with('$'));
+    !has_own && found.iter().any(is_first) && (is_several || !(has_input || has_price()))
 }
 
 /// `src/main.rs` and `./notes`, but not `someone`, `types/node` or `example.com`.
@@ -236,6 +245,8 @@ mod tests {
                 ],
             ),
             (claude::command, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]),
+            (claude::command, "Review PR $1. `$2`", &["1:11: `$1` stays as written: Claude Code would replace it"]),
+            (markdown::parse, "Review $1", &["1:8: `$1` stays as written: only names in braces are replaced"]),
             (
                 claude::opencode,
                 "Great!`ls`\n\n!`git log` $ARGUMENTS",
@@ -286,9 +297,11 @@ mod tests {
     #[test]
     fn ordinary_text_and_code_have_no_marks() {
         for fine in [
-            "It costs $1.",
+            "It costs $1: {{input}}",
+            "Fix $ARGUMENTS for $1.",
             "From $1 to $10, $1.50 or $1,000.",
             "US$1, $5 and $9: prices.",
+            "It costs $2.",
             "Replace {{input}} by $2-$1.",
             "Ask @someone, @rust-lang/core or me@example.com; use @types/node and @example.com.",
             "@Override and @app.route('/') are decorators.",

@@ -14,7 +14,7 @@ pub(super) const TEMPLATE_BODY: &str = "\
 Say here what the agent is to do with the text below, step by step, and what it is to answer with.
 
 Text:
-{{text}}
+{{input}}
 ";
 
 /// A prompt.

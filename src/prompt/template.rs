@@ -93,7 +93,7 @@ pub(super) enum Names {
     Declared,
     /// With or without spaces around the name.
     Spaced,
-    /// A colon and a text for people may follow the name.
+    /// A colon and a text for people may follow the name, or `|` and a default.
     WithHint,
 }
 
@@ -167,7 +167,7 @@ impl MessageTemplate {
     ///
     /// # Errors
     /// See [`Template::parse`].
-    pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Mistake> {
+    pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Vec<Mistake>> {
         let (template, placeholders) = Template::parse(&self.body, names)?;
         self.parts = placeholders.into_iter().map(Part::Placeholder).collect();
         self.jinja = Some(template);
@@ -325,6 +325,9 @@ fn runs(body: &str) -> impl Iterator<Item = Opening> {
     })
 }
 
+/// What may follow the name in `${input:name:hint}` and `${input:name|default}`.
+pub(super) const HINTS: [char; 2] = [':', '|'];
+
 /// What may be between the braces and the name.
 pub(super) const SPACES: [char; 2] = [' ', '\t'];
 
@@ -357,9 +360,10 @@ impl Mark {
         let spaces = |rest: &'b str| if self.names == Names::Spaced { rest.trim_start_matches(SPACES) } else { rest };
         let rest = spaces(rest);
         let is_hinted = self.names == Names::WithHint;
-        let is_end = |letter: char| letter.is_whitespace() || "{}<>".contains(letter) || (is_hinted && letter == ':');
+        let is_end =
+            |letter: char| letter.is_whitespace() || "{}<>".contains(letter) || (is_hinted && HINTS.contains(&letter));
         let (name, mut after) = rest.split_at(rest.find(is_end)?);
-        if is_hinted && after.starts_with(':') {
+        if is_hinted && after.starts_with(HINTS) {
             after = &after[after.find(['{', '}', '\n'])?..];
         }
         let after = spaces(after).strip_prefix(self.close)?;

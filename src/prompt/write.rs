@@ -14,13 +14,6 @@ use std::collections::BTreeSet;
 
 const DESCRIPTION: &str = "One line that says what this prompt is for; agents and lists show it";
 
-const ARGUMENTS: &str = "\
-arguments:
-  - name: text
-    description: What the prompt works on
-    required: true
-";
-
 /// Whether this is the description that [`draft`] writes if none is given.
 pub(super) fn is_template_description(description: &str) -> bool {
     description == DESCRIPTION
@@ -30,7 +23,7 @@ pub(super) fn is_template_description(description: &str) -> bool {
 pub fn draft(name: &Name, description: Option<&str>) -> String {
     let title = scalar(&title(name));
     let description = scalar(description.unwrap_or(DESCRIPTION));
-    format!("---\ntitle: {title}\ndescription: {description}\n{ARGUMENTS}---\n{TEMPLATE_BODY}")
+    format!("---\ntitle: {title}\ndescription: {description}\n---\n{TEMPLATE_BODY}")
 }
 
 /// The text of a file with this body, which gets frontmatter if it has none. A title is left out if the body has a heading,

@@ -30,11 +30,17 @@ fn damaged() -> Client {
         ("long.md", &[b"{{input}}\n", "word ".repeat(4000).as_bytes()].concat()),
         ("no-key.md", b"---\nYou are careful.\n---\nB {{input}}\n"),
         ("placeholder.md", b"---\ndescription: D\n---\n\nFirst line.\nOn {{inptu}}, {{input} and {{input}}\n"),
+        ("key-of-argument.md", b"---\nrequired: true\ndefualt: x\nargs: 1\nmodel: y\n---\nB {{input}}\n"),
+        ("quote-inside.md", b"---\ndescription: \"Say \"this\" now\"\n---\nB {{input}}\n"),
         ("quote-open.md", b"---\ndescription: \"never closed\n---\nB {{input}}\n"),
         ("quote-text-after.md", b"---\ndescription: \"Quoted\" and more\n---\nB {{input}}\n"),
         ("required.md", b"---\narguments:\n  - name: a\n    required: perhaps\n---\n{{a}}\n"),
         ("stray-line.md", b"---\ndescription: D\nno key here\n---\nB {{input}}\n"),
         ("tab.md", b"---\ndescription:\tTabbed\n---\nB {{input}}\n"),
+        ("template.md", b"---\nengine: jinja\n---\n{{ a }}\n{% set b = 1 %}\n{{ input.x }}\n"),
+        ("template-open.md", b"---\nengine: jinja\n---\n{{ a }}\n{% if input\n"),
+        ("without-suffix", b"Review {{input}}\n"),
+        ("LICENSE", b"Do as you like.\n"),
         ("title with spaces.md", b"B {{input}}\n"),
         ("undeclared.md", b"---\narguments: [a]\n---\n{{a}} by {{criteria}}, not `{{code}}`\n"),
         ("unclosed.md", b"---\ndescription: D\ntitle: T\n\nBody\n"),
@@ -110,6 +116,36 @@ fn check_is_status_0_without_errors_and_1_with_them_and_with_strict_also_with_a_
     client.words("check").says(1, &["3 files checked: 1 error, 1 warning\n"]);
     let missing = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]);
     missing.words("check").says(1, &["nowhere: error: the prompts folder does not exist\n    fix: create it"]);
+}
+
+#[test]
+fn long_prompts_are_a_hint_for_each_folder_and_with_an_agent_a_warning_each() {
+    let long = "word ".repeat(4_000);
+    let client = Client::new().prompt("a.md", &long).prompt("git/b.md", &long).prompt("c.md", "C");
+    let hint = "prompts: hint: 2 prompts of 18,000 characters or more, which some agents get in parts\n    fix: find those \
+                that are too long for an agent with `--client AGENT`\n3 files checked: 0 errors, 0 warnings\n";
+    client.words("check --strict").says(0, &[hint]);
+    client.words("check prompts/a.md --strict").says(0, &["hint: 1 prompt of 18,000"]);
+    let warning = "a.md: warning: Codex gets at most 17,000 bytes in one part, and the prompt takes 20,015\n";
+    client.words("check --client codex").says(0, &[warning, "b.md: warning: ", "0 errors, 2 warnings\n"]);
+    client.words("check --client codex --strict").says(1, &[]);
+    client.words("check --client claude-code --strict").says(0, &["3 files checked: 0 errors, 0 warnings\n"]);
+    client.words("check --client zed").says(1, &["no limit of Zed is known"]);
+}
+
+#[test]
+fn check_names_the_folders_of_other_programs_at_the_root_of_a_repository() {
+    let client = Client::new().arguments(["--no-builtin", "--prompts", "~/prompts"]).prompt("a.md", "A {{input}}");
+    client.write("../repo/.claude/commands/x.md", "X @src/main.rs");
+    client.write("../repo/README.md", "R");
+    let hint = "commands: hint: the folder has files of Claude Code, which are not checked with this one\n    fix: check them \
+                with `prompt-expander check ";
+    client.words("check --strict repo").says(0, &[hint, "1 file checked: 0 errors, 0 warnings\n"]);
+    let client = client.working_in("repo");
+    client.words("check").says(0, &["1 file checked: 0 errors, 0 warnings\n"]);
+    client.write("../repo/.git/HEAD", "");
+    client.words("check").says(0, &[hint]);
+    assert!(!client.words("check --from-agents --project").stdout.contains("hint: the folder"));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn piped_text_becomes_the_prompt() {
     assert_eq!(described, "---\ndescription: \"Say: \\\"why\\\" \\\\ \\u007f\\nor not\"\n---\n# H\n\nT {{input}}\n");
     client.words("list --json").says(0, &[r#""description":"Say: \"why\" \\ \u007f\nor not""#]);
     new(&["c", "--description", "For speed: a, b"], " \n");
-    let empty_pipe = "c.md:9:1: warning: the body is still the template";
+    let empty_pipe = "c.md:5:1: warning: the body is still the template";
     let hidden = "b.md: warning: the frontmatter has an invisible character, U+007F";
     client.words("check").says(0, &[empty_pipe, hidden, "3 files checked: 0 errors, 2 warnings\n"]);
 }

@@ -72,6 +72,15 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
 }
 
 #[test]
+fn prompt_md_is_no_part_of_a_name_in_any_format() {
+    for folder in [".claude/commands", ".codex/prompts", ".opencode/command", ".cursor/commands", ".github/prompts"] {
+        let mut client = client(&[folder], &[(&format!("{folder}/fix.prompt.md"), "Fix")]);
+        assert_eq!(client.names(), "fix", "{folder}");
+        assert_eq!(client.expand("fix", "").structured()["prompt"], "Fix");
+    }
+}
+
+#[test]
 fn only_the_name_of_a_format_before_a_colon_is_one() {
     for folder in ["a:b", "Claude:x", "claud:x"] {
         let client = client(&[folder], &[(&format!("{folder}/x.md"), "X")]);

@@ -24,6 +24,18 @@ const OPENCODE_SYNTAX: Syntax =
 /// # Errors
 /// Those of the frontmatter.
 pub(crate) fn command(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let mut prompt = read(name, text)?;
+    // Claude Code puts a value with one of these in quotes itself, such as `argument-hint: [file] [options]`.
+    let is_repaired = |line: &str| line.split_once(':').is_some_and(|(_, value)| value.contains(QUOTED));
+    let line = |warning: &Diagnostic| text.lines().nth(warning.position?.line - 1);
+    prompt.lenient.retain(|warning| !line(warning).is_some_and(is_repaired));
+    Ok(prompt)
+}
+
+/// What Claude Code looks for in the values of a frontmatter that YAML refuses.
+const QUOTED: [char; 13] = ['{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`'];
+
+fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
     let is_bare = prompt.messages.iter().any(|it| it.placeholders().any(|mark| it.written(mark).starts_with('$')));
     Ok(Prompt { has_words: is_bare, marks: &CLAUDE_CODE, ..prompt })
@@ -34,7 +46,7 @@ pub(crate) fn command(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>
 /// # Errors
 /// Those of the frontmatter; or it has no text.
 pub(crate) fn skill(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
-    let prompt = command(name, text, None)?;
+    let prompt = read(name, text)?; // other programs read skills, too, and repair nothing
     if prompt.messages.iter().all(|message| message.body().is_empty()) {
         return Err(Diagnostic::error(None, "the skill has no text", "write its instructions below the frontmatter"));
     }
@@ -61,7 +73,7 @@ pub(crate) fn cursor(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>)
 
 #[cfg(test)]
 mod tests {
-    use crate::prompt::format::testing::{check, parsed, refused, warned};
+    use crate::prompt::format::testing::{check, parsed, refused, shown, warned};
     use crate::prompt::{Call, Parse};
     use std::collections::BTreeMap;
 
@@ -92,6 +104,23 @@ mod tests {
         check(COMMAND, file, "x", "Divide x.");
         check(COMMAND, "---\n---\nA", "", "A");
         check(COMMAND, "---\nnever closed", "", "---\nnever closed");
+    }
+
+    #[test]
+    fn broken_frontmatter_is_a_warning_and_a_placeholder_in_arguments_declares_nothing() {
+        for (value, want) in [("$QUERY", vec![]), ("[$1, issue]", vec!["issue"]), ("issue $2", vec!["issue"])] {
+            let prompt = parsed(COMMAND, &format!("---\narguments: {value}\n---\nFind it."));
+            assert_eq!(prompt.value_names().iter().filter(|name| **name != "input").copied().collect::<Vec<_>>(), want);
+        }
+        warned(COMMAND, "---\nargument-hint: [file] [options]\n---\nDo $ARGUMENTS", &[]);
+        for format in [COMMAND, super::skill] {
+            let file = "---\ndescription: \"a \"b\" c\"\n---\nText.";
+            assert_eq!(parsed(format, file).description.as_deref(), Some("a \"b\" c"));
+            let want = "2:14: the value of `description` is not valid YAML without quotes, and is read as text; write \
+                        `description: 'a \"b\" c'`";
+            assert_eq!(shown(&parsed(format, file).warnings()[0]), want);
+        }
+        warned(super::opencode, "---\ndescription: a: b\n---\nText.", &[]);
     }
 
     #[test]
@@ -145,7 +174,6 @@ mod tests {
         let file = "---\nargument-hint: [file] [options]\ndescription: Do: it\n---\nDo $ARGUMENTS";
         check(COMMAND, file, "x", "Do x");
         assert_eq!(parsed(COMMAND, file).description.as_deref(), Some("Do: it"));
-        warned(COMMAND, file, &[]);
         check(COMMAND, "---\nDo $ARGUMENTS", "x", "---\nDo x");
     }
 

@@ -9,7 +9,7 @@ use crate::prompt::attachment::AttachmentPath;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::model::{Argument, Metadata, OtherKey};
-use crate::prompt::similar::closest;
+use crate::prompt::similar::{closest, distance};
 use crate::wording::{alternatives, quoted};
 use std::collections::HashSet;
 
@@ -188,7 +188,8 @@ impl Reader<'_> {
         self.warnings.push(Diagnostic::warning(position, message, fix));
     }
 
-    /// Warns of unknown keys that look like a known one, and of keys that appear twice.
+    /// Warns of unknown keys that are one letter away from a known one, of keys that appear twice, and of those of an argument that are
+    /// in none.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
         let mut known = HashSet::new();
         let fields = if self.dialect == Dialect::Own { fields } else { &[] }; // the warnings about others are dropped
@@ -197,10 +198,19 @@ impl Reader<'_> {
                 let message = format!("{} appears twice; the last is used", quoted(key));
                 self.warn(Some(*position), message, "keep one of the two");
             }
-            let near = closest(key, keys.iter().copied()).filter(|_| !keys.contains(&key.as_str()));
-            if let Some(near) = near {
+            if keys.contains(&key.as_str()) {
+                continue;
+            }
+            let of_argument = ARGUMENT_KEYS.iter().filter(|of| !keys.contains(of) && **of != "name");
+            let near = closest(key, keys.iter().chain(of_argument).copied());
+            let near = near.filter(|near| distance(key, near).is_some_and(|distance| distance <= 1));
+            let Some(near) = near else { continue };
+            if keys.contains(&near) {
                 let message = format!("unknown key {}", quoted(key));
                 self.warn(Some(*position), message, format!("write `{near}:` if that is meant"));
+            } else {
+                let message = format!("{} has no effect here, because it is a key of an argument", quoted(key));
+                self.warn(Some(*position), message, format!("write `{near}:` below `- name: …`, in `arguments`"));
             }
         }
     }
@@ -245,7 +255,8 @@ impl Reader<'_> {
         for (index, node) in nodes.into_iter().enumerate() {
             let position = Some(node.position);
             let argument = self.argument(node);
-            if self.dialect == Dialect::Claude && argument.name.bytes().all(|byte| byte.is_ascii_digit()) {
+            let is_position = argument.name.bytes().all(|byte| byte.is_ascii_digit());
+            if self.dialect == Dialect::Claude && (is_position || argument.name.starts_with('$')) {
                 continue; // Claude Code drops such names: `$1` is a word of the text there
             }
             if argument.name.is_empty() {

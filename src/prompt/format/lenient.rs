@@ -122,8 +122,11 @@ pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
 fn unquoted(raw: &str) -> &str {
     let inside = |quote: char| {
         let inside = raw.strip_prefix(quote)?.strip_suffix(quote)?;
-        let ends_inside = inside.split(' ').any(|word| word.starts_with(quote) || word.ends_with(quote));
-        (!ends_inside).then_some(inside)
+        // `a "b" c`, in which the quotes belong together, and not `a" and "b`.
+        let mut edges = inside.split(' ').map(|word| (word.starts_with(quote), word.ends_with(quote)));
+        let depth = edges
+            .try_fold(0, |depth: usize, (opens, closes)| (depth + usize::from(opens)).checked_sub(usize::from(closes)));
+        (depth == Some(0)).then_some(inside)
     };
     let unclosed = || raw.strip_prefix('"').filter(|rest| !rest.contains('"'));
     inside('"').or_else(|| inside('\'')).or_else(unclosed).unwrap_or(raw)

@@ -32,10 +32,11 @@ pub(crate) fn parse(name: &Name, text: &str, includes: Option<&mut dyn IncludeRe
     let mut messages = source.divide(&origins).map_err(|error| origins.locate(error))?;
     let names: Vec<&str> = source.frontmatter.arguments.iter().map(|argument| argument.name.as_str()).collect();
     if source.frontmatter.jinja.is_some() {
-        for message in &mut messages {
-            let set = message.set_jinja(&names);
-            set.map_err(|(at, error)| origins.locate(error.at(message.positions().at(at))))?;
-        }
+        let mistakes = messages.iter_mut().flat_map(|message| {
+            let found = message.set_jinja(&names).err().unwrap_or_default().into_iter();
+            found.map(|(at, error)| origins.locate(error.at(message.positions().at(at)))).collect::<Vec<_>>()
+        });
+        Diagnostic::first_of(mistakes)?;
     } else {
         MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
     }
@@ -69,7 +70,7 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
         return Ok(Source { lenient, ..Source::new(Frontmatter::default(), body, body_line) });
     };
     let read = frontmatter::read(yaml, dialect, &mut lenient)?;
-    if !is_own {
+    if !is_own && dialect != Dialect::Claude {
         lenient.clear(); // the other programs read their files as leniently, and the file is right for them
     }
     let source = match read {
@@ -209,7 +210,12 @@ impl Source {
         if let Some(first) = prompt.messages.first().filter(|_| prompt.title.is_none() || prompt.description.is_none())
         {
             let outline = outline(first.body());
-            prompt.title = prompt.title.or_else(|| outline.heading.clone());
+            let has_placeholder = |heading: &String| {
+                prompt.is_jinja() && heading.contains("{{")
+                    || prompt.template_of(heading).placeholders().next().is_some()
+            };
+            let title = outline.heading.clone().filter(|heading| !has_placeholder(heading));
+            prompt.title = prompt.title.or(title);
             prompt.description = prompt.description.or_else(|| outline.description());
         }
         prompt

@@ -1,5 +1,5 @@
 //! Prompt files of VS Code: Markdown in which `${input:name:hint}` asks for a value. VS Code leaves that to the model; here it is
-//! an optional argument, and stays as written without a value. `${file}`, `${selection}` and the like always stay.
+//! an optional argument, and stays as written without a value; `${input:name|default}` has one. `${file}`, `${selection}` and the like always stay.
 
 use super::frontmatter::Dialect;
 use super::markdown;
@@ -8,7 +8,7 @@ use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::VS_CODE;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES};
+use crate::prompt::template::{HINTS, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES};
 
 const INPUT: Mark = Mark { open: "${input:", close: "}", input: None, names: Names::WithHint };
 const SYNTAX: Syntax = Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, INPUT], ..Syntax::OWN };
@@ -21,9 +21,10 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     let mut source = markdown::read(Dialect::Other, text)?;
     let arguments = source.body.split("${input:").skip(1).filter_map(|rest| {
         let inside = rest.split_once('}')?.0;
-        let (name, hint) = inside.split_once(':').unwrap_or((inside, ""));
-        let description = Some(hint.trim().to_owned()).filter(|hint| !hint.is_empty());
-        let default = Some(format!("${{input:{inside}}}"));
+        let (name, after) = inside.split_at(inside.find(HINTS).unwrap_or(inside.len()));
+        let of = |mark: char| after.strip_prefix(mark).map(str::trim).filter(|text| !text.is_empty());
+        let description = of(':').map(str::to_owned);
+        let default = Some(of('|').map_or_else(|| format!("${{input:{inside}}}"), str::to_owned));
         (!name.is_empty()).then(|| Argument { name: name.to_owned(), description, default, ..Argument::default() })
     });
     let arguments = arguments.collect();
@@ -56,6 +57,14 @@ mod tests {
             prompt.arguments.iter().map(|argument| (argument.name.as_str(), argument.description.as_deref())).collect();
         assert_eq!(arguments, [("file", Some("which file?")), ("tool", None)]);
         assert!(prompt.arguments.iter().all(|argument| !argument.required));
+    }
+
+    #[test]
+    fn an_input_may_have_a_default() {
+        let file = "In ${input:Lang|plain English} and ${input:Lang}, ${input:empty|}.";
+        check(VSCODE, file, "", "In plain English and plain English, ${input:empty|}.");
+        check(VSCODE, file, "Lang=German", "In German and German, ${input:empty|}.");
+        assert_eq!(parsed(VSCODE, file).arguments[0].default.as_deref(), Some("plain English"));
     }
 
     #[test]
