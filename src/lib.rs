@@ -13,6 +13,7 @@
 //! | module | what it does | what it never does |
 //! |---|---|---|
 //! | `wording` | words messages: quotes, counts, lists | |
+//! | `lock` | locks what a panic cannot leave half changed | |
 //! | [`prompt`] | turns a text into a prompt, and a prompt and a call into messages | I/O; it knows no clock, environment or protocol |
 //! | [`jsonrpc`] | messages of JSON-RPC | |
 //! | [`agents`] | knows all facts about each agent, and changes its config as a plan that is shown first | |
@@ -60,5 +61,7 @@ pub mod api;
 pub mod doctor;
 
 pub mod cli;
+
+mod lock;
 
 mod wording;

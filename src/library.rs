@@ -36,6 +36,7 @@ mod watched;
 pub use caller::{Caller, Prefix, Role, Token};
 pub use diff::{DiffLine, Hunk, difference, hunks};
 pub use edit::{About, Current, Editor, Written};
+pub(crate) use file_store::rename_to_new;
 pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
 pub(crate) use folder::Folder;
 pub use golden_files::is_test_file;

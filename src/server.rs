@@ -1,8 +1,9 @@
 //! The server: a message in, at most one reply out, for any number of conversations. It moves no bytes, and never waits: a transport
 //! does.
 //!
-//! [`Server::handle`] is the whole interface; notifications of changes go to each [`Listener`]. `METHODS` is the table of methods. What every method would repeat (the era, who may call it, a panic, an error) is handled here, so that a handler is a
-//! plain function that cannot forget to answer.
+//! [`Server::handle`] is the whole interface; notifications of changes go to each [`Listener`]. `METHODS` is the table of methods. What
+//! every method would repeat (the era, who may call it, a panic, an error) is handled here, so that a handler is a plain function that
+//! cannot forget to answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "http")]
 pub mod http;
-mod lock;
 pub mod stdio;
 mod tap;
 

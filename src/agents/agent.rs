@@ -125,11 +125,6 @@ pub struct Launch {
 }
 
 impl Agent {
-    /// Whether a server can be registered so that the agent calls its tools without asking, as `install` does.
-    pub fn has_trust(&self) -> bool {
-        self.config.trust.is_some()
-    }
-
     /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
     pub fn is_found(&self, system: &System) -> bool {
         self.programs.iter().any(|program| system.environment.find_program(program, &system.project).is_ok())

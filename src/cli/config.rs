@@ -8,6 +8,7 @@ use super::serve::Serve;
 use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
 use crate::agents::ConfigFile;
 use crate::library::Trust;
+use crate::lock::lock;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
 use crate::wording::{alternatives, named};
@@ -20,7 +21,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
 
@@ -244,7 +245,7 @@ impl Trust for Roots {
         const SETTLED: Duration = Duration::from_secs(2);
         let Ok(file) = fs::metadata(&self.path) else { return Arc::default() };
         let modified = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         if let Some((_, _, roots)) = known.as_ref().filter(|(at, size, _)| (*at, *size) == (modified, file.len())) {
             return Arc::clone(roots);
         }

@@ -4,12 +4,12 @@ use super::history::editor;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, edit, new, path, rm};
+use crate::library::rename_to_new;
 use crate::prompt::Name;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
-use std::fs;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -39,10 +39,16 @@ impl Mv {
         let name = editor.view().stored_spelling(name);
         let to = editor.rename(&found.name, &name).map_err(|why| anyhow!("{why}"))?;
         // They may belong to another prompt now.
-        let new_tests = editor.own(&name).and_then(|new| new.test_file()).filter(|new| !new.exists());
-        let tests = tests.zip(new_tests.filter(|_| editor.own(&found.name).is_none()));
-        let tests = tests.map(|(old, new)| fs::rename(old, &new.path).map(|()| new.path)).transpose();
-        let tests = tests.context("the prompt is renamed, but its test file is not")?;
+        let new_tests = editor.own(&name).and_then(|new| new.test_file());
+        let tests = tests.zip(new_tests).filter(|_| editor.own(&found.name).is_none());
+        let tests = tests.and_then(|(old, new)| match rename_to_new(&old, &new.path) {
+            Ok(()) => Some(new.path),
+            Err(error) => {
+                let new = full_path(&new.path);
+                output::warning(&format!("the prompt is renamed, but its test file is not: {new}: {error}"));
+                None
+            }
+        });
         if self.json {
             let [from, to] = [&from, &to].map(|path| path.display().to_string());
             let mut renamed = json!({ "from": from, "to": to });

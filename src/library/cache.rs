@@ -15,11 +15,12 @@
 //! symlink decides what may be read, whatever was reached through one.
 
 use super::stamp::Stamp;
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems tick every few
@@ -141,11 +142,6 @@ impl<K, V> fmt::Debug for Cache<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").finish_non_exhaustive()
     }
-}
-
-/// Locks data that is never left half changed, so that a panic of another holder does not matter.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(target_os = "linux")]

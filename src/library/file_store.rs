@@ -270,7 +270,7 @@ pub(super) fn exists(path: &Path) -> Diagnostic {
 }
 
 /// Renames a file, and fails if there is one at the new path.
-pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -24,6 +24,7 @@ pub(crate) use operation::{HeaderValue, Options, SecretHeader, check_header_name
 use super::cache::{Cache, SETTLING, Trace};
 use super::read;
 use super::source::{About, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source};
+use super::view::Library;
 use super::watched::Watched;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Message, Messages, Name, Piece, Prompt};
 use address::Base;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 
 /// A document.
 #[derive(Debug)]
-pub(super) struct OpenApi {
+struct OpenApi {
     about: About,
     path: PathBuf,
     options: Arc<Options>,
@@ -61,7 +62,7 @@ struct Remote {
 }
 
 impl OpenApi {
-    pub(super) fn new(path: PathBuf, options: Arc<Options>) -> OpenApi {
+    fn new(path: PathBuf, options: Arc<Options>) -> OpenApi {
         let about = About { calls_services: true, ..About::new(Layer::SERVICE, Format::OPENAPI, Some(path.clone())) };
         OpenApi { about, path, options, read: Cache::new(1, SETTLING) }
     }
@@ -92,6 +93,15 @@ impl OpenApi {
 
     fn found(&self, remote: &Arc<Remote>) -> Found {
         Found::new(remote.found.prompt.name.clone(), &self.about, Arc::clone(remote) as _)
+    }
+}
+
+impl Library {
+    /// Adds the prompts that services render: operations of these documents.
+    #[must_use]
+    pub(crate) fn with_openapi(self, documents: Vec<PathBuf>, options: Options) -> Library {
+        let options = Arc::new(options);
+        documents.into_iter().fold(self, |library, path| library.with(OpenApi::new(path, Arc::clone(&options))))
     }
 }
 

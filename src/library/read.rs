@@ -68,7 +68,7 @@ fn check_length(length: u64, max: usize) -> Result<(), Diagnostic> {
     Err(Diagnostic::new(Kind::TooLong, message, fix))
 }
 
-/// Reads a regular file of any length, for a person.
+/// Reads a file of any length, which a person has named.
 ///
 /// # Errors
 /// The file cannot be read.

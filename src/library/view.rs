@@ -4,8 +4,6 @@ use super::builtin::Builtin;
 use super::caller::{Caller, Prefix};
 use super::folder::Folder;
 use super::handle::Files;
-#[cfg(feature = "openapi")]
-use super::openapi::{OpenApi, Options as OpenApiOptions};
 use super::project::{FOLDER as PROJECT_FOLDER, Project, Trust};
 use super::read::read;
 use super::source::{Found, Layer, Listing, Source, Store};
@@ -74,14 +72,6 @@ impl Library {
     #[must_use]
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
         Library { versions, ..self }
-    }
-
-    /// Adds the prompts that services render: operations of these documents.
-    #[cfg(feature = "openapi")]
-    #[must_use]
-    pub(crate) fn with_openapi(self, documents: Vec<PathBuf>, options: OpenApiOptions) -> Library {
-        let options = Arc::new(options);
-        documents.into_iter().fold(self, |library, path| library.with(OpenApi::new(path, Arc::clone(&options))))
     }
 
     /// Adds the built-in prompts.

@@ -2,8 +2,8 @@
 //!
 //! Nothing that is served depends on it: it only tells clients to ask again.
 
-use super::cache::lock;
 use super::watched::{Change, Watched};
+use crate::lock::lock;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RemoveKind};
 use notify::{Config, ErrorKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
 use std::fmt;

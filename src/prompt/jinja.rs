@@ -13,6 +13,7 @@ use super::message::Piece;
 use super::placeholder::{INPUT, Placeholder};
 use super::similar::closest;
 use super::text::without_empty_ends;
+use crate::lock::lock;
 use crate::wording::{named, quoted};
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt, UnaryOpKind};
 use minijinja::machinery::{Span, Token, parse, tokenize};
@@ -22,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 type Filter = fn(&mut Used, &Value, &[Value]) -> Result<Value, Error>;
 
@@ -436,10 +437,6 @@ fn count(total: &mut usize, length: usize, max: usize, what: &str) -> Result<(),
     *total = total.saturating_add(length);
     let error = || Error::new(ErrorKind::InvalidOperation, format!("{what} of more than {max} bytes in all"));
     if *total > max { Err(error()) } else { Ok(()) }
-}
-
-fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
-    used.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A value as text.

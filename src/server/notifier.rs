@@ -4,7 +4,8 @@
 //! after it misses no change. Nothing is compared: a client hears of each change that it could see, rather once too often than late.
 
 use crate::library::{Change, Library, Watch};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use crate::lock::lock;
+use std::sync::{Arc, Mutex, Once, Weak};
 use std::thread;
 
 /// A conversation that is told of changes: a pipe, or a stream over HTTP.
@@ -69,9 +70,4 @@ fn run(mut watch: Watch, all: Weak<Listeners>) {
         drop(all);
         listeners.iter().for_each(|listener| listener.tell(&change));
     }
-}
-
-/// A panic cannot leave this data half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

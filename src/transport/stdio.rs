@@ -5,10 +5,10 @@
 //! locked. So a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never overtakes
 //! an answer that was made before the change.
 
-use super::lock::lock;
 use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Outgoing, Response};
 use crate::library::Caller;
+use crate::lock::lock;
 use crate::server::{Change, Job, Listener, Reply, Server, Session};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};

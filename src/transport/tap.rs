@@ -4,7 +4,7 @@
 //! HTTP and WebSocket, where many clients use one server, the number of the connection and the id of the request follow the
 //! direction; on standard input and output, `frame` follows it if the message has headers. Several servers may append to one file.
 
-use super::lock::lock;
+use crate::lock::lock;
 use jiff::Timestamp;
 use std::fmt::Display;
 use std::io::Write;

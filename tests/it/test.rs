@@ -308,7 +308,9 @@ fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     let json = json!({ "from": path("git/choose.md"), "to": path("choose.md"), "tests": path("choose.test.txt") });
     client.words("mv git/choose choose --json").printed(&format!("{json}\n"));
     // Test files are not overwritten.
-    client.words("mv choose b").says(0, &[&format!("{}\n", path("b.md"))]);
+    let warning =
+        format!("warning: the prompt is renamed, but its test file is not: {}: File exists", path("b.test.txt"));
+    client.words("mv choose b").says(0, &[&format!("{}\n", path("b.md")), &warning]);
     assert_eq!((read(&client, "choose.test.txt").as_str(), read(&client, "b.test.txt").as_str()), (TESTS, "kept"));
     client.words("mv b choose").says(0, &[]);
 

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("wording", &[]),
+    ("lock", &[]),
     ("prompt", &[]),
     ("agents", &["prompt"]),
     ("jsonrpc", &[]),
@@ -20,8 +21,8 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("cli", &["agents", "doctor", "hook", "library", "prompt", "api", "server", "transport"]),
 ];
 
-/// The wording of messages.
-const COMMON: [&str; 1] = ["wording"];
+/// The wording of messages, and how a lock is taken.
+const COMMON: [&str; 2] = ["wording", "lock"];
 
 /// A dependency, and the only modules that use it.
 const USED_IN: [(&str, &[&str]); 23] = [

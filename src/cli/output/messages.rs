@@ -2,6 +2,7 @@
 
 use super::text::{ERROR, FAINT, WARNING, width_if, wrapped_lines};
 use crate::library::View;
+use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{printable, printable_json};
 use anstream::stderr;
@@ -9,7 +10,7 @@ use anstyle::Style;
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// What is printed at the end; `None` if each message is printed at once.
 static JSON: Mutex<Option<Messages>> = Mutex::new(None);
@@ -94,7 +95,9 @@ pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
         bail!("cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}");
     }
     let mut stderr = stderr();
-    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
+    // In one write, so that what is typed is after it.
+    let asked = format!("{question} [y/N] ");
+    stderr.write_all(asked.as_bytes()).and_then(|()| stderr.flush()).context("the question cannot be asked")?;
     let mut answer = String::new();
     let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
     if length == 0 {
@@ -114,5 +117,5 @@ fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messa
 }
 
 fn with_messages<T>(change: impl FnOnce(&mut Option<Messages>) -> T) -> T {
-    change(&mut JSON.lock().unwrap_or_else(PoisonError::into_inner))
+    change(&mut lock(&JSON))
 }

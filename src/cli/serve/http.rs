@@ -2,6 +2,7 @@
 
 use crate::cli::output;
 use crate::library::{Caller, Role};
+use crate::lock::lock;
 use crate::server::Server;
 use crate::transport::Tap;
 use crate::transport::http::MCP_PATH;
@@ -20,7 +21,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The environment variable with the key, or two keys in two lines.
 const KEY_VARIABLE: &str = "PROMPT_EXPANDER_KEY";
@@ -86,7 +87,7 @@ static EARLY_WARNINGS: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Prints a warning, or holds it back until the server listens.
 pub(super) fn warn(message: &str) {
-    match &mut *EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner) {
+    match &mut *lock(&EARLY_WARNINGS) {
         Some(warnings) => warnings.push(message.to_owned()),
         None => output::warning(message),
     }
@@ -94,7 +95,7 @@ pub(super) fn warn(message: &str) {
 
 /// Holds back warnings from now on.
 pub(super) fn hold_warnings() {
-    *EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+    *lock(&EARLY_WARNINGS) = Some(Vec::new());
 }
 
 impl Http {
@@ -159,7 +160,7 @@ impl Http {
                 };
             }
             started();
-            let warnings = EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let warnings = lock(&EARLY_WARNINGS).take();
             warnings.iter().flatten().for_each(|warning| output::warning(warning));
         };
         http::serve(Arc::new(server), options, listening)

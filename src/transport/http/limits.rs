@@ -3,8 +3,8 @@
 use super::refusal::Refusal;
 use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
+use crate::lock::lock;
 use crate::server;
-use crate::transport::lock::lock;
 use crate::wording::{alternatives, quoted};
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH};

@@ -1,6 +1,6 @@
 //! Files with secrets: tokens, and the keys of sessions and of TLS. Some are read again while they are used.
 
-use crate::transport::lock::lock;
+use crate::lock::lock;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;

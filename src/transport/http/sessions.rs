@@ -4,8 +4,8 @@
 //! An id consists of 128 random bits, the protocol version, the time when it was made, whose it is, the agent, and a signature
 //! (HMAC-SHA256) of all that: `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
 
+use crate::lock::lock;
 use crate::server;
-use crate::transport::lock::lock;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
