@@ -38,6 +38,7 @@ mod revision;
 pub(crate) mod similar;
 mod template;
 mod text;
+mod typed;
 mod unexpanded;
 mod words;
 mod write;

@@ -2,16 +2,18 @@
 
 use super::tokens::tokens;
 use super::types::{
-    Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, Lengths, List, Listed, Marked,
-    MeasuredLimit, Placeholder, Preview, Shadowed, Shown,
+    Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, Lengths, List, Listed, MeasuredLimit,
+    Placeholder, Preview, Range, Shadowed, Shown,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook;
 use crate::library::{Found, Layer, Selection, View, hunks, joined};
 use crate::prompt::{
-    self, Bound, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Prompt, Revision, Role, join_piped,
+    self, Binding, Bound, COLONS, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Piece, Prompt, Revision,
+    Role, join_piped,
 };
 use crate::wording::{named, quoted};
+use std::cell::RefCell;
 
 /// The source of a prompt that is part of the program; that of any other is an absolute path.
 pub const BUILT_IN: &str = Layer::BUILTIN.name;
@@ -62,7 +64,10 @@ fn shown(found: &Found) -> Result<Shown, Diagnostic> {
 pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
     let found = view.find(command)?;
     let (shown, prompt) = (shown(&found)?, found.prompt().ok());
-    let marks = prompt.as_ref().map(|prompt| marked(prompt, shown.text.clone()).marks);
+    let marks = prompt.as_ref().map(|prompt| {
+        let template = prompt.template_of(&shown.text);
+        units(&shown.text, template.placeholders().map(|placeholder| placeholder.range.clone()))
+    });
     Ok(File { shown, fields: prompt.as_deref().map(fields), marks: marks.unwrap_or_default() })
 }
 
@@ -307,9 +312,64 @@ impl MeasuredLimit {
 /// Those of [`explain`].
 pub fn preview(view: &View, found: &Found, call: &Call) -> Result<Preview, Diagnostic> {
     let (explanation, text) = explain(view, found, call)?;
-    let prompt = found.prompt()?;
-    let template = marked(&prompt, prompt.template_text());
-    Ok(Preview { explanation, template, text })
+    let (prompt, input) = (found.prompt()?, call.text());
+    let binding = prompt.bind(call.call(&input));
+    let typed = prompt.typed(&binding).filter(|typed| !has_other_command(view, typed));
+    let (mut partial, mut marks, mut gaps) = filled(&prompt, &binding).unwrap_or_default();
+    if let Some(text) = &text {
+        // Attachments follow, if there are any.
+        if !text.starts_with(&partial) {
+            (marks, gaps) = Default::default();
+        }
+        partial.clear();
+    }
+    let partial = Some(partial).filter(|partial| !partial.is_empty());
+    Ok(Preview { explanation, typed, text, partial, marks, gaps })
+}
+
+/// Whether a line after the first is a command of its own in a chat.
+fn has_other_command(view: &View, typed: &str) -> bool {
+    let mut words = typed.lines().skip(1).filter_map(|line| line.strip_prefix(COLONS)?.split_whitespace().next());
+    words.any(|word| view.find(word).is_ok())
+}
+
+/// The text with the values that are known, defaults too, and where they are; then where values are missing. There each placeholder
+/// stays. `None` if there is no such text, as for a service.
+fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<(String, Vec<Range>, Vec<Range>)> {
+    let mut lenient = prompt.clone();
+    lenient.arguments.iter_mut().for_each(|argument| argument.strict = false);
+    let value = |bound: &Bound<'_>| match bound.origin {
+        Origin::Missing => prompt.placeholder(bound.name),
+        _ => bound.value.to_string(),
+    };
+    let values = binding.arguments.iter().map(|bound| (bound.name.to_owned(), value(bound))).collect();
+    let missing: Vec<String> =
+        binding.arguments.iter().filter(|bound| bound.origin == Origin::Missing).map(value).collect();
+    let found = RefCell::new(Vec::new());
+    let join = |pieces: &mut dyn Iterator<Item = Piece<'_>>| {
+        let (mut text, mut values) = (String::new(), Vec::new());
+        for piece in pieces {
+            let start = text.len();
+            text += piece.as_str();
+            if matches!(piece, Piece::Value(value) if !value.is_empty()) {
+                values.push(start..text.len());
+            }
+        }
+        if !text.is_empty() {
+            found.borrow_mut().push(values);
+        }
+        text
+    };
+    let input = binding.input.as_deref().unwrap_or_default();
+    let messages = lenient.expand_with(prompt::Call::Named { values: &values, input, is_strict: false }, join).ok()?;
+    let ranges = messages.starts().into_iter().zip(found.into_inner());
+    let ranges = ranges.flat_map(|(at, ranges)| ranges.into_iter().map(move |it| at + it.start..at + it.end));
+    let ranges: Vec<_> = ranges.collect();
+    let text = messages.into_text();
+    let (gaps, marks): (Vec<_>, Vec<_>) =
+        ranges.into_iter().partition(|range| missing.iter().any(|missing| *missing == text[range.clone()]));
+    let (marks, gaps) = (units(&text, marks), units(&text, gaps));
+    Some((text, marks, gaps))
 }
 
 /// What `check` says of a text that is not saved, what it would expand to, and what it changes. Values of arguments that it does not
@@ -345,18 +405,15 @@ pub fn check<'d>(view: &View, draft: &'d Draft) -> Result<Checked<'d>, Diagnosti
     })
 }
 
-/// A text, or a whole file, of a prompt with its placeholders marked.
-fn marked(prompt: &Prompt, text: String) -> Marked {
+/// Ranges of bytes, in their order, as ranges of UTF-16 units.
+fn units(text: &str, ranges: impl IntoIterator<Item = std::ops::Range<usize>>) -> Vec<Range> {
     let (mut byte, mut unit) = (0, 0);
     let mut unit_at = |at: usize| {
         unit += text[byte..at].encode_utf16().count();
         byte = at;
         unit
     };
-    let template = prompt.template_of(&text);
-    let ranges = template.placeholders().map(|placeholder| &placeholder.range);
-    let marks = ranges.map(|range| (unit_at(range.start), unit_at(range.end))).collect();
-    Marked { text, marks }
+    ranges.into_iter().map(|range| (unit_at(range.start), unit_at(range.end))).collect()
 }
 
 #[cfg(test)]
@@ -365,7 +422,18 @@ mod tests {
 
     #[test]
     fn marks_count_as_scripts_do() {
-        let prompt = Prompt::parse(Name::new("p").unwrap(), b"x").unwrap();
-        assert_eq!(marked(&prompt, "é😀{{input}}b<<input>>".to_owned()).marks, [(3, 12), (13, 22)]);
+        let file = "---\narguments: [{name: a, required: true}, {name: b, default: '😀'}]\n---\né{{b}}{{a}}{{input}}";
+        let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+        let (text, marks, gaps) = filled(&prompt, &prompt.bind(prompt::Call::Text(""))).unwrap();
+        assert_eq!((text.as_str(), marks, gaps), ("é😀{{a}}", vec![(1, 3)], vec![(3, 8)]));
+    }
+
+    #[test]
+    fn values_of_each_message_are_marked_even_those_that_are_no_choice() {
+        let file = "---\nmessages: true\narguments: [{name: a, choices: [x], strict: true, required: true}]\n---\n\
+                    {{a}}\n<!-- assistant -->\nYes {{a}}\n<!-- user -->\n";
+        let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+        let (text, marks, gaps) = filled(&prompt, &prompt.bind(prompt::Call::Text("zz"))).unwrap();
+        assert_eq!((text.as_str(), marks, gaps), ("User:\nzz\n\nAssistant:\nYes zz", vec![(6, 8), (25, 27)], vec![]));
     }
 }

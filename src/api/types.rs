@@ -219,13 +219,6 @@ pub struct MeasuredLimit {
     pub when_exceeded: &'static str,
 }
 
-/// A text, and which parts of it are to be marked, each from its start to its end in UTF-16 units, as scripts count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Marked {
-    pub text: String,
-    pub marks: Vec<(usize, usize)>,
-}
-
 /// What a call of a prompt needs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Fields {
@@ -240,19 +233,30 @@ pub struct File {
     pub shown: Shown,
     #[serde(flatten)]
     pub fields: Option<Fields>,
-    pub marks: Vec<(usize, usize)>,
+    pub marks: Vec<Range>,
 }
+
+/// From where to where in a text, in UTF-16 units, as scripts count.
+pub type Range = (usize, usize);
 
 /// An explanation with the texts that it is of.
 #[derive(Debug, Clone, Serialize)]
 pub struct Preview {
     #[serde(flatten)]
     pub explanation: Explanation,
-    /// The text before its placeholders are replaced.
-    pub template: Marked,
+    /// What a person types for this call in a chat; `None` if nothing gives these values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed: Option<String>,
     /// The expansion; `None` if there is none, or a service has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Without an expansion, the text with the values that are known, and with the placeholders of those that are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
+    /// Where values are in that text, or in the expansion.
+    pub marks: Vec<Range>,
+    /// Where values are missing.
+    pub gaps: Vec<Range>,
 }
 
 /// What is found in a [`Draft`].

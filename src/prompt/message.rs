@@ -74,22 +74,38 @@ impl Messages {
     /// The text form: the texts of all messages and attachments, with an empty line between two of them. If there is a message of
     /// the assistant, each message comes after a line `User:` or `Assistant:`. `attached` gives the text of an attachment.
     pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
-        let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
         let mut text = String::new();
-        for Message { role, text: of_message } in &self.messages {
+        for (heading, message) in self.headings().zip(&self.messages) {
             begin_part(&mut text);
-            text += match role {
-                _ if !has_roles => "",
-                Role::User => "User:\n",
-                Role::Assistant => "Assistant:\n",
-            };
-            text += of_message;
+            text += heading;
+            text += &message.text;
         }
         for attachment in &self.attachments {
             begin_part(&mut text);
             text += &attached(attachment);
         }
         text
+    }
+
+    /// The line before each message in the text form, or nothing.
+    fn headings(&self) -> impl Iterator<Item = &'static str> {
+        let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
+        self.messages.iter().map(move |message| match message.role {
+            _ if !has_roles => "",
+            Role::User => "User:\n",
+            Role::Assistant => "Assistant:\n",
+        })
+    }
+
+    /// Where the text of each message begins in the text form, in bytes.
+    pub fn starts(&self) -> Vec<usize> {
+        let mut end = 0;
+        let start = |(heading, message): (&str, &Message)| {
+            let start = end + if end > 0 { "\n\n".len() } else { 0 } + heading.len();
+            end = start + message.text.len();
+            start
+        };
+        self.headings().zip(&self.messages).map(start).collect()
     }
 
     /// The text form with the texts of the attachments; one message is not copied.

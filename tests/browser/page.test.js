@@ -94,8 +94,15 @@ journey("a prompt is found by words, layer, folder and tag, with the keyboard al
   assert.equal(await page.inputValue("[name=query]"), "reserch");
   await page.fill("[name=query]", "xyzzyplugh");
   await page.getByText("No prompt matches").waitFor();
+  await page.fill("[name=query]", "release");
+  await listed(page, [":git/release-notes"]);
+  const counts = () => page.locator(".filters section", { hasText: "Folder" }).locator("a").allTextContents();
+  await eventually(async () => assert.deepEqual(await counts(), ["git1", "meetings0", "ops0", "writing0"]));
   await page.fill("[name=query]", "");
   await number(page, 26);
+  await eventually(async () => assert.deepEqual(await counts(), ["git4", "meetings2", "ops3", "writing3"]));
+  // One's own come before those that are built in.
+  assert.deepEqual(await page.locator(".layer h2").allTextContents(), ["user", "built-in"]);
 
   const choose = (kind, name) => page.locator("section", { hasText: kind }).getByRole("link", { name, exact: false }).first().click();
   await choose("Folder", "git");
@@ -129,20 +136,33 @@ journey("a prompt is found by words, layer, folder and tag, with the keyboard al
   await follow(page, "Search for similar prompts");
   await page.getByRole("link", { name: ":research" }).first().click();
   await heading(page, ":research");
+  assert.equal((await page.goto(`${server.url}prompt/research`)).status(), 404);
+  await heading(page, "There is no such page");
+  await follow(page, "← All prompts");
+  await number(page, 26);
 });
 
 journey("a prompt is filled in and copied as the command line prints it", PROBLEMS, clipboard, async (page, server) => {
   await page.goto(`${server.url}prompts/compare`);
-  await page.getByText("Fill in options to see the expansion.").waitFor();
-  await page.locator("#waiting .slot", { hasText: "{{options}}" }).first().waitFor();
+  await page.getByText("Fill in options to complete the text.").waitFor();
+  const marks = (kind) => page.locator(`#result mark.${kind}`).allTextContents();
+  assert.deepEqual(await marks("missing"), ["options=…", "{{options}}", "options"]);
+  assert.deepEqual(await marks("value"), ["cost, risk, time", "brief"]);
+  await press(page, "Copy command");
+  await copied(page, ":compare options=…");
   await page.getByLabel("options").fill("Rust or\nGo");
   await page.getByLabel("criteria").fill("<b>speed</b> & size");
   await page.getByLabel("depth").selectOption("full");
   const want = server.expand("compare", "--arg", "options=Rust or\nGo", "--arg", "criteria=<b>speed</b> & size", "--arg", "depth=full");
   await expansion(page, want);
   await page.getByText(`${want.length} characters`).waitFor();
-  await press(page, "Copy");
+  assert.deepEqual(await marks("value"), ["Rust or\nGo", "<b>speed</b> & size", "full"]);
+  await press(page, "Copy text");
   await copied(page, want);
+  await press(page, "Copy command");
+  const command = ':compare criteria="<b>speed</b> & size" depth=full Rust or\nGo';
+  await copied(page, command);
+  assert.equal(server.expand("compare", command.replace(":compare ", "")), want);
   await page.getByText("Every agent shows all of it").waitFor();
 
   const long = "a long text, line by line\n".repeat(10_000);
@@ -154,6 +174,7 @@ journey("a prompt is filled in and copied as the command line prints it", PROBLE
   }, long);
   await eventually(async () => assert.ok((await text(page)).endsWith(long)));
   await page.getByText("Too long for").first().waitFor();
+  assert.ok((await page.locator("#typed").textContent()).startsWith(":research a long text"));
   await press(page, "Copy link");
   await page.getByText("too long for a link").waitFor();
   await page.getByLabel("input").focus();
@@ -175,7 +196,13 @@ journey("values are in the address, and an unknown one is named", PROPERTIES, cl
   await eventually(async () => assert.match(await text(page), /^Compare these options: 1 \+ 1 = 2 & é\?\n/));
   assert.equal(await page.inputValue("[name=options]"), "1 + 1 = 2 & é?");
   await page.goto(`${server.url}prompts/compare?options=a&brnach=x`);
-  await page.getByText("The prompt has no argument brnach; its value is not used.").waitFor();
+  await page.locator("#result li.warning", { hasText: "the prompt has no argument brnach; its value is not used." }).waitFor();
+  // What cannot be chosen is an error, and the text shows it all the same.
+  await page.goto(`${server.url}prompts/compare?options=a&depth=long`);
+  await page.locator("#result li.error", { hasText: "is not a choice for depth" }).waitFor();
+  assert.deepEqual(await page.locator("#partial mark.value").allTextContents(), ["a", "cost, risk, time", "long"]);
+  await page.goto(`${server.url}prompts/ops/deploy`);
+  await page.locator("main > article > .problems li.warning", { hasText: "evironment" }).waitFor();
   // An argument may have the name of any property of a form.
   await page.goto(`${server.url}prompts/properties`);
   for (const name of ["id", "isConnected", "elements"]) await page.locator(`[name=${name}]`).fill(name);
@@ -189,7 +216,20 @@ const writing = { tokens: TOKENS, options: ["--no-builtin"], statuses: [401, 404
 journey("a prompt is written, edited and saved, and what others change meanwhile is seen first", EDITED, writing, async (page, server) => {
   await page.goto(`${server.url}new#token=${WRITER}`);
   await file(page).fill("---\narguments: [who]\n---\nHello {{who}} {{woh}}.\n");
-  await page.getByText("Line 4, column 15").waitFor();
+  await press(page, "Line 4, column 15");
+  const caret = () => page.evaluate(() => [document.activeElement.id, document.activeElement.selectionStart]);
+  assert.deepEqual(await caret(), ["file", "---\narguments: [who]\n---\nHello {{who}} ".length]);
+  await page.locator("#notes .warning .icon").waitFor();
+  // Each line has its number, next to where it is shown.
+  const long = `${"word ".repeat(200)}\n\nend\n`;
+  const before = await file(page).inputValue();
+  await file(page).fill(`${before}${long}`);
+  const [lines, heights] = await page.evaluate(() => {
+    const [lines, area] = [document.querySelector(".lines"), document.querySelector("#file")];
+    return [[...lines.children].map((line) => line.textContent), [lines.scrollHeight, area.scrollHeight, area.clientHeight]];
+  });
+  assert.deepEqual([lines, new Set(heights).size], [`${before}${long}`.split("\n"), 1], `${heights}`);
+  await file(page).fill(before);
   await page.getByLabel("who").fill("Ana");
   await expansion(page, "Hello Ana {{woh}}.");
   // While the text is broken, the last expansion stays, and what was typed.
@@ -197,6 +237,12 @@ journey("a prompt is written, edited and saved, and what others change meanwhile
   await page.locator("#notes", { hasText: "Error" }).waitFor();
   assert.deepEqual([await text(page), await page.getByLabel("who").inputValue()], ["Hello Ana {{woh}}.", "Ana"]);
   await file(page).fill("---\narguments: [who]\n---\nHello {{who}}.\n");
+  // Under a name that no prompt can have, the text is tried all the same.
+  await page.getByLabel("Name").fill("two words");
+  await page.locator("#notes .error", { hasText: "a space ends a command" }).waitFor();
+  await page.getByLabel("who").fill("Bo");
+  await expansion(page, "Hello Bo.");
+  await page.getByText("With another name, this can be saved.").waitFor();
   await page.getByLabel("Name").fill("a");
   await press(page, "Review changes");
   await press(page, "Create");
@@ -220,6 +266,15 @@ journey("a prompt is written, edited and saved, and what others change meanwhile
   await page.locator(".diff del", { hasText: "Theirs" }).waitFor();
   await page.keyboard.press("Control+s");
   assert.equal(server.read("a.md"), "Theirs\n");
+  // The button that stands out loses nothing.
+  assert.equal(await page.locator("#changes button:not(.quiet)").textContent(), "Take the changed text");
+  await press(page, "Take the changed text");
+  assert.equal(await file(page).inputValue(), "Theirs\n");
+  await press(page, "Back to my text");
+  assert.equal(await file(page).inputValue(), "Mine\n");
+  await page.locator(".diff del", { hasText: "Theirs" }).waitFor();
+  server.write("a.md", "Theirs again\n");
+  await page.locator(".diff del", { hasText: "Theirs again" }).waitFor();
   await page.getByRole("button", { name: "Save my text over it" }).press("Control+s");
   await heading(page, ":a");
   assert.equal(server.read("a.md"), "Mine\n");
@@ -255,7 +310,7 @@ journey("an earlier version is seen and restored, also of a deleted prompt", { "
   assert.equal(server.expand("a", "x"), "First x");
 });
 
-journey("a token is taken from the address or asked for, stays in the tab, and decides what is seen", PROBLEMS, writing, async (page, server) => {
+journey("a token is taken from the address or asked for, stays in the tab unless one chooses to keep it, and decides what is seen", PROBLEMS, writing, async (page, server) => {
   await page.goto(`${server.url}?tag=writing#token=${WRITER}`);
   await number(page, 7);
   await address(page, server, "?tag=writing");
@@ -267,7 +322,7 @@ journey("a token is taken from the address or asked for, stays in the tab, and d
   const other = await page.context().newPage();
   await other.goto(server.url);
   const log = async (token) => {
-    await other.getByLabel("Token").fill(token);
+    await other.getByLabel("Token", { exact: true }).fill(token);
     await press(other, "Show the prompts");
   };
   await log("the-token-of-nobody");
@@ -278,7 +333,24 @@ journey("a token is taken from the address or asked for, stays in the tab, and d
   await other.goto(`${server.url}edit/writing/edit`);
   await other.getByText("You may not edit prompts on this server.").waitFor();
   assert.deepEqual(await page.context().cookies(), []);
-  assert.deepEqual(await other.evaluate(() => Object.keys(localStorage)), []);
+  const kept = () => other.evaluate(() => Object.values(localStorage));
+  assert.deepEqual(await kept(), []);
+  await other.getByLabel("Keep the token in this browser").check();
+  assert.deepEqual(await kept(), [READER]);
+  const third = await page.context().newPage();
+  await third.goto(server.url);
+  await number(third, 3);
+  await third.getByLabel("Keep the token in this browser").uncheck();
+  assert.deepEqual(await kept(), []);
+  await third.reload();
+  await number(third, 3);
+});
+
+const NUMBERED = { "team10.md": "Ten", "team2.md": "Two", "b/x.md": "X", "a/y.md": "Y" };
+
+journey("names are in the order in which people count", NUMBERED, { options: ["--no-builtin"] }, async (page, server) => {
+  await page.goto(server.url);
+  await listed(page, [":a/y", ":b/x", ":team2", ":team10"]);
 });
 
 journey("the page follows edits of files, and leaves what is typed as it is", { "a.md": "First: {{input}}", "b.md": "Second" }, { options: ["--no-builtin"], statuses: [404] }, async (page, server) => {
@@ -358,7 +430,7 @@ journey("a hostile library is text", HOSTILE, { options: ["--no-builtin"] }, asy
 
 test("axe finds no violation, nothing is wider than the screen, and each page is drawn, light and dark, wide and narrow", async () => {
   const server = await serve(PROBLEMS, { tokens: TOKENS });
-  const paths = ["", "?query=git&tag=git", "prompts/compare", "prompts/compare?options=a", "prompts/ops/deploy?service=a", "prompts/broken", "prompts/none"];
+  const paths = ["", "?query=git&tag=git", "prompts/compare", "prompts/compare?options=a", "prompts/ops/deploy?service=a", "prompts/broken", "prompts/none", "nowhere"];
   const editing = ["new?command=x", "edit/compare", "history/compare"];
   try {
     for (const colorScheme of ["light", "dark"]) {
@@ -368,6 +440,7 @@ test("axe finds no violation, nothing is wider than the screen, and each page is
           await page.goto(server.url + path);
           await page.locator("main h1").waitFor();
           if (path === "#") await page.evaluate((token) => sessionStorage.setItem("token", token), WRITER);
+          if (/^(edit|new)/.test(path)) await page.locator("#side #notes").waitFor({ state: "attached" });
           for (const summary of await page.locator("main summary").all()) await summary.click();
           await page.evaluate(axe.source);
           const { violations } = await page.evaluate(() => window.axe.run());

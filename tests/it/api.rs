@@ -253,11 +253,19 @@ fn ask(server: &HttpServer, token: &str, method: &str, path: &str, body: Value) 
 
 #[test]
 fn a_text_that_is_not_saved_is_checked_and_expanded() {
-    let server = for_writers(Client::new().prompt("parts/_tone.md", "Be kind."));
+    let server = for_writers(Client::new().prompt("parts/_tone.md", "Be kind.").prompt("other.md", "Other"));
     let check = |draft: Value| ask(&server, ANA, "POST", "/api/check", draft);
     let file = "---\ninclude: true\narguments: [{name: a, required: true}]\n---\n{{> parts/_tone}}\nAbout {{a}} {{b}}.";
     let checked = check(json!({"command": "new", "file": file, "arguments": {"a": "x"}})).json();
-    assert_eq!(checked["preview"]["text"], "Be kind.\nAbout x {{b}}.");
+    let preview = &checked["preview"];
+    assert_eq!((&preview["text"], &preview["partial"]), (&json!("Be kind.\nAbout x {{b}}."), &Value::Null));
+    assert_eq!(
+        (&preview["marks"], &preview["gaps"], &preview["typed"]),
+        (&json!([[15, 16]]), &json!([]), &json!(":new x"))
+    );
+    // In a chat, the second line would be a command of its own.
+    let stacked = check(json!({"command": "new", "file": file, "arguments": {"a": "x\n:other y"}})).json();
+    assert_eq!(stacked["preview"]["typed"], Value::Null);
     assert_eq!((&checked["arguments"][0]["name"], &checked["takes_input"]), (&json!("a"), &json!(false)));
     let problem = &checked["problems"][0];
     assert_eq!(
@@ -268,7 +276,10 @@ fn a_text_that_is_not_saved_is_checked_and_expanded() {
 
     let missing = check(json!({"command": "new", "file": file})).json();
     assert!(missing["preview"]["error"].as_str().unwrap().contains("it needs a value for `a`"), "{missing}");
-    assert!(missing["preview"]["text"].is_null(), "{missing}");
+    let missing = &missing["preview"];
+    assert_eq!((&missing["text"], &missing["partial"]), (&Value::Null, &json!("Be kind.\nAbout {{a}} {{b}}.")));
+    assert_eq!((&missing["marks"], &missing["gaps"]), (&json!([]), &json!([[15, 20]])));
+    assert_eq!(missing["typed"], ":new a=…");
     let broken = check(json!({"command": "new", "file": "---\ntitle: never closed\n"})).json();
     assert_eq!((&broken["problems"][0]["severity"], &broken["problems"][1]), (&json!("error"), &Value::Null));
     assert!(broken["preview"].is_null() && broken["arguments"].is_null(), "{broken}");

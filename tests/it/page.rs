@@ -38,6 +38,16 @@ fn each_address_has_the_page_which_loads_nothing_from_elsewhere_and_needs_no_tok
 }
 
 #[test]
+fn an_unknown_address_has_the_page_for_people_only() {
+    let server = HttpServer::start(Client::new());
+    let html = server.send("GET", "/prompt/review", &[("Accept", "text/html,*/*;q=0.8")], "");
+    assert_eq!((html.status, html.header("content-security-policy")), (404, Some(POLICY)));
+    assert_eq!(html.text(), get(&server, "/").text());
+    let other = server.send("GET", "/prompt/review", &[("Accept", "*/*")], "");
+    assert_eq!((other.status, other.text().as_str()), (404, ""));
+}
+
+#[test]
 fn the_files_are_kept_by_the_browser_until_they_change() {
     let server = HttpServer::start(Client::new());
     let mut size = 0;

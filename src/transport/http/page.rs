@@ -4,7 +4,8 @@ use super::app::App;
 use super::tokens::hex;
 use axum::body::Body;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::{Router, routing};
@@ -38,7 +39,15 @@ static STYLE: LazyLock<File> =
 
 pub(super) fn routes() -> Router<Arc<App>> {
     let files = [("/page.js", &SCRIPT), ("/text.js", &TEXT), ("/page.css", &STYLE)];
-    PATHS.map(|path| (path, &HTML)).into_iter().chain(files).fold(Router::new(), |router, (path, file)| {
+    let not_found = async |headers: HeaderMap| {
+        let is_for_people =
+            headers.get_all(ACCEPT).iter().any(|kinds| kinds.to_str().is_ok_and(|kinds| kinds.contains("text/html")));
+        let mut response = if is_for_people { HTML.answer(&HeaderMap::new()) } else { http::Response::default() };
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        response
+    };
+    let router = Router::new().fallback(not_found);
+    PATHS.map(|path| (path, &HTML)).into_iter().chain(files).fold(router, |router, (path, file)| {
         let answer = async |headers: HeaderMap| file.answer(&headers);
         router.route(path, routing::get(answer))
     })

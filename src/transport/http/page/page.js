@@ -1,6 +1,6 @@
 // The page: a client of the server's API. Each address has a function that asks for what is there and makes `<main>` of it.
 
-import { bdi, command, count, diff, failure, fields, given, h, listAddress, message, note, paper, pathOf, placeInFile, plain, problem, sentence, text, thousands } from "/text.js";
+import { bdi, command, count, diff, failure, fields, given, h, listAddress, message, note, paper, pathOf, placeInFile, plain, problem, problemList, sentence, text, thousands } from "/text.js";
 
 const search = document.querySelector("#search");
 const toast = document.querySelector("#toast");
@@ -30,16 +30,26 @@ function say(words, milliseconds = 4000) {
 
 const AWAY = "The server does not answer. What you see may be out of date.";
 
-/** The token of the address, which is taken out of it at once. It is kept in this tab only. */
+/** The token: that of this tab, else the one that the user has chosen to keep in this browser. */
+const token = () => sessionStorage.getItem("token") ?? localStorage.getItem("token");
+
+/** Stores a token in this tab, or in this browser; `null` removes it from both. */
+function store(words, isKept) {
+  sessionStorage.removeItem("token");
+  localStorage.removeItem("token");
+  if (words) (isKept ? localStorage : sessionStorage).setItem("token", words);
+}
+
+/** The token of the address, which is taken out of it at once. */
 const inAddress = /^#token=(.+)$/.exec(location.hash);
 if (inAddress) {
   sessionStorage.setItem("token", decodeURIComponent(inAddress[1]));
   history.replaceState(history.state, "", location.pathname + location.search);
 }
-const authorization = () => {
-  const token = sessionStorage.getItem("token");
-  return token ? { Authorization: `Bearer ${token}` } : {};
-};
+const authorization = () => (token() ? { Authorization: `Bearer ${token()}` } : {});
+
+const keep = document.querySelector("#keep");
+keep.addEventListener("change", () => store(token(), keep.checked));
 
 /** Why there is no answer: its status is 0 if the server is away. */
 class Refused extends Error {
@@ -106,7 +116,9 @@ let me = null;
 let page = { main: find("main") };
 
 const main = (...children) => h("main.wide#main", { tabindex: -1 }, children);
-const cannotShow = (why) => ({ title: "Error", main: main(failure("This page cannot be shown", why)) });
+const backToList = () => h("a.back", { href: "/" }, "← All prompts");
+const instead = (title, heading, why, ...then) => ({ title, main: main(failure(heading, why, then, h("p", backToList()))) });
+const cannotShow = (why) => instead("Error", "This page cannot be shown", why);
 const button = (selector, label, onclick) => h(`button${selector}`, { type: "button", onclick }, label);
 const titled = (heading, ...more) => h("div.title", h("h1", heading), more);
 const bar = (...children) => h("div.bar", children);
@@ -121,6 +133,9 @@ function part(id, heading, buttons, ...children) {
 async function pageAt(url, before) {
   const { pathname, searchParams } = new URL(url);
   const [, start, rest] = /^\/([^/]*)\/?(.*)$/.exec(pathname);
+  if (!["", "prompts", "new", "edit", "history"].includes(start) || (!rest && !["", "new"].includes(start))) {
+    return instead("Not found", "There is no such page", "nothing is at this address");
+  }
   const name = decodeURIComponent(rest);
   try {
     me ??= await ask("GET", "/api/me");
@@ -143,23 +158,26 @@ function show(next) {
   document.title = `${plain(page.title)} · prompt-expander`;
   // For screen readers, which do not announce that `<main>` is replaced.
   find("#announcement").textContent = page.main.querySelector(".count, .alone h1")?.textContent ?? "";
+  keep.checked = localStorage.getItem("token") !== null;
+  keep.parentElement.hidden = !token();
   follow();
   page.editor?.shown();
 }
 
 function tokenPage() {
-  const refused = sessionStorage.getItem("token") && h("p.alert", { role: "alert" }, "This token is wrong, or is no longer valid.");
-  sessionStorage.removeItem("token");
+  const refused = token() && problemList([problem({ severity: "error", message: "this token is wrong, or is no longer valid" })], { role: "alert" });
+  store(null);
   const attributes = { type: "password", autocomplete: "off", spellcheck: "false", required: true, autofocus: true };
   const input = h("input#token-text", attributes);
+  const box = h("input#keep-token", { type: "checkbox" });
   const onsubmit = (event) => {
     event.preventDefault();
-    sessionStorage.setItem("token", input.value.trim());
+    store(input.value.trim(), box.checked);
     location.reload();
   };
   const field = h("div.field", h("label", { for: "token-text" }, "Token"), input);
-  const form = h("form", { onsubmit }, field, h("div", h("button", "Show the prompts")));
-  const about = h("p", "Paste the one that you were given. It stays in this tab until you close it, and is stored nowhere else.");
+  const form = h("form", { onsubmit }, field, h("label.check", box, "Keep it in this browser"), h("div", h("button", "Show the prompts")));
+  const about = h("p", "Paste the one that you were given. It stays in this tab until you close it, unless you choose to keep it.");
   return { title: "Token", main: main(h("div.alone", h("h1", "This server needs a token"), about, refused, form)), isWaiting: true };
 }
 
@@ -216,6 +234,13 @@ addEventListener("keydown", (event) => {
 /** How many rows are shown until somebody asks for all. */
 const ROWS = 500;
 
+/** The order of layers in the list. */
+const LAYERS = ["project", "user", "remote", "built-in"];
+
+/** `team2` comes before `team10`. */
+const inOrder = new Intl.Collator("en", { numeric: true }).compare;
+const byLayer = (one, other) => LAYERS.indexOf(one.layer) - LAYERS.indexOf(other.layer) || inOrder(one.name, other.name);
+
 const bare = (tag) => tag.replace(/^#+/, "");
 const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();
 
@@ -228,13 +253,15 @@ async function listPage(choices, before) {
     before.all ?? ask("GET", "/api/prompts"),
     words && ask("GET", `/api/prompts?${new URLSearchParams({ query: words })}`),
   ]);
-  const list = found || all;
-  const prompts = list.prompts.filter(
-    (prompt) =>
-      (!layer || prompt.layer === layer) &&
-      (!folder || prompt.name.startsWith(`${folder}/`)) &&
-      (!tag || prompt.tags.some((own) => isSame(bare(own), bare(tag)))),
-  );
+  // The best first; all of them by layer and name.
+  const list = found || { ...all, prompts: all.prompts.toSorted(byLayer) };
+  const fits = {
+    layer: (prompt) => !layer || prompt.layer === layer,
+    folder: (prompt) => !folder || prompt.name.startsWith(`${folder}/`),
+    tag: (prompt) => !tag || prompt.tags.some((own) => isSame(bare(own), bare(tag))),
+  };
+  const matching = (but) => list.prompts.filter((prompt) => Object.entries(fits).every(([kind, fit]) => kind === but || fit(prompt)));
+  const prompts = matching();
   const isChosen = words || layer || folder || tag;
   const limit = before.limit ?? ROWS;
   const showAll = () => {
@@ -243,7 +270,7 @@ async function listPage(choices, before) {
   };
   const content = h(
     "div.browse",
-    h("nav.filters", { "aria-label": "Filters" }, filters(all.prompts, chosen)),
+    h("nav.filters", { "aria-label": "Filters" }, filters(all.prompts, matching, chosen)),
     h(
       "div",
       titled(
@@ -254,7 +281,7 @@ async function listPage(choices, before) {
       ),
       problems(list.problems ?? []),
       !prompts.length && h("p.empty", nothing(words, all.prompts.length === 0)),
-      h("ul.rows", prompts.slice(0, limit).map(row)),
+      rows(prompts.slice(0, limit), !words),
       prompts.length > limit && button(".quiet.more", `Show all ${thousands(prompts.length)}`, showAll),
     ),
   );
@@ -265,6 +292,14 @@ function nothing(words, isEmpty) {
   if (isEmpty) return ["There are no prompts yet. ", h("code", "prompt-expander new NAME --edit"), " makes one; it appears here by itself."];
   if (words) return ["No prompt matches ", h("code", bdi(words)), ". Spelling mistakes are tolerated; try other words."];
   return "No prompts match.";
+}
+
+/** The rows of prompts, below a heading for each layer if there are several. */
+function rows(prompts, isByLayer) {
+  const list = (some) => h("ul.rows", some.map(row));
+  const layers = Map.groupBy(prompts, ({ layer }) => layer);
+  if (!isByLayer || layers.size < 2) return list(prompts);
+  return [...layers].map(([layer, some]) => h("section.layer", h("h2", layer), list(some)));
 }
 
 function row({ name, title, description, layer, format, tags, arguments: declared = [] }) {
@@ -279,27 +314,37 @@ function row({ name, title, description, layer, format, tags, arguments: declare
   return h("li", h("a", { href: pathOf(name) }, h("div", command(name), signature.length > 0 && h("div.signature", signature)), about));
 }
 
-/** The layers, folders and tags of the whole library, so that they stay where they are while somebody types. */
-function filters(prompts, chosen) {
-  const [layers, folders, tags] = [new Map(), new Map(), new Map()];
-  const add = (map, key) => map.set(key, (map.get(key) ?? 0) + 1);
-  for (const prompt of prompts) {
-    add(layers, prompt.layer);
-    prompt.tags.forEach((tag) => add(tags, bare(tag)));
-    for (let at = prompt.name.indexOf("/"); at > 0; at = prompt.name.indexOf("/", at + 1)) {
-      const folder = prompt.name.slice(0, at);
-      // Those at the top, the chosen one and those above it, and those directly in it.
-      const parent = folder.slice(0, Math.max(folder.lastIndexOf("/"), 0));
-      if (!parent || parent === chosen.folder || `${chosen.folder}/`.startsWith(`${folder}/`)) add(folders, folder);
-    }
-  }
-  const byName = ([one], [other]) => (one < other ? -1 : 1);
-  const known = ["project", "user", "remote", "built-in"].flatMap((layer) => (layers.has(layer) ? [[layer, layers.get(layer)]] : []));
-  return [
-    known.length > 1 && choice("Layer", "layer", known, chosen),
-    choice("Folder", "folder", [...folders].sort(byName), chosen),
-    choice("Tag", "tag", [...tags].sort((one, other) => other[1] - one[1] || byName(one, other)), chosen),
-  ];
+/**
+ * The layers, folders and tags of the whole library, so that they stay where they are while somebody types. The numbers are those of
+ * the prompts that match the search and the choices of other kinds, which `matching` gives.
+ */
+function filters(prompts, matching, chosen) {
+  const values = {
+    layer: ({ layer }) => [layer],
+    folder: ({ name }) => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index)),
+    tag: ({ tags }) => tags.map(bare),
+  };
+  const counted = (kind, some) => {
+    const numbers = new Map();
+    for (const value of some.flatMap((prompt) => [...new Set(values[kind](prompt))])) numbers.set(value, (numbers.get(value) ?? 0) + 1);
+    return numbers;
+  };
+  // Those at the top, the chosen one and those above it, and those directly in it.
+  const isNear = (folder) => {
+    const parent = folder.slice(0, Math.max(folder.lastIndexOf("/"), 0));
+    return !parent || parent === chosen.folder || `${chosen.folder}/`.startsWith(`${folder}/`);
+  };
+  const order = {
+    layer: ([one], [other]) => LAYERS.indexOf(one) - LAYERS.indexOf(other),
+    folder: ([one], [other]) => inOrder(one, other),
+    tag: ([one, number], [other, another]) => another - number || inOrder(one, other),
+  };
+  return ["Layer", "Folder", "Tag"].map((heading) => {
+    const kind = heading.toLowerCase();
+    const now = counted(kind, matching(kind));
+    const all = [...counted(kind, prompts)].filter(([value]) => kind !== "folder" || isNear(value)).sort(order[kind]);
+    return (kind !== "layer" || all.length > 1) && choice(heading, kind, all.map(([value]) => [value, now.get(value) ?? 0]), chosen);
+  });
 }
 
 /** Choices of a kind, each with the number of its prompts. Choosing the current one again leaves it. */
@@ -308,7 +353,8 @@ function choice(heading, kind, values, chosen) {
   const isCurrent = (value) => Boolean(chosen[kind]) && isSame(bare(chosen[kind]), value);
   const items = values.map(([value, number]) => {
     const href = listAddress({ ...chosen, [kind]: isCurrent(value) ? "" : value });
-    return h("li", h("a", { href, "aria-current": isCurrent(value) && "true" }, bdi(value), h("span", thousands(number))));
+    const attributes = { href, class: !number && "none", "aria-current": isCurrent(value) && "true" };
+    return h("li", h("a", attributes, bdi(value), h("span", thousands(number))));
   });
   return h("section", h("h2", heading), h("ul", items));
 }
@@ -323,7 +369,6 @@ function problems(all) {
 
 const LONGEST_LINK = 8000;
 
-const backToList = () => h("a.back", { href: "/" }, "← All prompts");
 const backToPrompt = (name) => h("a.back", { href: pathOf(name) }, "← Back to the prompt");
 const actions = (name, hasHistory) => [
   hasHistory && h("a.button", { href: pathOf(name, "/history/") }, "History"),
@@ -362,7 +407,13 @@ async function promptPage(name, values) {
     return true;
   };
   const expandSoon = debounced(120, () => next.main.isConnected && expand());
-  const copyExpansion = async () => {
+  const copyCommand = async () => {
+    expandSoon.cancel();
+    if (!(await expand())) return;
+    const isWhole = !expansion.arguments.some(isMissing);
+    if (expansion.typed) copy(expansion.typed, isWhole ? "Copied" : "Copied; write the missing values in place of …");
+  };
+  const copyText = async () => {
     expandSoon.cancel();
     if (!expansion.request && !(await expand())) return;
     const answer = expansion.text ?? find("#answer pre")?.textContent;
@@ -371,15 +422,17 @@ async function promptPage(name, values) {
   };
   const copyLink = () => (link() ? copy(link()) : say("The values are too long for a link."));
   const result = () => {
-    const notUsed = unknown.map((key) => `The prompt has no argument \`${key}\`; its value is not used.`);
-    const notes = [...(expansion.warnings ?? []).map(sentence), ...notUsed];
-    const attributes = { type: "button", disabled: !expansion.text, onclick: copyExpansion };
+    const notUsed = unknown.map((key) => `the prompt has no argument \`${key}\`; its value is not used`);
+    const warnings = [...(expansion.warnings ?? []), ...notUsed].map((words) => problem({ severity: "warning", message: words }));
+    const attributes = (onclick, isThere) => ({ type: "button", disabled: !isThere, onclick });
     return part(
       "result",
-      "Expansion",
-      [button(".quiet#copy-link", "Copy link", copyLink), h("button#copy", attributes, "Copy")],
+      "Command",
+      [button(".quiet#copy-link", "Copy link", copyLink), h("button#copy-command", attributes(copyCommand, expansion.typed), "Copy command")],
+      commandLine(expansion),
+      problemList(warnings),
+      bar(h("h2#expansion-heading", "Expansion"), h("button.quiet#copy", attributes(copyText, expansion.text), "Copy text")),
       outcome(expansion),
-      notes.map((words) => note(h("strong", "Note: "), message(words))),
     );
   };
   const set = (key, value) => {
@@ -404,7 +457,7 @@ async function promptPage(name, values) {
       (title || description) && h("p.lead.text", { dir: "auto" }, lead),
       badges(preview),
     ),
-    warnings.length > 0 && h("section.problems", { "aria-label": "Problems" }, h("ul", warnings)),
+    problemList(warnings, { role: "region", "aria-label": "Problems" }),
     h(
       "div.about-values",
       form.length ? h("form.form#form", { onsubmit }, form) : note("This prompt has no arguments: its text is always the same."),
@@ -413,7 +466,7 @@ async function promptPage(name, values) {
     result(),
     h("section.whole", h("details#source", h("summary", "Source"), paper("source-text", "Source", file, `show ${file.name}`))),
   );
-  const next = { title: `:${file.name}`, main: main(article), values, copy: copyExpansion };
+  const next = { title: `:${file.name}`, main: main(article), values, copy: copyText };
   return next;
 }
 
@@ -429,24 +482,40 @@ function badges({ name, layer, format, tags, messages }) {
   return h("ul.badges", items.filter(Boolean).map((item) => h("li", item)));
 }
 
-/** The expansion, or what is missing for it. */
+const isMissing = ({ from }) => from === "missing";
+
+/** What to type in a chat for the expansion. */
+function commandLine({ name, typed, arguments: values }) {
+  if (!typed) return note("What is filled in cannot be typed as one command; copy the text instead.");
+  const gaps = values.filter(isMissing).map((value) => {
+    const words = `${value.name}=…`;
+    const at = typed.indexOf(` ${words}`) + 1;
+    return [at, at + words.length];
+  });
+  const line = paper("typed", "Command", { text: typed, gaps }, `show ${name}`);
+  line.classList.add("short");
+  return line;
+}
+
+/** The expansion, or its text as far as the values are known, and what is missing. */
 function outcome(preview) {
-  const { name, arguments: values, expansion, error, request, template, text: words } = preview;
+  const { name, arguments: values, expansion, error, request, text: words, partial, marks, gaps } = preview;
   if (request) return requestTo(preview);
   if (words) {
     const { characters, tokens, limits } = expansion;
     return [
-      paper("expansion", "Expansion", { text: words }, `expand ${name}`),
+      paper("expansion", "Expansion", { text: words, marks }, `expand ${name}`),
       note(h("strong", thousands(characters)), ` characters, about ${thousands(tokens)} tokens`),
       limitsOf(limits),
     ];
   }
-  const missing = values.filter(({ from }) => from === "missing").map((value) => h("code.slot", bdi(value.name)));
-  if (!missing.length) return h("p.paper.note.text", { role: "status", dir: "auto" }, message(sentence(error ?? "")));
-  const waiting = paper("waiting", "Template", template, `show ${name}`);
-  waiting.classList.add("waiting");
+  if (!error) return h("p.paper.note", { role: "status" }, "The text is empty.");
+  const missing = values.filter(isMissing).map((value) => h("code", h("mark.missing", bdi(value.name))));
   const listed = missing.flatMap((each, at) => [at > 0 && (at + 1 === missing.length ? " and " : ", "), each]);
-  return [waiting, note("Fill in ", listed, " to see the expansion.")];
+  return [
+    partial && paper("partial", "Expansion", { text: partial, marks, gaps }, `show ${name}`),
+    missing.length ? note("Fill in ", listed, " to complete the text.") : problemList([problem({ severity: "error", message: error })], { role: "status" }),
+  ];
 }
 
 /** What a service would be asked, and a button that asks it: nothing but a click does. */
@@ -481,7 +550,7 @@ function limitsOf(limits) {
 /** Where the prompt comes from, and how to call it. */
 function details({ source, includes = [], shadows, attachments = [], usage }) {
   const facts = [
-    ...(usage ? [["In a chat", usage]] : []),
+    ...(usage ? [["Usage", usage]] : []),
     ["File", source === "built-in" ? "built into the program" : source],
     ...includes.map((path) => ["Includes", path]),
     ...attachments.map((path) => ["Attaches", path]),
@@ -500,7 +569,7 @@ function brokenPage(name, file, why) {
       titled(command(name), me.may_edit && actions(name, true)),
       h("p.lead", "This file cannot be used as a prompt."),
     ),
-    h("section.problems", h("ul", h("li.text", { dir: "auto" }, message(sentence(`${why}`))))),
+    problemList([problem({ severity: "error", message: `${why}` })]),
     h("section.whole", h("h2", "Source"), paper("source-text", "Source", { text: file.text }, `show ${name}`)),
   );
   return { title: name, main: main(article) };
@@ -512,13 +581,13 @@ function unknownPage(name, why) {
     me.may_edit && h("p", h("a", { href: `/new?${new URLSearchParams({ command: name })}` }, "Create ", command(name))),
     me.may_edit && h("p", h("a", { href: pathOf(name, "/history/") }, "Look for deleted versions")),
   ];
-  return { title: name, main: main(failure("No such prompt", why, then)) };
+  return instead(name, "No such prompt", why, then);
 }
 
-async function copy(words) {
+async function copy(words, done = "Copied") {
   try {
     await navigator.clipboard.writeText(words);
-    say("Copied", 1500);
+    say(done, 2500);
   } catch {
     // Without TLS, a page of another machine has no clipboard.
     say("The browser does not allow it; select the text and copy it yourself.");
@@ -565,43 +634,90 @@ function aboutOther({ other, revision }) {
 
 const alert = (...words) => h("p.alert", { role: "status", dir: "auto" }, words);
 
-/** What `check` says of a text in the file `path`. */
-function checkedProblems(all, path) {
+/** What `check` says of a text in the file `path`; `goTo` goes to a place in it. */
+function checkedProblems(all, path, goTo) {
   if (!all.length) return note("No problems.");
   const errors = all.filter(({ severity }) => severity === "error").length;
-  const place = ({ line, column }) => line && h("span.place", `Line ${line}, column ${column}`);
+  const place = ({ line, column }) => line && button(".place", `Line ${line}, column ${column}`, () => goTo(line, column));
   const items = all.map((one) => problem(one, one.file === path ? place(one) : placeInFile(one)));
   const counted = `${count(errors, "error")}, ${count(all.length - errors, "warning")}`;
-  return h("div.problems", h("p.visually-hidden", { role: "status" }, counted), h("ul", items));
+  return [h("p.visually-hidden", { role: "status" }, counted), problemList(items)];
 }
 
 /** A field of the editor with its label, and with words about it. */
-function labelled(label, aside, about, input) {
+function labelled(label, aside, about, input, shown = input) {
   input.setAttribute("aria-describedby", `about-${input.id}`);
-  return h("div.field", h("label", { for: input.id }, label, aside && h("small", aside)), h(`p#about-${input.id}`, about), input);
+  return h("div.field", h("label", { for: input.id }, label, aside && h("small", aside)), h(`p#about-${input.id}`, about), shown);
+}
+
+/** Makes the lines behind the text of the editor, which wrap as it does: their style numbers them. */
+function numberLines(lines, words) {
+  const all = words.split("\n");
+  for (const [at, line] of all.entries()) {
+    const row = lines.children[at] ?? lines.appendChild(h("div"));
+    if (row.textContent !== line) row.textContent = line;
+  }
+  while (lines.children.length > all.length) lines.lastChild.remove();
 }
 
 /** `name` is `null` for a new prompt. */
 async function editorPage(name, proposed) {
   /** The file as it was opened, and as it is now. */
-  const opened = name === null ? { file: "" } : await fileNow(name);
+  let opened = name === null ? { file: "" } : await fileNow(name);
   if (!opened) return cannotShow("this prompt cannot be edited here");
   let now = opened;
   /** The text whose changes are shown. */
   let reviewed = null;
+  /** What was written, while the text of somebody else is there instead. */
+  let mine = null;
   const values = {};
 
   const checkSoon = debounced(150, () => check(false));
-  const typing = { autocapitalize: "off", spellcheck: "false", oninput: checkSoon };
-  const area = h("textarea.code#file", { ...typing, rows: 20, value: opened.file });
-  const field = h("input#command", { ...typing, required: true, autocomplete: "off", value: proposed });
+  const typing = { autocapitalize: "off", spellcheck: "false" };
+  const lines = h("div.lines", { "aria-hidden": "true" });
+  const number = () => numberLines(lines, area.value);
+  const onFile = () => {
+    number();
+    checkSoon();
+  };
+  const onName = () => {
+    field.setCustomValidity("");
+    checkSoon();
+  };
+  const area = h("textarea.code#file", { ...typing, oninput: onFile, rows: 20, value: opened.file });
+  const field = h("input#command", { ...typing, oninput: onName, required: true, autocomplete: "off", value: proposed });
   const noteField = h("input#note", { autocomplete: "off", maxlength: 500 });
   const target = () => name ?? field.value.trim();
   // A text area has LF for every line ending.
-  const hasCrlf = opened.file.includes("\r\n");
-  const file = () => (hasCrlf ? area.value.replaceAll("\n", "\r\n") : area.value);
+  const file = () => (opened.file.includes("\r\n") ? area.value.replaceAll("\n", "\r\n") : area.value);
   let saved = area.value;
-  const isDirty = () => area.value !== saved || (name === null && field.value !== proposed);
+  const isDirty = () => mine !== null || area.value !== saved || (name === null && field.value !== proposed);
+  const write = (words) => {
+    area.value = words;
+    number();
+    area.focus();
+    return check(false);
+  };
+  /** Puts the file as it is now in place of what is written, which is kept. */
+  const takeTheirs = () => {
+    [mine, opened] = [area.value, now];
+    const shown = write(now.file);
+    saved = area.value;
+    return shown;
+  };
+  const takeMine = () => {
+    const words = mine;
+    mine = null;
+    return write(words);
+  };
+  const goTo = (line, column) => {
+    const before = area.value.split("\n").slice(0, line - 1);
+    const inLine = [...(area.value.split("\n")[line - 1] ?? "")].slice(0, column - 1).join("");
+    const at = [...before, inLine].join("\n").length;
+    area.focus({ preventScroll: true });
+    area.setSelectionRange(at, at);
+    lines.children[line - 1]?.scrollIntoView({ block: "center" });
+  };
 
   /** Shows what the server says of the text as it is now; `look` also at the file. */
   async function check(look) {
@@ -609,18 +725,22 @@ async function editorPage(name, proposed) {
     const text = file();
     const answer = await load("part", async () => {
       const found = look && name !== null ? ((await fileNow(name)) ?? { file: "" }) : now;
-      // A text can be tried before it has a name.
-      const command = target() || `${me.prefix ?? ""}new`;
-      const body = { command, file: text, arguments: given(values), current: found.revision ? found.file : "" };
-      const checked = await ask("POST", "/api/check", body).catch((refused) => {
-        if (refused.status !== 422) throw refused;
-        return { refused: refused.message };
-      });
-      return { found, checked };
+      const body = { file: text, arguments: given(values), current: found.revision ? found.file : "" };
+      const as = (command) =>
+        ask("POST", "/api/check", { ...body, command }).catch((refused) => {
+          if (refused.status !== 422) throw refused;
+          return { refused: refused.message };
+        });
+      // A text can be tried before it has a name, and with one that it cannot have.
+      const any = `${me.prefix ?? ""}new`;
+      const checked = await as(target() || any);
+      const isTried = checked.refused && name === null && target();
+      return { found, checked: isTried ? { ...(await as(any)), refused: checked.refused } : checked };
     });
     if (!answer) return;
     now = answer.found;
     reviewed = text;
+    field.setCustomValidity(answer.checked.refused ?? "");
     replaceSide(find("#side"), side(answer.checked));
   }
 
@@ -630,44 +750,51 @@ async function editorPage(name, proposed) {
       checkSoon();
     };
     const isChanged = now.revision !== opened.revision;
+    const isTheirs = isChanged && now.revision;
     const notes = [
-      isChanged && alert("This prompt was changed after you opened it. What you have written is not lost."),
-      refused ? alert(message(sentence(refused))) : (name !== null || area.value) && checkedProblems(wrong, path),
+      isChanged && alert(`This prompt was ${isTheirs ? "changed" : "deleted"} after you opened it. What you have written is not lost.`),
+      mine !== null && alert("This is the file as it is now. ", button(".quiet#mine", "Back to my text", takeMine)),
+      refused && problemList([problem({ severity: "error", message: refused })], { role: "status" }),
+      wrong && (name !== null || area.value) && checkedProblems(wrong, path, goTo),
     ];
-    const label = !now.revision ? "Create" : isChanged ? "Save my text over it" : "Save";
     const saving = () => [
       h("h3", "What will be saved"),
       diff(changes, "Changes"),
       labelled("Note", "optional", "Why you changed it, for the history.", noteField),
-      bar(button("#save", label, save)),
+      isTheirs
+        ? bar(button("#theirs", "Take the changed text", takeTheirs), button(".quiet#save-over", "Save my text over it", save))
+        : bar(button("#save", now.revision ? "Save" : "Create", save)),
     ];
+    const changesOrNone = () => (changes.length || !now.revision ? saving() : note("There is nothing to save: the file has this text."));
     const tried = preview && [
       h("div.form#values", fields(declared, takesInput, values, set)),
       h("div#result", outcome(preview)),
-      h("div#changes", changes.length || !now.revision ? saving() : note("There is nothing to save: the file has this text.")),
+      h("div#changes", refused ? note("With another name, this can be saved.") : changesOrNone()),
     ];
     return part("side", "Preview", null, h("div#notes", notes), tried);
   }
 
   /** Goes to the changes; from there, saves them. */
   async function reviewOrSave() {
-    if ([find("#save"), noteField].includes(document.activeElement)) return save();
+    // A conflict may come up while the focus is where it would save.
+    const saving = find("#theirs") ? ["save-over"] : ["save", "note"];
+    if (saving.includes(document.activeElement.id)) return save();
     if (!form.reportValidity()) return;
     await check(true);
-    find("#save")?.focus();
+    (find("#theirs") ?? find("#save"))?.focus();
   }
 
   async function save() {
     if (!form.reportValidity()) return;
     // Nothing is saved unseen.
     if (reviewed !== file()) return check(true);
-    const pressed = find("#save");
+    const pressed = find("#save, #save-over");
     pressed.disabled = area.readOnly = true;
     const body = { file: reviewed, expected: now.revision, note: noteField.value || undefined };
     const answer = await attempt(() => ask(now.revision ? "PUT" : "POST", api(target()), body));
     pressed.disabled = area.readOnly = false;
     if (!answer) return check(true);
-    [saved, proposed] = [area.value, field.value];
+    [saved, proposed, mine] = [area.value, field.value, null];
     location.assign(pathOf(answer.command));
   }
 
@@ -675,7 +802,7 @@ async function editorPage(name, proposed) {
     if (!confirm("Really delete this prompt?")) return;
     const answer = await attempt(() => ask("DELETE", api(name), { expected: opened.revision }));
     if (!answer) return;
-    area.value = saved;
+    [area.value, mine] = [saved, null];
     location.assign(pathOf(name, "/history/"));
   }
 
@@ -691,7 +818,7 @@ async function editorPage(name, proposed) {
     h(
       "div.writing",
       name === null && labelled("Name", "required", aboutName, field),
-      labelled("Text", null, aboutFile, area),
+      labelled("Text", null, aboutFile, area, h("div.editing", lines, area)),
       bar(
         h("button#review", "Review changes"),
         opened.revision && button(".quiet.remove#delete", "Delete", remove),
@@ -699,13 +826,14 @@ async function editorPage(name, proposed) {
     ),
     part("side", "Preview"),
   );
+  number();
   const toHistory = opened.revision && h("a.button", { href: pathOf(name, "/history/") }, "History");
   const back = name === null ? backToList() : backToPrompt(name);
   const header = h("header", back, titled(name === null ? "New prompt" : ["Edit ", command(name)], toHistory), aboutOther(opened));
   /** Shows that the file has changed. What is typed stays. */
   const update = async () => {
     if (isDirty()) return check(true);
-    const fresh = name && (await load("part", () => fileNow(name)));
+    const fresh = name && (await attempt(() => fileNow(name)));
     if (fresh && fresh.revision !== opened.revision && !isDirty()) location.reload();
   };
   return {

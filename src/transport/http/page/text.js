@@ -34,14 +34,17 @@ export const plain = (words) => words.replace(new RegExp(CONTROL, "g"), "\ufffd"
 /** A text of somebody with a direction of its own. */
 export const bdi = (words) => h("bdi", text(words));
 
-/** A text with parts that are marked. */
-export function marked({ text: words, marks = [] }) {
+/** A text with parts that are marked: `marks` where values are, `gaps` where values are missing. */
+export function marked({ text: words, marks = [], gaps = [] }) {
   let end = 0;
-  const pieces = marks.flatMap(([from, to]) => {
-    const before = words.slice(end, from);
-    end = to;
-    return [...text(before), h("span.slot", text(words.slice(from, to)))];
-  });
+  const ranges = [...marks.map((range) => [range, "value"]), ...gaps.map((range) => [range, "missing"])];
+  const pieces = ranges
+    .sort(([one], [other]) => one[0] - other[0])
+    .flatMap(([[from, to], kind]) => {
+      const before = words.slice(end, from);
+      end = to;
+      return [...text(before), h(`mark.${kind}`, text(words.slice(from, to)))];
+    });
   return [...pieces, ...text(words.slice(end))];
 }
 
@@ -95,10 +98,32 @@ export function diff(hunks, label) {
   return h("pre.paper.diff", { tabindex: 0, role: "group", "aria-label": label }, pieces);
 }
 
+const ICONS = {
+  error: "M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13ZM5.5 5.5l5 5M10.5 5.5l-5 5",
+  warning: "M8 2 14.5 13.5H1.5ZM8 6.5v3.2M8 11.4v.6",
+  hint: "M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13ZM8 7.3v4M8 4.6v.6",
+};
+
+/** The sign of an error, a warning or a hint, which the words next to it say, too. */
+function icon(severity) {
+  const make = (tag, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+  const svg = make("svg", { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" });
+  svg.append(make("path", { d: ICONS[severity] }));
+  return svg;
+}
+
 /** What is wrong, and what to do about it. `place` says where. */
 export function problem({ severity, message: what, repair }, place) {
-  return h("li", place, h("span.text", { dir: "auto" }, message(sentence(`${severity}: ${what}; ${repair}`))));
+  const words = sentence(`${severity}: ${[what, repair].filter(Boolean).join("; ")}`);
+  return h(`li.${severity}`, icon(severity), h("div", place, h("span.text", { dir: "auto" }, message(words))));
 }
+
+/** A list of problems, or nothing. */
+export const problemList = (items, more = {}) => items.length > 0 && h("div.problems", more, h("ul", items));
 
 /** Where a problem is in another file than the one that is shown. */
 export const placeInFile = ({ file, line, column }) => h("span.place", bdi(file), line ? `:${line}:${column}` : "");
