@@ -186,7 +186,8 @@ impl Handle for FileHandle {
             return Ok(messages);
         }
         let attachments = attachments(&self.files.root, prompt, &self.file.path, self.prefix());
-        Ok(Messages { attachments: attachments.collect::<Result<_, _>>()?, ..messages })
+        let attachments: Result<_, Diagnostic> = attachments.collect();
+        Ok(Messages { attachments: attachments.map_err(|why| why.in_file(Arc::clone(&self.file.path)))?, ..messages })
     }
 
     fn check(&self) -> Vec<Diagnostic> {

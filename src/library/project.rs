@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub const FOLDER: &str = ".prompts";
 
 /// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
-const REPOSITORY: &str = ".git";
+pub(super) const REPOSITORY: &str = ".git";
 
 /// Which repositories the user trusts.
 pub trait Trust: fmt::Debug + Send + Sync {

@@ -4,7 +4,7 @@ use super::builtin::Builtin;
 use super::caller::{Caller, Prefix};
 use super::folder::Folder;
 use super::handle::Files;
-use super::project::{FOLDER as PROJECT_FOLDER, Project, Trust};
+use super::project::{FOLDER as PROJECT_FOLDER, Project, REPOSITORY, Trust};
 use super::read::read;
 use super::source::{Found, Layer, Listing, Source, Store};
 use super::stamp::is_remote;
@@ -157,10 +157,14 @@ impl View {
     /// What to tell who misses the prompts of a repository that is not trusted, in one line.
     pub fn untrusted_hint(&self) -> Option<String> {
         let root = self.project.as_ref().filter(|_| self.prefix.is_none())?.untrusted()?;
+        let is_repository = root.join(REPOSITORY).exists();
         let root = printable(&root.display().to_string());
+        let how = match is_repository {
+            true => format!("`prompt-expander trust {root}` does"),
+            false => "--project serves them for once".to_owned(),
+        };
         Some(format!(
-            "the prompts in {PROJECT_FOLDER} of {root} are not served, because you have not said that you trust them; \
-             `prompt-expander trust {root}` does"
+            "the prompts in {PROJECT_FOLDER} of {root} are not served, because you have not said that you trust them; {how}"
         ))
     }
 

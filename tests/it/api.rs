@@ -530,7 +530,8 @@ fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_th
     assert!(server.post(tool).json()["error"].is_object(), "the tools of agents need it, too");
     written(&write(&[("Authorization", &bearer)]), "a");
     let server = HttpServer::start_with(server.stop(), &["--edit"]);
-    assert!(server.stderr_line().ends_with("edit-token"));
+    let line = server.stderr_line();
+    assert!(line.starts_with("the token for edits is the first word in /") && line.ends_with("edit-token"), "{line}");
     let me = server.send("GET", "/api/me", &[("Authorization", &bearer)], "");
     assert_eq!(me.json()["may_edit"], true, "the same token after a restart");
 }

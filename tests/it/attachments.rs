@@ -190,7 +190,7 @@ fn a_file_that_cannot_be_attached_is_an_error_that_names_it_through_every_interf
         let ran = client.run(["expand", "p", "x"], "");
         assert!(!ran.status.success() && ran.stdout.is_empty() && ran.stderr.contains(&want), "{path}: {ran:?}");
         let error = client.expand("p", "x").error();
-        assert!(error.contains(&want), "{error}");
+        assert!(error.contains("p.md:4:5: ") && error.contains(&want), "{error}");
         let refused = get(&mut client, "p")["error"].clone();
         assert!(refused["code"] == -32603 && refused["message"].as_str().unwrap().contains(&want), "{refused}");
         assert!(hook(&client, ":p x").contains(&want), "{path}");
@@ -255,6 +255,7 @@ fn tests_compare_the_text_with_the_attachments() {
     let client = Client::new().prompt("style.txt", "Two spaces.");
     client.write("styled.md", "---\nattachments: [style.txt]\n---\nP {{input}}\n");
     client.run(["new", "--test", "styled"], "");
+    client.run(["test", "--update"], "");
     assert!(client.run(["test"], "").stdout.ends_with("1 passed, 0 failed\n"));
     client.write("style.txt", "Four spaces.");
     let ran = client.run(["test"], "");

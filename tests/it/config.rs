@@ -160,4 +160,12 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     assert!(client.words("trust --revoke").status.success());
     assert!(client.expand("deploy", "").error().contains(&hint));
     client.expand("own", "").text("ours");
+
+    fs::remove_dir(root.join(".git")).unwrap();
+    fs::create_dir(root.join("below/.prompts")).unwrap();
+    let error = client.expand("deploy", "").error();
+    assert!(
+        error.contains("--project serves them for once"),
+        "outside of a repository, nothing can be trusted: {error}"
+    );
 }

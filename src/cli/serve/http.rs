@@ -156,7 +156,7 @@ impl Http {
                 // A log must not get the token; a browser does not send the fragment.
                 let _ = match io::stderr().is_terminal() {
                     true => writeln!(io::stderr(), "edit prompts at {scheme}://{address}/#token={token}"),
-                    false => writeln!(io::stderr(), "the token for edits is in {}", path.display()),
+                    false => writeln!(io::stderr(), "the token for edits is the first word in {}", path.display()),
                 };
             }
             started();

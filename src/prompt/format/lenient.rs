@@ -49,7 +49,8 @@ pub(super) fn fields(
                 let text = std::iter::once(unquoted(raw)).chain(lines).collect::<Vec<_>>().join(" ");
                 if warnings.last().is_none_or(|warning| warning.position < Some(position)) {
                     let message = format!("{} is read as text, because it is not valid YAML", quoted(key));
-                    warnings.push(Diagnostic::warning(Some(position), message, "put the value in quotes"));
+                    let fix = "put a text in quotes, or indent all lines of a list with the same number of spaces";
+                    warnings.push(Diagnostic::warning(Some(position), message, fix));
                 }
                 Node { position, value: Value::Text { text, is_quoted: false } }
             }),

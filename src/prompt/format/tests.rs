@@ -312,7 +312,7 @@ fn what_is_probably_a_mistake_gets_a_warning() {
         ("---\ndescription:Glued\n---\nB", vec![format!("2:13: {}", text("\"Glued\""))]),
         ("---\ndescription: one\ndescription: two\n---\nB", vec!["3:1: `description` appears twice; the last is used; keep one of the two".to_owned()]),
         ("---\na stray line\ndescription: D\n---\nB", vec!["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it".to_owned()]),
-        ("---\ndescription: D\n\tT\n---\nB", vec!["2:1: `description` is read as text, because it is not valid YAML; put the value in quotes".to_owned()]),
+        ("---\ndescription: D\n\tT\n---\nB", vec!["2:1: `description` is read as text, because it is not valid YAML; put a text in quotes, or indent all lines of a list with the same number of spaces".to_owned()]),
         ("---\ndescription: [args]\n---\nB", vec!["2:14: `description` is a list or a map to YAML; it is read as text; write `description: \"[args]\"`".to_owned()]),
         ("---\ndesciption: D\n---\nB", vec!["2:1: unknown key `desciption`; write `description:` if that is meant".to_owned()]),
         ("---\nYou are careful.\n---\nB", vec!["1:1: the lines between the first two `---` have no key such as `description:`; they are part of the prompt's text; write rules as `***`, or give the frontmatter a `description: …`".to_owned()]),
