@@ -112,7 +112,7 @@ pub(super) fn serve(settings: &Settings, line: &ArgMatches) -> Result<Serve, cla
     Serve::from_arg_matches(&matches)
 }
 
-const REPAIR: &str = "correct it, or use --no-config; until then, only built-in prompts are listed";
+const REPAIR: &str = "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
 
 fn unusable(path: &Path, diagnostic: Diagnostic) -> Settings {
     Settings { problems: vec![diagnostic.in_file(path)], is_unusable: true, ..Settings::default() }
@@ -174,7 +174,7 @@ impl Reader<'_> {
                     Err(message) => self.problem(item.span(), message, "correct it, or delete the line"),
                 },
                 None => {
-                    let known = rows.iter().map(|(known, _)| *known);
+                    let known = rows.iter().map(|(known, _)| *known).chain((rows == KEYS).then_some(OPENAPI));
                     let fix = match closest(key, known.clone()) {
                         Some(meant) => format!("did you mean {}?", named(meant)),
                         None => format!("delete it; the keys are {}", alternatives(&known.collect::<Vec<_>>())),
@@ -363,6 +363,7 @@ mod tests {
     fn a_key_that_is_wrong_is_a_problem_with_its_position_and_the_others_hold() {
         for (line, want) in [
             ("promts = []", "2:1: there is no key `promts`; did you mean `prompts`?"),
+            ("[[openap]]\nfile = 'x'", "2:3: there is no key `openap`; did you mean `openapi`?"),
             ("edit = 1", "2:8: `edit` must be true or false; correct it, or delete the line"),
             ("prompts = [1]", "2:11: `prompts` must be a list of texts; correct it, or delete the line"),
             (

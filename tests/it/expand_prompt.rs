@@ -269,7 +269,7 @@ fn a_broken_file_says_file_line_column_and_fix() {
         format!(
             "`git/broken` cannot be expanded. {}:1:1: the frontmatter that line 1 opens with `---` is never closed; add a \
              line `---` after its last key, or write the rule in line 1 as `***` if no frontmatter is meant. Tell the user this; \
-             the prompt works as soon as the file is saved.",
+             the prompt works as soon as that is done.",
             path.display()
         )
     );

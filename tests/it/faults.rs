@@ -118,7 +118,7 @@ mod files {
         assert_eq!(
             client.expand("bad", "x").error(),
             format!(
-                "`bad` cannot be expanded. {path}: {reason}. Tell the user this; the prompt works as soon as the file is saved."
+                "`bad` cannot be expanded. {path}: {reason}. Tell the user this; the prompt works as soon as that is done."
             )
         );
         let good = json!([{"name": "good", "description": "Good."}]);

@@ -57,7 +57,7 @@ fn find(view: &View, command: &str) -> Result<(Found, Arc<Prompt>), Failure> {
     })?;
     let prompt = found.prompt().map_err(|broken| {
         Failure::for_model(format!(
-            "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as the file is saved.",
+            "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as that is done.",
             quoted(command)
         ))
     })?;
