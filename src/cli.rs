@@ -102,7 +102,7 @@ enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
     /// Adds this program to the config of each agent as the MCP server `prompts`, with its hook. The given --prompts, --from-agents,
-    /// --no-builtin and --openapi, and the options of a present registration, go into config.toml. The rest of each file stays as it is,
+    /// --no-builtin and --openapi, and the options of an existing registration, go into config.toml. The rest of each file stays as it is,
     /// comments included.
     ///
     /// The change is shown first; nothing is written until you confirm. One backup is kept next to each file:
@@ -186,9 +186,9 @@ enum Command {
     Mv(mv::Mv),
     /// List the versions of one of your prompts, with who wrote them and why
     ///
-    /// Each change by an agent, the web page or `restore` keeps the old text in the folder `.history` next to your prompts. A version
-    /// that you made in an editor is kept when it is replaced. Prints the newest first; without a terminal, one line for each version
-    /// with tabs between revision, time, what was done, author and note.
+    /// Each change by an agent, the web page, `edit`, `rm` or `restore` keeps the old text in the folder `.history` next to your prompts,
+    /// even one that you wrote by hand. Prints the newest first; without a terminal, one line for each version with tabs between revision,
+    /// time, what was done, author and note.
     #[command(after_help = with_common(history::EXAMPLES))]
     History(history::History),
     /// Show what has changed in one of your prompts since its last version, or an earlier one
@@ -196,8 +196,8 @@ enum Command {
     Diff(diff::Diff),
     /// Restore an earlier version of one of your prompts, or a prompt that was deleted
     ///
-    /// Prints the path of the file. The text that is replaced stays in the history, so that a restore can be undone. A prompt that you
-    /// deleted without `rm` can be restored if it was changed by an agent, the web page or `restore` before.
+    /// Prints the path of the file. The text that is replaced stays in the history, so that a restore can be undone. A prompt whose file
+    /// you deleted yourself can be restored if `history` lists a version of it.
     #[command(after_help = with_common(restore::EXAMPLES))]
     Restore(restore::Restore),
     /// Import prompts of other programs: write them as Markdown files into your own folder

@@ -1,9 +1,9 @@
-//! The server: a message in, at most one reply out, for any number of conversations. It moves no bytes, and never waits: a transport
-//! does.
+//! The server: a message in, at most one reply out, for any number of conversations. It moves no bytes, and never waits: a transport does
+//! both.
 //!
-//! [`Server::handle`] is the whole interface; notifications of changes go to each [`Listener`]. `METHODS` is the table of methods. What
-//! every method would repeat (the era, who may call it, a panic, an error) is handled here, so that a handler is a plain function that
-//! cannot forget to answer.
+//! [`Server::handle`] answers a message, and each [`Listener`] gets the notifications of changes. `METHODS` is the table of methods. What
+//! every method would repeat (the era, who may call it, a panic, an error) is done here, so that a handler is a plain function that cannot
+//! forget to answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
@@ -51,7 +51,7 @@ pub enum Reply {
     None,
     /// The response to a request, or to a batch.
     Response(Response),
-    /// What may wait, and then gives the reply.
+    /// The rest of a request, which may wait and then gives the reply.
     Later(Job),
     /// The acknowledgement of a request that stays open. What follows goes to the [`Listener`].
     Stream(Notification),
@@ -72,13 +72,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// The response, or a further job, which waits for something else.
+    /// Runs the job, and returns the response, or a further job that waits for something else.
     pub fn run(self) -> Reply {
         let Job { id, request, run, .. } = self;
         request.reply(id, run)
     }
 
-    /// The response.
+    /// Runs the job and those that follow it, and returns the response.
     pub fn finish(self) -> Response {
         match self.run() {
             Reply::Later(next) => next.finish(),
@@ -96,7 +96,7 @@ struct Answered {
 }
 
 impl Answered {
-    /// The reply with what a handler gives. One that panics is answered with `-32603`.
+    /// Runs a handler, and makes the reply of what it gives. If it panics, that is the error `-32603`.
     fn reply(self, id: Id, handle: impl FnOnce() -> Result<Answer, Failure>) -> Reply {
         let outcome = catch_unwind(AssertUnwindSafe(handle)).unwrap_or_else(|_| {
             tracing::error!(method = self.method, "the request failed because of a bug");
@@ -143,7 +143,7 @@ impl Server {
         self.library().view_for(caller).for_editing(self.may_edit(caller))
     }
 
-    /// Adds a conversation, which is told of changes until it is dropped.
+    /// Adds a conversation, which is notified of changes until it is dropped.
     pub fn add_listener(&self, listener: &Arc<dyn Listener>) {
         if let Some(notifier) = &self.shared.notifier {
             notifier.add(listener);
@@ -294,9 +294,9 @@ impl Server {
     }
 }
 
-/// A method.
+/// A row of the table of methods.
 pub struct Method {
-    /// As requests have it.
+    /// The name in a request.
     pub name: &'static str,
     /// The only era that has it.
     only: Option<Era>,
@@ -315,7 +315,7 @@ enum Run {
     /// It reads and changes the session, and nothing else.
     Session(fn(&mut Session, &Context, &Object) -> Result<Box<RawValue>, Failure>),
     Library(fn(&Context, &Object) -> Result<Answer, Failure>),
-    /// `tools/call`: the tool has what else is in a row.
+    /// `tools/call`: the table of tools has the rest of the row.
     Tool,
     /// `subscriptions/listen`, which stays open.
     Listen,
@@ -350,29 +350,28 @@ macro_rules! methods {
     (@ $cacheable:expr, listen) => { Run::Listen };
 }
 
-const FRESHLY: Option<Cacheable> = Some(FRESH);
 const LEGACY: Option<Era> = Some(Era::Legacy);
 const MODERN: Option<Era> = Some(Era::Modern);
 
 methods! {
-    "completion/complete"      None,   Folders Read  None,         None,    plain(completion::complete);
-    "initialize"               LEGACY, Memory  Read  None,         None,    session(session::initialize);
-    "logging/setLevel"         LEGACY, Memory  Read  None,         None,    plain(session::set_level);
-    "ping"                     LEGACY, Memory  Read  None,         None,    plain(session::ping);
-    "prompts/create"           None,   Write   Write None,         None,    plain(prompt_edits::create);
-    "prompts/delete"           None,   Write   Write None,         None,    plain(prompt_edits::delete);
-    "prompts/get"              None,   Files   Read  Some("name"), None,    slow(prompts::get);
-    "prompts/list"             None,   Folders Read  None,         FRESHLY, plain(prompts::list);
-    "prompts/update"           None,   Write   Write None,         None,    plain(prompt_edits::update);
-    "resources/list"           None,   Folders Read  None,         FRESHLY, plain(resources::list);
-    "resources/read"           None,   Files   Read  Some("uri"),  FRESHLY, plain(resources::read);
-    "resources/subscribe"      LEGACY, Memory  Read  None,         None,    session(session::subscribe);
-    "resources/templates/list" None,   Memory  Read  None,         FRESHLY, plain(resources::templates);
-    "resources/unsubscribe"    LEGACY, Memory  Read  None,         None,    session(session::unsubscribe);
-    "server/discover"          MODERN, Memory  Read  None,         None,    slow(session::discover);
-    "subscriptions/listen"     MODERN, Memory  Read  None,         None,    listen;
-    "tools/call"               None,   Files   Read  Some("name"), None,    tool;
-    "tools/list"               None,   Folders Read  None,         FRESHLY, plain(tools::list);
+    "completion/complete"      None,   Folders Read  None,         None,        plain(completion::complete);
+    "initialize"               LEGACY, Memory  Read  None,         None,        session(session::initialize);
+    "logging/setLevel"         LEGACY, Memory  Read  None,         None,        plain(session::set_level);
+    "ping"                     LEGACY, Memory  Read  None,         None,        plain(session::ping);
+    "prompts/create"           None,   Write   Write None,         None,        plain(prompt_edits::create);
+    "prompts/delete"           None,   Write   Write None,         None,        plain(prompt_edits::delete);
+    "prompts/get"              None,   Files   Read  Some("name"), None,        slow(prompts::get);
+    "prompts/list"             None,   Folders Read  None,         Some(FRESH), plain(prompts::list);
+    "prompts/update"           None,   Write   Write None,         None,        plain(prompt_edits::update);
+    "resources/list"           None,   Folders Read  None,         Some(FRESH), plain(resources::list);
+    "resources/read"           None,   Files   Read  Some("uri"),  Some(FRESH), plain(resources::read);
+    "resources/subscribe"      LEGACY, Memory  Read  None,         None,        session(session::subscribe);
+    "resources/templates/list" None,   Memory  Read  None,         Some(FRESH), plain(resources::templates);
+    "resources/unsubscribe"    LEGACY, Memory  Read  None,         None,        session(session::unsubscribe);
+    "server/discover"          MODERN, Memory  Read  None,         None,        slow(session::discover);
+    "subscriptions/listen"     MODERN, Memory  Read  None,         None,        listen;
+    "tools/call"               None,   Files   Read  Some("name"), None,        tool;
+    "tools/list"               None,   Folders Read  None,         Some(FRESH), plain(tools::list);
 }
 
 #[cfg(test)]

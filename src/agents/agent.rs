@@ -88,7 +88,7 @@ pub struct Hook {
     /// Whether the files that register servers may have hooks, too.
     pub(super) is_in_config: bool,
     pub(super) syntax: JsonSyntax,
-    /// How long the agent may wait for it, in its unit.
+    /// How long the agent waits for the hook, in the unit of its config.
     pub(super) timeout: u32,
     /// What is around the words of the command on Windows, for the shell that runs it there. Elsewhere it is a POSIX shell.
     pub(super) around_on_windows: [&'static str; 2],
@@ -323,7 +323,7 @@ impl<'a> Examined<'a> {
 }
 
 impl Finding {
-    /// The same at the end of these keys in another file.
+    /// The same finding at the position of these keys in another file.
     pub(super) fn at(self, file: &ConfigFile, keys: &[&str]) -> Finding {
         let diagnostic = Diagnostic { file: Some(file.path.as_path().into()), ..self.diagnostic };
         Finding { diagnostic: diagnostic.at(file.position(keys)), ..self }

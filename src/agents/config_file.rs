@@ -14,7 +14,7 @@ const MAX_FILE: usize = 64 * 1024 * 1024;
 /// A byte order mark, which some editors put before a text.
 const BOM: char = '\u{feff}';
 
-/// A file of an agent: its present text, and the text to be written.
+/// A file of an agent: its current text, and the text to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigFile {
     /// The file, as the agent names it; it may be a link.

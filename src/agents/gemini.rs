@@ -34,7 +34,7 @@ pub(super) static GEMINI: Agent = Agent {
     },
     hook: Some(Hook {
         event: "BeforeAgent",
-        // None is known. More than this was not tried.
+        // No limit is known; more than this was not tried.
         limit: (1_000_000, Unit::Bytes),
         user: "settings.json",
         project: &[".gemini/settings.json"],

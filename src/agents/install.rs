@@ -1,5 +1,4 @@
-//! The changes that `install` and `uninstall` plan, and the present registrations. Nothing is written here; see
-//! [`ConfigFile::write`].
+//! The changes that `install` and `uninstall` plan, and the existing registrations. Nothing is written here; see [`ConfigFile::write`].
 //!
 //! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
 //! add`), a new entry is the one that it writes.
@@ -46,7 +45,7 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// What to know before confirming, in lower case.
     pub notes: Vec<String>,
-    /// The options in the present registrations, which belong into the settings file: those of the hook, then those of the server.
+    /// The options in the existing registrations, which belong in the settings file: those of the hook, then those of the server.
     pub options: Vec<Vec<String>>,
     /// What is registered after an installation.
     pub installed: Installed,
@@ -173,8 +172,8 @@ impl Removal {
     }
 }
 
-/// Restores the backup of a file from which all is removed, to the last byte, if nothing else has happened to the file since; or removes
-/// it, if there was no file before.
+/// Restores the backup of a file, byte for byte, if the file without the registration differs from it at most in layout; or removes the
+/// file, if there was none before.
 fn restore(file: &mut ConfigFile) {
     let is_edited = |text: &str| file.edited.as_deref().is_some_and(|edited| is_similar(edited, text));
     match file.backup_text() {

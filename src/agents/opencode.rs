@@ -37,7 +37,7 @@ pub(super) static OPENCODE: Agent = Agent {
         ..Config::JSON
     },
     hook: None,
-    // The model gets the path of a file that holds it of more than 51,138 bytes.
+    // Of a result of more than 51,138 bytes, the model gets only the path of a file that has it.
     part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
     runs_prompts: true,
     menu: MenuMessages::OneText,

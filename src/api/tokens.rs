@@ -17,7 +17,7 @@ enum Class {
     /// A line ending, and the spaces and line endings after it.
     LineEnding,
     Space,
-    /// Of Japanese, Chinese and Korean.
+    /// A character of Japanese, Chinese or Korean.
     EastAsian,
     Other,
 }

@@ -21,10 +21,10 @@ pub(super) struct Call {
     /// The prompt's name, with or without a colon, or the path of any prompt file, which begins with `./`, `../`, `/` or `~/`; and
     /// the input for it
     ///
-    /// All that follows the name is text, also what looks like an option. Several words fill one argument each if the prompt has
-    /// arguments; otherwise, they are joined by spaces. A single word is read like text typed in a chat. Without --arg,
-    /// `NAME=VALUE` words set arguments by name. Text from standard input (a pipe or a file) follows the words, after an empty line,
-    /// in the last argument that takes text; to insert it elsewhere, write `-` there.
+    /// All that follows the name is text, even what looks like an option. Several words fill one argument each if the prompt has arguments;
+    /// otherwise, they are joined by spaces. A single word is read like text typed in a chat. Without --arg, `NAME=VALUE` words set
+    /// arguments by name. Text from standard input (a pipe or a file) follows the words, after an empty line, in the last argument that
+    /// takes text; to insert it elsewhere, write `-` there.
     #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true,
           add = ArgValueCompleter::new(completions::words))]
     words: Vec<String>,

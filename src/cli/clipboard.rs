@@ -20,7 +20,7 @@ const WINDOWS: CopyCommand = &[
     "[Console]::InputEncoding = [Text.UTF8Encoding]::new($false); Set-Clipboard -Value ([Console]::In.ReadToEnd())",
 ];
 
-/// The commands that may reach the clipboard, where a variable is set if one is named; the best first.
+/// The commands that may reach the clipboard, the best first. Where a variable is named, it must be set.
 const COMMANDS: &[(&str, CopyCommand)] = if cfg!(windows) {
     &[("", WINDOWS)]
 } else if cfg!(target_os = "macos") {

@@ -268,7 +268,7 @@ pub(super) fn trusted(path: &Path) -> Vec<String> {
 /// It is in a project, is no TOML, or cannot be written.
 pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     if !is_own(path) {
-        bail!("{} is inside a project, and grants nothing; leave out --config", output::full_path(path));
+        bail!("{} is inside a project, where `trusted` is ignored; leave out --config", output::full_path(path));
     }
     let mut file = ConfigFile::settings(path.to_owned())?;
     let text = file.texts()[0];

@@ -58,7 +58,7 @@ fn json(Finding { agent, diagnostic }: &Finding) -> Value {
     json
 }
 
-/// How the severity of a finding is called and shown.
+/// The name and the style of a finding's severity.
 fn level(diagnostic: &Diagnostic) -> (&'static str, Style) {
     match diagnostic.severity() {
         Severity::Error => ("broken", ERROR),

@@ -22,10 +22,10 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `includes`, `shadows`, `tags`
-    /// (their addresses), `usage`, `messages` (the roles of several), `attachments`, `arguments`, `input`, `placeholders`, `left`,
-    /// `request` (of a prompt that a service renders),
-    /// `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `includes`, `shadows`, `tags`, `usage`,
+    /// `messages` (the roles of several), `attachments` (their paths and addresses), `arguments`, `input`, `placeholders`, `left`,
+    /// `request` (of a prompt that a service renders), `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems`
+    /// of the file
     #[arg(long)]
     json: bool,
 }

@@ -56,7 +56,7 @@ pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<
     library.editor_of(project, &Caller::local()).map_err(|why| anyhow!("{why}"))
 }
 
-/// The revision of a version that was named by the beginning of it.
+/// The revision that begins with what was typed.
 pub(super) fn revision(versions: &[Version], typed: &str) -> anyhow::Result<Revision> {
     let known: BTreeSet<String> = versions.iter().map(|version| version.revision.to_string()).collect();
     let matching: Vec<&String> = known.iter().filter(|known| known.starts_with(&typed.to_ascii_lowercase())).collect();

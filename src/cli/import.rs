@@ -204,7 +204,7 @@ fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> an
     };
     if roots.is_empty() && !is_prompt {
         let ends = formats().flat_map(|format| format.folders.iter().map(move |end| (format, end)));
-        // Of `~`, and of `~/.claude`, `~/.claude/commands`.
+        // Below `~` as well as below `~/.claude`, this finds `~/.claude/commands`.
         let places = |(format, end)| path.ancestors().take(2).map(move |at| (format, at.join(end)));
         roots.extend(ends.flat_map(places).filter(|(_, folder)| folder.starts_with(path) && folder.is_dir()));
     }
@@ -237,7 +237,7 @@ fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> an
     Ok(read)
 }
 
-/// The prompts of a folder of which the files are at or below a path.
+/// The prompts of a folder whose files are at or below a path.
 fn of_root(format: &'static Format, root: PathBuf, path: &Path, report: &mut Report) -> Read {
     let listing = Library::default().with_named(Some(format), root.clone()).view().list();
     let is_wanted = |file: &Path| file.starts_with(path);

@@ -137,7 +137,7 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// Moves the options that were given, and those of the present registrations, into the settings file.
+/// Moves the options that were given, and those of the existing registrations, into the settings file.
 fn move_options(changes: &mut Changes, settings: Option<ConfigFile>, given: &[String]) -> anyhow::Result<()> {
     let is_changed = |plan: &&Plan| !plan.files.is_empty();
     let plans = changes.agents.iter().map(|(_, plan)| plan).filter(is_changed);

@@ -19,7 +19,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Mv {
-    /// The prompt's present name, spelled exactly
+    /// The prompt's current name, spelled exactly
     #[arg(add = ArgValueCompleter::new(completions::names))]
     old: String,
     /// Its new name: `standup`, `git/commit`

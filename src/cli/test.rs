@@ -28,7 +28,7 @@ pub(super) struct Test {
     /// The prompts whose tests are run, or folders of prompts, or test files; by default all prompts
     #[arg(value_name = "NAME|DIR", add = ArgValueCompleter::new(completions::names))]
     targets: Vec<PathBuf>,
-    /// Write the present expansions into the test files: where a text differs, and into cases that expect nothing yet
+    /// Write the current expansions into the test files: where a text differs, and into cases that expect nothing yet
     #[arg(long)]
     update: bool,
     /// Print one JSON object: `cases` with prompt, title, file, line, status (`passed`, `failed` or `updated`) and failures;

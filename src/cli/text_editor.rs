@@ -60,7 +60,7 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
 }
 
 /// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even
-/// with spaces; and one that a shell would not accept.
+/// with spaces, and so is one that a shell would not accept.
 fn words(value: &OsStr) -> Vec<OsString> {
     let text = value.to_str().filter(|_| !Path::new(value).is_file()).unwrap_or_default();
     // On Windows, a backslash separates folders.

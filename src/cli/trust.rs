@@ -26,7 +26,7 @@ pub(super) struct Trust {
     /// List the repositories that you trust
     #[arg(long)]
     list: bool,
-    /// Trust the repository no longer
+    /// Stop trusting the repository
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
     /// Trust it without asking

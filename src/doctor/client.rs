@@ -1,7 +1,7 @@
 //! Starts what an agent has registered, and reads what it answers.
 //!
-//! A registered program may be any. It may hang, print endlessly, print something that is not a message, or not exit. So it may
-//! take a given time at most; then it is killed, with all that it started.
+//! A registered program may be anything: it may hang, print endlessly, print something that is not a message, or not exit. So its time is
+//! limited; then it is killed, with all that it started.
 
 use super::examination::EXAMINED_VARIABLE;
 use crate::agents::Environment;
@@ -105,7 +105,7 @@ impl Ended {
     }
 }
 
-/// Runs a program to its end, or until it must have ended.
+/// Runs a program until it ends, or until its time is over.
 ///
 /// # Errors
 /// It cannot be started.

@@ -38,8 +38,8 @@ pub(super) fn examine(examination: &Examination, agent: &'static Agent, files: &
     for other in others {
         let name = named(&other.name);
         findings.push(check(other).registered().warning(
-            format!("this program is registered as {name}, not or not only as `{SERVER}`, which permissions and docs refer to"),
-            format!("rename {name} to `{SERVER}` in this file, or remove it if there is another"),
+            format!("this program is registered as {name}, but permissions and docs refer to `{SERVER}`"),
+            format!("rename {name} to `{SERVER}` in this file, or remove it if `{SERVER}` is registered, too"),
         ));
     }
     if let Some(server) = examined {
@@ -70,7 +70,7 @@ impl<'a> ServerCheck<'a> {
             return findings.push(registered.broken(format!("{name}: {error}"), "correct it in this file"));
         }
         let Some(command) = &self.server.command else {
-            let message = format!("{name} is a server with a URL, which is not asked here");
+            let message = format!("{name} is a server with a URL, to which doctor does not connect");
             let fix = format!("if it is not this program over HTTP, {}", self.reinstall());
             return findings.push(registered.warning(message, fix));
         };
@@ -152,7 +152,7 @@ impl ServerCheck<'_> {
         is_elsewhere.then(|| {
             let (written, title) = (named(&start.command), self.agent.title);
             let message =
-                format!("{written} is looked up, and {title} has a different PATH when started from the desktop");
+                format!("{written} is looked up in PATH, which is different when {title} is started from the desktop");
             self.registered().warning(message, self.reinstall())
         })
     }

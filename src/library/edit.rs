@@ -88,7 +88,7 @@ impl Library {
         self.editor_of(false, caller)
     }
 
-    /// The same, perhaps in the folder of the project.
+    /// The same in the user's folder or, with `of_project`, in that of the project.
     ///
     /// # Errors
     /// There is no such folder.
@@ -222,7 +222,11 @@ impl Editor<'_> {
             }
         }
         let message = format!("{} has no earlier version", named(&name));
-        Err(Diagnostic::new(Kind::NoVersion, message, "it has not been changed by an agent, the web page or `restore`"))
+        Err(Diagnostic::new(
+            Kind::NoVersion,
+            message,
+            "one is kept when an agent, the web page, `edit` or `restore` changes it",
+        ))
     }
 
     /// Adds what a prompt holds to its history, before a person changes it.

@@ -289,7 +289,7 @@ fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))
 }
 
-/// This time if it is after the last one and past, else the present one; after the last one even if the clock was set back.
+/// `time` if it is after the last one and not in the future, else now; always after the last one, even if the clock was set back.
 fn time_after(last: Option<Timestamp>, time: Option<Timestamp>) -> Timestamp {
     let now = Timestamp::now();
     let least = last.and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok()).unwrap_or(Timestamp::MIN);

@@ -1,9 +1,9 @@
 //! The history of the prompts in a folder: `.history/NAME/`, next to the prompts and hidden like every folder whose name begins
 //! with a dot.
 //!
-//! A version is a file that begins with the time in UTC, such as `20261122T191012.123456789Z-REVISION.md`: the text, for a person to
-//! copy back. The file of the same name that ends in `.json` is its record: who wrote it, how, and over what. A version that a
-//! person has made by hand has none; it is saved when it is replaced or removed. A record without a text is that of a delete.
+//! A version is a file that begins with the time in UTC, such as `20261122T191012.123456789Z-REVISION.md`: the text, for a person to copy
+//! back. The file of the same name that ends in `.json` is its record: what was done, who did it, why, and in which file. A version that a
+//! person made by hand has no record; it is saved when it is replaced or removed. A record without a text is that of a delete.
 //!
 //! What a write replaces is in the history before it is replaced, so that nothing that anybody wrote is ever lost; what it has written is
 //! added after it. After a crash between the two, the text in the prompt's file is one that was made by hand.
@@ -131,12 +131,12 @@ impl History {
         Ok(folder)
     }
 
-    /// Waits until no other process writes, and returns the right to write to the folder of prompts, which ends with the value.
+    /// Waits until no other process writes, and locks the folder of prompts until the returned file is dropped.
     pub(super) fn lock(&self) -> Result<File, Diagnostic> {
         let history = self.folder();
         check_folder(&history)?;
         create_folders(&history).map_err(|error| failed(&history, &error))?;
-        // In a repository, the history is nobody else's.
+        // Git ignores the history.
         _ = File::create_new(history.join(".gitignore")).and_then(|mut file| file.write_all(b"*\n"));
         let path = history.join(LOCK);
         if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
@@ -161,8 +161,8 @@ impl History {
         }
     }
 
-    /// All versions of a prompt, the newest first. A prompt below this one may have the name of a version, and a symlink may lead
-    /// anywhere, so only regular files count.
+    /// All versions of a prompt, the newest first. Only regular files count: a folder with the name of a version may belong to a prompt
+    /// below this one, and a symlink may lead anywhere.
     pub(super) fn versions(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         let folder = self.folder_of(name)?;
         let files: Vec<DirEntry> = match fs::read_dir(&folder).and_then(|files| files.take(MAX_ENTRIES).collect()) {
@@ -181,7 +181,7 @@ impl History {
         Ok(versions.filter(|version| version.after().is_none() || has_text(version)).collect())
     }
 
-    /// What the system says of the text of a version.
+    /// The metadata of the file with the text of a version.
     pub(super) fn metadata(&self, name: &Name, version: &Version) -> Option<Metadata> {
         fs::symlink_metadata(self.folder_of(name).ok()?.join(version.file(TEXT))).ok()
     }
@@ -202,8 +202,8 @@ impl History {
         Ok(Some(text))
     }
 
-    /// Adds the text of a version, or its record if it was not made by hand, each complete or not there at all. Both are as private as
-    /// the prompt's file, which they are `like`.
+    /// Adds the text of a version, if one is given, and its record, unless it was made by hand. Each file is complete, or missing. Both get
+    /// the owner and the permissions of `like`, the prompt's file.
     pub(super) fn add(
         &self,
         name: &Name,
@@ -234,7 +234,7 @@ impl History {
         }
     }
 
-    /// Gives all versions of one prompt to another, in addition to those that it has.
+    /// Moves all versions of one prompt to another, which keeps its own.
     pub(super) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
         let (old, new) = (self.folder_of(from)?, self.folder_of(to)?);
         create_folders(&new).map_err(|error| failed(&new, &error))?;
@@ -251,7 +251,7 @@ impl History {
     }
 }
 
-/// Writes a temporary file into a folder, and removes those which processes that were killed have left there. It is removed with the value,
+/// Removes the temporary files that killed processes left in a folder, and writes a new one. It is removed when the value is dropped,
 /// unless it was renamed.
 pub(super) fn write_temporary_file(folder: &Path, bytes: &[u8], like: Option<&Metadata>) -> io::Result<TempPath> {
     for file in fs::read_dir(folder)?.flatten() {
@@ -263,7 +263,7 @@ pub(super) fn write_temporary_file(folder: &Path, bytes: &[u8], like: Option<&Me
     let mut file = File::create_new(&path)?;
     let temporary = TempPath::try_from_path(path)?;
     if let Some(like) = like {
-        // Before there is anything to read. Only root can give a file to another user.
+        // Set before the file has any content. Only root can give a file to another user.
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, fchown};
@@ -280,7 +280,7 @@ fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::E
     serializer.collect_str(time)
 }
 
-/// The error of the system.
+/// The diagnostic for an error of the system.
 pub(super) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("{}: {error}", named(&path.display().to_string()));
     Diagnostic::new(Kind::Unreadable, message, "fix that, and try again")
@@ -292,7 +292,7 @@ fn obstacle(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, "move it away")
 }
 
-/// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix can.
+/// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix can do this.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;

@@ -171,7 +171,7 @@ impl Handle for Remote {
     fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
         let request = self.found.request(prompt, call, &self.options)?;
         let Messages { messages, attachments } = send::send(&self.found.operation, &request, &self.options)?;
-        // A service's text is no text of the user's.
+        // The text of a service counts as a value, not as text of the prompt.
         let joined = |Message { role, text }| Message { role, text: join(&mut [Piece::Value(&text)].into_iter()) };
         Ok(Messages { messages: messages.into_iter().map(joined).collect(), attachments })
     }

@@ -206,7 +206,7 @@ impl<'v> Given<'v> {
         let required_only = has_input || prompt.arguments.iter().any(|argument| argument.required);
         let is_slot = |index: &usize| {
             let argument = &prompt.arguments[*index];
-            // Text for an argument that the body does not use would be lost, where the placeholder of the input can take it.
+            // Text for an argument that the body does not use would be lost, although the placeholder of the input can take it.
             let is_lost = has_input && !prompt.uses(argument);
             self.arguments[*index].is_none() && (!required_only || argument.required) && !is_lost
         };

@@ -193,7 +193,7 @@ fn severity<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error
     kind.severity().serialize(serializer)
 }
 
-/// A path as people see it: one that is no Unicode has no other form in JSON.
+/// A path as people see it: JSON cannot hold one that is not Unicode.
 pub(super) fn shown_path<S: Serializer>(path: &Option<impl AsRef<Path>>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.as_ref().map(|path| path.as_ref().display().to_string()).unwrap_or_default())
 }
@@ -243,7 +243,8 @@ impl<'t> Positions<'t> {
         Positions { rest: text, offset: 0, position }
     }
 
-    /// The position of the byte `offset`, which must not be before that of the previous call. What is after the text has that of its end.
+    /// The position of the byte `offset`, which must not be before that of the previous call. An offset after the text has the position of
+    /// its end.
     pub(crate) fn at(&mut self, offset: usize) -> Position {
         let (before, rest) = self.rest.split_at(self.rest.len().min(offset - self.offset));
         match before.rfind('\n') {

@@ -67,7 +67,7 @@ const ADDED: [(&str, Filter); 2] = [
         Ok(value.clone())
     }),
     ("lines", |used, value, _| {
-        // Nobody has steps for more.
+        // A loop over more lines exceeds the steps.
         Ok(lines(&counted(used, value)?).take(MAX_STEPS as usize).map(Value::from).collect())
     }),
 ];
@@ -78,25 +78,25 @@ const MAX_TAG: usize = 100;
 /// The longest line, in bytes: minijinja counts columns up to 65,535, and panics beyond if overflows are checked.
 const MAX_LINE: usize = 65_000;
 
-/// What a loop knows of itself.
+/// The members of `loop`.
 const LOOP: [&str; 5] = ["first", "index", "index0", "last", "length"];
 
 /// What to do about what is not supported.
 const FIX: &str = "use `if`, `for`, comparisons, filters and names of letters, digits and `_` only, and `include` alone in a line, with `include: true`; write text in braces between `{% raw %}` and `{% endraw %}`";
 
-/// A body that was looked at: what minijinja gets. It has the same lines; a loop goes over the lines of a text, and each value is
-/// counted when it is used.
+/// A body that was checked, as minijinja gets it. It has the same lines; a loop goes over the lines of a text, and each value is counted
+/// when it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template(String);
 
-/// What is added to a body: where, and the text.
+/// A text to add to a body, and the byte at which it is added.
 type Added = (usize, &'static str);
 
 /// What is wrong with a template, and at which byte of the body.
 pub(super) type Mistake = (usize, Diagnostic);
 
 impl Template {
-    /// Also where a value is used. `names` are those of the arguments.
+    /// Checks a body. Also returns where it uses values. `names` are those of the arguments.
     ///
     /// # Errors
     /// A tag is not closed: the first mistake. Else everything that is not supported, and every name that is not declared.
@@ -138,9 +138,8 @@ impl Template {
     }
 }
 
-/// Counts the tokens of a body, and looks at the words of its tags. Returns the body with `elif` for `elsif`, where every other byte
-/// stays where it is, and what makes the lists of loops lists of lines: a byte, and the text to add there. Tags that are not supported
-/// are added to `mistakes`.
+/// Counts the tokens of a body, and checks the names of its tags. Returns the body with `elif` in place of `elsif`, in which every other
+/// byte keeps its position, and what to add to it so that loops go over lines. Tags that are not supported are added to `mistakes`.
 ///
 /// # Errors
 /// It cannot be divided into tokens, or has too many.
@@ -195,10 +194,10 @@ fn tags(
     Ok((body, added))
 }
 
-/// Walks a syntax tree.
+/// Walks a syntax tree, and refuses what is not supported.
 struct Fence<'n> {
     names: Vec<&'n str>,
-    /// What the loops around this place call their items.
+    /// The names that the enclosing loops give to their items.
     items: Vec<String>,
     added: Vec<Added>,
     placeholders: Vec<Placeholder>,
@@ -310,7 +309,7 @@ pub(super) struct Rendered {
     text: String,
     /// Without the empty lines at its start and end.
     range: Range<usize>,
-    /// Where it is a value of the call.
+    /// The parts that are values of the call.
     values: Vec<Range<usize>>,
 }
 
@@ -385,7 +384,7 @@ fn detail(error: &Error) -> String {
     error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)
 }
 
-/// Writes a text, up to the limit of all of them.
+/// Writes the text of a template, up to the limit for all texts of a prompt.
 struct Output<'u>(&'u Mutex<Used>);
 
 impl io::Write for Output<'_> {
@@ -409,9 +408,9 @@ impl io::Write for Output<'_> {
 struct Used {
     /// How many bytes the filters made.
     made: usize,
-    /// How many bytes the values had that were looked at.
+    /// How many bytes the values have that were used.
     read: usize,
-    /// How many bytes the texts have.
+    /// How many bytes the texts of all messages have.
     written: usize,
     /// The text that is being written.
     text: Vec<u8>,
@@ -444,7 +443,7 @@ fn text(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
-/// The text from which a filter makes one of about the same length; letters of the other case have at most three times the bytes.
+/// The text of a value, counted for a filter whose result is about as long: a change of case makes a text at most three times as long.
 fn counted<'v>(used: &mut Used, value: &'v Value) -> Result<Cow<'v, str>, Error> {
     let text = text(value);
     used.make(text.len())?;
@@ -456,7 +455,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim().is_empty())
 }
 
-/// `given`: the values of the call. What a tag writes is a value of the call if it is equal to one.
+/// An environment that records where the output has values of the call. What a tag writes counts as one if it equals one of `given`.
 fn environment(used: &Arc<Mutex<Used>>, given: HashSet<Arc<str>>) -> Environment<'static> {
     let mut environment = Environment::empty();
     let it = Arc::clone(used);

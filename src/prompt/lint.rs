@@ -153,7 +153,8 @@ pub(super) fn lookalikes(prompt: &Prompt, message: &MessageTemplate) -> Vec<Look
     let code = Code::of(body);
     let mut found = misspelled(body, &names, &code);
     found.extend(full_width(body, &names));
-    // The first of each placeholder of other programs; or the `$ARGUMENTS` of a file that was only half converted.
+    // The first of each placeholder of other programs; in a file that has placeholders of its own, only `$ARGUMENTS`, because it was
+    // probably converted in part.
     let foreign = if prompt.has_placeholders() { &["$ARGUMENTS"][..] } else { &FOREIGN };
     let foreign = foreign.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
     let is_text = |at: usize| message.placeholders().all(|placeholder| placeholder.range.start != at);

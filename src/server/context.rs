@@ -26,7 +26,7 @@ pub const PAGE_SIZE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 /// How a server behaves.
 #[derive(Debug)]
 pub struct Settings {
-    /// Whether the user of this machine may edit prompts. A token may in any case, if its role is [`Role::Write`] or more.
+    /// Whether the user of this machine may edit prompts. A caller with a token may in any case, if its role is [`Role::Write`] or more.
     pub may_edit: bool,
     /// How many prompts, or resources, one page of a list has.
     pub page_size: NonZeroUsize,
@@ -35,7 +35,7 @@ pub struct Settings {
     pub result_limit: Option<usize>,
     /// Receives, once, the reason why notifications of changes are delayed; `None`: there are no notifications.
     pub notifier_warns: Option<fn(&str)>,
-    /// From which work on the reply is a [`Job`](super::Job).
+    /// The least work whose reply is a [`Job`](super::Job).
     pub jobs_from: Work,
 }
 
@@ -55,12 +55,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Whether a caller may edit prompts. One with a token may, if its role is [`Role::Write`] or more.
+    /// Whether a caller may edit prompts. A caller with a token may, if its role is [`Role::Write`] or more.
     pub(super) fn may_edit(&self, caller: &Caller) -> bool {
         caller.role >= Role::Write && (self.settings.may_edit || caller.token.is_some())
     }
 
-    /// Listeners are told of every change from now on.
+    /// Notifies listeners of every change from now on.
     pub(super) fn watch(&self) {
         if let Some(notifier) = &self.notifier {
             notifier.start();
@@ -92,7 +92,7 @@ impl Context {
         self.shared.may_edit(&self.caller)
     }
 
-    /// What is needed for a caller to edit prompts, who may not.
+    /// What a caller who may not edit prompts would need.
     pub(super) fn how_to_edit(&self) -> String {
         match self.caller.token {
             None if self.caller.role < Role::Write => {
@@ -141,7 +141,7 @@ pub enum Work {
 /// What a handler gives.
 pub(super) enum Answer {
     Now(Box<RawValue>),
-    /// What waits for a service.
+    /// The work that waits for a service, and then gives the result.
     Later(Box<dyn FnOnce() -> Result<Box<RawValue>, Failure> + Send>),
 }
 
@@ -170,7 +170,7 @@ pub(super) enum FailureKind {
 }
 
 impl FailureKind {
-    /// Of a prompt that cannot be expanded: a file or a service cannot be used, or the request is wrong.
+    /// The kind of failure of an expansion: a file or a service cannot be used, or the request is wrong.
     pub(super) fn of_expansion(error: &Diagnostic) -> FailureKind {
         match error.kind {
             Kind::Invalid | Kind::Missing | Kind::Unreadable | Kind::Escapes | Kind::Service => {
@@ -214,7 +214,7 @@ impl From<serde_json::Error> for Failure {
 
 impl From<Diagnostic> for Failure {
     fn from(error: Diagnostic) -> Failure {
-        // The client has sent the file.
+        // The client sent the text itself, so no file is named.
         let error = Diagnostic { file: None, ..error };
         let text = error.to_string();
         match error.kind {

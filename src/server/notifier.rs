@@ -1,14 +1,14 @@
 //! The notifier: one thread that watches the library, and tells each listener of changes.
 //!
 //! Nothing is watched before a client needs it. [`Notifier::start`] registers for events before it returns, so that a list that is made
-//! after it misses no change. Nothing is compared: a client hears of each change that it could see, rather once too often than late.
+//! after it misses no change. Nothing is compared: a client is notified of each change that it could see, rather once too often than late.
 
 use crate::library::{Change, Library, Watch};
 use crate::lock::lock;
 use std::sync::{Arc, Mutex, Once, Weak};
 use std::thread;
 
-/// A conversation that is told of changes: a pipe, or a stream over HTTP.
+/// A conversation that is notified of changes: a pipe, or a stream over HTTP.
 pub trait Listener: Send + Sync {
     /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It blocks
     /// while the client of a pipe does not read.
@@ -31,7 +31,7 @@ impl Notifier {
         Notifier { library, listeners: Arc::default(), start: Once::new(), warn }
     }
 
-    /// Adds a listener, which is told of changes until it is dropped.
+    /// Adds a listener, which is notified of changes until it is dropped.
     pub(super) fn add(&self, listener: &Arc<dyn Listener>) {
         let mut listeners = lock(&self.listeners);
         // Thousands may be added one after the other: those that were dropped are removed only when it would have to grow.
@@ -41,7 +41,7 @@ impl Notifier {
         listeners.push(Arc::downgrade(listener));
     }
 
-    /// Listeners are told of every change from now on.
+    /// Notifies listeners of every change from now on.
     pub(super) fn start(&self) {
         self.start.call_once(|| {
             let (watch, listeners) = (self.library.watch(self.warn), Arc::downgrade(&self.listeners));

@@ -1,4 +1,4 @@
-//! What a conversation hears of changes.
+//! Which changes a conversation is notified of.
 
 use super::context::{Failure, FailureKind, Shared};
 use super::resources;
@@ -67,10 +67,10 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// `subscriptions/listen`: opens it, and returns its acknowledgement.
+    /// `subscriptions/listen`: opens a subscription, and returns its acknowledgement.
     ///
     /// # Errors
-    /// Invalid params; one with this id is open; too many.
+    /// Invalid params; one with this id is open; too many are open.
     pub(super) fn listen(&mut self, shared: &Shared, id: &Id, params: &Object) -> Result<Notification, Failure> {
         let ListenParams { notifications: mut honored } = read(params)?;
         // Only URIs that can be prompts, now or later.

@@ -208,7 +208,7 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let text = json!({"servers": {"prompts": {"command": "prompt-expander"}}});
     write(&client, ".config/Code/User/mcp.json", text.to_string());
     #[cfg(target_os = "linux")]
-    found(&client, &["vscode"], "warning", "is looked up, and VS Code has a different PATH");
+    found(&client, &["vscode"], "warning", "is looked up in PATH, which is different when VS Code is started");
 }
 
 #[cfg(unix)]
@@ -334,7 +334,10 @@ fn another_name_and_a_second_registration_are_reported() {
     let server = format!("command = {}\n", json!(PROGRAM));
     write(&client, ".codex/config.toml", format!("[mcp_servers.mine]\n{server}"));
     let other = found(&client, &["codex"], "warning", "this program is registered as `mine`");
-    assert_eq!(other["remedy"], "rename `mine` to `prompts` in this file, or remove it if there is another");
+    assert_eq!(
+        other["remedy"],
+        "rename `mine` to `prompts` in this file, or remove it if `prompts` is registered, too"
+    );
     assert_eq!(other["line"], 1);
     found(&client, &["codex"], "fine", "`mine` answers in");
     write(&client, ".codex/config.toml", format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"));

@@ -85,7 +85,7 @@ fn diff_shows_what_has_changed_since_a_version() {
     client.write("new.md", "New.");
     run(&client, &["diff", "new"]).failed(
         1,
-        "error: `new` has no earlier version; it has not been changed by an agent, the web page or `restore`\n",
+        "error: `new` has no earlier version; one is kept when an agent, the web page, `edit` or `restore` changes it\n",
     );
 }
 

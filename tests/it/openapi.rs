@@ -330,11 +330,11 @@ components:
         "error `GET /four/{x}` is no prompt: its path has `{x}`, which no parameter declares",
         "error `GET /five` is no prompt: `$ref: other.yaml#/x` is not in the document, and no other is read",
         "error `GET /six` is no prompt: a part of it has more than 100 `$ref` and `allOf`, or contains itself",
-        "warning `GET /seven`: the parameter `a` is left out: its name is taken, or not that of an argument",
+        "warning `GET /seven`: the parameter `a` is left out: another one has its name, or no argument can have it",
         "error `POST /eight` is no prompt: its body is not `application/json`, which alone can be sent",
         "error `GET /ten` is no prompt: `../ten` cannot be the name of a prompt: ",
         "warning the operations of `/eleven` are not read: `$ref: paths.yaml` is not in the document, and no other is read",
-        "error `GET /thirteen?a=1` is no prompt: its path does not begin with `/`, or has a query or what must be percent-encoded",
+        "error `GET /thirteen?a=1` is no prompt: its path does not begin with `/`, or has a query or a character that must be percent-encoded",
         &format!("error `GET /fourteen` {unsupported}"),
         &format!("error `GET /fifteen` {unsupported}"),
     ];
@@ -363,7 +363,7 @@ fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_us
     let service = echo();
     let client = with_document(&document, &["--openapi-base", &base(&service)]);
     let want = ["`abc` of `integer`", "`yes` of `boolean`", "`z` of `choice`"].map(|default| {
-        format!("warning null `GET /d`: the default {default} is not used: its `type` or `enum` is another")
+        format!("warning null `GET /d`: the default {default} is not used: it does not fit the `type` or the `enum`")
     });
     assert_eq!(problems(&client), want);
     client.run(["expand", "d"], "").printed("GET /v1/d?digits=3&text=4&either=x\n");

@@ -43,7 +43,7 @@ pub(super) struct Changes {
     /// What becomes of the copy of the program.
     pub(super) program: Option<Copied>,
     pub(super) agents: Vec<(&'static Agent, Plan)>,
-    /// Whether an agent has no change, or not all of it.
+    /// Whether the change for an agent failed, wholly or in part.
     pub(super) has_failed: bool,
 }
 
@@ -88,7 +88,7 @@ impl Changes {
         }
         self.settings.iter().try_for_each(write)?;
         for (_, plan) in &mut self.agents {
-            // In their order, up to the first that cannot be written.
+            // The files are written in their order, up to the first that cannot be written.
             let failed = plan.files.iter().enumerate().find_map(|(at, file)| Some((at, write(file).err()?)));
             if let Some((at, error)) = failed {
                 plan.files.truncate(at);
@@ -180,7 +180,7 @@ fn show_lines(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
     Ok(())
 }
 
-/// Once something is written, only what is written; before, what would be.
+/// After writing, this says what was written; before, what would be.
 fn json_of(changes: &Changes, is_written: bool) -> Value {
     let files = |plan: &Plan| {
         let file = |file: &ConfigFile| {

@@ -109,7 +109,7 @@ pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
 fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messages)) {
     let collected = with_messages(|messages| messages.as_mut().map(collect));
     if collected.is_none() {
-        // Those of a server may contain what a terminal acts on. A message may have lines of its own, such as a command to copy.
+        // A message from a service may contain what a terminal acts on. Line breaks stay, because a message may have a command to copy.
         let message = message.split('\n').map(printable).collect::<Vec<_>>().join("\n");
         let text = wrapped_lines(&format!("{style}{label}{style:#} {message}"), width_if(io::stderr().is_terminal()));
         let _ = stderr().write_all(text.as_bytes());

@@ -13,7 +13,7 @@ const LEAST_TEXT: usize = 24;
 /// A label and its texts, each of which begins a line.
 pub(crate) struct Row {
     pub(crate) label: String,
-    /// Of the label.
+    /// The style of the label.
     pub(crate) style: Style,
     pub(crate) texts: Vec<(Style, String)>,
 }

@@ -41,7 +41,7 @@ impl Base {
     /// name that the user gives it.
     ///
     /// # Errors
-    /// Why it cannot be one, worded to follow it, and what to do. The text is not repeated, as it may have a password.
+    /// Why it cannot be one, as a clause that follows its name, with what to do. The text is not repeated, because it may have a password.
     pub(super) fn new(text: &str, allow_private: bool) -> Result<Base, &'static str> {
         const NOT_ABSOLUTE: &str = "must be a whole address, such as `https://prompts.example.com/v1`";
         let uri: Uri = text.trim().parse().map_err(|_| NOT_ABSOLUTE)?;
@@ -116,8 +116,8 @@ fn is_loopback(host: &str) -> bool {
         || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Whether everybody can reach an address (IANA's registries of special-purpose addresses). One that stands for an IPv4 address, as it
-/// is or translated (NAT64), is as public as that; the relays of 6to4 are gone.
+/// Whether everybody can reach an address (IANA's registries of special-purpose addresses). One that contains an IPv4 address, mapped or
+/// translated (NAT64), is as public as that. Those of 6to4 are not public, because its relays no longer exist.
 fn is_public(address: IpAddr) -> bool {
     let address = match address.to_canonical() {
         IpAddr::V6(v6) => match v6.segments() {

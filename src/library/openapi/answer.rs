@@ -82,7 +82,7 @@ impl Answer {
             },
         };
         let messages = messages.map(messages_of).and_then(|messages| match messages.len() {
-            0 => Err("without a text".to_owned()),
+            0 => Err("an answer without text".to_owned()),
             1..=MAX_MESSAGES => Ok(Messages { messages, attachments: Vec::new() }),
             number => Err(format!("{} messages, the limit is {}", thousands(number), thousands(MAX_MESSAGES))),
         });
@@ -92,7 +92,7 @@ impl Answer {
         })
     }
 
-    /// Whether the body is JSON, or else a text; `None` if it is of another type.
+    /// Whether the body is JSON (`true`) or text (`false`); `None` if it is neither.
     fn is_json(&self) -> Option<bool> {
         let media_type = self.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match media_type.as_str() {
@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// The status is not that of a prompt.
+    /// The diagnostic for a status other than 200.
     fn refusal(&self, conceal: impl Fn(&str) -> String) -> Diagnostic {
         let fix = match self.status.as_u16() {
             200..300 => ASK_FOR_A_PROMPT,
@@ -122,7 +122,7 @@ impl Answer {
     }
 }
 
-/// What a service did that answered with a status.
+/// What the service did, as a clause: `answered 404 Not Found`.
 pub(super) fn answered(status: StatusCode) -> String {
     let name = status.canonical_reason().map(|name| format!(" {name}")).unwrap_or_default();
     format!("answered {}{name}", status.as_u16())
@@ -137,7 +137,7 @@ fn reason(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| ["detail", "message", "error", "title"].into_iter().find_map(of_key))
 }
 
-/// The messages as they are, without empty ones. What the system says goes to the front of the first message of the user.
+/// The messages as they are, without empty ones. Messages of the system become the beginning of the first message of the user.
 fn messages_of(answered: Vec<AnsweredMessage>) -> Vec<Message> {
     let (mut messages, mut of_system) = (Vec::new(), Vec::new());
     for AnsweredMessage { role, content } in answered {
@@ -247,8 +247,8 @@ mod tests {
         let text_block = json!({ "type": "text", "text": "A" });
         for (body, why) in [
             (json!({ "prompt": "A" }), "JSON without `messages`"),
-            (json!("  "), "without a text"),
-            (json!({ "messages": [text("user", ""), text("system", " ")] }), "without a text"),
+            (json!("  "), "without text"),
+            (json!({ "messages": [text("user", ""), text("system", " ")] }), "without text"),
             (json!({ "messages": [{ "content": "A" }] }), "JSON without `messages`"),
             (messages(json!([text_block, text_block])), "a `content` of one text"),
             (messages(json!({ "type": "image", "data": "", "mimeType": "image/png" })), "a `content` of one text"),
@@ -262,7 +262,7 @@ mod tests {
             ("text/html; charset=utf-8", "<html>", "the type `text/html; charset=utf-8`"),
             ("", "A", "content of the type"),
             ("application/octet-stream", "A", "the type `application/octet-stream`"),
-            ("text/plain", " \n", "without a text"),
+            ("text/plain", " \n", "without text"),
             ("application/json", "{\"messages\":[", "JSON without `messages`"),
             ("text/s3cret\u{1b}", "", "the type `text/…\\u{1b}`"),
         ] {

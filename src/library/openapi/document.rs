@@ -13,8 +13,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The largest document, in bytes: 16 MiB. Also its largest weight, which is its text without marks and spaces and [`VALUE_WEIGHT`] for
-/// each value, with the aliases of YAML written out.
+/// The largest document, in bytes: 16 MiB. Also its largest weight: the length of its text without punctuation and spaces, plus
+/// [`VALUE_WEIGHT`] for each value, with the aliases of YAML written out.
 pub(crate) const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 
 /// What each value of a document counts in [`MAX_DOCUMENT`] besides its text, since it takes far more memory than a few bytes.
@@ -62,7 +62,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Document, Diagnos
     let mut selected: BTreeSet<&String> = options.operations.iter().collect();
     for (path, item) in root["paths"].as_object().into_iter().flatten() {
         let item = Part::of(root, item).unwrap_or_else(|why| {
-            // It may have no prompts.
+            // Only a warning: the operations may not be prompts.
             let message = format!("the operations of {} are not read: {why}", quoted(path));
             document.problems.push(Diagnostic::warning(None, message, CORRECT));
             Part::default()
@@ -92,7 +92,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Document, Diagnos
     Ok(document)
 }
 
-/// The first server of the document, with the defaults of its variables.
+/// The address of the first server of the document, with the defaults of its variables.
 fn server(root: &Value) -> Option<String> {
     let server = &root["servers"][0];
     let default = |name: &str| text(&server["variables"][name]["default"]).ok_or(());
@@ -109,7 +109,7 @@ fn value_of(text: &str) -> Result<Value, Diagnostic> {
         Diagnostic::error(None, message, "name a document with the operations that render prompts alone")
     };
     if text.trim_start().starts_with('{') {
-        // At most so many values.
+        // One of these marks is before each value but the first.
         let marks = text.bytes().filter(|byte| b"[{,:".contains(byte)).count();
         if marks > MAX_DOCUMENT / VALUE_WEIGHT {
             return Err(too_large());
@@ -163,7 +163,8 @@ impl Document {
     ) -> Result<Vec<String>, String> {
         let is_of_path = |letter: char| letter.is_ascii_graphic() && !"?#\"<>\\^`|".contains(letter);
         if !path.starts_with('/') || !path.chars().all(is_of_path) {
-            return Err("its path does not begin with `/`, or has a query or what must be percent-encoded".to_owned());
+            return Err("its path does not begin with `/`, or has a query or a character that must be percent-encoded"
+                .to_owned());
         }
         let of_id = |id: String| id.trim().replace(|letter: char| letter == '/' || letter.is_whitespace(), "-");
         let typed = text(&extension["name"]).or_else(|| text(&operation["operationId"]).map(of_id));
@@ -205,9 +206,9 @@ impl Draft {
     fn of(root: &Value, path: &str, item: &Part<'_>, operation: &Value) -> Result<Draft, String> {
         let mut draft = Draft::default();
         if !operation["servers"].is_null() || !item.get("servers").is_null() {
-            draft
-                .warnings
-                .push("its own `servers` are not used, but `--openapi-base`, or the first of the document".to_owned());
+            draft.warnings.push(
+                "its own `servers` are not used, only `--openapi-base` or the document's first server".to_owned(),
+            );
         }
         let (mut known, mut in_path, mut in_query) = (HashSet::new(), HashMap::new(), Vec::new());
         // Those of an operation override those of its path.
@@ -285,12 +286,13 @@ impl Draft {
         let is_taken = self.arguments.iter().any(|argument| argument.name == name);
         if is_taken || name.trim().is_empty() || name.chars().any(char::is_control) {
             let name = quoted(name);
-            self.warnings
-                .push(format!("the parameter {name} is left out: its name is taken, or not that of an argument"));
+            self.warnings.push(format!(
+                "the parameter {name} is left out: another one has its name, or no argument can have it"
+            ));
             return Ok(());
         }
         let kind = if place == Place::WholeBody { Kind::Json } else { schema.kind() };
-        // As a call gives it.
+        // The text that a call would give for a value.
         let text_of = |value: &Value| match kind {
             Kind::Json if !value.is_null() => Some(value.to_string()),
             _ => text(value),
@@ -310,8 +312,9 @@ impl Draft {
                 (argument.required, argument.default) = (false, Some(default));
             } else {
                 let (default, name) = (quoted(&default), named(name));
-                self.warnings
-                    .push(format!("the default {default} of {name} is not used: its `type` or `enum` is another"));
+                self.warnings.push(format!(
+                    "the default {default} of {name} is not used: it does not fit the `type` or the `enum`"
+                ));
             }
         }
         self.arguments.push(argument);

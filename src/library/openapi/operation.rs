@@ -37,7 +37,7 @@ pub(crate) enum Place {
     Query { is_joined: bool },
     /// A property of the JSON object that is the body.
     Body,
-    /// The body itself, which is no object with properties: JSON. There is no other parameter for the body then.
+    /// The body itself, as JSON, if it is not an object with properties. No other parameter is for the body then.
     WholeBody,
 }
 
@@ -53,10 +53,10 @@ pub(crate) enum Kind {
     Json,
 }
 
-/// A template with what `value_of` makes of each `{name}`.
+/// Replaces each `{name}` of a template with what `value_of` returns for it.
 ///
 /// # Errors
-/// The first of `value_of`.
+/// The first error of `value_of`.
 pub(super) fn fill<E>(template: &str, mut value_of: impl FnMut(&str) -> Result<String, E>) -> Result<String, E> {
     let (mut filled, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once('{')
@@ -69,7 +69,7 @@ pub(super) fn fill<E>(template: &str, mut value_of: impl FnMut(&str) -> Result<S
     Ok(filled + rest)
 }
 
-/// The options of the documents: what they have, and how their services are called.
+/// How documents are read, and how their services are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     /// The `operationId`s of operations that render prompts although no extension says so (`--openapi-operation`).
@@ -93,12 +93,12 @@ const RESERVED: &str = "accept accept-encoding connection content-encoding conte
 pub(crate) struct SecretHeader {
     /// One that [`check_header_name`] accepts.
     pub(crate) name: String,
-    /// The word before the secret, which is none itself: `Bearer`.
+    /// The word before the secret, which is not secret itself: `Bearer`.
     pub(crate) scheme: Option<String>,
     pub(crate) value: HeaderValue,
 }
 
-/// Where the value of a header is. Its `Display` says that, in place of the value.
+/// Where the value of a header is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeaderValue {
     /// In this file, without the line ending at the end. An absolute path.
@@ -119,7 +119,7 @@ pub(crate) fn check_header_name(name: &str) -> Result<(), &'static str> {
 }
 
 impl HeaderValue {
-    /// What it is, for a person.
+    /// Describes the value without showing it.
     pub(super) fn named(&self) -> String {
         match self {
             HeaderValue::File(path) => format!("the content of {}", path.display()),

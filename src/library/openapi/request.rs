@@ -65,7 +65,7 @@ fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, Diagnosti
     let all = operation.parameters.iter().zip(values);
     let mut in_path = all.filter(|(parameter, _)| parameter.place == Place::Path);
     fill(&operation.path, |_| {
-        // There is a parameter for each.
+        // The path has a parameter for each name.
         let Some((parameter, bound)) = in_path.next() else { return Ok(String::new()) };
         let text = encoded_texts(parameter.kind, bound)?.join(",");
         // Some servers decode `%2F` before they split a path.
@@ -77,8 +77,8 @@ fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, Diagnosti
     })
 }
 
-/// A value as texts for an address, percent-encoded: the elements of a list, and one of any other value. If they are joined, a comma
-/// between two of them differs from `%2C` in one.
+/// A value as texts for an address, percent-encoded: the elements of a list, and one of any other value. When texts are joined, the comma
+/// between them is not encoded, unlike a comma within one.
 fn encoded_texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, Diagnostic> {
     if kind == Kind::Text {
         return Ok(vec![encoded(&bound.value)]);
@@ -103,7 +103,7 @@ fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, Diagnostic> {
 /// The text of a value as JSON.
 ///
 /// # Errors
-/// What a value of its kind is.
+/// What a value of this kind looks like.
 pub(super) fn to_json(kind: Kind, text: &str) -> Result<String, &'static str> {
     if kind == Kind::Text {
         return Ok(quoted_json(text));

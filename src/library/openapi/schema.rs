@@ -21,7 +21,7 @@ impl<'d> Part<'d> {
     /// A part of it is not in the document, or it consists of too many.
     pub(super) fn of(root: &'d Value, value: &'d Value) -> Result<Part<'d>, String> {
         let mut values = Vec::new();
-        let mut waiting = vec![value]; // the next one last
+        let mut waiting = vec![value]; // a stack: the last one is next
         while let Some(value) = waiting.pop() {
             if values.len() == MAX_VALUES {
                 return Err(format!("a part of it has more than {MAX_VALUES} `$ref` and `allOf`, or contains itself"));
@@ -40,7 +40,7 @@ impl<'d> Part<'d> {
         Ok(Part { values })
     }
 
-    /// Null if there is no such key.
+    /// The first value of a key; null if there is none.
     pub(super) fn get(&self, key: &str) -> &'d Value {
         self.all(key).next().unwrap_or(&Value::Null)
     }

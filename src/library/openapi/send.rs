@@ -120,7 +120,7 @@ fn no_answer(error: ureq::Error, url: &str) -> Diagnostic {
         ureq::Error::BodyExceedsLimit(_) => {
             (format!("answered with more than {MAX_BODY} bytes"), "ask those who operate the service to correct it")
         }
-        // An address that is not allowed.
+        // The address is not allowed.
         ureq::Error::Other(why) => (
             format!("is not called: {why}"),
             "correct the address of the service, or if a private one is meant, start with --openapi-allow-private",
@@ -191,7 +191,7 @@ fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, Diagnostic> {
     headers.iter().map(read).collect()
 }
 
-/// A text of the service without the secrets that were sent to it: neither whole, nor without the word before them (`Bearer`).
+/// Removes the secrets that were sent to the service from a text of it: the whole values, and without the word before them (`Bearer`).
 fn conceal(text: &str, secrets: &[Secret]) -> String {
     let words =
         secrets.iter().flat_map(|secret| [secret.text.as_str(), secret.text.rsplit(' ').next().unwrap_or_default()]);

@@ -108,7 +108,8 @@ async fn answer(
     Ok((headers, answer).into_response())
 }
 
-/// Whether the prompt that a body expands is rendered by a service. A local one never waits for those that wait for services.
+/// Whether a service renders the prompt that a body names. Calls of services have threads of their own, so that no other prompt waits for
+/// them.
 async fn calls_service(Exchange { app, caller, .. }: &Exchange, body: &Bytes) -> Result<bool, Refusal> {
     if !app.server.library().view().calls_services() {
         return Ok(false);
@@ -118,14 +119,14 @@ async fn calls_service(Exchange { app, caller, .. }: &Exchange, body: &Bytes) ->
     Ok(on_thread(&app.files, find).await?.is_some_and(|found| found.layer == Layer::SERVICE))
 }
 
-/// JSON.
+/// The JSON of an answer.
 type Answer = Result<Bytes, Refusal>;
 
-/// A request to a route, which its role admits.
+/// A request of a caller who has the role that its route needs.
 struct Request<'r> {
     exchange: &'r Exchange,
     uri: &'r Uri,
-    /// That of a prompt, in the path.
+    /// The name of a prompt in the path; empty if the route has none.
     name: &'r str,
     body: &'r [u8],
 }
@@ -215,7 +216,7 @@ fn check(request: &Request<'_>) -> Answer {
     to_json(&api::check(&request.view(), &request.body()?)?)
 }
 
-/// What a write needs, of which each route takes a part.
+/// The body of a write. Each route uses some of the members.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Edit {
@@ -223,7 +224,7 @@ struct Edit {
     file: Option<String>,
     /// The revision that the prompt must have; `None` if it was deleted.
     expected: Option<Revision>,
-    /// Which one to restore; `None`: the version before the current one, or the one that was deleted.
+    /// Which version to restore; `None`: the one before the current one, or the one that was deleted.
     revision: Option<Revision>,
     note: Option<String>,
 }

@@ -33,7 +33,7 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// Proxies that say who the client is.
     pub trusted_proxies: Vec<IpNet>,
-    /// Sign session ids.
+    /// The keys that sign session ids.
     pub keys: Keys,
     /// The longest body of a request, in bytes.
     pub max_body: usize,
@@ -41,9 +41,9 @@ pub struct Options {
     pub tap: Option<Arc<Tap>>,
     /// Who may use it.
     pub access: Access,
-    /// By which names, and from which web pages.
+    /// The names by which, and the web pages from which, it may be used.
     pub sites: Sites,
-    /// How often.
+    /// How many messages a caller may send.
     pub rate_limits: RateLimits,
 }
 

@@ -28,7 +28,7 @@ const MAX_CONNECTIONS: usize = 20_000;
 const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// How many open files connections do not get: without any, the lists of the library would be empty.
+/// How many open files are kept from connections for the library, whose lists would be empty without any.
 #[cfg(unix)]
 const FILES_FOR_LIBRARY: usize = 64;
 
@@ -106,7 +106,7 @@ async fn serve_stream(
     tls: Option<Tls>,
 ) {
     let address = peer.address;
-    // Below TLS, which takes what is written into a buffer of its own.
+    // The timeout is below TLS, which buffers what is written.
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(READ_BY_CLIENT_WITHIN));
     let stream = Box::pin(stream);

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 /// The longest body of a request, in bytes, if no other is given.
 pub const MAX_BODY: usize = 32 * 1024 * 1024;
 
-/// The longest body whose length need not be announced, in bytes. All others together, as long as they are announced, are limited.
+/// The longest body whose length need not be announced, in bytes. The total of the announced lengths is limited, too.
 const MAX_UNANNOUNCED: usize = 1024 * 1024;
 const MAX_BODIES: usize = 512 * 1024 * 1024;
 
@@ -74,7 +74,7 @@ impl FromStr for RateLimit {
 /// A number of bytes: `1000000`, or with a unit, `KiB`, `MiB` or `GiB`.
 ///
 /// # Errors
-/// It is none, or zero.
+/// The text is not a number of bytes, or is zero.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
     let with_unit = units.into_iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
@@ -84,7 +84,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     bytes.filter(|bytes| *bytes > 0).ok_or_else(form)
 }
 
-/// Everybody else when there are too many.
+/// The key of all callers beyond [`MAX_CALLERS`].
 const OTHERS: u128 = u128::MAX;
 
 /// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
@@ -111,12 +111,13 @@ pub struct RateLimits(Vec<Limiter>);
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: RateLimit,
-    /// For each token or network, when its messages would be over if they came at the rate of the limit. (The algorithm is called GCRA.)
+    /// For each token or network, the time at which its messages would end if they had come at the rate of the limit. (The algorithm is
+    /// called GCRA.)
     ends: Mutex<HashMap<u128, Instant>>,
 }
 
 impl RateLimits {
-    /// Those that a person has given.
+    /// The limits that the options name.
     pub fn new(limits: Vec<RateLimit>) -> RateLimits {
         RateLimits(limits.into_iter().map(Limiter::new).collect())
     }
@@ -149,7 +150,7 @@ impl Limiter {
         Limiter { limit, ends: Mutex::default() }
     }
 
-    /// In how many seconds so many messages are allowed; `None`: now, and then they may be counted.
+    /// How many seconds to wait before this many messages are allowed; `None`: they are allowed now, and with `counts` they are counted.
     pub(super) fn wait(&self, key: u128, messages: u32, counts: bool) -> Option<u64> {
         let (now, each) = (Instant::now(), Duration::from_secs(60) / self.limit.per_minute.get());
         let mut ends = lock(&self.ends);

@@ -16,7 +16,7 @@ use axum::http::{self, HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use std::time::Instant;
 
-/// The longest message, in bytes, that is read between others: to read a longer one takes milliseconds.
+/// The longest message, in bytes, that is parsed without a thread of its own: a longer one takes milliseconds.
 const MAX_QUICK: usize = 64 * 1024;
 
 type Answered = Result<Response, Refusal>;

@@ -14,13 +14,13 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
-/// What else is counted by name.
+/// Further labels of messages, besides the methods.
 const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/initialized", "response"];
 
 /// The upper bounds of the buckets of times, in seconds.
 const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
 
-/// For how long the state of the library is believed.
+/// How long the result of a check of the library is used again.
 pub(super) const CHECKED_FOR: Duration = Duration::from_secs(1);
 
 /// When the library was last looked at, and how many of its folders could not be read.
@@ -127,7 +127,7 @@ pub(super) fn label(message: &Message) -> &'static str {
     methods().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
 }
 
-/// A metric of its own kind, with this name.
+/// Registers a new metric under this name.
 fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());

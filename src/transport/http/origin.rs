@@ -124,8 +124,8 @@ impl Sites {
         if hosts.next().is_some() || (header.is_none() && request.version() >= Version::HTTP_11) {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "a request must have one Host header"));
         }
-        // A request line may have the name, too. A proxy may use either, so both must be allowed. What a proxy says that the client
-        // has used is checked in addition: it never allows more. The first was the client's.
+        // A request line may have the name, too. A proxy may use either, so both must be allowed. What a proxy says that the client has
+        // used is checked in addition: it never allows more. Of several such values, the first is the client's.
         let forwarded = headers.get_all("x-forwarded-host").into_iter().filter(|_| client.is_behind_proxy);
         let forwarded =
             forwarded.flat_map(|hosts| hosts.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
@@ -157,7 +157,7 @@ impl Sites {
     }
 }
 
-/// What a web page may send and read. Those that get so far are allowed.
+/// What a web page may send and read. Only requests of allowed pages get here.
 pub(super) fn cors() -> CorsLayer {
     let of_mcp = ["mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "last-event-id", "x-request-id"];
     let of_mcp = of_mcp.map(HeaderName::from_static);

@@ -18,9 +18,9 @@ pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     pub(crate) headers: Box<HeaderMap>,
-    /// That of the message which is refused.
+    /// The id of the message that is refused.
     pub(crate) id: Option<Id>,
-    /// What else the API says of it.
+    /// Further members of the API's error.
     pub(crate) details: Value,
 }
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 /// The longest file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Reads a file that no other user of this machine can change nor, if it `is_secret`, read. `what` it is and `needs`, what must be in it, are
-/// for the errors.
+/// Reads a file that no other user of this machine can change nor, if it `is_secret`, read. In errors, `what` names the file, and `needs`
+/// says what must be in it.
 ///
 /// # Errors
 /// Its path, why it cannot be used, and what to do.
@@ -52,13 +52,13 @@ pub(super) struct Watched<T> {
     current: Mutex<Arc<T>>,
     /// Why the files cannot be used now; empty if they can.
     failure: Mutex<String>,
-    /// Receives that, once for each reason.
+    /// Receives each reason once.
     warn: fn(&str),
 }
 
 impl<T> Watched<T> {
     /// # Errors
-    /// Those of `load`, which say what to do.
+    /// The error of `load`, which says what to do.
     pub(super) fn new(
         load: impl Fn() -> Result<T, String> + Send + Sync + 'static,
         warn: fn(&str),

@@ -1,8 +1,8 @@
 //! Sessions of legacy clients. Nothing of a session is stored: its id says what the server has to know, and is signed. So a
 //! session survives a restart, and another process with the same key knows it too.
 //!
-//! An id consists of 128 random bits, the protocol version, the time when it was made, whose it is, the agent, and a signature
-//! (HMAC-SHA256) of all that: `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
+//! An id consists of 128 random bits, the protocol version, the time when it was made, its owner, the agent, and a signature (HMAC-SHA256)
+//! of all that: `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
 
 use crate::lock::lock;
 use crate::server;
@@ -24,7 +24,7 @@ const MAX_DELETED: usize = 100_000;
 /// The least length of a key, in bytes.
 pub const LEAST_KEY: usize = 16;
 
-/// No id is longer.
+/// The longest id, in bytes.
 const MAX_LENGTH: usize = 512;
 
 /// The keys that sign session ids.
@@ -108,7 +108,7 @@ impl Sessions {
         Sessions { keys, deleted: Mutex::default() }
     }
 
-    /// The id of a new session. `owner` is whose it is, and `now` in seconds since 1970.
+    /// The id of a new session of this owner. `now` is in seconds since 1970.
     ///
     /// # Errors
     /// The system has no random numbers.

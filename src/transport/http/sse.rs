@@ -32,9 +32,8 @@ const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 /// How many changes a client may leave unread.
 const MAX_UNREAD: usize = 64;
 
-/// The first protocol version in which a stream begins with an event whose data is empty ("Sending Messages to the Client").
-/// Clients of older versions may take it for a message, and give up, as Gemini CLI 0.61 does. Without a data line, it is an event
-/// for nobody.
+/// The first protocol version in which a stream begins with an event whose data is empty ("Sending Messages to the Client"). Clients of
+/// older versions may take it for a message, and give up, as Gemini CLI 0.61 does. An event without a data line is passed to no handler.
 const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
 
 /// All streams that are open in this process.
@@ -67,7 +66,7 @@ impl Listener for Changes {
     }
 }
 
-/// One of them, between the notifier and the connection.
+/// A stream, between the notifier and the connection.
 struct Stream {
     changes: Arc<Changes>,
     client: Arc<Client>,
@@ -104,7 +103,7 @@ impl Stream {
         self.send(events.into());
     }
 
-    /// The id of an event: another one after each change, in each process, and for what another prefix shows.
+    /// The id of an event. It differs after each change, in each process, and for each prefix.
     fn id(&self) -> String {
         let Changes { process, count, .. } = &*self.changes;
         format!("{:016x}-{}", process.hash_one(&self.caller.prefix), count.load(Ordering::Relaxed))
@@ -142,7 +141,7 @@ impl HttpBody for Receiver {
 }
 
 impl Streams {
-    /// None yet; but changes are counted from now on.
+    /// No stream is open yet, but changes are counted from now on.
     pub(super) fn new(server: Arc<Server>, stopping: watch::Receiver<bool>) -> Streams {
         let changes = Arc::new(Changes::default());
         server.add_listener(&(Arc::clone(&changes) as Arc<dyn Listener>));
@@ -165,7 +164,7 @@ impl Streams {
         });
     }
 
-    /// Sends comments to the streams whose second it is.
+    /// Sends a comment to the streams that are due in this second.
     pub(super) fn comment(&self, second: usize) {
         let open = lock(&self.open);
         let streams = open.iter().skip(second % COMMENT_EVERY).step_by(COMMENT_EVERY);
@@ -234,13 +233,13 @@ impl Streams {
             events: Mutex::new(Some(sender)),
             farewell,
         });
-        // Registered before acknowledged, so that no change is missed; locked until then, so that none comes before.
+        // Registered before it is acknowledged, so that no change is missed; locked until then, so that no notification comes first.
         let mut session = lock(&stream.session);
         self.server.add_listener(&(Arc::clone(&stream) as Arc<dyn Listener>));
         first(&stream, &mut session)?;
         drop(session);
         let mut open = lock(&self.open);
-        // The others are ended only after this is known.
+        // The server sets `stopping` before it ends the streams in `open`, so none is missed.
         if *self.stopping.borrow() {
             stream.end();
         }

@@ -49,7 +49,7 @@ pub(super) async fn open(Extension(exchange): Extension<Exchange>, upgrade: WebS
 }
 
 struct Conversation {
-    /// That of the request for the upgrade.
+    /// The request for the upgrade.
     exchange: Exchange,
     session: Session,
     socket: WebSocket,
@@ -114,7 +114,7 @@ impl Conversation {
             Some(Ok(Frame::Binary(_))) => {
                 Err(closing(close_code::UNSUPPORTED, "messages are text frames, not binary ones"))
             }
-            // The answer takes the place of that which the next read would leave in memory until the client reads it.
+            // This replaces the answer that the next read would keep in memory until the client reads it.
             Some(Ok(Frame::Ping(payload))) => self.write(Frame::Pong(payload)).await,
             // A close is answered with the next read.
             Some(Ok(Frame::Pong(_) | Frame::Close(_))) => Ok(()),
@@ -123,7 +123,7 @@ impl Conversation {
         }
     }
 
-    /// Handles a message, and sends what it is answered with.
+    /// Handles a message, and sends the answer.
     async fn answer(&mut self, text: Utf8Bytes) -> Result<(), End> {
         self.check_caller()?;
         let app = Arc::clone(&self.exchange.app);
@@ -134,7 +134,7 @@ impl Conversation {
         };
         drop(text);
         let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
-        // A conversation has one request at a time, so that many of them can wait where single requests are refused.
+        // A conversation has one request at a time, so it may wait for a permit, where a request by POST would be refused.
         let _permit = app.requests.free.acquire().await;
         let handled = match self.exchange.take(&limits::methods(&message)) {
             Ok(()) => self.handle(message).await,
@@ -144,7 +144,7 @@ impl Conversation {
             Ok(Reply::None | Reply::Cancelled(_) | Reply::Later(_)) => (None, false),
             Ok(Reply::Response(response)) => (Some(response.to_json()), response.error_code().is_some()),
             Ok(Reply::Stream(acknowledgement)) => (Some(acknowledgement.to_json()), false),
-            // A notification has no answer, not even this one.
+            // A notification gets no answer, not even an error.
             Err(refusal) => (id.map(|id| Answer::error(Some(id), refusal.into_error()).to_json()), true),
         };
         app.metrics.answered("websocket", method, is_error, started.elapsed());
