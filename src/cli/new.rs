@@ -2,7 +2,7 @@
 
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
-use super::{edit, path, stdin, text_editor};
+use super::{edit, path, stdin, test, text_editor};
 use crate::library::{Found, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if};
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
@@ -151,6 +151,7 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
         Kind::Exists => anyhow!("{}; `prompt-expander test {}` runs its tests", error.message, found.name),
         _ => anyhow!("{error}"),
     })?;
+    test::run(&tests, true).map_err(|why| anyhow!("{why}"))?; // adds the text that is expected
     Ok(tests.path)
 }
 

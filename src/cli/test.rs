@@ -46,7 +46,7 @@ struct Results {
 
 /// A case that was run.
 #[derive(Serialize)]
-struct Tested {
+pub(super) struct Tested {
     prompt: String,
     title: String,
     file: String,
@@ -159,7 +159,7 @@ impl Results {
 }
 
 /// Runs the tests in a file. With `update`, writes the expansions into it.
-fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
+pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
     let (prompt, tests, bytes) = file.read()?;
     let found = file.found.as_ref().map_err(Clone::clone)?;
     let error = |message: &str, fix: &str| Err(Diagnostic::error(None, message, fix).in_file(&*file.path));
