@@ -44,7 +44,7 @@ pub struct Agent {
     pub next_step: fn(installed: Installed) -> String,
 }
 
-/// A check of `doctor` of a registered server.
+/// A check that `doctor` makes of a registered server.
 pub type ServerCheck = fn(&Examined, &Registration) -> Option<Finding>;
 
 /// What is registered after an installation.
@@ -90,7 +90,7 @@ pub struct Hook {
     pub(super) syntax: JsonSyntax,
     /// How long the agent waits for the hook, in the unit of its config.
     pub(super) timeout: u32,
-    /// What is around the words of the command on Windows, for the shell that runs it there. Elsewhere it is a POSIX shell.
+    /// The texts before and after the words of the command on Windows, for the shell that runs it there. Elsewhere, a POSIX shell does.
     pub(super) around_on_windows: [&'static str; 2],
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
@@ -297,7 +297,7 @@ impl<'a> Examined<'a> {
         self.finding(Kind::Invalid, message.into(), fix.into())
     }
 
-    /// The same for what works, but perhaps not always.
+    /// The same, as a warning: it works, but perhaps not always.
     pub fn warning(&self, message: impl Into<String>, fix: impl Into<String>) -> Finding {
         self.finding(Kind::Warning, message.into(), fix.into())
     }

@@ -94,7 +94,7 @@ impl Installation {
         let agent = self.agent;
         let mut entry = (agent.config.entry)(&self.program, &self.arguments);
         if let Some(key) = agent.config.trust {
-            // Nobody should lose a text because an agent did not ask.
+            // With `--edit`, the tools can replace a text, so the agent has to ask.
             let edits = present.as_ref().is_some_and(|server| server.args.iter().any(|word| word == "--edit"));
             if !self.trust || edits {
                 entry.initial.retain(|(initial, _)| *initial != key);

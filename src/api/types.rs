@@ -239,7 +239,7 @@ pub struct File {
 /// From where to where in a text, in UTF-16 units, as scripts count.
 pub type Range = (usize, usize);
 
-/// An explanation with the texts that it is of.
+/// An explanation, with the texts that it explains.
 #[derive(Debug, Clone, Serialize)]
 pub struct Preview {
     #[serde(flatten)]

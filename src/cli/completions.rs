@@ -24,7 +24,7 @@ const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 /// Characters that a shell interprets. A name that contains one is not offered, because unquoted it would mean something else.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
-/// What the line that is completed is a line of; set when a script asks.
+/// The command to which the line that is completed belongs; set when a script asks.
 static PROGRAM: OnceLock<fn() -> Command> = OnceLock::new();
 
 pub(super) const EXAMPLES: &str = "\

@@ -58,7 +58,7 @@ fn edit_file(library: &Library, file: &Path, found: &Found) -> anyhow::Result<Ex
     until_checked(library, file)
 }
 
-/// Opens a file, as [`checked`] goes on.
+/// Opens a file, and then does what [`checked`] does.
 fn until_checked(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
     checked(library, file, text_editor::open(file)?)
 }

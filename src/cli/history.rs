@@ -48,10 +48,10 @@ impl History {
     }
 }
 
-/// What changes the prompts of the user of this machine, or of the project. Versions that a server keeps for longer are not removed.
+/// The editor for the user of this machine, in their folder or in the project's. It removes no versions.
 ///
 /// # Errors
-/// There is no folder of their own.
+/// There is no folder to write to.
 pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<'_>> {
     library.editor_of(project, &Caller::local()).map_err(|why| anyhow!("{why}"))
 }

@@ -255,7 +255,7 @@ impl PromptSource {
         if self.folders.no_builtin || settings.no_builtin { library } else { library.with_builtin() }
     }
 
-    /// The folders of --prompts, else those of the environment variable, else those of the settings file; each with the system that is
+    /// The folders of --prompts, else those of the environment variable, else those of the settings file; each with the format that is
     /// named before it.
     fn named(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
@@ -337,7 +337,7 @@ fn header(option: &str) -> Result<SecretHeader, String> {
     Ok(SecretHeader { name, scheme, value })
 }
 
-/// The system and the absolute path of a folder, as `--prompts` takes it.
+/// The format and the absolute path of a folder, as `--prompts` takes it.
 pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
     match option.to_str().map(Format::of_option) {
         Some((Some(system), path)) => (Some(system), absolute(Path::new(path))),

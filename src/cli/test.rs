@@ -209,7 +209,7 @@ pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnost
     }
 }
 
-/// What is wrong with a test file, as far as that shows without running it. A prompt that is broken is checked itself.
+/// What is wrong with a test file, as far as that shows without running it. A broken prompt is reported by its own check.
 pub(super) fn problem(file: &TestFile) -> Option<Diagnostic> {
     file.read().err().filter(|why| why.file.as_deref() == Some(&file.path))
 }

@@ -59,7 +59,7 @@ fn bytes_of(
     if let Some(prefix) = prefix
         && !target.as_ref().is_ok_and(|target| prefix.has_file(&root.path, target))
     {
-        // Whether there is such a file elsewhere is not said.
+        // The error does not say whether there is such a file elsewhere.
         let message = format!("does not exist in {}", quoted(&prefix.to_string()));
         return Err(Diagnostic::new(Kind::Missing, message, CORRECT));
     }

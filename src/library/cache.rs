@@ -64,7 +64,7 @@ impl Trace {
         self.is_trusted = false;
     }
 
-    /// Whether another look would see the same.
+    /// Whether every stamp is still the same.
     fn is_current(&self) -> bool {
         self.seen.iter().all(|(path, stamp)| Stamp::at(path).is_ok_and(|now| now == *stamp))
     }

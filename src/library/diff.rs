@@ -1,4 +1,4 @@
-//! How two texts of a prompt differ, and what becomes of two changes of one text.
+//! How two texts of a prompt differ.
 
 use diffy::{DiffOptions, Line};
 use serde::Serialize;

@@ -38,7 +38,7 @@ impl Files {
         }
     }
 
-    /// Those of the folder that a file is, or would be, a prompt of, although it is in no library.
+    /// The files of the folder in which a file is, or would be, a prompt, although the folder is in no library.
     pub(super) fn around(file: &Path) -> Arc<Files> {
         let root = Root::around(file);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
@@ -50,7 +50,7 @@ impl Files {
         Found::new(name, &self.about, Arc::new(handle))
     }
 
-    /// A text that is not saved. With a prefix, that of somebody for whom there is nothing else.
+    /// A text that is not saved. With a prefix, it is that of a caller for whom no other prompts exist.
     pub(super) fn draft(self: &Arc<Self>, name: Name, file: PromptFile, text: &str, prefix: Option<Prefix>) -> Found {
         let draft = Some(Draft { text: text.into(), prefix });
         let handle = FileHandle { files: Arc::clone(self), name: name.clone(), file, draft };

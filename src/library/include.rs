@@ -23,7 +23,7 @@ pub(super) struct Includes<'f> {
     pub(super) own: &'f Path,
     /// No other file of the folder may be included.
     pub(super) prefix: Option<&'f Prefix>,
-    /// What is included is looked at.
+    /// Gets the stamps of the files that are included.
     pub(super) trace: &'f mut Trace,
 }
 
@@ -40,7 +40,7 @@ impl Includes<'_> {
         if let Some(prefix) = self.prefix
             && !target.as_ref().is_ok_and(|target| prefix.has_file(&self.root.path, target))
         {
-            // Whether there is such a file elsewhere is not said.
+            // The error does not say whether there is such a file elsewhere.
             let message = format!("there is no such file in {}", quoted(&prefix.to_string()));
             return Err(Diagnostic::new(Kind::Missing, message, FIX));
         }

@@ -80,7 +80,7 @@ impl Library {
         self.with(Builtin::new(false)).with(Builtin::new(true))
     }
 
-    /// The library as the user of this machine sees it who does not edit prompts.
+    /// The library as a user of this machine who does not edit prompts sees it.
     pub fn view(&self) -> View {
         let (sources, project) = (Arc::clone(&self.sources), self.project.clone());
         View { sources, project, prefix: None, may_edit: false }
@@ -103,7 +103,7 @@ impl Library {
         sources.find_map(|source| source.store())
     }
 
-    /// Tells those who watch that something has changed. Whoever changes a source does so.
+    /// Tells the watchers that something has changed; called by whoever changes a source.
     pub fn changed(&self, change: &Change) {
         self.changes.tell(change);
     }
@@ -154,7 +154,7 @@ impl View {
         self.prefix.as_ref()
     }
 
-    /// What to tell who misses the prompts of a repository that is not trusted, in one line.
+    /// A line for somebody who misses the prompts of a repository that is not trusted.
     pub fn untrusted_hint(&self) -> Option<String> {
         let root = self.project.as_ref().filter(|_| self.prefix.is_none())?.untrusted()?;
         let is_repository = root.join(REPOSITORY).exists();
@@ -298,7 +298,7 @@ impl View {
         self.check_also(below, &mut |_, _| None)
     }
 
-    /// The same, with what else somebody finds in a prompt of a folder.
+    /// The same, with what `also` finds in each prompt of a folder.
     pub fn check_also(
         &self,
         below: Option<&Path>,

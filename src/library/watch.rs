@@ -28,7 +28,7 @@ const MAX_ROUNDS: usize = 5;
 /// A change, and whether something was added, removed or renamed.
 type Signal = (Change, bool);
 
-/// Whom to tell that something has changed.
+/// The watchers to which changes are sent.
 #[derive(Debug, Default)]
 pub(super) struct Changes(Mutex<Vec<Sender<Signal>>>);
 
@@ -145,8 +145,8 @@ impl Watch {
     }
 }
 
-/// What an event may mean; `None` if nothing. That a file was opened or read means nothing: we do so ourselves, and would wake ourselves
-/// forever.
+/// What an event may mean; `None` if nothing. That a file was opened or read means nothing: this program does so itself, and would never
+/// stop.
 fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}

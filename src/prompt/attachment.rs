@@ -46,7 +46,7 @@ pub struct Media {
     pub path: String,
 }
 
-/// The endings of images, and of sounds, with their MIME types.
+/// The suffixes of images and sounds, with their MIME types.
 const IMAGES: [(&str, &str); 5] =
     [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
 const SOUNDS: [(&str, &str); 4] =
@@ -71,7 +71,7 @@ impl AttachmentPath {
         self.path.rsplit(['/', std::path::MAIN_SEPARATOR]).next().unwrap_or(&self.path)
     }
 
-    /// What a file holds, by the ending of its name. `path` is its absolute path.
+    /// What a file holds, by the suffix of its name. `path` is its absolute path.
     ///
     /// # Errors
     /// It is neither an image, nor a sound, nor text.

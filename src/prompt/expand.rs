@@ -48,7 +48,7 @@ impl Prompt {
             None => self.messages[index].body().is_empty(),
         };
         let last = self.messages.len().checked_sub(1);
-        // Nobody's text becomes that of the model.
+        // The user's text must not become part of a message of the model.
         let is_appended = last.is_some_and(|last| self.messages[last].role == Role::User);
         let pieces = |index: usize| {
             let is_last = is_appended && Some(index) == last;

@@ -91,7 +91,7 @@ fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
     notes
 }
 
-/// Whether a file that was read says what the prompt says. What the prompt does not have, the file may derive from its body.
+/// Whether a file that was read says what the prompt says. The file may derive from its body what the prompt does not have.
 fn is_same(prompt: &Prompt, read: &Prompt) -> bool {
     let are_equal = |one: &Option<String>, other: &Option<String>| one.is_none() || one == other;
     are_equal(&prompt.title, &read.title)

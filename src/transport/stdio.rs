@@ -237,7 +237,7 @@ type Received<'i> = Result<&'i [u8], Error>;
 /// The messages of an input: lines, and frames as the Language Server Protocol has them (`Content-Length: 40`, an empty line, JSON).
 /// Bytes, because a message that is not UTF-8 is refused and must not end the conversation.
 ///
-/// Some clients count the length of a frame wrongly, so it is not looked at: a frame ends where its JSON value ends.
+/// Some clients count the length of a frame wrongly, so it is ignored: a frame ends where its JSON value ends.
 struct Input<R> {
     input: BufReader<R>,
     message: Vec<u8>,

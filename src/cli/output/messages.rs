@@ -57,7 +57,7 @@ pub(crate) fn note(message: &str) {
     say("note:", FAINT, message, |_| ());
 }
 
-/// Says it if there is anything to say.
+/// Prints a note, if there is one.
 pub(crate) fn note_if_any(message: Option<String>) {
     message.iter().for_each(|message| note(message));
 }
