@@ -6,7 +6,7 @@ use crate::api;
 use crate::library::{Found, Library, View, is_prompt_file};
 use crate::prompt::{Diagnostic, Kind, MAX_EXPANSION};
 use crate::wording::{named, quoted};
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::{Args, Command};
 use clap_complete::ArgValueCompleter;
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ impl Call {
             view.health(false).iter().for_each(|problem| output::warning(&problem.to_string()));
         }
         let mut call = self.without_stdin()?;
-        call.check(&prompt).map_err(|why| anyhow!("{why}"))?;
+        call.check(&prompt)?;
         call.piped = piped()?;
         Ok(Prepared { view, found, call })
     }

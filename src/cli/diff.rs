@@ -8,7 +8,6 @@ use crate::library::difference;
 use crate::prompt::Revision;
 use crate::wording::{named, printable};
 use anstyle::Style;
-use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -35,17 +34,16 @@ impl Diff {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
         let editor = editor(&library, source.project)?;
-        let refused = |why| anyhow!("{why}");
-        let versions = editor.history(&self.name).map_err(refused)?;
-        let name = editor.name(&self.name).map_err(refused)?;
+        let versions = editor.history(&self.name)?;
+        let name = editor.name(&self.name)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
-        let text = |revision: Revision| editor.version(&name, revision).map_err(refused);
+        let text = |revision: Revision| editor.version(&name, revision);
         let (from, old) = match &self.revision {
             Some(typed) => {
                 let from = revision(&versions, typed)?;
                 (from, text(from)?)
             }
-            None => editor.before(&name, current).map_err(refused)?,
+            None => editor.before(&name, current)?,
         };
         let new = current.map(text).transpose()?;
         let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());

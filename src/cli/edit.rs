@@ -38,7 +38,7 @@ impl Edit {
         match &place.file {
             Some(file) if is_here && place.is_editable && file.is_file() => edit_file(&library, file, &found),
             Some(file) if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here => {
-                found.text().map_err(|why| anyhow!("{why}"))?;
+                found.text()?;
                 let (name, file) = (named(&found.name), full_path(file));
                 bail!("{name} is in {file}, and cannot be edited or copied from here; change that file yourself")
             }
@@ -82,8 +82,8 @@ pub(super) fn checked(library: &Library, file: &Path, mut ended: Ended) -> anyho
 fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow::Result<ExitCode> {
     let original = found.place().file.map(|file| full_path(&file));
     let original = original.unwrap_or_else(|| format!("the {} {}", found.layer.name, named(&found.name)));
-    let text = found.text().map_err(|why| anyhow!("{why}"))?;
-    let file = create(&source.folder_of_new(library)?, &found.name, &text).map_err(|why| anyhow!("{why}"))?;
+    let text = found.text()?;
+    let file = create(&source.folder_of_new(library)?, &found.name, &text)?;
     let checked = until_checked(library, &file);
     let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;

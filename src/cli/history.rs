@@ -6,7 +6,7 @@ use super::source::PromptSource;
 use crate::library::{Caller, Editor, Library, Operation, Version};
 use crate::prompt::Revision;
 use crate::wording::{alternatives, printable, quoted};
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -34,9 +34,8 @@ impl History {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
         let editor = editor(&library, source.project)?;
-        let refused = |why| anyhow!("{why}");
-        let versions = editor.history(&self.name).map_err(refused)?;
-        let name = editor.name(&self.name).map_err(refused)?;
+        let versions = editor.history(&self.name)?;
+        let name = editor.name(&self.name)?;
         if self.json {
             output::print_json(&json!({ "name": name, "versions": versions }))?;
         } else if output::terminal_width().is_some() {
@@ -53,7 +52,7 @@ impl History {
 /// # Errors
 /// There is no folder to write to.
 pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<'_>> {
-    library.editor_of(project, &Caller::local()).map_err(|why| anyhow!("{why}"))
+    Ok(library.editor_of(project, &Caller::local())?)
 }
 
 /// The revision that begins with what was typed.

@@ -125,7 +125,7 @@ impl Import {
         let name = self.name.as_deref().context("the prompt has no name; write it as in `import - --name review`")?;
         let name = Name::new(name).map_err(|why| anyhow!("{} cannot be the name of a prompt: {why}", named(name)))?;
         let file = format.unwrap_or(Format::OWN).file_names().next().context("this format has no files")?;
-        let prompt = file.parse(&name, text.as_bytes(), None).map_err(|error| anyhow!("{error}"))?;
+        let prompt = file.parse(&name, text.as_bytes(), None)?;
         Ok(vec![(prompt, PathBuf::from("-"), file.is_own().then_some(text))])
     }
 

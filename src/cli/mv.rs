@@ -37,7 +37,7 @@ impl Mv {
         let (from, tests) = (found.place().file.unwrap_or_default(), rm::tests(&found));
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
         let name = editor.view().stored_spelling(name);
-        let to = editor.rename(&found.name, &name).map_err(|why| anyhow!("{why}"))?;
+        let to = editor.rename(&found.name, &name)?;
         // They may belong to another prompt now.
         let new_tests = editor.own(&name).and_then(|new| new.test_file());
         let tests = tests.zip(new_tests).filter(|_| editor.own(&found.name).is_none());

@@ -5,7 +5,7 @@ use super::source::PromptSource;
 use super::{completions, output, path};
 use crate::library::About;
 use crate::wording::named;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -33,12 +33,11 @@ impl Restore {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
         let editor = editor(&library, source.project)?;
-        let refused = |why| anyhow!("{why}");
-        let name = editor.name(&self.name).map_err(refused)?;
-        let versions = editor.history(&name).map_err(refused)?;
+        let name = editor.name(&self.name)?;
+        let versions = editor.history(&name)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
         let to = self.revision.map(|typed| revision(&versions, &typed)).transpose()?;
-        let written = editor.restore(&name, current, to, &About::default()).map_err(refused)?;
+        let written = editor.restore(&name, current, to, &About::default())?;
         let file = editor.own(&name).and_then(|found| found.place().file);
         let file = file.with_context(|| format!("{} was deleted just now", named(&name)))?;
         if self.json {

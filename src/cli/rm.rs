@@ -7,7 +7,7 @@ use super::{completions, path};
 use crate::library::{About, Editor, Found, TestFile, View};
 use crate::prompt::Name;
 use crate::wording::{count, named};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -66,7 +66,7 @@ impl Rm {
 fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let (name, info) = (&found.name, found.info());
     let revision = info.revision.with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
-    editor.delete(name, revision, &About::default()).map_err(|why| anyhow!("{why}"))?;
+    editor.delete(name, revision, &About::default())?;
     removed.extend(found.place().file);
     if editor.own(name).is_none() {
         output::note(&format!("`prompt-expander restore {name}` brings it back"));
@@ -81,7 +81,7 @@ fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> any
 
 /// The prompt of exactly this name in the folder that is written to.
 pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
-    let name = editor.name(typed).map_err(|why| anyhow!("{why}"))?;
+    let name = editor.name(typed)?;
     editor.own(&name).with_context(|| format!("{} was deleted; `restore` brings it back", named(&name)))
 }
 

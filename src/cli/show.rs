@@ -4,7 +4,7 @@ use super::source::PromptSource;
 use super::{completions, output};
 use crate::api;
 use crate::library::read_whole;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ impl Show {
         // A file that cannot be a prompt is shown, too.
         let bytes = match place.file.filter(|file| place.is_editable && file.is_file()) {
             Some(file) => read_whole(&file).with_context(|| format!("{} cannot be read", output::shown(&file)))?,
-            None => found.text().map_err(|why| anyhow!("{why}"))?.into_bytes(),
+            None => found.text()?.into_bytes(),
         };
         output::print_verbatim(&bytes)?;
         Ok(ExitCode::SUCCESS)

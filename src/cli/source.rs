@@ -182,7 +182,7 @@ impl PromptSource {
         let store = library.store(self.project);
         let store =
             store.context("there is no folder of your own prompts to write to; choose one with --prompts DIR")?;
-        Ok(store.map_err(|why| anyhow::anyhow!("{why}"))?.folder().to_owned())
+        Ok(store?.folder().to_owned())
     }
 
     /// The library for the working directory.
