@@ -35,7 +35,7 @@ mod watched;
 
 pub use caller::{Caller, Prefix, Role, Token};
 pub use diff::{DiffLine, Hunk, difference, hunks};
-pub use edit::{About, Current, Editor, Written};
+pub use edit::{Current, Editor, Written};
 pub(crate) use file_store::rename_to_new;
 pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
 pub(crate) use folder::Folder;
@@ -53,7 +53,7 @@ pub use read::is_prompt_file;
 pub(crate) use read::read_whole;
 pub use root::MAX_ENTRIES;
 pub(crate) use settings::SettingsFile;
-pub use source::{Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, TestFile, joined};
+pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, TestFile, joined};
 pub use view::{Library, Report, View};
 pub use walk::MAX_LINKED_FOLDERS;
 pub use watch::{POLL, Watch};

@@ -3,7 +3,7 @@
 use super::history::{editor, revision};
 use super::source::PromptSource;
 use super::{completions, output, path};
-use crate::library::About;
+use crate::library::By;
 use crate::wording::named;
 use anyhow::Context;
 use clap::Args;
@@ -37,7 +37,7 @@ impl Restore {
         let versions = editor.history(&name)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
         let to = self.revision.map(|typed| revision(&versions, &typed)).transpose()?;
-        let written = editor.restore(&name, current, to, &About::default())?;
+        let written = editor.restore(&name, current, to, &By::default())?;
         let file = editor.own(&name).and_then(|found| found.place().file);
         let file = file.with_context(|| format!("{} was deleted just now", named(&name)))?;
         if self.json {

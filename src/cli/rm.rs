@@ -4,7 +4,7 @@ use super::history::editor;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, path};
-use crate::library::{About, Editor, Found, TestFile, View};
+use crate::library::{By, Editor, Found, TestFile, View};
 use crate::prompt::Name;
 use crate::wording::{count, named};
 use anyhow::Context;
@@ -66,7 +66,7 @@ impl Rm {
 fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let (name, info) = (&found.name, found.info());
     let revision = info.revision.with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
-    editor.delete(name, revision, &About::default())?;
+    editor.delete(name, revision, &By::default())?;
     removed.extend(found.place().file);
     if editor.own(name).is_none() {
         output::note(&format!("`prompt-expander restore {name}` brings it back"));

@@ -6,7 +6,7 @@ use super::caller::Caller;
 use super::diff::difference;
 use super::files::rename;
 use super::history::{Operation, Version};
-use super::source::{Found, Layer, Store, Write};
+use super::source::{By, Found, Layer, Store, Write};
 use super::view::{Library, View};
 use super::watched::Change;
 use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
@@ -16,32 +16,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The longest note on a change, in bytes. The history keeps it.
-const MAX_NOTE: usize = 2_000;
-
 /// How many lines of a diff a message has.
 const MAX_DIFF_LINES: usize = 40;
-
-/// Who writes, and why; for the history.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
-    author: Option<Arc<str>>,
-    note: Option<String>,
-}
-
-impl About {
-    /// `author`: who writes. `note`: why, in a few words.
-    ///
-    /// # Errors
-    /// The note is longer than 2,000 bytes.
-    pub fn new(author: Option<Arc<str>>, note: Option<String>) -> Result<About, Diagnostic> {
-        if note.as_ref().is_some_and(|note| note.len() > MAX_NOTE) {
-            let message = format!("`note` is longer than {MAX_NOTE} bytes");
-            return Err(Diagnostic::new(Kind::TooLong, message, "shorten it"));
-        }
-        Ok(About { author, note: note.filter(|note| !note.trim().is_empty()) })
-    }
-}
 
 /// A write that was carried out.
 #[derive(Debug, Clone, Serialize)]
@@ -114,7 +90,7 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// The name is invalid or taken, the text is not a prompt, or the file cannot be written.
-    pub fn create(&self, name: &str, text: &str, by: &About) -> Result<Written, Diagnostic> {
+    pub fn create(&self, name: &str, text: &str, by: &By) -> Result<Written, Diagnostic> {
         let name = Name::for_new_file(name).map_err(|why| Diagnostic::new(Kind::BadName, why, ""))?;
         self.check_prefix(&name)?;
         let stored = self.view.stored_spelling(name.clone());
@@ -129,7 +105,7 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// There is no such prompt in the folder, it has changed, the text is not a prompt, or the file cannot be written.
-    pub fn update(&self, name: &str, expected: Revision, text: &str, by: &About) -> Result<Written, Diagnostic> {
+    pub fn update(&self, name: &str, expected: Revision, text: &str, by: &By) -> Result<Written, Diagnostic> {
         let name = self.name(name)?;
         let warnings = self.check(&name, text)?;
         self.write(&name, Some(expected), Some(text), by, false, warnings)
@@ -139,7 +115,7 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// There is no such prompt in the folder, it has changed, or the file cannot be deleted.
-    pub fn delete(&self, name: &str, expected: Revision, by: &About) -> Result<Written, Diagnostic> {
+    pub fn delete(&self, name: &str, expected: Revision, by: &By) -> Result<Written, Diagnostic> {
         let name = self.name(name)?;
         self.write(&name, Some(expected), None, by, false, Vec::new())
     }
@@ -154,7 +130,7 @@ impl Editor<'_> {
         name: &str,
         expected: Option<Revision>,
         to: Option<Revision>,
-        by: &About,
+        by: &By,
     ) -> Result<Written, Diagnostic> {
         let name = self.name(name)?;
         let text = match to {
@@ -236,7 +212,7 @@ impl Editor<'_> {
     pub fn keep(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
         let revision = Revision::of(text.as_bytes());
-        self.write(&found.name, Some(revision), Some(&text), &About::default(), false, Vec::new()).map(|_| ())
+        self.write(&found.name, Some(revision), Some(&text), &By::default(), false, Vec::new()).map(|_| ())
     }
 
     /// Renames the file of a prompt, with its versions; returns the new path.
@@ -265,20 +241,12 @@ impl Editor<'_> {
         name: &Name,
         expected: Option<Revision>,
         text: Option<&str>,
-        by: &About,
+        by: &By,
         is_restored: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> Result<Written, Diagnostic> {
-        let write = Write {
-            name,
-            expected,
-            text,
-            author: by.author.as_deref(),
-            note: by.note.as_deref(),
-            is_restored,
-            caller: &self.caller,
-            versions: self.library.versions,
-        };
+        let write =
+            Write { name, expected, text, by, is_restored, caller: &self.caller, versions: self.library.versions };
         let written = self.store.write(&write);
         self.library.changed(&Change::Prompts(BTreeSet::from([name.clone()])));
         let revision = written.map_err(|error| match (error.kind, expected) {

@@ -115,8 +115,8 @@ impl FileStore {
                 (Some(_), None) => Operation::Create,
                 (Some(_), Some(_)) => Operation::Update,
             },
-            author: write.author.map(str::to_owned),
-            note: write.note.map(str::to_owned),
+            author: write.by.author.as_deref().map(str::to_owned),
+            note: write.by.note.clone(),
             path: Some(self.files.root.below(path)),
             is_current: false,
         };
@@ -304,11 +304,12 @@ fn modified(file: &Metadata) -> Option<Timestamp> {
 mod tests {
     use super::super::cache::SETTLING;
     use super::super::root::Root;
-    use super::super::source::{About, Layer};
+    use super::super::source::{About, By, Layer};
     use super::*;
     use crate::prompt::Format;
     use std::num::NonZeroUsize;
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::LazyLock;
 
     fn store(folder: &Path) -> FileStore {
         let root = Root { path: folder.to_owned(), format: Format::OWN, is_confined: false };
@@ -316,10 +317,12 @@ mod tests {
         FileStore::new(Arc::new(Files::new(root, about, SETTLING)))
     }
 
+    static ADA: LazyLock<By> = LazyLock::new(|| By::new(Some("ada".into()), None).unwrap());
+
     fn write<'w>(name: &'w Name, caller: &'w Caller, from: Option<&str>, text: Option<&'w str>) -> Write<'w> {
         let expected = from.map(|text| Revision::of(text.as_bytes()));
         let versions = NonZeroUsize::MAX;
-        Write { name, expected, text, author: Some("ada"), note: None, is_restored: false, caller, versions }
+        Write { name, expected, text, by: &ADA, is_restored: false, caller, versions }
     }
 
     #[test]

@@ -302,6 +302,30 @@ pub trait Store: Debug + Send + Sync {
     fn folder(&self) -> &Path;
 }
 
+/// The longest note on a change, in bytes. The history keeps it.
+const MAX_NOTE: usize = 2_000;
+
+/// Who writes, and why; for the history.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct By {
+    pub(super) author: Option<Arc<str>>,
+    pub(super) note: Option<String>,
+}
+
+impl By {
+    /// `author`: who writes. `note`: why, in a few words.
+    ///
+    /// # Errors
+    /// The note is longer than 2,000 bytes.
+    pub fn new(author: Option<Arc<str>>, note: Option<String>) -> Result<By, Diagnostic> {
+        if note.as_ref().is_some_and(|note| note.len() > MAX_NOTE) {
+            let message = format!("`note` is longer than {MAX_NOTE} bytes");
+            return Err(Diagnostic::new(Kind::TooLong, message, "shorten it"));
+        }
+        Ok(By { author, note: note.filter(|note| !note.trim().is_empty()) })
+    }
+}
+
 /// A write of one prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'w> {
@@ -311,10 +335,8 @@ pub struct Write<'w> {
     pub expected: Option<Revision>,
     /// `None`: it is deleted.
     pub text: Option<&'w str>,
-    /// Who writes, for the history.
-    pub author: Option<&'w str>,
-    /// Why, for the history.
-    pub note: Option<&'w str>,
+    /// Who writes, and why.
+    pub by: &'w By,
     /// Whether an earlier text is written again.
     pub is_restored: bool,
     /// What they may do.

@@ -7,7 +7,7 @@
 use super::notifier::Notifier;
 use crate::agents::{Agent, PartLimit, Unit};
 use crate::jsonrpc::{self, Mismatch, Object, Request, read};
-use crate::library::{About, Caller, Editor, Library, Role, View};
+use crate::library::{By, Caller, Editor, Library, Role, View};
 use crate::mcp::{Cacheable, Empty, ModernParams, ModernResult, RequestMeta};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable_json;
@@ -117,9 +117,9 @@ impl Context {
     }
 
     /// Who writes, and why.
-    pub(super) fn about(&self, note: Option<String>) -> Result<About, Diagnostic> {
+    pub(super) fn by(&self, note: Option<String>) -> Result<By, Diagnostic> {
         let of_token = self.caller.token.as_ref().map(|token| Arc::clone(&token.name));
-        About::new(of_token.or_else(|| Some(self.agent?.name.into())), note)
+        By::new(of_token.or_else(|| Some(self.agent?.name.into())), note)
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value,
         return Err(Failure::invalid_params("`title` or `messages` is missing"));
     }
     let (file, _) = with_fields("", &fields).map_err(Failure::invalid_params)?;
-    Ok(result("Created", &context.editor()?.create(name, &file, &context.about(note)?)?, false))
+    Ok(result("Created", &context.editor()?.create(name, &file, &context.by(note)?)?, false))
 }
 
 /// `prompts/update`.
@@ -67,7 +67,7 @@ pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value,
     let editor = context.editor()?;
     let current = editor.current(name)?;
     let (file, loses_comments) = with_fields(&current.file, &params.fields()?).map_err(Failure::invalid_params)?;
-    let written = editor.update(name, expected.unwrap_or(current.revision), &file, &context.about(note)?)?;
+    let written = editor.update(name, expected.unwrap_or(current.revision), &file, &context.by(note)?)?;
     Ok(result("Updated", &written, loses_comments))
 }
 
@@ -79,7 +79,7 @@ pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value,
     let EditParams { name, expected, note, .. } = params;
     let editor = context.editor()?;
     let expected = expected.map_or_else(|| Ok(editor.current(name)?.revision), Ok::<_, Diagnostic>)?;
-    Ok(result("Deleted", &editor.delete(name, expected, &context.about(note)?)?, false))
+    Ok(result("Deleted", &editor.delete(name, expected, &context.by(note)?)?, false))
 }
 
 fn result(done: &str, written: &Written, loses_comments: bool) -> Value {

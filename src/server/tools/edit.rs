@@ -3,7 +3,7 @@
 use super::super::context::{Answer, Context, Failure};
 use super::super::prompt_edits::{warnings, with_warnings};
 use crate::jsonrpc::{Object, read};
-use crate::library::{About, Editor, Version, Written};
+use crate::library::{By, Editor, Version, Written};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::named;
 use serde::{Deserialize, Serialize};
@@ -123,10 +123,10 @@ impl Arguments<'_> {
 fn write(
     context: &Context,
     arguments: &Arguments<'_>,
-    change: impl Fn(&Editor<'_>, &About) -> Result<Written, Diagnostic>,
+    change: impl Fn(&Editor<'_>, &By) -> Result<Written, Diagnostic>,
 ) -> Result<Answer, Failure> {
-    let about = context.about(arguments.note.clone()).map_err(for_model)?;
-    let written = context.editor().and_then(|editor| change(&editor, &about)).map_err(for_model)?;
+    let by = context.by(arguments.note.clone()).map_err(for_model)?;
+    let written = context.editor().and_then(|editor| change(&editor, &by)).map_err(for_model)?;
     let done = json!({ "command": written.name, "revision": written.revision });
     Ok(Answer::Now(to_raw_value(&with_warnings(done, warnings(&written)))?))
 }

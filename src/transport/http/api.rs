@@ -7,7 +7,7 @@ use super::auth::require;
 use super::headers;
 use super::refusal::{JSON, Refusal};
 use crate::api::{self, Call, History, Me};
-use crate::library::{About, Editor, Layer, Role, View, Written, hunks};
+use crate::library::{By, Editor, Layer, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
@@ -149,8 +149,8 @@ impl Request<'_> {
     }
 
     /// Who writes, and why.
-    fn about(&self, note: Option<String>) -> Result<About, Diagnostic> {
-        About::new(self.exchange.caller.token.as_ref().map(|token| Arc::clone(&token.name)), note)
+    fn by(&self, note: Option<String>) -> Result<By, Diagnostic> {
+        By::new(self.exchange.caller.token.as_ref().map(|token| Arc::clone(&token.name)), note)
     }
 }
 
@@ -235,23 +235,23 @@ fn needed<T>(member: &str, value: Option<T>) -> Result<T, Refusal> {
 
 fn create(request: &Request<'_>) -> Answer {
     let Edit { file, note, .. } = request.body()?;
-    written(request.editor()?.create(request.name, &needed("file", file)?, &request.about(note)?)?)
+    written(request.editor()?.create(request.name, &needed("file", file)?, &request.by(note)?)?)
 }
 
 fn update(request: &Request<'_>) -> Answer {
     let Edit { file, expected, note, .. } = request.body()?;
     let (file, expected) = (needed("file", file)?, needed("expected", expected)?);
-    written(request.editor()?.update(request.name, expected, &file, &request.about(note)?)?)
+    written(request.editor()?.update(request.name, expected, &file, &request.by(note)?)?)
 }
 
 fn delete(request: &Request<'_>) -> Answer {
     let Edit { expected, note, .. } = request.body()?;
-    written(request.editor()?.delete(request.name, needed("expected", expected)?, &request.about(note)?)?)
+    written(request.editor()?.delete(request.name, needed("expected", expected)?, &request.by(note)?)?)
 }
 
 fn restore(request: &Request<'_>) -> Answer {
     let Edit { command, revision, expected, note, .. } = request.body()?;
-    written(request.editor()?.restore(&needed("command", command)?, expected, revision, &request.about(note)?)?)
+    written(request.editor()?.restore(&needed("command", command)?, expected, revision, &request.by(note)?)?)
 }
 
 fn written(written: Written) -> Answer {
