@@ -1,29 +1,32 @@
-//! What an agent's prompt-submit hook answers: an event in; context out, if the message has known `:commands`.
+//! What an agent's prompt-submit hook answers: an event in; context out, if the message invokes prompts.
 //!
-//! The agent adds the context to the message for its model: the expansion of each command, so that the model need not think of
-//! calling `expand_prompt`. There is no answer to a message without commands, or to anything that is not an event. A name is looked up
-//! as it was typed, with composed or separate accents, without reading a directory. Only a name that is not ASCII is then looked up as
-//! the tools do, since some of its accents may be composed and others separate.
+//! The agent adds the context to the message for its model: the text of each prompt, so that the model need not think of
+//! calling `expand_prompt`. There is no answer to a message that invokes none, or to anything that is not an event. A name is looked up
+//! as it was typed, with composed or separate accents, without reading a directory. Only if a line begins with a colon and what may be the
+//! name of a prompt, and is not, directories are read: for its other spellings, for the prompt of which it is the last part, and, at the
+//! start of the message, for the names that were meant.
 //!
 //! The context says what the message means and gives no orders: Gemini CLI tells its model to take the context of a hook as
 //! information. Where an agent would truncate the context, the context asks the model to call `expand_prompt` instead.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod invocations;
+mod prose;
 
-pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
+pub use invocations::{Form, Invocation, MAX_CANDIDATES};
 
 use crate::agents::Agent;
-use crate::library::{Found, Library, View, joined};
-use crate::prompt::{Call, Messages, fold};
-use crate::wording::quoted;
-use invocations::Invocation;
+use crate::library::{Found, Library, View, joined, meant_by, with_last_part};
+use crate::prompt::{Call, Diagnostic, Messages, Name, Prompt, USUAL_AFTER_COLON, fold};
+use crate::wording::{all_of, alternatives, named, quoted};
+use invocations::{Invoked, is_smiley};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The longest path that is used, in bytes; no system has longer ones. Each folder on the path costs a system call.
 const MAX_FOLDER: usize = 32 * 1024;
@@ -61,48 +64,117 @@ impl<'e> Event<'e> {
         folder.map(Path::new).filter(|folder| folder.is_absolute())
     }
 
-    /// The one line of JSON that adds the expansions to the message. `None`: it has no commands.
+    /// The one line of JSON that adds the texts to the message. `None`: it invokes no prompt.
     pub fn answer(&self, library: &Library) -> Option<String> {
-        let context = context(&library.view(), self.agent, &self.prompt)?;
+        let (invocations, slip) = read(&library.view(), &self.prompt);
+        let context = within_limit(self.agent, &invocations, slip.as_ref().map(Slip::for_model))?;
         let output = json!({ "additionalContext": context, "hookEventName": self.agent.hook.as_ref()?.event });
-        Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
+        let mut answer = json!({ "hookSpecificOutput": output });
+        if let Some(slip) = slip {
+            answer["systemMessage"] = slip.question().into();
+        }
+        Some(format!("{answer}\n"))
     }
 }
 
-/// What a hook adds to a message: the context for its commands. `None`: it has none.
-pub fn context(view: &View, agent: &Agent, message: &str) -> Option<String> {
-    let names = LazyCell::new(|| {
+/// The prompts that a message invokes, in its order.
+pub fn invocations<'m>(view: &View, message: &'m str) -> Vec<Invocation<'m, Found>> {
+    read(view, message).0
+}
+
+/// A name that begins a message, and is probably misspelled.
+struct Slip<'m> {
+    typed: &'m str,
+    meant: Vec<Name>,
+}
+
+impl Slip<'_> {
+    fn question(&self) -> String {
+        let meant: Vec<String> = self.meant.iter().map(|name| format!(":{name}")).collect();
+        format!("no prompt is named {}; did you mean {}?", named(self.typed), alternatives(&meant))
+    }
+
+    fn for_model(&self) -> String {
+        format!(
+            "The user's message begins with {}, but {} Ask the user this first, unless the message is clearly no command.",
+            quoted(&format!(":{}", self.typed)),
+            self.question()
+        )
+    }
+}
+
+/// The prompts that a message invokes, in its order, and the slip at its start.
+fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Option<Slip<'m>>) {
+    let listed = LazyCell::new(|| {
         view.list().found.into_iter().map(|found| (fold(&found.name), found)).collect::<Vec<(String, Found)>>()
     });
-    let invocations = invocations::of(message, |name| {
-        view.find_exactly(name).or_else(|| {
-            let folded = Some(name).filter(|name| !name.is_ascii()).map(fold)?;
-            let mut matching = names.iter().filter(|(known, _)| *known == folded);
-            let (_, found) = matching.next().filter(|_| matching.next().is_none())?;
-            Some(found.clone())
+    let all = || listed.iter().map(|(_, found)| found);
+    let Invoked { invocations, unknown } = invocations::of(message, view.takes_mentions(), |name, form| {
+        let found = view.find_exactly(name);
+        if form == Form::Mention {
+            return found.filter(|found| found.prompt().map_or(true, |prompt| prompt.may_be_mentioned()));
+        }
+        found.or_else(|| {
+            if !may_be_typed(name) {
+                return None;
+            }
+            let folded = Some(name).filter(|name| !name.is_ascii()).map(fold);
+            let mut matching = listed.iter().filter(|(known, _)| Some(known) == folded.as_ref());
+            let found = matching.next().filter(|_| matching.next().is_none()).map(|(_, found)| found);
+            found.or_else(|| with_last_part(all(), name)).cloned()
         })
     });
-    within_limit(agent, &invocations)
+    let is_slip = |name: &&str| may_be_typed(name) && name.chars().count() > 2 && !USUAL_AFTER_COLON.contains(name);
+    let meant = |typed| Slip { typed, meant: meant_by(all(), typed) };
+    let slip = unknown.filter(is_slip).map(meant).filter(|slip| !slip.meant.is_empty());
+    (invocations, slip)
+}
+
+/// Whether a word after a colon may be a name that is worth reading directories for: it has two letters that differ, and no others than
+/// names usually have.
+fn may_be_typed(word: &str) -> bool {
+    let is_usual = |letter: char| letter.is_alphanumeric() || "-_./:：".contains(letter);
+    word.chars().all(is_usual) && word.contains(char::is_alphabetic) && !is_smiley(word)
 }
 
 /// Between the parts of a context.
 const SEPARATOR: &str = "\n\n";
 
-/// The context for the commands of a message, if there are any, within the limit of the agent.
-fn within_limit(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
-    let (expanded, further) = invocations.split_at(invocations.len().min(MAX_COMMANDS));
-    let mut parts: Vec<String> = expanded.iter().map(call_instead).collect();
+/// How many prompts of one message are expanded, and how many further ones are named.
+pub const MAX_PROMPTS: usize = 8;
+
+/// The context for what a message invokes, and a question, if there is any of these, within the limit of the agent.
+fn within_limit(agent: &Agent, invocations: &[Invocation<'_, Found>], question: Option<String>) -> Option<String> {
+    let mut distinct: Vec<&Invocation<'_, Found>> = Vec::new();
+    for new in invocations {
+        let is_known = |known: &&Invocation<'_, Found>| (known.name, known.input) == (new.name, new.input);
+        // The text of a command that is mentioned elsewhere is there already.
+        let is_command = |other: &Invocation<'_, Found>| other.form != Form::Mention && other.name == new.name;
+        if !(distinct.iter().any(is_known) || (new.form == Form::Mention && invocations.iter().any(is_command))) {
+            distinct.push(new);
+        }
+    }
+    let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
+    let prompts: Vec<_> = expanded.iter().map(|invocation| invocation.found.prompt()).collect();
+    let is_remote = |prompt: &Result<Arc<Prompt>, _>| prompt.as_ref().is_ok_and(|prompt| prompt.is_remote());
+    let instead = expanded.iter().zip(&prompts).map(|(invocation, prompt)| call_instead(invocation, is_remote(prompt)));
+    let mut parts: Vec<String> = instead.collect();
     if !further.is_empty() {
+        let mut names: Vec<String> = further.iter().map(|further| format!(":{}", further.name)).collect();
+        let more = names.split_off(names.len().min(MAX_PROMPTS)).len();
+        let more = if more == 0 { String::new() } else { format!(" ({more} more are not named here)") };
         parts.push(format!(
-            "Only the first {MAX_COMMANDS} such commands are expanded here. For each further one, call the tool \
-             expand_prompt before you answer."
+            "Only the first {MAX_PROMPTS} prompts of the message are expanded here. Left out: {}{more}. For each of them, call the \
+             tool expand_prompt before you answer.",
+            all_of(&names)
         ));
     }
+    parts.extend(question);
     // Each part that fits replaces the reference to the tool.
     let (max, unit) = agent.hook.as_ref()?.limit;
     let mut room = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
-    for (part, invocation) in parts.iter_mut().zip(expanded) {
-        let full = context_for(agent, invocation);
+    for (part, (invocation, prompt)) in parts.iter_mut().zip(expanded.iter().zip(prompts)) {
+        let full = context_for(agent, invocation, prompt);
         let more = unit.count(&full).saturating_sub(unit.count(part));
         if more <= room {
             room -= more;
@@ -113,10 +185,10 @@ fn within_limit(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<
 }
 
 /// The context for a command: its expansion, or why it cannot be expanded.
-fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
+fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: Result<Arc<Prompt>, Diagnostic>) -> String {
     let typed = typed(invocation.name, invocation.input);
     let found = &invocation.found;
-    let prompt = match found.prompt() {
+    let prompt = match prompt {
         Ok(prompt) => prompt,
         Err(problem) => {
             return format!(
@@ -126,7 +198,7 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
         }
     };
     if prompt.is_remote() {
-        return call_instead(invocation);
+        return call_instead(invocation, true);
     }
     match found.expand(&prompt, Call::Text(invocation.input), &joined).map(Messages::into_text) {
         Ok(expansion) => {
@@ -138,7 +210,8 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
 Tell the user first: {warning}"
                 )
             });
-            framed(agent, &typed, &expansion, found.layer.is_project()) + &warned.collect::<String>()
+            let is_mention = invocation.form == Form::Mention;
+            framed(agent, &typed, is_mention, &expansion, found.layer.is_project()) + &warned.collect::<String>()
         }
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
@@ -148,7 +221,7 @@ Tell the user first: {warning}"
 }
 
 /// An expansion with an explanation for the model.
-fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> String {
+fn framed(agent: &Agent, typed: &str, is_mention: bool, expansion: &str, is_of_project: bool) -> String {
     let origin = match is_of_project {
         true => "of the project, whose prompts the user chose to use",
         false => "that the user wrote or chose",
@@ -156,24 +229,30 @@ fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> S
     let is_escaped =
         agent.hook.as_ref().is_some_and(|hook| hook.escapes_angle_brackets) && expansion.contains(['<', '>']);
     let note = if is_escaped { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
+    let (stands, meaning) = match is_mention {
+        true => ("stands for", "What to do with that text, the message says"),
+        false => ("is short for", "Read the message as if it contained that text in full, and do what it says"),
+    };
     format!(
-        "In the user's message, {typed} is short for the text below, from a prompt file {origin}. Read the message as if it \
-         contained that text in full, and do what it says; there is no need to call expand_prompt.{note}\n\n{expansion}\n\n\
-         (End of the text for {typed}.)"
+        "In the user's message, {typed} {stands} the text below, from a prompt file {origin}. {meaning}; there is no need to call \
+         expand_prompt.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
     )
 }
 
 /// The replacement for an expansion that does not fit, and for one that only a service has.
-fn call_instead(invocation: &Invocation<'_, Found>) -> String {
-    let is_remote = invocation.found.prompt().is_ok_and(|prompt| prompt.is_remote());
+fn call_instead(invocation: &Invocation<'_, Found>, is_remote: bool) -> String {
     let (why, without_tool) = match is_remote {
         true => ("which a service renders when it is asked for", "only the MCP server can ask for the prompt"),
         false => ("whose text is longer than this agent accepts from a hook", "the prompt is too long for the hook"),
     };
+    let input = match invocation.form {
+        Form::Mention => "an empty text",
+        _ => "all that follows it and the commands next to it",
+    };
     format!(
-        "In the user's message, {} is short for a stored prompt, {why}. \
-         Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
-         then do what it returns. If there is no such tool, tell the user that {without_tool}.",
+        "In the user's message, {} is short for a stored prompt, {why}. Before you answer, call the tool expand_prompt with \
+         this name, and {input} as `input`; then do what it returns. If there is no such tool, tell the user that \
+         {without_tool}.",
         typed(invocation.name, invocation.input)
     )
 }
@@ -185,7 +264,7 @@ fn typed(name: &str, input: &str) -> String {
 
 /// The context of a hook for a message whose only command is `:name input`.
 pub fn context_of_one(agent: &Agent, name: &str, input: &str, expansion: &str, is_of_project: bool) -> String {
-    framed(agent, &typed(name, input), expansion, is_of_project)
+    framed(agent, &typed(name, input), false, expansion, is_of_project)
 }
 
 #[cfg(test)]

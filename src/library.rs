@@ -38,6 +38,7 @@ pub use diff::{DiffLine, Hunk, difference, hunks};
 pub use edit::{Current, Editor, Written};
 pub(crate) use file_store::rename_to_new;
 pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
+pub(crate) use find::{meant_by, with_last_part};
 pub(crate) use folder::Folder;
 pub use golden_files::is_test_file;
 pub use history::{Operation, VERSIONS, Version};

@@ -26,10 +26,11 @@ use std::time::{Duration, SystemTime};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
 
 /// Each key, and the option that has its meaning; `trusted` has none.
-const KEYS: [(&str, &str); 11] = [
+const KEYS: [(&str, &str); 12] = [
     ("prompts", "prompts"),
     ("from-agents", "from-agents"),
     ("builtin", "no-builtin"),
+    ("mentions", "no-mentions"),
     ("edit", "edit"),
     ("history", "history"),
     ("page-size", "page-size"),
@@ -389,15 +390,16 @@ mod tests {
     #[test]
     fn every_key_is_read_and_a_relative_path_is_one_beside_the_file() {
         let (settings, problems) = settings(
-            "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nedit = true\nhistory = 3\n\
+            "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nmentions = false\nedit = true\nhistory = 3\n\
              page-size = 7\nresult-limit = 900\nlog-file = 'x.log'\nlog-level = 'debug'\ntap = '/t'\ntrusted = ['/r']\n\
              [[openapi]]\nfile = 'o.yaml'\noperations = ['a', 'b']\nbase = 'https://a.example'\n\
              headers = ['Authorization: Bearer $TOKEN']\nallow-private = true\n[[openapi]]\nfile = 'p.yaml'\n",
         );
         assert_eq!(problems, Vec::<String>::new());
-        let crate::cli::source::Folders { prompts, from_agents, no_builtin, .. } = settings.folders;
+        let crate::cli::source::Folders { prompts, from_agents, no_builtin, no_mentions, .. } = settings.folders;
         assert!(prompts[0].is_absolute() && prompts[0].ends_with("a"), "{prompts:?}");
         assert_eq!((&prompts[1], from_agents, no_builtin), (&PathBuf::from("claude:~/b"), true, false));
+        assert!(no_mentions);
         #[cfg(feature = "openapi")]
         assert_eq!(settings.openapi.iter().map(|one| one.openapi_operation.len()).collect::<Vec<_>>(), [2, 0]);
     }

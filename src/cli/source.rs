@@ -86,6 +86,9 @@ pub(super) struct Folders {
     /// Leave out the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
     pub(super) no_builtin: bool,
+    /// Take only commands at the start of a line: no stacks (`:review :security the parser`), and no mentions in a sentence
+    #[arg(long, overrides_with = "no_mentions")]
+    pub(super) no_mentions: bool,
     #[cfg(feature = "openapi")]
     #[command(flatten)]
     pub(super) openapi: OpenApi,
@@ -252,6 +255,7 @@ impl PromptSource {
             let given = if options.openapi.is_empty() { &self.settings.openapi } else { std::slice::from_ref(options) };
             library = given.iter().fold(library, |library, openapi| openapi.add_to(library));
         }
+        let library = library.with_mentions(!(self.folders.no_mentions || settings.no_mentions));
         if self.folders.no_builtin || settings.no_builtin { library } else { library.with_builtin() }
     }
 

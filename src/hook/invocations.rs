@@ -1,97 +1,170 @@
-//! Which commands a message invokes, and with which input.
+//! Which prompts a message invokes, and with which input.
 //!
-//! A line invokes a command if it begins with a colon (`:` or the full-width `：`), and what follows up to the next space is the
-//! name of a prompt. The first line of the message may be indented by up to three spaces; a later one that is indented is code, a
-//! list or a quotation. What is between fences (three backticks or tildes) is ignored. The input of a command is all that
-//! follows, up to the next line that invokes one.
-//!
-//! Fences are found line by line, not by a Markdown parser: people put code between tags, and in an HTML block a fence means
-//! nothing to Markdown.
+//! A *command* begins a line: a colon (`:` or the full-width `：`), and the name of a prompt up to the next space. The first line of
+//! the message may be indented by up to three spaces; a later one that is indented is code, a list or a quotation. The input of a
+//! command is all that follows, up to the next line that begins with one. Commands that follow each other at the start of a line are a
+//! *stack*: each gets the same input. A name anywhere else is a *mention*, which has no input, if it is in prose.
 
+use super::prose::{Lines, OPENING};
 use crate::prompt::COLONS;
+use memchr::memchr2_iter;
+use std::collections::HashSet;
+use std::ops::Range;
 
-/// How many lines that look like a command are looked up. A message with more of them is data.
+/// How many words of a message are looked up that may be commands, and how many that may be mentions. A message with more of them is data.
 pub const MAX_CANDIDATES: usize = 100;
-
-/// How many commands of one message are expanded.
-pub const MAX_COMMANDS: usize = 8;
 
 /// Punctuation that may follow a name and is not part of it.
 const PUNCTUATION: [char; 12] = ['.', ',', ';', '!', '?', '。', '、', '．', '，', '；', '！', '？'];
 
-/// A command in a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Invocation<'t, T> {
-    /// Its name, without the colon.
-    pub(super) name: &'t str,
-    pub(super) input: &'t str,
-    /// What was found under the name.
-    pub(super) found: T,
+/// The brackets that may follow a mention.
+const CLOSING: [char; 9] = [')', ']', '}', '）', '］', '｝', '」', '』', '】'];
+
+/// The longest name of a mention, in bytes.
+const MAX_MENTION: usize = 1024;
+
+/// How a message invokes a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// It begins a line.
+    Command,
+    /// It follows another command at the start of a line.
+    Stacked,
+    /// It stands anywhere else.
+    Mention,
 }
 
-/// The commands of a message in their order, at most one more than [`MAX_COMMANDS`]. A command that is repeated with the same
-/// input is listed once. `look_up` finds the prompt of a name.
-pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T>) -> Vec<Invocation<'t, T>> {
-    let found = candidates(text)
-        .take(MAX_CANDIDATES)
-        .filter_map(|candidate| spellings(candidate.word).find_map(|name| Some((candidate, name, look_up(name)?))));
-    let mut found = found.peekable();
+/// A prompt that a message invokes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation<'t, T> {
+    /// How.
+    pub form: Form,
+    /// Its name as it is typed, without the colon.
+    pub name: &'t str,
+    /// The text that fills it in; empty for a mention.
+    pub input: &'t str,
+    /// What it takes of the message: a mention its colon and its name, a command all from the start of its line to the end of its input.
+    /// The commands of a stack have the same range.
+    pub range: Range<usize>,
+    /// What was found under the name.
+    pub found: T,
+}
+
+/// What a message invokes.
+pub(super) struct Invoked<'t, T> {
+    /// In the order of the message.
+    pub(super) invocations: Vec<Invocation<'t, T>>,
+    /// What looks like a command at the start of the message, and was not found.
+    pub(super) unknown: Option<&'t str>,
+}
+
+/// What a message invokes; without `mentions`, neither stacks nor mentions. `look_up` finds the prompt of a name.
+pub(super) fn of<'t, T>(
+    text: &'t str,
+    mentions: bool,
+    mut look_up: impl FnMut(&'t str, Form) -> Option<T>,
+) -> Invoked<'t, T> {
+    let mut lines = Lines::of(text);
     let mut invocations: Vec<Invocation<'t, T>> = Vec::new();
-    while invocations.len() <= MAX_COMMANDS
-        && let Some((candidate, name, found_here)) = found.next()
-    {
-        let end = found.peek().map_or(text.len(), |(next, ..)| next.line);
-        let input = trimmed(&text[candidate.word_end..end]);
-        if !invocations.iter().any(|known| (known.name, known.input) == (name, input)) {
-            invocations.push(Invocation { name, input, found: found_here });
+    let (mut unknown, mut looked_up, mut not_found) = (None, [0; 2], HashSet::new());
+    for (colon, after) in colons(text) {
+        let word = text[after..].split(char::is_whitespace).next().unwrap_or_default();
+        if word.is_empty() {
+            continue;
+        }
+        lines.advance(colon);
+        let indentation = &text[lines.start..colon];
+        let is_indented_first = lines.is_first && matches!(indentation, " " | "  " | "   ");
+        let stack =
+            invocations.last().filter(|last| last.form != Form::Mention && is_space(text, last.range.end..colon));
+        let (form, start) = match stack {
+            _ if indentation.is_empty() || is_indented_first => (Form::Command, lines.start),
+            _ if !mentions => continue,
+            Some(last) => (Form::Stacked, last.range.start),
+            None => (Form::Mention, colon),
+        };
+        let count = &mut looked_up[usize::from(form == Form::Mention)];
+        if lines.is_fenced || *count == MAX_CANDIDATES || not_found.contains(&(word, form)) {
+            continue;
+        }
+        *count += 1;
+        let mut find = |name| Some((name, look_up(name, form)?));
+        let found = match form {
+            Form::Mention if !lines.is_prose(colon) => continue,
+            Form::Mention => names_in(word).into_iter().find_map(&mut find),
+            _ => spellings(word).find_map(&mut find),
+        };
+        match found {
+            Some((name, found)) => {
+                let end = after + if form == Form::Mention { name.len() } else { word.len() };
+                invocations.push(Invocation { form, name, input: "", range: start..end, found });
+            }
+            None => {
+                if lines.is_first && form == Form::Command {
+                    unknown = spellings(word).last();
+                }
+                not_found.insert((word, form));
+            }
         }
     }
-    invocations
+    add_inputs(text, &mut invocations);
+    Invoked { invocations, unknown }
 }
 
-/// The names that a word after a colon may be.
+/// Gives each command its input. Until then, its range ends after its name.
+fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
+    let (mut limit, mut of_stack) = (text.len(), None);
+    for invocation in invocations.iter_mut().rev().filter(|invocation| invocation.form != Form::Mention) {
+        let (input, end) = *of_stack.get_or_insert_with(|| {
+            let rest = text[invocation.range.end..limit].trim_end();
+            (trimmed(rest), invocation.range.end + rest.len())
+        });
+        (invocation.input, invocation.range.end) = (input, end);
+        if invocation.form == Form::Command {
+            (limit, of_stack) = (invocation.range.start, None);
+        }
+    }
+}
+
+/// Where each colon of a text is that may begin a command or a mention, and where the text after it begins: not those of `10:30`, `note:`
+/// and `std::vec`.
+fn colons(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let bytes = text.as_bytes();
+    let is_inside = |at: usize| at > 0 && bytes[at - 1].is_ascii_graphic() && !b"([{".contains(&bytes[at - 1]);
+    let first_bytes = memchr2_iter(b':', 0xef, bytes); // 0xef is never inside a character
+    first_bytes.filter(move |at| !is_inside(*at)).filter_map(|at| {
+        let colon = COLONS.iter().find(|colon| text[at..].starts_with(**colon))?;
+        let before = text[..at].chars().next_back();
+        let may_begin = before.is_none_or(|before| before.is_whitespace() || OPENING.contains(&before));
+        may_begin.then_some((at, at + colon.len_utf8()))
+    })
+}
+
+/// Whether a part of a text is nothing but space in a line.
+fn is_space(text: &str, range: Range<usize>) -> bool {
+    text[range].chars().all(|letter| letter.is_whitespace() && letter != '\n')
+}
+
+/// The names that a word at the start of a line may be.
 fn spellings(word: &str) -> impl Iterator<Item = &str> {
     let spellings = [Some(word), Some(word.trim_end_matches(PUNCTUATION)).filter(|bare| *bare != word)];
     spellings.into_iter().flatten().filter(|name| may_be_name(name))
 }
 
-/// A line that begins with a colon and a word.
-#[derive(Clone, Copy)]
-struct Candidate<'t> {
-    /// Where the line begins.
-    line: usize,
-    word: &'t str,
-    /// Where the word ends.
-    word_end: usize,
-}
-
-fn candidates(text: &str) -> impl Iterator<Item = Candidate<'_>> {
-    let mut next_line = 0;
-    let mut is_first = true;
-    let mut fence: Option<Fence> = None;
-    text.split_inclusive('\n').filter_map(move |line| {
-        let start = next_line;
-        next_line += line.len();
-        let indentation = if is_first { indentation(line) } else { 0 };
-        is_first &= line.trim().is_empty();
-        match (&fence, Fence::of(line)) {
-            (None, Some(opening)) if opening.may_open => fence = Some(opening),
-            (Some(opening), Some(closing)) if closing.closes(opening) => fence = None,
-            (Some(_), _) => {}
-            (None, _) => {
-                let after_colon = line[indentation..].strip_prefix(COLONS)?;
-                let word = after_colon.split(char::is_whitespace).next().filter(|word| !word.is_empty())?;
-                let word_end = next_line - after_colon.len() + word.len();
-                return Some(Candidate { line: start, word, word_end });
-            }
-        }
-        None
-    })
-}
-
-/// How many spaces a line begins with, up to three.
-fn indentation(line: &str) -> usize {
-    line.bytes().take(3).take_while(|byte| *byte == b' ').count()
+/// The names that a word elsewhere may begin with, the longest first: none that ends in punctuation or is a smiley. In `:test.js`, the dot
+/// does not end a name.
+fn names_in(word: &str) -> Vec<&str> {
+    let is_end = |(at, letter): &(usize, char)| {
+        let after = word[at + letter.len_utf8()..].chars().next();
+        let is_inside = letter.is_ascii() && after.is_some_and(|after| after.is_ascii_alphanumeric());
+        CLOSING.contains(letter) || (PUNCTUATION.contains(letter) && !is_inside)
+    };
+    let ends = word.char_indices().take_while(|(at, _)| *at <= MAX_MENTION).filter(is_end).map(|(at, _)| at);
+    let mut names: Vec<&str> = ends.chain([word.len()]).map(|end| &word[..end]).collect();
+    let is_ended = |name: &str| name.ends_with(PUNCTUATION) || name.ends_with(CLOSING);
+    names.retain(|name| name.len() <= MAX_MENTION && may_be_name(name) && !is_ended(name) && !is_smiley(name));
+    names.reverse();
+    names
 }
 
 /// Whether a word after a colon may be a name: not the rest of `::vec` or `:smile:`.
@@ -100,40 +173,17 @@ fn may_be_name(word: &str) -> bool {
     parts.all(|part| !part.is_empty())
 }
 
-/// A text without spaces around it, except those that indent its first line if a line ending comes before it.
+/// Whether a word after a colon has no letter, or only one, perhaps repeated: the rest of `:-)`, `:D` or `:PP`.
+pub(super) fn is_smiley(word: &str) -> bool {
+    let first = word.chars().next();
+    !word.chars().any(char::is_alphanumeric) || word.chars().all(|letter| Some(letter) == first)
+}
+
+/// A text without spaces before it, except those that indent its first line if a line ending comes before it.
 fn trimmed(rest: &str) -> &str {
-    let rest = rest.trim_end();
     let spaces = rest.len() - rest.trim_start().len();
     let line = rest[..spaces].rfind('\n').map_or(spaces, |newline| newline + 1);
     &rest[line..]
-}
-
-/// A line that opens or closes a fenced code block, as in Markdown.
-struct Fence {
-    mark: u8,
-    length: usize,
-    may_open: bool,
-    may_close: bool,
-}
-
-impl Fence {
-    fn of(line: &str) -> Option<Fence> {
-        let line = &line[indentation(line)..];
-        let mark = line.bytes().next().filter(|mark| matches!(mark, b'`' | b'~'))?;
-        let length = line.bytes().take_while(|byte| *byte == mark).count();
-        let info = &line[length..];
-        let fence = Fence {
-            mark,
-            length,
-            may_open: mark == b'~' || !info.contains('`'), // otherwise it is a code span
-            may_close: info.trim().is_empty(),
-        };
-        (length >= 3).then_some(fence)
-    }
-
-    fn closes(&self, opening: &Fence) -> bool {
-        self.may_close && self.mark == opening.mark && self.length >= opening.length
-    }
 }
 
 #[cfg(test)]
@@ -143,10 +193,27 @@ mod tests {
 
     const NAMES: [&str; 7] = ["research", "git/commit", "git:commit", "git：commit", "smile", "vec", "要約"];
 
-    /// Names and inputs.
+    /// Names and inputs, without stacks and mentions.
     fn found(text: &str) -> Vec<(&str, &str)> {
-        let invocations = of(text, |name| NAMES.contains(&name).then_some(()));
-        invocations.into_iter().map(|invocation| (invocation.name, invocation.input)).collect()
+        let invoked = of(text, false, |name, _| NAMES.contains(&name).then_some(()));
+        invoked.invocations.into_iter().map(|invocation| (invocation.name, invocation.input)).collect()
+    }
+
+    /// All names, with inputs after `=`; a stacked command after `+`, a mention after `@`. Smileys are names, too.
+    fn all(text: &str) -> String {
+        let names =
+            ["style", "review", "test", "plan", "git/pr", "style-guide", "v1.2", "要約", "smile", "ok", "foo/bar"];
+        let exists = |name: &str| names.contains(&name.replace(':', "/").as_str()) || is_smiley(name);
+        let invoked = of(text, true, |name, _| exists(name).then_some(()));
+        let shown = invoked.invocations.iter().map(|Invocation { form, name, input, range, .. }| match form {
+            Form::Command => format!("{name}={input}"),
+            Form::Stacked => format!("+{name}={input}"),
+            Form::Mention => {
+                assert!(COLONS.iter().any(|colon| text[range.clone()] == format!("{colon}{name}")), "{text}");
+                format!("@{name}")
+            }
+        });
+        shown.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -171,7 +238,7 @@ mod tests {
             ("Look:\n:research a\nand b", vec![("research", "a\nand b")]),
             (":research a\n:git/commit b\nc", vec![("research", "a"), ("git/commit", "b\nc")]),
             (":research a\n:unknown b", vec![("research", "a\n:unknown b")]),
-            (":research a\n:research a\n:research b", vec![("research", "a"), ("research", "b")]),
+            (":research a\n:research a\n:research b", vec![("research", "a"), ("research", "a"), ("research", "b")]),
             (":research\n```\n:git/commit\n```", vec![("research", "```\n:git/commit\n```")]),
             ("```\nx\n```\n:research a", vec![("research", "a")]),
             ("```a`b\n:research", vec![("research", "")]),
@@ -225,18 +292,143 @@ mod tests {
     }
 
     #[test]
-    fn the_lookups_and_the_commands_of_a_message_are_limited() {
-        let many = ":x y\n".repeat(1_000_000);
-        let known: String = (0..100).map(|number| format!(":{number}\n")).collect();
-        for (text, exists, commands, lookups) in
-            [(many.as_str(), false, 0, MAX_CANDIDATES), (&many[..50 * 5], true, 1, 50), (&known, true, 9, 10)]
-        {
+    fn a_name_in_a_sentence_is_a_mention_and_commands_that_follow_each_other_are_a_stack() {
+        for (text, want) in [
+            ("Check this against :style and fix it.", "@style"),
+            (
+                "Check this against :style and fix it (:review) now\nand :plan, then :test.",
+                "@style @review @plan @test",
+            ),
+            ("By [:style], {:plan}; :test!", "@style @plan @test"),
+            ("- :style\n * see :plan?", "@style @plan"),
+            (" :style\n :plan", "style= :plan @plan"),
+            ("a\n :style", "@style"),
+            ("| rule | :style |", "@style"),
+            ("| :style | :--- | :---: |", "@style"),
+            ("Is it :style-guide or :style? See :v1.2.", "@style-guide @style @v1.2"),
+            ("Use :git/pr and :git:pr", "@git/pr @git:pr"),
+            ("見て ：要約。お願い（：要約）。「：要約」", "@要約 @要約 @要約"),
+            ("(see :style).", "@style"),
+            (":style.\n", "style="),
+            (":review :plan the parser", "review=the parser +plan=the parser"),
+            (":review, :plan: x", "review=:plan: x"),
+            (":review :plan, by :style\nmore", "review=by :style\nmore +plan=by :style\nmore @style"),
+            (":review\u{3000}：要約 x\n:test y", "review=x +要約=x test=y"),
+            (":review :unknown :plan x", "review=:unknown :plan x @plan"),
+            (":review\n :plan x", "review= :plan x @plan"),
+            ("See :review :plan x", "@review @plan"),
+            (":unknown :plan x", "@plan"),
+        ] {
+            assert_eq!(all(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_prose_or_no_name_alone_mentions_nothing() {
+        for text in [
+            "x:style",
+            "#file:test-toc-scripts.js",
+            "-OUT:test.exe",
+            "title:test",
+            "/compounding-engineering:plan plan",
+            "a::style",
+            "std::test",
+            "10:30",
+            ":style: yes",
+            ":Style",
+            ":styles",
+            ":test.js",
+            ":test-toc",
+            ":smile: :rocket:",
+            "\":style\"",
+            "':style'",
+            "*:style*",
+            ":style/x",
+            "break :blk 4",
+            "ab:style)",
+            ":) :-) :D :p x",
+            "so :D",
+            "ha :PP",
+            "well :p.",
+            "(:3)",
+            "ok :o!",
+            "hi :xx ",
+            ":q",
+            "then :q! or :wq",
+            "`:style`",
+            "use ` :style ` here",
+            "``a ` :style b``",
+            "`a\n :style\nb`",
+            "[:style](http://x)",
+            "[see :style here](http://x)",
+            "[see :style][1]",
+            "[:style]: http://x",
+            "[x](:style)",
+            "[x](y :style)",
+            "http://x/(:style)",
+            "<https://x/?a=(:style)>",
+            "validates(:style)",
+            "has_many[:style]",
+            "f_(:style)",
+            "{{ok:style}}",
+            "ｆ：style",
+        ] {
+            assert_eq!(all(&format!("See {text}")), "", "{text}");
+        }
+        for text in [
+            "> see :style",
+            "  > see :style",
+            "    see :style",
+            "\tsee :style",
+            "```\nsee :style\n```",
+            "~~~\n :style\n```\n :plan",
+            "```rust :style\n",
+            "````\n```\n :style\n```\n````",
+            "[ :style]: http://x",
+        ] {
+            assert_eq!(all(&format!("See\n\n{text}")), "", "{text}");
+        }
+        for (text, want) in [
+            ("`a` :style `b`", "@style"),
+            ("a ` b\n\n:style c ` d", "style=c ` d"),
+            ("it's ` and :style", "@style"),
+            ("`` ` `` :style", "@style"),
+            ("[x] :style [y](z) (see [a](b) :plan)", "@style @plan"),
+            ("[ ] :style\n[x](y) :plan", "@style @plan"),
+            ("> quoted\n\nsee :style", "@style"),
+            ("```\n:style\n```\nsee :plan", "@plan"),
+        ] {
+            assert_eq!(all(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_command_takes_its_range_and_the_commands_of_a_stack_share_it() {
+        let text = "Hi :plan.\n:review :style a :test\n b \n\n:plan\n";
+        let invoked = of(text, true, |name, _| Some(name.to_owned()));
+        let ranges: Vec<_> = invoked.invocations.iter().map(|invocation| &text[invocation.range.clone()]).collect();
+        assert_eq!(ranges, [":plan", ":review :style a :test\n b", ":review :style a :test\n b", ":test", ":plan"]);
+    }
+
+    #[test]
+    fn what_is_looked_up_in_a_message_is_limited_and_each_word_is_looked_up_once() {
+        let lines = |between: &str| (0..10_000).map(|number| format!("{between}:x{number}")).collect::<String>();
+        for (text, exists, count, lookups) in [
+            (":x y\n".repeat(1_000_000), false, 0, 1),
+            (" :x y".repeat(1_000_000), false, 0, 1),
+            (lines("\n"), false, 0, MAX_CANDIDATES),
+            (lines("\n"), true, MAX_CANDIDATES, MAX_CANDIDATES),
+            (lines("\na "), false, 0, MAX_CANDIDATES),
+            (lines("\na ") + &lines("\n"), true, 2 * MAX_CANDIDATES, 2 * MAX_CANDIDATES),
+            (format!("See :{}", ").".repeat(1_000_000)), true, 0, 0),
+            (format!("See ` {}", "`:style ".repeat(100_000)), false, 0, 0),
+        ] {
             let mut looked_up = 0;
-            let found = of(text, |_| {
+            let found = of(&text, true, |_, _| {
                 looked_up += 1;
                 exists.then_some(())
             });
-            assert_eq!((found.len(), looked_up), (commands, lookups));
+            assert_eq!((found.invocations.len(), looked_up), (count, lookups), "{text:.20}");
         }
     }
 
@@ -257,13 +449,52 @@ mod tests {
             let text = pieces.concat();
             let lines = || text.split('\n').map(|line| line.trim_start_matches(' '));
             let mut rest = text.as_str();
-            for Invocation { name, input, .. } in of(&text, |_| Some(())) {
+            for Invocation { name, input, .. } in of(&text, false, |_, _| Some(())).invocations {
                 prop_assert!(lines().any(|line| COLONS.iter().any(|colon| line.starts_with(&format!("{colon}{name}")))), "{name:?} in {text:?}");
                 let at = rest.find(input);
                 prop_assert!(at.is_some(), "{input:?} in {text:?}");
                 rest = &rest[at.unwrap() + input.len()..];
             }
             prop_assert!(lines().any(|line| line.starts_with(COLONS)) || found(&text).is_empty(), "{text:?}");
+        }
+
+        #[test]
+        fn a_mention_is_a_whole_name_after_a_blank_or_a_bracket_and_changes_no_command(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    8 => prop::sample::select(vec![
+                        ":style", ":plan ", "：要約", ":", "\n", "\n:plan", " ", " ", "(", ")", "「", "。", ".", ",", "`", "``", "```\n",
+                        "> ", "[", "](", "a", "é", "://", "    ", ":D",
+                    ]).prop_map(str::to_owned),
+                    1 => ".{0,3}",
+                ],
+                0..24,
+            ),
+        ) {
+            let text = pieces.concat();
+            let names = ["style", "plan", "要約", "D"];
+            let mut end = 0;
+            let mut is_within = |start: usize, to: usize| std::mem::replace(&mut end, to) <= start;
+            let invoked = of(&text, true, |name, _| names.contains(&name).then_some(())).invocations;
+            for Invocation { form, name, input, range, .. } in &invoked {
+                prop_assert!(names.contains(name));
+                if *form != Form::Mention {
+                    continue;
+                }
+                prop_assert!(is_within(range.start, range.end), "{text:?}");
+                prop_assert!(COLONS.iter().any(|colon| text[range.clone()] == format!("{colon}{name}")), "{text:?}");
+                prop_assert!(input.is_empty() && *name != "D", "{text:?}");
+                let before = text[..range.start].chars().next_back();
+                let after = text[range.end..].chars().next();
+                prop_assert!(before.is_none_or(|it| it.is_whitespace() || OPENING.contains(&it)), "{text:?}");
+                let is_end = |it: char| it.is_whitespace() || CLOSING.contains(&it) || PUNCTUATION.contains(&it);
+                prop_assert!(after.is_none_or(is_end), "{text:?}");
+            }
+            let commands = |all: Vec<Invocation<'_, ()>>| -> Vec<String> {
+                all.iter().filter(|one| one.form == Form::Command).map(|one| one.name.to_owned()).collect()
+            };
+            let alone = of(&text, false, |name, _| names.contains(&name).then_some(())).invocations;
+            prop_assert_eq!(commands(invoked), commands(alone), "{:?}", text);
         }
     }
 }

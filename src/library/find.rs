@@ -1,6 +1,6 @@
 //! Finds the prompt for what was typed: the exact name, else the one name that matches, else names to suggest.
 
-use super::source::{Found, Listing};
+use super::source::{Found, Layer, Listing};
 use super::view::View;
 use crate::prompt::similar::distance;
 use crate::prompt::{Diagnostic, Format, Kind, Name, fold, not_a_command, spellings, strip};
@@ -38,6 +38,7 @@ impl View {
         let matching: Vec<usize> = (0..found.len()).filter(|index| fold(&found[*index].name) == folded).collect();
         let names: Vec<&Name> = found.iter().map(|found| &found.name).collect();
         match matching[..] {
+            [] if let Some(found) = with_last_part(&found, typed) => Ok(found.clone()),
             [] => Err(self.unknown(typed, &folded, &names)),
             [only] => Ok(found.swap_remove(only)),
             _ => {
@@ -84,6 +85,36 @@ impl View {
         equal.retain(|other| other.nfc().eq(name.nfc()));
         if let [only] = &equal[..] { only.clone() } else { name }
     }
+}
+
+/// The prompt with this last part of its name, if it is the only one in the user's own folders and those of agents.
+pub(crate) fn with_last_part<'f>(found: impl IntoIterator<Item = &'f Found>, typed: &str) -> Option<&'f Found> {
+    let typed = strip(typed);
+    let mut meant = found.into_iter().filter(|found| {
+        let is_of_user = matches!(found.layer, Layer::USER | Layer::AGENT);
+        is_of_user && last_part(&found.name).is_some_and(|part| part.nfc().eq(typed.nfc()))
+    });
+    meant.next().filter(|_| meant.next().is_none())
+}
+
+/// What follows the last `/` of a name.
+fn last_part(name: &str) -> Option<&str> {
+    name.rsplit_once('/').map(|(_, part)| part)
+}
+
+/// The names, the nearest first, that may have been meant by what a person typed in a message: those with this last part, and those that are
+/// one edit away or, from eight letters on, two.
+pub(crate) fn meant_by<'f>(found: impl IntoIterator<Item = &'f Found>, typed: &str) -> Vec<Name> {
+    let folded = fold(typed);
+    let edits = |name: &Name| {
+        let lower = fold(name);
+        let is_same = lower == folded || last_part(&lower) == Some(&folded);
+        let most = if lower.chars().count() < 8 { 1 } else { 2 };
+        if is_same { Some(0) } else { distance(&folded, &lower).filter(|edits| *edits <= most) }
+    };
+    let mut near: Vec<(usize, &Name)> = found.into_iter().filter_map(|it| Some((edits(&it.name)?, &it.name))).collect();
+    near.sort();
+    near.into_iter().take(OFFERED).map(|(_, name)| name.clone()).collect()
 }
 
 fn did_you_mean(names: &[Name]) -> String {

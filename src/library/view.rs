@@ -22,13 +22,15 @@ pub struct Library {
     sources: Arc<Vec<Arc<dyn Source>>>,
     project: Option<Arc<Project>>,
     changes: Arc<Changes>,
+    takes_mentions: bool,
     /// How many versions of a prompt a write leaves in its history besides the current one.
     pub(super) versions: NonZeroUsize,
 }
 
 impl Default for Library {
     fn default() -> Library {
-        Library { sources: Arc::default(), project: None, changes: Arc::default(), versions: NonZeroUsize::MAX }
+        let (sources, changes) = (Arc::default(), Arc::default());
+        Library { sources, project: None, changes, takes_mentions: true, versions: NonZeroUsize::MAX }
     }
 }
 
@@ -74,6 +76,12 @@ impl Library {
         Library { versions, ..self }
     }
 
+    /// Takes stacks and mentions in messages, or only commands.
+    #[must_use]
+    pub fn with_mentions(self, takes_mentions: bool) -> Library {
+        Library { takes_mentions, ..self }
+    }
+
     /// Adds the built-in prompts.
     #[must_use]
     pub fn with_builtin(self) -> Library {
@@ -83,7 +91,7 @@ impl Library {
     /// The library as a user of this machine who does not edit prompts sees it.
     pub fn view(&self) -> View {
         let (sources, project) = (Arc::clone(&self.sources), self.project.clone());
-        View { sources, project, prefix: None, may_edit: false }
+        View { sources, project, takes_mentions: self.takes_mentions, prefix: None, may_edit: false }
     }
 
     /// Where the project's prompts were looked for, if they were asked for and there are none.
@@ -127,6 +135,7 @@ impl Library {
 pub struct View {
     sources: Arc<Vec<Arc<dyn Source>>>,
     project: Option<Arc<Project>>,
+    takes_mentions: bool,
     /// Nothing else exists.
     prefix: Option<Prefix>,
     /// Whether the prompts that are only for those who may edit prompts exist.
@@ -147,6 +156,11 @@ impl View {
     #[must_use]
     pub fn for_editing(self, may_edit: bool) -> View {
         View { may_edit, ..self }
+    }
+
+    /// Whether messages may have stacks and mentions.
+    pub fn takes_mentions(&self) -> bool {
+        self.takes_mentions
     }
 
     /// The folder of the caller for whom nothing else exists.

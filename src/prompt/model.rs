@@ -45,6 +45,8 @@ pub struct Prompt {
     pub(super) syntax: &'static Syntax,
     /// When the input follows the text.
     pub(super) append: Append,
+    /// Whether the frontmatter says that only a command invokes it.
+    pub(super) is_no_mention: bool,
     /// Whether the frontmatter says that each argument gets one word of the text, and the input is the whole text.
     pub(super) has_words: bool,
     /// Whether the input is then these words, with a space between two of them.
@@ -178,12 +180,18 @@ impl Prompt {
             other_keys: Vec::new(),
             syntax,
             append: Append::Paragraph,
+            is_no_mention: false,
             has_words: false,
             joins_words: false,
             names_its_folder: false,
             marks: &marks::OWN,
             origins: Origins::default(),
         }
+    }
+
+    /// Whether its name in the middle of a message stands for it: it needs no arguments, and its file does not say `mention: false`.
+    pub fn may_be_mentioned(&self) -> bool {
+        !self.is_no_mention && !self.arguments.iter().any(|argument| argument.required)
     }
 
     /// Whether a service renders it, which only the library calls.

@@ -139,6 +139,41 @@ pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
     spellings.into_iter().rev().find(|name: &String| name.starts_with(typed))
 }
 
+/// Words that follow a colon and a blank in code and in chats, found in 500,000 messages: commands of vim, labels, keywords, tags and types.
+pub(crate) const USUAL_AFTER_COLON: [&str; 31] = [
+    "wq",
+    "qa",
+    "set",
+    "lsp-enable",
+    "blk",
+    "label",
+    "loop",
+    "restart_work",
+    "foo",
+    "latest",
+    "cli",
+    "free",
+    "cheapest",
+    "noreply",
+    "messages",
+    "browser",
+    "index",
+    "user",
+    "reply",
+    "process",
+    "get",
+    "text",
+    "status",
+    "type",
+    "name",
+    "body",
+    "id",
+    "uuid",
+    "var",
+    "Self",
+    "this",
+];
+
 /// Full-width forms of ASCII characters as ASCII.
 pub(super) fn half_width(text: &str) -> String {
     let half = |letter: char| match letter {

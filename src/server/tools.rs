@@ -14,7 +14,7 @@ pub use parts::LEAST_LIMIT;
 use super::context::{Answer, Context, Era, Failure, FailureKind, Work};
 use super::cursor;
 use crate::jsonrpc::{Object, read};
-use crate::library::Role;
+use crate::library::{Role, View};
 use crate::mcp::{CallToolParams, CallToolResult, PaginatedParams, TextContent};
 use crate::prompt::Name;
 use crate::wording::quoted;
@@ -60,14 +60,15 @@ impl Tool {
         self.role <= Role::Read || context.may_edit()
     }
 
-    fn definition(&self, names: &[Name], calls_services: bool) -> serde_json::Result<Object> {
+    fn definition(&self, names: &[Name], view: &View) -> serde_json::Result<Object> {
         let mut definition: Object = serde_json::from_str(self.definition)?;
         if self.name == "expand_prompt" {
             // No file is read for it, so the name of a template that nobody has changed yet may be in it.
             let commands = expand::commands(names, expand::NAMES_BUDGET);
             let description = definition["description"].as_str().unwrap_or_default();
-            definition["description"] = format!("{description}{commands}").into();
-            definition["annotations"]["openWorldHint"] = calls_services.into();
+            let mentions = if view.takes_mentions() { expand::MENTIONS } else { "" };
+            definition["description"] = format!("{description}{mentions}{commands}").into();
+            definition["annotations"]["openWorldHint"] = view.calls_services().into();
         }
         Ok(definition)
     }
@@ -79,9 +80,9 @@ impl Tool {
 /// There is a cursor.
 pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Value, Failure> {
     cursor::only_page(params)?;
-    let names = context.view().list().names();
-    let calls_services = context.shared.library.view().calls_services();
-    let tools = TOOLS.iter().filter(|tool| tool.is_for(context)).map(|tool| tool.definition(&names, calls_services));
+    let view = context.view();
+    let names = view.list().names();
+    let tools = TOOLS.iter().filter(|tool| tool.is_for(context)).map(|tool| tool.definition(&names, &view));
     Ok(json!({ "tools": tools.collect::<Result<Vec<_>, _>>()? }))
 }
 

@@ -229,3 +229,15 @@ fn on_a_terminal_lines_are_broken_at_spaces() {
     assert!(seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"), "{seen}");
     assert!(seen.ends_with("1 file checked: 0 errors, 1 warning\n"), "{seen}");
 }
+
+#[test]
+fn a_name_that_also_stands_in_code_is_better_no_mention() {
+    let client = Client::new().prompt("status.md", "S").prompt("style.md", "S").prompt("git/status.md", "S");
+    let client =
+        client.prompt("id.md", "---\nmention: false\n---\nI").prompt("type.md", "---\nmention: perhaps\n---\nT");
+    let client = client.prompt("get.md", "---\narguments: [{name: x, required: true}]\n---\n{{x}}");
+    let said = client.run(["check"], "").stdout;
+    let warning = "status.md: warning: `:status` also stands in code and in chats, where it would mention this prompt\n    fix: \
+                   write `mention: false` into its frontmatter if only a line may begin with it";
+    assert!(said.contains(warning) && said.contains("2 warnings") && said.contains("`mention` is neither"), "{said}");
+}

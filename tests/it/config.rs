@@ -39,6 +39,25 @@ fn server_hook_and_commands_read_the_settings_file_and_an_option_replaces_the_ke
 }
 
 #[test]
+fn without_mentions_only_commands_count_in_the_hook_and_in_the_description_of_the_tool() {
+    let (client, file) = with_settings("prompts = ['~/prompts']\nbuiltin = false\n");
+    let client = client.prompt("style.md", "Short.").prompt("research.md", "Topic: {{input}}");
+    let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": "See :style\n:research a :style"}).to_string();
+    let hook = |line: &str| client.run(line.split(' '), &event).stdout;
+    let on = hook("hook codex");
+    assert!(on.contains("`:style` stands for the text") && on.contains("Topic: a :style"), "{on}");
+    let off = hook("hook codex --no-mentions");
+    assert!(!off.contains("Short.") && off.contains("Topic: a :style"), "{off}");
+    fs::write(file, "prompts = ['~/prompts']\nbuiltin = false\nmentions = false\n").unwrap();
+    assert_eq!(hook("hook codex"), off);
+    for is_on in [false, true] {
+        let (mut client, _) = with_settings(&format!("mentions = {is_on}\n"));
+        let tools = client.request("tools/list", json!({}))["result"]["tools"].to_string();
+        assert_eq!(tools.contains("`:review :security the parser`"), is_on);
+    }
+}
+
+#[test]
 fn the_settings_file_says_which_layers_there_are_and_what_the_server_does() {
     let (client, _) = with_settings(
         "from-agents = true\nbuiltin = false\nedit = true\nhistory = 1\npage-size = 1\nresult-limit = 600\nlog-file = '~/log'\ntap = '~/tap'\n",

@@ -121,7 +121,7 @@ fn an_unknown_prompt_suggests_the_closest_names_and_says_what_to_do_next() {
          with that name and the same input; otherwise ask the user. list_prompts lists all names. If it was not meant as a \
          command, answer the message as usual."
     );
-    assert!(client.expand("commit", "").error().contains("did you mean `git/commit`?"));
+    assert!(client.expand("Commit", "").error().contains("did you mean `git/commit`?"));
     assert!(client.expand(":Sumarise", "").error().contains("did you mean `summarize`?"));
     assert_eq!(
         client.expand("xyzzy", "").error(),
@@ -232,7 +232,7 @@ fn a_name_with_an_extra_separator_suggests_the_prompt() {
 fn an_offered_name_is_whole_so_that_it_can_be_passed_back() {
     let name = format!("{}/commit", "long-folder-".repeat(20));
     let mut client = Client::new().prompt(&format!("{name}.md"), "Whole");
-    let error = client.expand("commit", "").error();
+    let error = client.expand("Commit", "").error();
     let offered = error.split('`').nth(3).unwrap().to_owned();
     client.expand(&offered, "").text("Whole");
 }

@@ -7,7 +7,7 @@ use crate::client::{Client, Ran};
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
 use prompt_expander::agents::Agent;
-use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
+use prompt_expander::hook::{MAX_CANDIDATES, MAX_PROMPTS};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::process::Stdio;
@@ -106,11 +106,11 @@ fn a_prompt_without_a_command_that_exists_has_no_answer() {
     let client = client();
     for prompt in [
         "",
-        "Please :research this",
-        ":reserch this",
-        ":RESEARCH this",
+        "Please :comparing this",
+        "Please (:compare) this",
+        "a\n:reserch this",
+        "Please :reserch this",
         ":../prompts/research x",
-        ":/research x",
         ":git x",
         ":research\\x",
         "\u{feff}:research x",
@@ -132,6 +132,126 @@ fn a_command_on_a_line_of_its_own_takes_what_follows_up_to_the_next() {
     ] {
         assert_eq!(context(&client, prompt), Some(want), "{prompt:?}");
     }
+}
+
+#[test]
+fn each_text_of_a_stack_and_of_mentions_is_named_in_the_order_of_the_message() {
+    let client = client()
+        .prompt("style.md", "Short sentences.")
+        .prompt("quiet.md", "---\nmention: false\n---\nQuiet.")
+        .prompt("rate.md", "---\narguments: [{name: by, default: speed}]\n---\nRate by {{by}}: {{input}}");
+    let mention = |name: &str, text: &str| {
+        format!(
+            "In the user's message, `:{name}` stands for the text below, from a prompt file that the user wrote or chose. What \
+             to do with that text, the message says; there is no need to call expand_prompt.\n\n{text}\n\n\
+             (End of the text for `:{name}`.)"
+        )
+    };
+    let (style, commit) = (mention("style", "Short sentences."), mention("git/commit", "Commit."));
+    for (prompt, want) in [
+        ("By :style, (:git/commit) and :style.", vec![style.clone(), commit]),
+        ("Then :rate it", vec![mention("rate", "Rate by speed: ")]),
+        (":research :rate it", vec![part(":research it", "Topic: it"), part(":rate it", "Rate by speed: it")]),
+        (
+            "My :style\n:research a :quiet day, :compare it",
+            vec![style.clone(), part(":research a :quiet day, :compare it", "Topic: a :quiet day, :compare it")],
+        ),
+        (":style\nand :style", vec![part(":style and :style", "Short sentences.\n\nand :style")]),
+        ("See :style\n:style", vec![part(":style", "Short sentences.")]),
+        (":quiet", vec![part(":quiet", "Quiet.")]),
+    ] {
+        assert_eq!(context(&client, prompt), Some(want.join("\n\n")), "{prompt}");
+    }
+    let told = context(&client, "See :broken.").unwrap();
+    assert!(
+        told.contains("`:broken` names a stored prompt that cannot be read") && told.contains("Tell the user"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_slip_at_the_start_of_a_message_is_asked_about_in_one_line() {
+    let client =
+        client().prompt("summarize.md", "S").prompt("set-up.md", "S").prompt("a/fix.md", "A").prompt("b/fix.md", "B");
+    for (typed, meant) in [
+        (":reserch x", "`:research`"),
+        ("\n  :RESEARCH, x\n:unknown", "`:research`"),
+        (":sumarise", "`:summarize`"),
+        (":git:comit", "`:git/commit`"),
+        (":fix it", "`:a/fix` or `:b/fix`"),
+        (":smlie", "`:smile`"),
+    ] {
+        let answer: Value =
+            serde_json::from_str(&hook(&client, "codex", event("UserPromptSubmit", typed)).stdout).unwrap();
+        let name = typed.trim().trim_start_matches(':').split([' ', ',']).next().unwrap();
+        let question = format!("no prompt is named `{name}`; did you mean {meant}?");
+        assert_eq!(answer["systemMessage"], question);
+        let context = format!(
+            "The user's message begins with `:{name}`, but {question} Ask the user this first, unless the message is clearly no \
+             command."
+        );
+        assert_eq!(answer["hookSpecificOutput"]["additionalContext"], context);
+    }
+    for typed in [
+        ":unknown x",
+        ":rsrch x",
+        ":sumaris",
+        ":set number",
+        ":D smile",
+        ":DD",
+        ":fx",
+        ":smile: x",
+        ":smle: x",
+        ":+1: research",
+        ":-)",
+        ":10:30",
+        ":::",
+        ":wq",
+        ":smi(le",
+        "x\n:smlie",
+        "```\n:smlie\n```",
+        "> :smlie",
+        "    :smlie",
+        "See :smlie",
+    ] {
+        hook(&client, "codex", event("UserPromptSubmit", typed)).printed("");
+    }
+    let both = hook(&client, "codex", event("UserPromptSubmit", ":smlie and :smile\n:research y")).stdout;
+    let order = ["`:smile` stands for", "Topic: y", "did you mean `:smile`?"].map(|part| both.find(part).unwrap());
+    assert!(order.is_sorted(), "{both}");
+}
+
+#[test]
+fn the_last_part_of_a_name_is_enough_for_a_command_if_it_is_the_only_one_of_ones_own() {
+    let client = Client::new()
+        .arguments([])
+        .prompt("a/xlsx.md", "Sheet: {{input}}")
+        .prompt("a/doc.md", "A")
+        .prompt("b/doc.md", "B");
+    client.write("../.claude/commands/team/pr.md", "Request: $ARGUMENTS");
+    client.write("../repo/.git/HEAD", "");
+    client.write("../repo/.prompts/ops/deploy.md", "Deploy.");
+    let run = |typed: &str| {
+        let line = "hook codex --no-builtin --from-agents --project --prompts prompts";
+        let cwd = client.root().join("repo");
+        let event = json!({"cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": typed}).to_string();
+        client.run(line.split(' '), event).stdout
+    };
+    for (typed, parts) in [
+        (":xlsx sums", &["Sheet: sums"][..]),
+        ("Look.\n:xlsx :pr sums", &["Sheet: sums", "Request: sums"]),
+        (":doc x", &["did you mean `:a/doc` or `:b/doc`?"]),
+        (":deploy x", &["did you mean `:ops/deploy`?"]),
+    ] {
+        let answer = run(typed);
+        assert!(parts.iter().all(|part| answer.contains(part)), "{typed}: {answer}");
+    }
+    for typed in ["See :xlsx.", "See\n:deploy", ":Xlsx-x"] {
+        assert_eq!(run(typed), "", "{typed}");
+    }
+    let expanded = client.words("--no-builtin --prompts prompts expand xlsx sums").stdout;
+    assert_eq!(expanded, "Sheet: sums\n");
+    client.words("--no-builtin --prompts prompts expand doc sums").says(1, &["did you mean `a/doc` or `b/doc`?"]);
 }
 
 #[test]
@@ -161,15 +281,25 @@ fn a_misspelled_name_of_an_argument_is_text_of_which_the_user_is_told() {
 fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
     let client = client();
     let commands = |count: usize| (0..count).map(|number| format!(":research {number}\n")).collect::<String>();
-    let all = context(&client, &commands(MAX_COMMANDS)).unwrap();
+    let all = context(&client, &commands(MAX_PROMPTS)).unwrap();
     let parts: Vec<String> =
-        (0..MAX_COMMANDS).map(|n| part(&format!(":research {n}"), &format!("Topic: {n}"))).collect();
+        (0..MAX_PROMPTS).map(|n| part(&format!(":research {n}"), &format!("Topic: {n}"))).collect();
     assert_eq!(all, parts.join("\n\n"));
-    let more = context(&client, &commands(MAX_COMMANDS + 1)).unwrap();
+    let more = context(&client, &commands(MAX_PROMPTS + 1)).unwrap();
     assert_eq!(
         more.strip_prefix(&all).unwrap(),
-        "\n\nOnly the first 8 such commands are expanded here. For each further one, call the tool expand_prompt before you \
-         answer."
+        "\n\nOnly the first 8 prompts of the message are expanded here. Left out: `:research`. For each of them, call the tool \
+         expand_prompt before you answer."
+    );
+    let sentence: String = ('a'..='z').map(|letter| format!(" :p-{letter}")).collect();
+    let many = ('a'..='z').fold(client, |client, letter| client.prompt(&format!("p-{letter}.md"), letter.to_string()));
+    let told = context(&many, &format!("See{sentence}")).unwrap();
+    assert_eq!(told.matches("(End of the text for").count(), MAX_PROMPTS);
+    assert!(
+        told.contains(
+            "Left out: `:p-i`, `:p-j`, `:p-k`, `:p-l`, `:p-m`, `:p-n`, `:p-o` and `:p-p` (10 more are not named here)."
+        ),
+        "{told}"
     );
 }
 
@@ -251,7 +381,8 @@ fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static s
 fn the_page_of_the_hook_is_true() {
     let text = page("docs/hook.md");
     let bounds = format!(
-        "{MAX_CANDIDATES} lines that look like commands are looked up, and the first {MAX_COMMANDS} commands are"
+        "{MAX_CANDIDATES} words that look like commands are looked up, as many that look like mentions, and the first \
+         {MAX_PROMPTS} prompts are"
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
@@ -269,8 +400,10 @@ fn the_page_of_the_hook_is_true() {
     for row in rows {
         let prompt = row[0].trim_matches('`').replace('⏎', "\n");
         let ran = client.run(["hook", "gemini"], event("BeforeAgent", &prompt));
-        let pairs = row[1].split("; ").filter_map(|pair| pair.trim_matches('`').split_once("`: `"));
-        let ends: String = pairs.clone().map(|(name, input)| format!(":{name} {input}|")).collect();
+        let pairs = row[1].split("; ").filter(|pair| *pair != "none").map(|pair| pair.trim_matches('`'));
+        let pairs = pairs.map(|pair| pair.split_once("`: `").unwrap_or((pair, "")));
+        let ends: String =
+            pairs.clone().map(|(name, input)| format!("{}|", format!(":{name} {input}").trim_end())).collect();
         let said = ran.stdout.split("(End of the text for `").skip(1).map(|rest| rest.split("`.)").next().unwrap());
         assert_eq!(said.map(|typed| format!("{typed}|")).collect::<String>(), ends, "{prompt}");
         for (name, input) in pairs {

@@ -34,6 +34,8 @@ pub(crate) struct Frontmatter {
     pub(crate) metadata: Metadata,
     pub(crate) other_keys: Vec<OtherKey>,
     pub(crate) has_words: bool,
+    /// Whether it says `mention: false`.
+    pub(crate) is_no_mention: bool,
     pub(crate) attachments: Vec<AttachmentPath>,
     /// Whether markers divide the body into messages.
     pub(crate) has_messages: bool,
@@ -108,8 +110,8 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 9] =
-    ["title", "description", "arguments", "tags", "messages", "attachments", "include", "engine", "words"];
+const KEYS: [&str; 10] =
+    ["title", "description", "arguments", "tags", "mention", "messages", "attachments", "include", "engine", "words"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
@@ -156,6 +158,7 @@ pub(crate) fn read(
         attachments: if is_own { reader.attachments(take("attachments"))? } else { Vec::new() },
         has_messages: is_own && reader.truth(take("messages")),
         has_words: is_own && reader.truth(take("words")),
+        is_no_mention: take("mention").is_some_and(|field| !reader.truth(Some(field))),
         other_keys: Vec::new(),
     };
     fields.retain(|field| !KEYS.contains(&field.key.as_str())); // those that mean something here only

@@ -192,8 +192,9 @@ impl Source {
     }
 
     fn into_prompt_of(self, messages: Vec<MessageTemplate>, name: &Name, syntax: &'static Syntax) -> Prompt {
-        let Frontmatter { title, description, arguments, tags, metadata, attachments, other_keys, has_words, .. } =
+        let Frontmatter { title, description, arguments, tags, metadata, attachments, other_keys, .. } =
             self.frontmatter;
+        let (has_words, is_no_mention) = (self.frontmatter.has_words, self.frontmatter.is_no_mention);
         let mut prompt = Prompt {
             title,
             description,
@@ -204,6 +205,7 @@ impl Source {
             attachments,
             other_keys,
             has_words,
+            is_no_mention,
             lenient: self.lenient,
             ..Prompt::new(name.clone(), syntax)
         };

@@ -14,6 +14,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The sentence of the description about stacks and mentions.
+pub(super) const MENTIONS: &str = "Commands that follow each other (`:review :security the parser`) each get the same `input`, and a name in a sentence \
+     (`check this against :style`) gets an empty one: call this tool once for each.\n";
+
 /// How many bytes the names of the commands may take in the description.
 pub(super) const NAMES_BUDGET: usize = 2048;
 
