@@ -26,7 +26,7 @@ mod limit;
 mod registration;
 mod variables;
 
-pub use agent::{Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, PromptFormat, ServerCheck};
+pub use agent::{Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, ServerCheck};
 pub use config_file::{Backup, ConfigFile};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
@@ -36,8 +36,9 @@ pub use limit::{PartLimit, Unit};
 pub use registration::{Registration, SERVER};
 pub use variables::Variables;
 
+use crate::prompt::Format;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// All agents, in the order in which they are listed.
 pub static AGENTS: [&Agent; 7] = [
@@ -64,25 +65,31 @@ impl Agent {
         AGENTS.into_iter().filter(|agent| agent.hook.is_some())
     }
 
-    /// The user's folders with prompt files of all agents, each once, in the order of the agents. They may be missing.
-    pub fn prompt_folders(system: &System) -> Vec<(PromptFormat, PathBuf)> {
-        let mut folders = Vec::new();
+    /// The user's folders with prompt files of other programs, each once: those of the table of formats below the home directory, or
+    /// where an agent's settings were moved to, and others of agents. They may be missing.
+    pub fn prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
+        let usual = System { environment: Environment::default(), ..system.clone() };
+        let moved = |path: PathBuf| {
+            let below = |agent: &Agent| {
+                let below = path.strip_prefix((agent.settings_folder)(&usual)?).ok()?;
+                Some(agent.settings_folder(system)?.join(below))
+            };
+            AGENTS.into_iter().find_map(below).unwrap_or(path)
+        };
+        let in_home =
+            system.home.iter().flat_map(|home| Format::of_agents().map(|(format, end)| (format, home.join(end))));
+        let mut folders: Vec<_> = in_home.map(|(format, path)| (format, moved(path))).collect();
         for agent in AGENTS {
             let settings = agent.settings_folder(system);
-            let in_settings = settings.iter().flat_map(|folder| below(folder, agent.prompts.user));
-            let in_home = system.home.iter().flat_map(|folder| below(folder, agent.prompts.home));
-            folders.extend(in_settings.chain(in_home));
+            let named = agent.prompts.iter().filter_map(|(format, end)| Some((Format::named(format)?, *end)));
+            folders.extend(
+                settings
+                    .into_iter()
+                    .flat_map(|folder| named.clone().map(move |(format, end)| (format, folder.join(end)))),
+            );
         }
         let mut known = HashSet::new();
         folders.retain(|(_, path)| known.insert(path.clone()));
-        folders
-    }
-
-    /// The same in a project, relative to its folder.
-    pub fn project_prompt_folders() -> Vec<(PromptFormat, &'static str)> {
-        let mut folders = AGENTS.iter().flat_map(|agent| agent.prompts.project).copied().collect::<Vec<_>>();
-        let mut known = HashSet::new();
-        folders.retain(|(_, path)| known.insert(*path));
         folders
     }
 
@@ -92,13 +99,10 @@ impl Agent {
     }
 }
 
-fn below(folder: &Path, names: &[(PromptFormat, &str)]) -> Vec<(PromptFormat, PathBuf)> {
-    names.iter().map(|(format, name)| (*format, folder.join(name))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn an_agent_is_found_by_its_name() {
@@ -144,16 +148,26 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_folders_of_all_agents_are_listed_once_below_the_home_directory_and_the_project() {
+    fn the_prompt_folders_are_those_of_the_table_below_the_home_directory_or_where_an_agent_s_settings_are() {
         let system = System { home: Some("/h".into()), config: Some("/c".into()), ..System::default() };
-        let (user, project) = (Agent::prompt_folders(&system), Agent::project_prompt_folders());
-        let has = |format, path: &str| user.iter().filter(|folder| **folder == (format, path.into())).count() == 1;
-        assert!(has("claude", "/h/.claude/commands") && has("skills", "/h/.agents/skills"));
-        assert!(has("vscode", "/c/Code/User/prompts") && has("opencode", "/h/.config/opencode/command"));
+        let environment = [("CLAUDE_CONFIG_DIR", "/claude"), ("XDG_CONFIG_HOME", "/x")].into_iter().collect();
+        let moved = System { environment, ..system.clone() };
+        let (user, moved) = (Agent::prompt_folders(&system), Agent::prompt_folders(&moved));
+        let has = |folders: &[(&Format, PathBuf)], name, path: &str| {
+            folders.iter().filter(|(format, of)| format.name == name && *of == Path::new(path)).count() == 1
+        };
+        for (name, path, at) in [
+            ("claude", "/h/.claude/commands", "/claude/commands"),
+            ("skills", "/h/.claude/skills", "/claude/skills"),
+            ("skills", "/h/.agents/skills", "/h/.agents/skills"),
+            ("gemini", "/h/.gemini/commands", "/h/.gemini/commands"),
+            ("vscode", "/c/Code/User/prompts", "/c/Code/User/prompts"),
+            ("opencode", "/h/.config/opencode/command", "/x/opencode/command"),
+        ] {
+            assert!(has(&user, name, path) && has(&moved, name, at), "{path}");
+        }
         let paths: HashSet<_> = user.iter().map(|(_, path)| path).collect();
-        assert_eq!((paths.len(), user.len()), (10, 10));
-        assert!(project.contains(&("gemini", ".gemini/commands")) && project.contains(&("skills", ".agents/skills")));
-        assert!(project.iter().all(|(_, path)| path.starts_with('.')));
+        assert_eq!((paths.len(), moved.len()), (user.len(), user.len()));
         assert_eq!(Agent::prompt_folders(&System::default()), []);
     }
 

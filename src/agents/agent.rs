@@ -25,7 +25,8 @@ pub struct Agent {
     pub(super) programs: &'static [&'static str],
     /// The folder with the user's settings.
     pub(super) settings_folder: fn(&System) -> Option<PathBuf>,
-    pub(super) prompts: Prompts,
+    /// Where it keeps prompt files of its own, if not in a folder that the [table of formats](crate::prompt::FORMATS) has.
+    pub(super) prompts: &'static [PromptFolder],
     pub(super) config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
@@ -58,22 +59,8 @@ pub struct Installed {
     pub is_project: bool,
 }
 
-/// The folders in which an agent keeps prompt files of its own.
-pub(super) struct Prompts {
-    /// The user's, below the folder with the settings.
-    pub(super) user: &'static [(PromptFormat, &'static str)],
-    /// The user's, below the home directory.
-    pub(super) home: &'static [(PromptFormat, &'static str)],
-    /// A project's, relative to its folder.
-    pub(super) project: &'static [(PromptFormat, &'static str)],
-}
-
-impl Prompts {
-    pub(super) const NONE: Prompts = Prompts { user: &[], home: &[], project: &[] };
-}
-
-/// What the prompt files of a folder are written for, as in `--prompts FORMAT:DIR`.
-pub type PromptFormat = &'static str;
+/// A folder of prompt files below that with the user's settings: its format, as in `--prompts FORMAT:DIR`, and its path there.
+pub(super) type PromptFolder = (&'static str, &'static str);
 
 /// The prompt-submit hook of an agent.
 pub struct Hook {

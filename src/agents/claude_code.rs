@@ -1,6 +1,6 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
-use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
@@ -16,11 +16,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     title: "Claude Code",
     programs: &["claude"],
     settings_folder: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.below_home(".claude")),
-    prompts: Prompts {
-        user: &[("claude", "commands"), ("skills", "skills")],
-        project: &[("claude", ".claude/commands"), ("skills", ".claude/skills")],
-        ..Prompts::NONE
-    },
+    prompts: &[],
     config: Config {
         syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
         // Next to ~/.claude, but in the folder that the variable names.

@@ -1,6 +1,6 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
-use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::HookLine;
@@ -14,11 +14,7 @@ pub(super) static CODEX: Agent = Agent {
     title: "Codex",
     programs: &["codex"],
     settings_folder: |system| system.folder("CODEX_HOME").or_else(|| system.below_home(".codex")),
-    prompts: Prompts {
-        user: &[("codex", "prompts"), ("skills", "skills")],
-        home: &[("skills", ".agents/skills")],
-        project: &[("skills", ".agents/skills"), ("skills", ".codex/skills")],
-    },
+    prompts: &[],
     config: Config {
         syntax: Syntax::Toml,
         user: &["config.toml"],

@@ -1,6 +1,6 @@
 //! Anysphere's Cursor, by its documentation.
 
-use super::agent::{Agent, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages};
 use super::registration::Config;
 
 pub(super) static CURSOR: Agent = Agent {
@@ -9,7 +9,7 @@ pub(super) static CURSOR: Agent = Agent {
     title: "Cursor",
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
-    prompts: Prompts { user: &[("cursor", "commands")], project: &[("cursor", ".cursor/commands")], ..Prompts::NONE },
+    prompts: &[],
     config: Config { user: &["mcp.json"], project: &[".cursor/mcp.json"], ..Config::JSON },
     hook: None,
     part: None,

@@ -1,6 +1,6 @@
 //! Google's Gemini CLI, as version 0.61 was measured.
 
-use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::config_file::ConfigFile;
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
@@ -18,7 +18,7 @@ pub(super) static GEMINI: Agent = Agent {
     title: "Gemini CLI",
     programs: &["gemini"],
     settings_folder: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
-    prompts: Prompts { user: &[("gemini", "commands")], project: &[("gemini", ".gemini/commands")], ..Prompts::NONE },
+    prompts: &[],
     config: Config {
         syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: false }),
         user: &["settings.json"],

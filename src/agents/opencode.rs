@@ -1,6 +1,6 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
-use super::agent::{Agent, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages};
 use super::edit::Entry;
 use super::limit::{PartLimit, Unit};
 use super::registration::Config;
@@ -13,11 +13,7 @@ pub(super) static OPENCODE: Agent = Agent {
     title: "opencode",
     programs: &["opencode", "opencode2"],
     settings_folder: |system| system.dot_config().map(|config| config.join("opencode")),
-    prompts: Prompts {
-        user: &[("opencode", "command"), ("opencode", "commands")],
-        project: &[("opencode", ".opencode/command"), ("opencode", ".opencode/commands")],
-        ..Prompts::NONE
-    },
+    prompts: &[("opencode", "command"), ("opencode", "commands"), ("skills", "skills")],
     config: Config {
         user: &["opencode.json", "opencode.jsonc"],
         project: &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],

@@ -1,6 +1,6 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
-use super::agent::{Agent, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages};
 use super::registration::Config;
 
 pub(super) static VSCODE: Agent = Agent {
@@ -9,7 +9,7 @@ pub(super) static VSCODE: Agent = Agent {
     title: "VS Code",
     programs: &["code"],
     settings_folder: |system| system.config.as_ref().map(|config| config.join("Code").join("User")),
-    prompts: Prompts { user: &[("vscode", "prompts")], project: &[("vscode", ".github/prompts")], ..Prompts::NONE },
+    prompts: &[("vscode", "prompts")],
     config: Config { user: &["mcp.json"], project: &[".vscode/mcp.json"], servers: "servers", ..Config::JSON },
     hook: None,
     part: None,

@@ -1,6 +1,6 @@
 //! Zed Industries' Zed, by its documentation and source.
 
-use super::agent::{Agent, Launch, MenuMessages, Prompts};
+use super::agent::{Agent, Launch, MenuMessages};
 use super::edit::Entry;
 use super::registration::Config;
 use serde_json::json;
@@ -15,7 +15,7 @@ pub(super) static ZED: Agent = Agent {
         true => system.config.as_ref().map(|config| config.join("Zed")),
         false => system.dot_config().map(|config| config.join("zed")),
     },
-    prompts: Prompts::NONE, // its Rules Library is a database
+    prompts: &[], // its Rules Library is a database
     config: Config {
         user: &["settings.json"],
         project: &[".zed/settings.json"],

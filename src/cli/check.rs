@@ -6,7 +6,7 @@ use super::source::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::Agent;
 use crate::library::{Found, Library, Report, View};
-use crate::prompt::{Diagnostic, FORMATS, Format, Kind, LONG, Severity};
+use crate::prompt::{Diagnostic, Format, Kind, LONG, Severity};
 use crate::wording::{count, thousands};
 use anyhow::bail;
 use clap::Args;
@@ -127,13 +127,11 @@ impl Checks {
 
     /// Names the folders of other programs below a folder, which is not one itself.
     fn name_others(&mut self, folder: &Path) {
-        for format in &FORMATS {
-            for end in format.folders.iter().filter(|end| end.starts_with('.') && folder.join(end).is_dir()) {
-                let path = folder.join(end);
-                let message = format!("the folder has files of {}, which are not checked with this one", format.title);
-                let fix = format!("check them with `prompt-expander check {}`", output::shown(&path));
-                self.report.problems.push(Diagnostic::new(Kind::Hint, message, fix).in_file(path));
-            }
+        for (format, end) in Format::of_agents().filter(|(_, end)| folder.join(end).is_dir()) {
+            let path = folder.join(end);
+            let message = format!("the folder has files of {}, which are not checked with this one", format.title);
+            let fix = format!("check them with `prompt-expander check {}`", output::shown(&path));
+            self.report.problems.push(Diagnostic::new(Kind::Hint, message, fix).in_file(path));
         }
     }
 

@@ -73,14 +73,12 @@ pub(super) struct Folders {
     /// The default is the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH) or, if it is
     /// not set, the folder `prompt-expander/prompts` in your configuration directory.
     ///
-    /// The folders of other programs are read as those programs read them, and never written to. They are known by their paths:
-    /// `.claude/commands`, `.claude/skills`, `.codex/prompts`, `.gemini/commands`, `.opencode/command`, `.github/prompts`,
-    /// `.cursor/commands`, `fabric/patterns`. For a folder elsewhere, put the format before it, as in `claude:DIR`: `claude`,
-    /// `skills`, `codex`, `gemini`, `opencode`, `vscode`, `cursor`, or `fabric`.
+    /// The folders of other programs, such as `.claude/commands`, are known by their paths, read as those programs read them, and
+    /// never written to. For a folder elsewhere, put the format before it, as in `claude:DIR`; docs/other-formats.md has them all.
     #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
     pub(super) prompts: Vec<PathBuf>,
-    /// Add the commands, prompts and skills of the agents on this machine (Codex, Claude Code, Gemini CLI, VS Code, Cursor and
-    /// opencode), which your own prompts override; with --project also those in the project
+    /// Add the commands, prompts and skills of the agents on this machine, such as Codex, Claude Code and opencode, which your own
+    /// prompts override; with --project also those in the project
     #[arg(long, overrides_with = "from_agents")]
     pub(super) from_agents: bool,
     /// Leave out the built-in prompts
@@ -238,9 +236,9 @@ impl PromptSource {
         };
         if self.folders.from_agents || settings.from_agents {
             let home = dirs::home_dir();
-            let of_project = project.into_iter().flat_map(|from| {
-                agent::project_prompt_folders().into_iter().map(move |(system, name)| (from, system, name))
-            });
+            let of_project = project
+                .into_iter()
+                .flat_map(|from| Format::of_agents().map(move |(system, name)| (from, system, name)));
             for (from, system, name) in of_project {
                 library = library.with(Project::new(from, home.as_deref(), (name, system), trust.clone()));
             }

@@ -72,6 +72,9 @@ impl Root {
 
     /// The file with exactly this name: the only function that turns a name into a path.
     pub(super) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
+        if self.is_read_only() {
+            trace.look(&self.path)?; // most folders of other programs are missing
+        }
         let (parent, stem, is_parent_linked) = self.folder_of(name, trace)?;
         let own = parent.join(stem);
         let mut own_link = None;

@@ -28,7 +28,7 @@ pub struct Format {
     /// The ends of the paths of prompt files, after the prompt's name, and how such a file is read: in byte order, in which the first
     /// file of a name wins. Where several ends fit, as `.md` and `.prompt.md` do, the longest counts.
     pub files: &'static [(&'static str, Parse)],
-    /// The ends of the paths of folders in this format.
+    /// The ends of the paths of folders in this format. One that begins with a dot is below a home directory or a project.
     pub folders: &'static [&'static str],
     /// Whether the files in subfolders are prompts too.
     pub is_recursive: bool,
@@ -70,7 +70,16 @@ pub static FORMATS: [Format; 9] = [
         "skills",
         "Agent Skills",
         &[("/SKILL.md", claude::skill)],
-        &[".claude/skills", ".agents/skills", ".codex/skills"],
+        &[
+            ".claude/skills",
+            ".agents/skills",
+            ".codex/skills",
+            ".cursor/skills",
+            ".gemini/skills",
+            ".github/skills",
+            ".opencode/skills",
+            "opencode/skills",
+        ],
     ),
     Format {
         is_recursive: false,
@@ -193,6 +202,12 @@ impl Format {
     pub fn of_folder(path: &Path) -> &'static Format {
         let is_it = |format: &&Format| format.folders.iter().any(|end| path.ends_with(end));
         FORMATS.iter().find(is_it).unwrap_or(Format::OWN)
+    }
+
+    /// The folders that agents read, below the home directory or in a project, each with its format.
+    pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> {
+        let folders = FORMATS.iter().flat_map(|format| format.folders.iter().map(move |end| (format, *end)));
+        folders.filter(|(_, end)| end.starts_with('.'))
     }
 
     /// The ends of the paths of its files.

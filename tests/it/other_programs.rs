@@ -54,6 +54,8 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".claude/commands", "git/fix.md", "claude"),
         (".claude/skills", "git/fix/SKILL.md", "skills"),
         (".agents/skills", "git/fix/SKILL.md", "skills"),
+        (".github/skills", "git/fix/SKILL.md", "skills"),
+        (".opencode/skills", "git/fix/SKILL.md", "skills"),
         (".codex/prompts", "git:fix.md", "codex"),
         (".gemini/commands", "git/fix.toml", "gemini"),
         (".opencode/command", "git/fix.md", "opencode"),
