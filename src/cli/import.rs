@@ -26,8 +26,7 @@ Examples:
                                                         not say its format
   prompt-expander import - < user.jsonl                 prompts of hexai
 
-Formats: claude, skills, codex, gemini, opencode, vscode, cursor, fabric, llm,
-continue, hexai.";
+Formats: llm, continue, hexai, and those in docs/other-formats.md.";
 
 #[derive(Debug, Args)]
 pub(super) struct Import {

@@ -312,7 +312,7 @@ mod tests {
                 let cut: Vec<String> = stem.match_indices('.').map(|(at, _)| stem[..at].to_owned()).collect();
                 cut.into_iter().chain([stem])
             }).collect();
-            for format in &crate::prompt::FORMATS {
+            for format in crate::prompt::FORMATS {
                 let root = Root { path: folder.path().to_owned(), format, is_confined: false };
                 let about = About::new(Layer::USER, format, None);
                 let files = Arc::new(Files::new(root.clone(), about, SETTLING));

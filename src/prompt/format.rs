@@ -9,6 +9,7 @@ pub(super) mod gemini;
 pub(super) mod lenient;
 pub(super) mod markdown;
 pub(super) mod vscode;
+pub(super) mod workflow;
 pub(crate) mod yaml;
 
 use super::diagnostic::Diagnostic;
@@ -47,7 +48,7 @@ pub(super) const fn row(
 }
 
 /// The formats that are read in place.
-pub static FORMATS: [Format; 9] = [
+pub static FORMATS: &[Format] = &[
     row(
         "prompt-expander",
         "prompt-expander",
@@ -94,6 +95,12 @@ pub static FORMATS: [Format; 9] = [
     ),
     row("vscode", "VS Code", &[(".prompt.md", vscode::parse)], &[".github/prompts"]),
     row("cursor", "Cursor", &[(".md", claude::cursor), (".prompt.md", claude::cursor)], &[".cursor/commands"]),
+    row(
+        "antigravity",
+        "Antigravity",
+        &[(".md", workflow::parse)],
+        &[".agent/workflows", ".agents/workflows", ".gemini/antigravity/global_workflows"],
+    ),
     row("fabric", "fabric", &[("/system.md", fabric::parse)], &["fabric/patterns", "fabric/data/patterns"]),
 ];
 

@@ -61,6 +61,7 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".opencode/command", "git/fix.md", "opencode"),
         (".github/prompts", "git/fix.prompt.md", "vscode"),
         (".cursor/commands", "git/fix.md", "cursor"),
+        (".agent/workflows", "git/fix.md", "antigravity"),
         ("fabric/patterns", "git/fix/system.md", "fabric"),
     ] {
         let text = if format == "gemini" { "prompt = 'Fix'" } else { "Fix" };
