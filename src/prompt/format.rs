@@ -101,6 +101,12 @@ pub static FORMATS: &[Format] = &[
         &[(".md", workflow::parse)],
         &[".agent/workflows", ".agents/workflows", ".gemini/antigravity/global_workflows"],
     ),
+    row(
+        "windsurf",
+        "Windsurf",
+        &[(".md", workflow::parse)],
+        &[".windsurf/workflows", ".codeium/windsurf/global_workflows"],
+    ),
     row("fabric", "fabric", &[("/system.md", fabric::parse)], &["fabric/patterns", "fabric/data/patterns"]),
 ];
 

@@ -62,6 +62,7 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".github/prompts", "git/fix.prompt.md", "vscode"),
         (".cursor/commands", "git/fix.md", "cursor"),
         (".agent/workflows", "git/fix.md", "antigravity"),
+        (".windsurf/workflows", "git/fix.md", "windsurf"),
         ("fabric/patterns", "git/fix/system.md", "fabric"),
     ] {
         let text = if format == "gemini" { "prompt = 'Fix'" } else { "Fix" };
