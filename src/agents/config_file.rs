@@ -139,7 +139,7 @@ impl ConfigFile {
     /// It is clear without trying that it cannot be written.
     pub fn target(&self) -> Result<PathBuf, Diagnostic> {
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        // Also for root, whom permissions would not stop: the file is read-only for a reason.
+        // Root is stopped, too, although permissions would not do so: the file is read-only for a reason.
         let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
         let opened = fs::OpenOptions::new().write(true).open(&target);
         if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {

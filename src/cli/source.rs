@@ -191,7 +191,7 @@ impl PromptSource {
         self.library_at(None)
     }
 
-    /// Whether the prompts of agents are read, also those in the project.
+    /// Whether the prompts of agents are read, including those in the project.
     pub(super) fn has_agents(&self) -> bool {
         self.project && (self.folders.from_agents || self.settings.folders.from_agents)
     }

@@ -52,7 +52,7 @@ fn root(folder: &Path) -> Root {
 /// path. No other file is overwritten, not even one that another process creates meanwhile.
 ///
 /// # Errors
-/// There is such a file, or the file cannot be renamed; or it is, and the versions are not. Folders may have been created.
+/// There is such a file, or the file cannot be renamed; or it was renamed, but its versions were not. Folders may have been created.
 pub(super) fn rename(folder: &Path, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
     let (root, history) = (root(folder), History { root: folder.to_owned() });
     let has_history = !history.versions(from)?.is_empty();
@@ -94,7 +94,7 @@ pub(crate) fn create_with_folders(path: &Path, text: &str) -> Result<(), Diagnos
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     // In one write, so that a reader sees all of it or nothing.
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        _ = fs::remove_file(path); // part of a file is worse than none
+        _ = fs::remove_file(path); // an incomplete file is worse than none
         failed(error)
     })
 }

@@ -279,8 +279,8 @@ pub trait Store: Debug + Send + Sync {
     /// A text that is not saved, as the prompt of this name: it can be checked and expanded like any other.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found;
 
-    /// Carries out a write, unless the prompt is not as expected. If the result is there already, the prompt is not
-    /// changed, and what it holds is in the history. Returns the revision that the prompt now has, or of a deletion had.
+    /// Carries out a write, unless the prompt is not as expected. If the result is there already, the prompt is not changed, and what it
+    /// holds is in the history. Returns the revision that the prompt now has or, after a deletion, had.
     ///
     /// # Errors
     /// The prompt is not as expected, or cannot be written.

@@ -300,7 +300,7 @@ impl View {
         if why.kind == Kind::NotACommand
             && let Ok(name) = Name::new("partial")
         {
-            // What its placeholders stand for, only the prompts that include it know.
+            // Only the prompts that include it know what its placeholders stand for.
             let parsed = read(path, MAX_FILE, |_| Ok(())).and_then(|bytes| Prompt::parse(name, &bytes));
             return parsed.err().map(|why| why.in_file(path)).into_iter().collect();
         }

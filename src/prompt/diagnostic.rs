@@ -147,7 +147,7 @@ impl Diagnostic {
         errors.next().map_or(Ok(()), |first| Err(Diagnostic { further: errors.collect(), ..first }))
     }
 
-    /// It, and what else is wrong, each on its own.
+    /// This diagnostic and the others that it holds, each on its own.
     pub fn apart(mut self) -> Vec<Diagnostic> {
         let further = std::mem::take(&mut self.further);
         std::iter::once(self).chain(further).collect()

@@ -99,7 +99,7 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
         let fix = format!("write the prompt with `prompt-expander edit {}`, or delete the file", prompt.name);
         warn(0, text.to_owned(), fix);
     }
-    // A reader approves what they see, and the model reads the rest, too.
+    // People approve what they see, but the model reads the rest, too.
     if let Some((at, hidden)) = invisible(body) {
         warn(at, format!("{hidden}: the model reads what you cannot see"), DELETE_IT.to_owned());
     }

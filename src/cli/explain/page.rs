@@ -194,7 +194,7 @@ fn shown(path: &str) -> String {
 }
 
 fn row(label: impl Into<String>, value: impl Into<String>) -> Row {
-    // Text of a server may have any characters, also those that a terminal acts on.
+    // Text of a service may have any characters, even those that a terminal acts on.
     let value = value.into().split('\n').map(printable).collect::<Vec<_>>().join("\n");
     Row { label: printable(&label.into()), style: FAINT, texts: vec![(Style::new(), value)] }
 }
