@@ -3,11 +3,16 @@
 use super::source::{Found, Info, Listing};
 use super::view::View;
 use crate::prompt::{COLONS, Diagnostic, Severity, Summary, fold};
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 use unicode_normalization::UnicodeNormalization;
 
 /// The longest query that is used, in characters; the rest is ignored.
 const MAX_QUERY: usize = 200;
+
+/// From how many prompts on a library is read by two threads.
+const LARGE: usize = 200;
 
 /// The longest word that may be misspelled, in characters.
 const MAX_MISSPELLED: usize = 64;
@@ -27,8 +32,8 @@ impl View {
     pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection {
         let Listing { found, mut problems, .. } = self.list();
         problems.retain(|problem| problem.severity() == Severity::Error);
-        let mut listed: Vec<(Found, Info)> =
-            found.into_iter().map(|found| (found.info(), found)).map(|(info, found)| (found, info)).collect();
+        let infos = infos(&found);
+        let mut listed: Vec<(Found, Info)> = found.into_iter().zip(infos).collect();
         if let Some(tag) = tag {
             listed.retain(|(_, info)| info.summary.as_ref().map_or(true, |summary| has_tag(summary, tag)));
         }
@@ -48,6 +53,24 @@ impl View {
         selected.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
         Selection { found: selected.into_iter().map(|(_, found)| found).collect(), problems }
     }
+}
+
+/// What the files of these prompts say. Two threads read a large library, since a first list takes its time in the parser.
+fn infos(found: &[Found]) -> Vec<Info> {
+    let read = |found: &[Found]| found.iter().map(|found| found.info()).collect::<Vec<Info>>();
+    if found.len() < LARGE {
+        return read(found);
+    }
+    let (first, second) = found.split_at(found.len() / 2);
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, || read(second));
+        let mut infos = read(first);
+        // Without a second thread, as where their number is limited, the first one reads all.
+        infos.extend(
+            thread.map_or_else(|_| read(second), |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))),
+        );
+        infos
+    })
 }
 
 /// Whether a prompt has a tag. Letter case, and a leading `#`, make no difference.
