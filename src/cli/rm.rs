@@ -69,8 +69,10 @@ fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> any
     editor.delete(name, revision, &By::default())?;
     removed.extend(found.place().file);
     if editor.own(name).is_none() {
-        output::note(&format!("`prompt-expander restore {name}` brings it back"));
-        if let Some(tests) = tests(found) {
+        let tests = tests(found);
+        let what = if tests.is_some() { "the prompt back, not its test file" } else { "it back" };
+        output::note(&format!("`prompt-expander restore {name}` brings {what}"));
+        if let Some(tests) = tests {
             fs::remove_file(&tests).with_context(|| format!("{} cannot be removed", full_path(&tests)))?;
             removed.push(tests);
         }

@@ -317,7 +317,7 @@ fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     let files = ["choose.md", "choose.test.txt", "a.md"].map(path).join(", ");
     client.words("rm choose a").says(1, &[&format!("; add --yes to remove {files}\n")]);
     let removed = format!("{}\n{}\n", path("choose.md"), path("choose.test.txt"));
-    let kept = "note: `prompt-expander restore choose` brings it back\n";
+    let kept = "note: `prompt-expander restore choose` brings the prompt back, not its test file\n";
     client.words("rm choose --yes").says(0, &[&removed, kept]);
 }
 
