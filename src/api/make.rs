@@ -315,21 +315,18 @@ pub fn preview(view: &View, found: &Found, call: &Call) -> Result<Preview, Diagn
     let (prompt, input) = (found.prompt()?, call.text());
     let binding = prompt.bind(call.call(&input));
     let typed = prompt.typed(&binding).filter(|typed| !has_other_command(view, typed));
-    let (mut partial, mut marks, mut gaps) = filled(&prompt, &binding).unwrap_or_default();
-    if let Some(text) = &text {
-        // Attachments follow, if there are any.
-        if !text.starts_with(&partial) {
-            (marks, gaps) = Default::default();
-        }
-        partial.clear();
-    }
-    let partial = Some(partial).filter(|partial| !partial.is_empty());
+    // In an expansion, attachments may follow it.
+    let is_beginning = |partial: &str| text.as_ref().is_none_or(|text| text.starts_with(partial));
+    let filled = filled(&prompt, &binding).filter(|(partial, ..)| is_beginning(partial));
+    let (partial, marks, gaps) = filled.unwrap_or_default();
+    let partial = Some(partial).filter(|partial| text.is_none() && !partial.is_empty());
     Ok(Preview { explanation, typed, text, partial, marks, gaps })
 }
 
-/// Whether a line after the first is a command of its own in a chat.
+/// Whether what follows the name begins with another command, or has a line that does. A chat takes that for a command of its own.
 fn has_other_command(view: &View, typed: &str) -> bool {
-    let mut words = typed.lines().skip(1).filter_map(|line| line.strip_prefix(COLONS)?.split_whitespace().next());
+    let after = typed.split_once(' ').map_or("", |(_, after)| after);
+    let mut words = after.lines().filter_map(|line| line.strip_prefix(COLONS)?.split_whitespace().next());
     words.any(|word| view.find(word).is_ok())
 }
 
@@ -343,8 +340,6 @@ fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<(String, Vec<Range>,
         _ => bound.value.to_string(),
     };
     let values = binding.arguments.iter().map(|bound| (bound.name.to_owned(), value(bound))).collect();
-    let missing: Vec<String> =
-        binding.arguments.iter().filter(|bound| bound.origin == Origin::Missing).map(value).collect();
     let found = RefCell::new(Vec::new());
     let join = |pieces: &mut dyn Iterator<Item = Piece<'_>>| {
         let (mut text, mut values) = (String::new(), Vec::new());
@@ -364,10 +359,9 @@ fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<(String, Vec<Range>,
     let messages = lenient.expand_with(prompt::Call::Named { values: &values, input, is_strict: false }, join).ok()?;
     let ranges = messages.starts().into_iter().zip(found.into_inner());
     let ranges = ranges.flat_map(|(at, ranges)| ranges.into_iter().map(move |it| at + it.start..at + it.end));
-    let ranges: Vec<_> = ranges.collect();
     let text = messages.into_text();
-    let (gaps, marks): (Vec<_>, Vec<_>) =
-        ranges.into_iter().partition(|range| missing.iter().any(|missing| *missing == text[range.clone()]));
+    let missing = |text: &str| binding.arguments.iter().any(|it| it.origin == Origin::Missing && value(it) == text);
+    let (gaps, marks): (Vec<_>, Vec<_>) = ranges.partition(|range| missing(&text[range.clone()]));
     let (marks, gaps) = (units(&text, marks), units(&text, gaps));
     Some((text, marks, gaps))
 }

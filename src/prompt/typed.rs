@@ -29,7 +29,11 @@ impl Prompt {
             _ => words.push(input.to_owned()),
         }
         let all_named = given.map(pair).chain([input.to_owned()]).collect();
-        let texts = [[&*words, &pairs].concat(), [&*pairs, &words].concat(), all_named];
+        let mut texts = [[&*words, &pairs].concat(), [&*pairs, &words].concat(), all_named];
+        // What is still to be written comes first.
+        if binding.arguments.iter().any(|bound| bound.origin == Origin::Missing) {
+            texts.swap(0, 1);
+        }
         let mut texts = texts.into_iter().map(|parts: Vec<String>| parts.join(" ").trim_end().to_owned());
         let text = texts.find(|text| text.trim_start() == text && self.is_bound_to(text, binding))?;
         Some(format!(":{} {text}", self.name).trim_end().to_owned())
@@ -97,7 +101,8 @@ mod tests {
             assert_eq!(typed(lang, "{{lang}} {{tone}} {{input}}", values), want, "{values:?}");
         }
         assert_eq!(typed("a, b", "{{a}} {{b}}", &[("a", "one"), ("b", "2 3")]), ":git/pr one 2 3");
-        assert_eq!(typed("a, b", "{{a}} {{b}}", &[("b", "it's")]), ":git/pr b=\"it's\"");
+        assert_eq!(typed("a, b", "{{a}} {{b}}", &[("b", "it's")]), ":git/pr b=it's");
+        assert_eq!(typed("a, b", "{{a}} {{b}}", &[("b", "'x'")]), ":git/pr b=\"'x'\"");
         assert_eq!(typed("", "Text", &[("input", "a=\"b\"")]), ":git/pr a=\"b\"");
         assert_eq!(typed("", "Text", &[]), ":git/pr");
         // Spaces at the start would be lost, and a value that no placeholder takes is typed nowhere.

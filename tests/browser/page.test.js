@@ -261,7 +261,7 @@ journey("a prompt is written, edited and saved, and what others change meanwhile
   await press(page, "Review changes");
   await page.getByRole("button", { name: "Save", exact: true }).waitFor();
   server.write("a.md", "Theirs\n");
-  await page.getByText("This prompt was changed after you opened it.").waitFor();
+  await page.getByText("This prompt was changed after you opened it").waitFor();
   assert.equal(await file(page).inputValue(), "Mine\n");
   await page.locator(".diff del", { hasText: "Theirs" }).waitFor();
   await page.keyboard.press("Control+s");

@@ -263,9 +263,15 @@ fn a_text_that_is_not_saved_is_checked_and_expanded() {
         (&preview["marks"], &preview["gaps"], &preview["typed"]),
         (&json!([[15, 16]]), &json!([]), &json!(":new x"))
     );
-    // In a chat, the second line would be a command of its own.
-    let stacked = check(json!({"command": "new", "file": file, "arguments": {"a": "x\n:other y"}})).json();
-    assert_eq!(stacked["preview"]["typed"], Value::Null);
+    for (value, want) in [
+        // In a chat, these would be commands of their own.
+        ("x\n:other y", Value::Null),
+        (":other y", Value::Null),
+        ("x\n:-- y", json!(":new x\n:-- y")),
+    ] {
+        let checked = check(json!({"command": "new", "file": file, "arguments": {"a": value}})).json();
+        assert_eq!(checked["preview"]["typed"], want);
+    }
     assert_eq!((&checked["arguments"][0]["name"], &checked["takes_input"]), (&json!("a"), &json!(false)));
     let problem = &checked["problems"][0];
     assert_eq!(

@@ -158,7 +158,7 @@ function show(next) {
   document.title = `${plain(page.title)} · prompt-expander`;
   // For screen readers, which do not announce that `<main>` is replaced.
   find("#announcement").textContent = page.main.querySelector(".count, .alone h1")?.textContent ?? "";
-  keep.checked = localStorage.getItem("token") !== null;
+  keep.checked = token() !== null && token() === localStorage.getItem("token");
   keep.parentElement.hidden = !token();
   follow();
   page.editor?.shown();
@@ -505,7 +505,7 @@ function outcome(preview) {
     const { characters, tokens, limits } = expansion;
     return [
       paper("expansion", "Expansion", { text: words, marks }, `expand ${name}`),
-      note(h("strong", thousands(characters)), ` characters, about ${thousands(tokens)} tokens`),
+      note(h("strong", thousands(characters)), ` character${characters === 1 ? "" : "s"}, about ${count(tokens, "token")}`),
       limitsOf(limits),
     ];
   }
@@ -513,8 +513,9 @@ function outcome(preview) {
   const missing = values.filter(isMissing).map((value) => h("code", h("mark.missing", bdi(value.name))));
   const listed = missing.flatMap((each, at) => [at > 0 && (at + 1 === missing.length ? " and " : ", "), each]);
   return [
+    !missing.length && problemList([problem({ severity: "error", message: error })], { role: "status" }),
     partial && paper("partial", "Expansion", { text: partial, marks, gaps }, `show ${name}`),
-    missing.length ? note("Fill in ", listed, " to complete the text.") : problemList([problem({ severity: "error", message: error })], { role: "status" }),
+    missing.length > 0 && note("Fill in ", listed, " to complete the text."),
   ];
 }
 
@@ -751,8 +752,9 @@ async function editorPage(name, proposed) {
     };
     const isChanged = now.revision !== opened.revision;
     const isTheirs = isChanged && now.revision;
+    const conflict = `this prompt was ${isTheirs ? "changed" : "deleted"} after you opened it; what you have written is not lost`;
     const notes = [
-      isChanged && alert(`This prompt was ${isTheirs ? "changed" : "deleted"} after you opened it. What you have written is not lost.`),
+      isChanged && problemList([problem({ severity: "warning", message: conflict })], { role: "status" }),
       mine !== null && alert("This is the file as it is now. ", button(".quiet#mine", "Back to my text", takeMine)),
       refused && problemList([problem({ severity: "error", message: refused })], { role: "status" }),
       wrong && (name !== null || area.value) && checkedProblems(wrong, path, goTo),
