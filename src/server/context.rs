@@ -298,7 +298,7 @@ impl Era {
     /// Checks what the era requires of every request.
     ///
     /// # Errors
-    /// The `_meta` of a modern request is incomplete, or names a version that is not supported.
+    /// `_meta` is no object; that of a modern request is incomplete, or names a version that is not supported.
     pub(super) fn check(self, params: &Object) -> Result<(), Failure> {
         let Some(meta) = self.meta(params)? else { return Ok(()) };
         let RequestMeta { protocol_version, client_capabilities: Empty {}, log_level } = meta;
@@ -309,8 +309,12 @@ impl Era {
     /// The metadata of a modern request.
     ///
     /// # Errors
-    /// It is incomplete.
+    /// It is incomplete, or in either era no object.
     fn meta(self, params: &Object) -> Result<Option<RequestMeta<'_>>, Failure> {
+        // serde would read an array as the members of a struct.
+        if !matches!(params.get("_meta"), None | Some(Value::Null | Value::Object(_))) {
+            return Err(Failure::invalid_params("`_meta` must be an object"));
+        }
         if self == Era::Legacy {
             return Ok(None);
         }

@@ -156,6 +156,8 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
 
     let error = client.expand("deploy", "").error();
     assert!(error.contains(&hint), "{error}");
+    let error = client.expand(":smile:", "").error();
+    assert!(error.contains("an emoji") && !error.contains(&hint), "{error}");
     for command in [&["list"][..], &["expand", "deploy"], &["new", "--project", "release", "--empty"]] {
         assert!(client.run(command.iter().copied(), "").stderr.contains(&hint), "{command:?}");
     }

@@ -117,6 +117,9 @@ fn an_envelope_is_complete_has_the_modern_version_and_comes_with_a_modern_method
         }
         for (method, meta, code) in [
             ("tools/list", json!({version: "2026-07-28"}), -32602),
+            ("tools/list", json!(["2026-07-28", {}]), -32602),
+            ("server/discover", json!(["2026-07-28", {}, null]), -32602),
+            ("ping", json!(5), -32602),
             ("tools/list", json!({version: "2026-07-28", capabilities: 5}), -32602),
             ("tools/list", json!({version: null, capabilities: {}}), -32602),
             ("tools/list", json!({version: "2031-01-01"}), -32602),

@@ -53,7 +53,8 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
 fn find(view: &View, command: &str) -> Result<(Found, Arc<Prompt>), Failure> {
     let found = view.find(command).map_err(|why| {
         let why = without_templates(why, view);
-        let untrusted = view.untrusted_hint().map(|hint| format!("Tell the user: {hint}."));
+        let untrusted = view.untrusted_hint().filter(|_| why.kind != Kind::NotACommand);
+        let untrusted = untrusted.map(|hint| format!("Tell the user: {hint}."));
         let next = what_next(command, &why, view);
         let sentences = [sentence(&why.to_string()), next, untrusted.unwrap_or_default(), unreadable_places(view)];
         let said = sentences.iter().filter(|sentence| !sentence.is_empty());

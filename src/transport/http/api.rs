@@ -67,7 +67,8 @@ impl Route {
 }
 
 pub(super) fn routes() -> Router<Arc<App>> {
-    ROUTES.iter().fold(Router::new(), |router, route| {
+    let nothing = || async { Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address") };
+    ROUTES.iter().fold(Router::new().route("/api/{*path}", routing::any(nothing)), |router, route| {
         let answer = move |exchange, name, request| answer(route, exchange, name, request);
         router.route(route.path, routing::on(route.method, answer))
     })
