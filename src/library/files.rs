@@ -2,6 +2,7 @@
 
 use super::cache::Trace;
 use super::file_store::{exists, rename_to_new};
+use super::golden_files::tests_next_to;
 use super::history::{History, create_folders, failed};
 use super::project::FOLDER;
 use super::root::Root;
@@ -67,6 +68,11 @@ pub(super) fn rename(folder: &Path, from: &Name, to: &Name) -> Result<PathBuf, D
         return Err(exists(&other.path));
     }
     let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
+    // Else the prompt would lose its tests, and get those of another one.
+    let [old_tests, new_tests] = [(&*file.path, from), (&path, to)].map(|(path, name)| tests_next_to(path, name));
+    if [&old_tests, &new_tests].iter().all(|tests| fs::symlink_metadata(tests).is_ok()) {
+        return Err(exists(&new_tests));
+    }
     let parent = path.parent().unwrap_or(folder);
     create_folders(parent).map_err(|error| failed(parent, &error))?;
     rename_to_new(&file.path, &path).map_err(|error| match error.kind() {
@@ -100,7 +106,7 @@ pub(crate) fn create_with_folders(path: &Path, text: &str) -> Result<(), Diagnos
 }
 
 /// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a symlink, the target is replaced. The
-/// permissions stay. Returns `false`, and writes nothing, if the file is no longer as it was read.
+/// owner and permissions stay. Returns `false`, and writes nothing, if the file is no longer as it was read.
 ///
 /// # Errors
 /// It cannot be written, and is unchanged.
@@ -108,8 +114,14 @@ pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bo
     let target = fs::canonicalize(path)?;
     let folder = target.parent().unwrap_or(Path::new(""));
     let mut file = tempfile::Builder::new().prefix(".prompt-expander-").tempfile_in(folder)?;
+    let old = fs::metadata(&target)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        _ = fchown(file.as_file(), Some(old.uid()), Some(old.gid())); // only root can give a file to another user
+    }
     file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(fs::metadata(&target)?.permissions())?;
+    file.as_file().set_permissions(old.permissions())?;
     file.as_file().sync_all()?;
     let is_unchanged = fs::read(&target)? == original;
     if is_unchanged {

@@ -4,7 +4,7 @@ use super::read::read;
 use super::root::{Root, is_hidden};
 use super::source::{Found, Layer, TestFile};
 use crate::prompt::similar::closest;
-use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Prompt, TEST_SUFFIX, Tests};
+use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, TEST_SUFFIX, Tests};
 use crate::wording::{named, quoted};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,15 +57,24 @@ pub fn is_test_file(path: &Path) -> bool {
     name.ends_with(TEST_SUFFIX.as_bytes()) && !is_hidden(path)
 }
 
+/// The path of the tests of the prompt with this name, next to its file or its folder.
+pub(super) fn tests_next_to(prompt: &Path, name: &Name) -> PathBuf {
+    prompt.with_file_name(format!("{}{TEST_SUFFIX}", last_part(name)))
+}
+
+fn last_part(name: &Name) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
 impl Found {
     /// Its test file, which may be missing; `None` if the prompt has no file of its own either.
     pub fn test_file(&self) -> Option<TestFile> {
         let file = self.place().file.filter(|_| self.layer != Layer::SERVICE)?;
-        let stem = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let stem = last_part(&self.name);
         let is_in_folder = !file.file_name()?.to_string_lossy().starts_with(&format!("{stem}."));
         // The tests of a prompt that is a folder are next to the folder.
         let next_to = if is_in_folder { file.parent()? } else { &file };
-        let path = next_to.with_file_name(format!("{stem}{TEST_SUFFIX}"));
+        let path = tests_next_to(next_to, &self.name);
         let is_read_only = self.format != Format::OWN;
         Some(TestFile { path, below: format!("{}{TEST_SUFFIX}", self.name), found: Ok(self.clone()), is_read_only })
     }

@@ -307,14 +307,15 @@ fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     assert_eq!(read(&client, "git/choose.test.txt"), TESTS);
     let json = json!({ "from": path("git/choose.md"), "to": path("choose.md"), "tests": path("choose.test.txt") });
     client.words("mv git/choose choose --json").printed(&format!("{json}\n"));
-    // Test files are not overwritten.
-    let warning =
-        format!("warning: the prompt is renamed, but its test file is not: {}: File exists", path("b.test.txt"));
-    client.words("mv choose b").says(0, &[&format!("{}\n", path("b.md")), &warning]);
+    // No prompt loses its tests, or gets those of another one.
+    let taken = format!("error: `{}` already exists, and is not changed; choose another name\n", path("b.test.txt"));
+    client.words("mv choose b").failed(1, &taken);
     assert_eq!((read(&client, "choose.test.txt").as_str(), read(&client, "b.test.txt").as_str()), (TESTS, "kept"));
-    client.words("mv b choose").says(0, &[]);
+    assert!(client.prompts().join("choose.md").exists());
+    client.words("mv a b").says(0, &[&format!("{}\n", path("b.md"))]); // it has none
+    client.words("mv b a").says(0, &[&format!("its test file is now {}\n", path("a.test.txt"))]);
 
-    let files = ["choose.md", "choose.test.txt", "a.md"].map(path).join(", ");
+    let files = ["choose.md", "choose.test.txt", "a.md", "a.test.txt"].map(path).join(", ");
     client.words("rm choose a").says(1, &[&format!("; add --yes to remove {files}\n")]);
     let removed = format!("{}\n{}\n", path("choose.md"), path("choose.test.txt"));
     let kept = "note: `prompt-expander restore choose` brings the prompt back, not its test file\n";
