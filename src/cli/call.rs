@@ -36,7 +36,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl Call {
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.words.first().map_or("", String::as_str)
     }
 
@@ -126,7 +126,7 @@ fn piped() -> anyhow::Result<String> {
 }
 
 /// Whether this is a path rather than a name: absolute, or with `./`, `../` or `~/`.
-fn is_path(path: &Path) -> bool {
+pub(super) fn is_path(path: &Path) -> bool {
     !matches!(path.components().next(), None | Some(Component::Normal(_))) || path.starts_with("~")
 }
 

@@ -1,13 +1,14 @@
 //! `prompt-expander check`: all errors and warnings in prompt files.
 
 use super::agent::agent_parser;
+use super::call::is_path;
 use super::output::{self, FAINT};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::Agent;
-use crate::library::{Found, Library, Report, View};
+use crate::library::{Found, Library, Report, TestFile, View};
 use crate::prompt::{Diagnostic, Format, Kind, LONG, Severity};
-use crate::wording::{count, thousands};
+use crate::wording::{all_of, count, thousands};
 use anyhow::bail;
 use clap::Args;
 use serde_json::json;
@@ -18,13 +19,14 @@ use std::process::ExitCode;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander check                            check your own files
+  prompt-expander check research                   check this prompt
   prompt-expander check draft.md                   check this file
   prompt-expander check --strict prompts           check this folder, as in CI";
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Files and folders to check, wherever they are; without any, your own prompt files are checked
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
+    /// Names of prompts, and files and folders wherever they are; without any, your own prompt files are checked
+    #[arg(value_name = "NAME|FILE", value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
     /// Fail if there are warnings, too: for CI
     #[arg(long)]
@@ -44,8 +46,11 @@ impl Check {
             bail!("no limit of {} is known, so it gets every prompt in one part", agent.title);
         }
         let mut checks = Checks { client: self.client, report: Report::default(), long: BTreeMap::new() };
+        let mut folders = Vec::new();
         if self.paths.is_empty() {
-            checks.add_folders(&source.library_with_warnings().view(), None);
+            let view = source.library_with_warnings().view();
+            checks.add_folders(&view, None);
+            folders.extend(view.paths().into_iter().map(Path::to_owned));
             let working = std::env::current_dir().unwrap_or_default();
             if working.join(".git").exists() && !source.has_agents() {
                 checks.name_others(&working);
@@ -54,6 +59,10 @@ impl Check {
         for path in &self.paths {
             let (format, folder) = folder(path);
             let folder = without_parents(folder);
+            if format.is_none() && !folder.exists() && checks.add_prompt(&source.library().view(), path) {
+                continue;
+            }
+            folders.push(folder.clone());
             // A subfolder is read as part of the folder of its program.
             let root = folder.ancestors().find(|folder| !Format::of_folder(folder).is_own());
             if !folder.is_dir() && format.is_none() {
@@ -72,7 +81,7 @@ impl Check {
             let Report { files, problems } = report;
             output::print_json(&json!({ "files": files, "problems": problems }))?;
         } else {
-            output::print_lines(&text(&report))?;
+            output::print_lines(&text(&report, &folders))?;
         }
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -96,6 +105,27 @@ impl Checks {
         tests.retain(|tests| below.is_none_or(|below| tests.path.starts_with(below)));
         self.report.files += tests.len();
         self.report.problems.extend(tests.iter().filter_map(test::problem));
+    }
+
+    /// Checks the prompt of this name and its tests. Returns whether it is a name rather than a path.
+    fn add_prompt(&mut self, view: &View, typed: &Path) -> bool {
+        let found = match view.find(&typed.to_string_lossy()) {
+            Ok(found) => found,
+            Err(_) if typed.extension().is_some() || is_path(typed) => return false,
+            Err(why) => {
+                let message = format!("there is no such file, and {}", why.message);
+                let fix = if why.fix.is_empty() { "correct the name or the path".to_owned() } else { why.fix };
+                self.report.problems.push(Diagnostic { message, fix, ..why }.in_file(typed));
+                return true;
+            }
+        };
+        let tests = found.test_file().filter(TestFile::exists);
+        self.report.files += 1 + usize::from(tests.is_some());
+        self.report.problems.extend(found.check());
+        let too_long = self.too_long(&found, None);
+        self.report.problems.extend(too_long);
+        self.report.problems.extend(tests.as_ref().and_then(test::problem));
+        true
     }
 
     fn add_file(&mut self, view: &View, path: PathBuf) {
@@ -146,11 +176,15 @@ impl Checks {
     }
 }
 
-/// What is printed.
-fn text(report: &Report) -> String {
+/// What is printed; if no file was checked, with the folders that were looked in.
+fn text(report: &Report, folders: &[PathBuf]) -> String {
     let mut text: String = report.problems.iter().map(output::problem_in_two_lines).collect();
-    if report.files == 0 {
-        text += &format!("{FAINT}note:{FAINT:#} to create a prompt file, run `prompt-expander new NAME`\n");
+    if report.files == 0 && !folders.is_empty() {
+        let folders: Vec<String> = folders.iter().map(|folder| output::shown(folder)).collect();
+        let folders = all_of(&folders);
+        text += &format!(
+            "{FAINT}note:{FAINT:#} there are no prompt files in {folders}; `prompt-expander new NAME` creates one\n"
+        );
     }
     let counts = [(Severity::Error, "error"), (Severity::Warning, "warning")];
     let counts = counts.map(|(severity, what)| count(report.count(severity), what)).join(", ");

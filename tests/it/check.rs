@@ -169,8 +169,34 @@ fn without_files_check_says_how_to_create_one() {
     // The built-in prompts are not checked.
     let client = Client::new().arguments([]).variable("XDG_CONFIG_HOME", "/nowhere");
     client.words("check").printed(
-        "note: to create a prompt file, run `prompt-expander new NAME`\n0 files checked: 0 errors, 0 warnings\n",
+        "note: there are no prompt files in `/nowhere/prompt-expander/prompts`; `prompt-expander new NAME` creates one\n\
+         0 files checked: 0 errors, 0 warnings\n",
     );
+    std::fs::create_dir(client.root().join("empty")).unwrap();
+    client.words("check empty").says(0, &["/empty`; `prompt-expander new NAME` creates one\n0 files checked"]);
+}
+
+#[test]
+fn a_prompt_is_checked_by_its_name_with_its_tests_unless_there_is_a_file_or_a_folder_of_that_name() {
+    let client = Client::new().arguments(["--prompts", "prompts"]);
+    let client = client.prompt("git/b.md", "B {{inputs}}").prompt("git/b.test.txt", "no case\n");
+    let client = client.prompt("v1.2.md", "V").prompt("plain.md", "P");
+    let warning = format!("{}:1:3: warning: ", client.prompts().join("git/b.md").display());
+    for name in ["git/b", ":git:b", "GIT/b"] {
+        client
+            .run(["check", name], "")
+            .says(1, &[&warning, "b.test.txt:1:1: error: ", "2 files checked: 1 error, 1 warning\n"]);
+    }
+    for name in ["v1.2", "plain"] {
+        client.run(["check", name], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    }
+    client.words("check research").printed("1 file checked: 0 errors, 0 warnings\n");
+    let near = "git/c: error: there is no such file, and no prompt named `git/c`\n    fix: did you mean `git/b`?\n";
+    client.words("check git/c").says(1, &[near]);
+    client.words("check xyzzy").says(1, &["no prompt named `xyzzy`\n    fix: correct the name or the path\n"]);
+    client.words("check ./plain").says(1, &["/plain: error: there is no such file\n"]);
+    client.write("../plain/x.md", "---\n");
+    client.words("check plain").says(1, &["/plain/x.md:1:1: error: "]);
 }
 
 #[test]
