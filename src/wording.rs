@@ -63,9 +63,14 @@ pub(crate) fn all_of(names: &[impl AsRef<str>]) -> String {
 
 fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
     let named: Vec<String> = names.iter().map(|name| named(name.as_ref())).collect();
-    match named.as_slice() {
+    list_of(&named.iter().map(String::as_str).collect::<Vec<_>>(), conjunction)
+}
+
+/// Words: `a`, `a and b`, `a, b and c`.
+pub(crate) fn list_of(words: &[&str], conjunction: &str) -> String {
+    match words {
         [] => String::new(),
-        [only] => only.clone(),
+        [only] => (*only).to_owned(),
         [most @ .., last] => format!("{} {conjunction} {last}", most.join(", ")),
     }
 }

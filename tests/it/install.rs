@@ -276,7 +276,12 @@ fn several_agents_are_registered_at_once_and_one_that_fails_does_not_stop_the_ot
     user.write(".claude.json", "[");
     let ran = user.run(&["install", "codex", "claude-code", "gemini", "--yes"]);
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-    assert!(ran.stderr.contains(".claude.json:1:1: unterminated array; correct it"), "{ran:?}");
+    let why = format!("{}:1:1: unterminated array; correct it", user.path(".claude.json").display());
+    assert!(ran.stderr.starts_with(&format!("error: {why}")), "{ran:?}");
+    let last = ran.stderr.lines().last().unwrap();
+    assert!(last.starts_with(&format!("error: Claude Code failed: {why}")), "it is said once more at the end: {ran:?}");
+    let alone = user.run(&["install", "claude-code", "--yes"]).stderr;
+    assert_eq!(alone.matches("unterminated array").count(), 1, "{alone}");
     for file in [".codex/config.toml", ".gemini/settings.json"] {
         assert!(user.read(file).contains("prompt-expander"));
     }
@@ -453,6 +458,12 @@ mod at_a_terminal {
             assert_eq!(user.read(".codex/config.toml") != "a = 1\n", is_written, "{answer:?}: {said}");
             assert_eq!((status, said.ends_with("nothing is written\r\n")), (Some(0), !is_written), "{said}");
             assert!(!said.contains("error"), "{said}");
+            assert!(said.contains("Write this for Codex? [y/N]"), "{said}");
         }
+        let user = User::new();
+        let Some(mut child) = started(&user, "install codex gemini zed") else { return };
+        child.stdin.as_mut().unwrap().write_all(b"n\n").unwrap();
+        let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        assert!(said.contains("Write this for Codex, Gemini CLI and Zed? [y/N]"), "{said}");
     }
 }

@@ -7,6 +7,7 @@ use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED};
 use crate::library::difference;
 use crate::prompt::Diagnostic;
+use crate::wording::list_of;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -43,13 +44,22 @@ pub(super) struct Changes {
     /// What becomes of the copy of the program.
     pub(super) program: Option<Copied>,
     pub(super) agents: Vec<(&'static Agent, Plan)>,
-    /// Whether the change for an agent failed, wholly or in part.
-    pub(super) has_failed: bool,
+    /// Why the change for an agent failed, wholly or in part.
+    pub(super) failures: Vec<String>,
 }
 
 impl Changes {
-    pub(super) fn status(&self) -> ExitCode {
-        if self.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    /// Says once more, as the last lines, what failed where something else follows it; returns the exit status.
+    pub(super) fn status(&self, is_json: bool) -> ExitCode {
+        if !is_json && self.agents.len() + self.failures.len() > 1 {
+            self.failures.iter().for_each(|failure| output::error(failure));
+        }
+        if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    fn fail(&mut self, agent: &Agent, error: &Diagnostic) {
+        output::error(&error.to_string());
+        self.failures.push(format!("{} failed: {error}", agent.title));
     }
 
     fn is_empty(&self) -> bool {
@@ -73,10 +83,7 @@ impl Changes {
                     plan.warnings.iter().for_each(|warning| output::warning(warning));
                     self.agents.push((agent, plan));
                 }
-                Err(error) => {
-                    output::error(&error.to_string());
-                    self.has_failed = true;
-                }
+                Err(error) => self.fail(agent, &error),
             }
         }
     }
@@ -87,15 +94,17 @@ impl Changes {
             program.write()?;
         }
         self.settings.iter().try_for_each(write)?;
-        for (_, plan) in &mut self.agents {
+        let mut failed = Vec::new();
+        for (agent, plan) in &mut self.agents {
             // The files are written in their order, up to the first that cannot be written.
-            let failed = plan.files.iter().enumerate().find_map(|(at, file)| Some((at, write(file).err()?)));
-            if let Some((at, error)) = failed {
+            if let Some((at, error)) =
+                plan.files.iter().enumerate().find_map(|(at, file)| Some((at, write(file).err()?)))
+            {
                 plan.files.truncate(at);
-                output::error(&error.to_string());
-                self.has_failed = true;
+                failed.push((*agent, error));
             }
         }
+        failed.iter().for_each(|(agent, error)| self.fail(agent, error));
         Ok(())
     }
 }
@@ -129,10 +138,14 @@ impl Target {
         if !self.json {
             show(changes, nothing)?;
         }
+        let changed = changes.agents.iter().filter(|(_, plan)| !plan.files.is_empty()).map(|(agent, _)| agent.title);
+        let question = match &changed.collect::<Vec<_>>()[..] {
+            [] => "Write this?".to_owned(),
+            agents => format!("Write this for {}?", list_of(agents, "and")),
+        };
         let is_written = !changes.is_empty()
             && !self.dry_run
-            && (self.yes
-                || output::confirm("Write this?", "write without asking, or --dry-run to see the changes only")?);
+            && (self.yes || output::confirm(&question, "write without asking, or --dry-run to see the changes only")?);
         if is_written {
             changes.write()?;
         } else if !changes.is_empty() {
