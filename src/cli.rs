@@ -40,13 +40,16 @@ mod token;
 mod trust;
 mod version;
 
-use crate::prompt::{COLONS, Name};
+use crate::prompt::COLONS;
+use crate::prompt::similar::closest;
+use crate::wording::named;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::NAME;
 use serve::{Serve, ServeCommand};
 use source::{PromptSource, hidden_options};
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -139,7 +142,7 @@ enum Command {
     /// Copy what an agent gets for `:NAME INPUT` to the clipboard
     ///
     /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy` with Wayland, `xclip` or `xsel`
-    /// with X11, and `termux-clipboard-set` on Android. Over ssh without a display, asks your terminal to copy the text, with the
+    /// with X11, and `termux-clipboard-set` on Android. Where none of them works, asks your terminal to copy the text, with the
     /// escape sequence OSC 52.
     #[command(after_help = with_common(copy::EXAMPLES))]
     Copy(copy::Copy),
@@ -418,7 +421,7 @@ fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, PromptSource), clap
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match matches_of_expand(&mut program, arguments, &error) {
             Some(matches) => matches?,
-            None => return Err(with_tip(error)),
+            None => return Err(with_tip(error, &program, arguments)),
         },
         matches => matches?,
     };
@@ -443,16 +446,30 @@ fn matches_of_expand(
     Some(program.try_get_matches_from_mut(arguments))
 }
 
-/// Says of an unknown command how to expand a prompt of this name.
-fn with_tip(mut error: clap::Error) -> clap::Error {
-    let unknown = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(unknown)) => Name::new(unknown).ok(),
-        _ => None,
+/// Says of an unknown command which prompt, or else which command or prompt of a similar name, may be meant.
+fn with_tip(mut error: clap::Error, program: &clap::Command, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand).cloned() else { return error };
+    let source = loaded(PromptSource::of(&parse_leniently(arguments.to_vec())).unwrap_or_default());
+    let view = source.library().view();
+    let prompts = view.list().names();
+    let commands: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
+    let known = commands.iter().copied().chain(prompts.iter().map(|name| &**name));
+    let found = view.find(&unknown).ok().map(|found| found.name.to_string());
+    let is_command = |name: &str| found.is_none() && commands.contains(&name);
+    let tip = match found.as_deref().or_else(|| closest(&unknown, known)) {
+        None => "`prompt-expander list` shows all prompts".to_owned(),
+        Some(command) if is_command(command) => format!("a similar command exists: `{command}`"),
+        Some(name) => {
+            let mut words: Vec<Cow<'_, str>> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+            words.drain(..words.iter().position(|word| *word == unknown).map_or(0, |at| at + 1));
+            let prompt = format!(":{name}");
+            let words = ["prompt-expander", &prompt].into_iter().chain(words.iter().map(|word| &**word));
+            let command = shlex::try_join(words).unwrap_or_else(|_| format!("prompt-expander {prompt}"));
+            format!("to expand the prompt {}, write `{command}`", named(name))
+        }
     };
-    if let Some(name) = unknown.filter(|_| error.get(ContextKind::SuggestedSubcommand).is_none()) {
-        let tip = format!("to expand the prompt `{name}`, write `prompt-expander :{name}`");
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
 }
 

@@ -5,7 +5,7 @@ use anyhow::{Context, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::env;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
 /// A command that copies its standard input, as UTF-8.
@@ -40,7 +40,7 @@ fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Copies the text with the first command that works; if there is none, through the terminal of an ssh connection.
+/// Copies the text with the first command that works; if there is none, through the terminal.
 ///
 /// # Errors
 /// There is no clipboard, or no way to reach it that works.
@@ -52,8 +52,8 @@ pub(super) fn copy(text: &str) -> anyhow::Result<()> {
             Err(why) => failures.push(format!("{}: {why:#}", command[0])),
         }
     }
-    let is_remote = ["SSH_TTY", "SSH_CONNECTION"].into_iter().any(is_set);
-    if is_remote && std::io::stdout().is_terminal() {
+    // A dumb terminal would show the sequence.
+    if io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|terminal| terminal != "dumb") {
         return copy_by_terminal(text);
     }
     if failures.is_empty() {
@@ -86,7 +86,7 @@ fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
     if sequence.len() > MAX_SEQUENCE {
         bail!("the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`");
     }
-    output::print_verbatim(sequence.as_bytes())?;
+    io::stderr().write_all(sequence.as_bytes())?; // standard output may be a file
     output::note(
         "the terminal was asked to copy (OSC 52); if the clipboard is unchanged, your terminal does not support that",
     );

@@ -72,15 +72,15 @@ pub(super) fn answer(arguments: &[OsString], program: fn() -> Command) -> Option
     PROGRAM.get_or_init(|| program);
     let folder = std::env::current_dir().ok();
     // The first word may also be the name of a prompt with a colon, as in `prompt-expander :research`.
-    let names_after_colon = |written: &OsStr| match written.to_str() {
-        Some(text) if text.starts_with(COLONS) => names(written),
+    let after_colon = |written: &OsStr| match line().subcommand() {
+        Some(("expand", _)) => words(written),
         _ => Vec::new(),
     };
     // bash and PowerShell insert what is offered as it is, and a folder may have any name: they complete paths themselves, and quote them.
     let quotes = !std::env::var(VARIABLE).is_ok_and(|shell| ["bash", "powershell"].contains(&shell.as_str()));
     let hint = move |arg: Arg| if quotes { arg } else { arg.value_hint(ValueHint::Other) };
     let with_prompts = || {
-        let mut program = program().arg(Arg::new("prompt").add(ArgValueCompleter::new(names_after_colon)));
+        let mut program = program().arg(Arg::new("prompt").num_args(1..).add(ArgValueCompleter::new(after_colon)));
         program.build();
         program.mut_args(hint).mut_subcommands(|command| command.mut_args(hint))
     };
@@ -173,5 +173,15 @@ fn line() -> ArgMatches {
         _ => word,
     });
     let program = PROGRAM.get().map_or_else(|| Command::new(""), |program| program());
-    program.ignore_errors(true).try_get_matches_from(unquoted).unwrap_or_default()
+    let mut words: Vec<OsString> = unquoted.collect();
+    let read = |words: &[OsString]| program.clone().ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
+    let matches = read(&words);
+    let is_prompt = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with(COLONS));
+    match words.iter().position(is_prompt).filter(|_| matches.subcommand_name().is_none()) {
+        None => matches,
+        Some(at) => {
+            words.insert(at, "expand".into());
+            read(&words)
+        }
+    }
 }

@@ -25,13 +25,14 @@ pub(super) struct Copy {
 
 impl Copy {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let text = expansion(self.call, &source.library_with_warnings())?;
+        let (text, note) = expansion(self.call, &source.library_with_warnings())?;
         clipboard::copy(&text)?;
         let characters = text.chars().count();
         if self.json {
             output::print_json(&json!({ "copied": characters }))?;
         } else {
             output::print(format!("copied {}\n", count(characters, "character")).as_bytes())?;
+            output::note_if_any(note);
         }
         Ok(ExitCode::SUCCESS)
     }

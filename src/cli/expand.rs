@@ -5,6 +5,8 @@ use super::output;
 use super::source::PromptSource;
 use crate::api::{self, Expansion};
 use crate::library::Library;
+use crate::prompt::Severity;
+use crate::wording::count;
 use clap::Args;
 use serde_json::json;
 use std::process::ExitCode;
@@ -29,7 +31,7 @@ pub(super) struct Expand {
 
 impl Expand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let mut text = expansion(self.call, &source.library_with_warnings())?;
+        let (mut text, note) = expansion(self.call, &source.library_with_warnings())?;
         if self.json {
             output::print_json(&json!({ "prompt": text }))?;
             return Ok(ExitCode::SUCCESS);
@@ -38,16 +40,24 @@ impl Expand {
             text.push('\n'); // for the terminal or the next command; nothing else is added
         }
         output::print_verbatim(text.as_bytes())?;
+        output::note_if_any(note);
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The expansion. Warnings are printed.
-pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<String> {
+/// The expansion, and what to say after it to a person at a terminal. Warnings of the call are printed.
+pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<(String, Option<String>)> {
+    let path = call.file().map(|_| call.name().to_owned());
     let Prepared { view, found, call } = call.prepare(library)?;
     let Expansion { prompt, warnings } = api::expand(&found, &call).map_err(output::failure(&view, "expand"))?;
     for warning in warnings {
         output::warning(&warning);
     }
-    Ok(prompt)
+    let note = output::terminal_width().and_then(|_| {
+        let warnings = found.check().iter().filter(|problem| problem.severity() != Severity::Hint).count();
+        let typed = path.unwrap_or_else(|| format!(":{}", found.name));
+        let command = shlex::try_join(["prompt-expander", "check", &typed]).ok()?;
+        (warnings > 0).then(|| format!("`check` has {} for this file: `{command}`", count(warnings, "warning")))
+    });
+    Ok((prompt, note))
 }

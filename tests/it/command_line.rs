@@ -100,10 +100,31 @@ fn a_command_that_begins_with_a_colon_is_expanded() {
     let unknown = client.words(":git/q");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
-    let without_colon = client.words("git/p a");
-    assert_eq!(without_colon.status.code(), Some(2));
-    let tip = "tip: to expand the prompt `git/p`, write `prompt-expander :git/p`";
-    assert!(without_colon.stderr.contains(tip), "{}", without_colon.stderr);
+}
+
+#[test]
+fn an_unknown_command_is_the_name_of_a_prompt_or_near_a_command_or_near_a_prompt() {
+    let client = Client::new().prompt("git/p.md", "[{{input}}]").prompt("lint.md", "Lint");
+    let client = client.variable("PROMPT_EXPANDER_PROMPTS", "prompts").arguments([]);
+    for (arguments, tip) in [
+        (&["git/p", "a"][..], "to expand the prompt `git/p`, write `prompt-expander :git/p a`"),
+        (
+            &["research", "it's", "x y"],
+            "to expand the prompt `research`, write `prompt-expander :research \"it's\" 'x y'`",
+        ),
+        (&["lits"], "a similar command exists: `list`"),
+        (&["lintt", "x"], "to expand the prompt `lint`, write `prompt-expander :lint x`"),
+        (&["reserch", "x"], "to expand the prompt `research`, write `prompt-expander :research x`"),
+        (&["--no-builtin", "research"], "`prompt-expander list` shows all prompts"),
+        (&["xyzzy"], "`prompt-expander list` shows all prompts"),
+    ] {
+        let ran = client.run(arguments.iter().copied(), "");
+        let want = format!(
+            "error: unrecognized subcommand '{}'\n\n  tip: {tip}\n",
+            arguments.iter().find(|word| !word.starts_with('-')).unwrap()
+        );
+        assert!(ran.status.code() == Some(2) && ran.stderr.starts_with(&want), "{arguments:?}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -46,6 +46,10 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
         (&["expand", ":a:"], ":a:b\tA colon."),
         (&["expand", "level", "le"], "level="),
         (&["expand", "level", "level=h"], "level=high"),
+        (&[":level", "le"], "level="),
+        (&[":level", "level=low", "t"], "text="),
+        (&["：level", "level=h"], "level=high"),
+        (&["list", ":level", "le"], ""),
         (&["list", "--tag", "wo"], "work"),
     ] {
         let words = [&["--no-builtin", "--prompts=my prompts"], typed].concat();

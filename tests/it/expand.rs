@@ -327,12 +327,34 @@ mod copy {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn over_ssh_the_terminal_is_asked() {
-        let clipboard = [("SSH_TTY", "x"), ("DISPLAY", ""), ("WAYLAND_DISPLAY", ""), ("WSL_DISTRO_NAME", "")];
-        let Some(shown) = crate::terminal::ran(&client(), 80, "copy body", &clipboard, "") else { return };
+    fn without_another_clipboard_the_terminal_is_asked() {
+        let clipboard = [("SSH_TTY", ""), ("DISPLAY", ""), ("WAYLAND_DISPLAY", ""), ("WSL_DISTRO_NAME", "")];
+        let ran = |line: &str| crate::terminal::ran(&client(), 80, line, &clipboard, "");
+        let Some(shown) = ran("copy body") else { return };
         assert!(shown.contains("\u{1b}]52;c;Qm9keQ==\u{7}"), "{shown:?}");
         assert!(shown.contains("copied 4 characters\n"), "{shown:?}");
         assert!(shown.contains("the terminal was asked to copy (OSC 52)"), "{shown:?}");
+        let shown = ran("copy --json body > copied; cat copied").unwrap();
+        assert!(shown.contains("\u{1b}]52;c;Qm9keQ==\u{7}") && shown.ends_with("{\"copied\":4}\n"), "{shown:?}");
+        let dumb =
+            ran(&format!("path; TERM=dumb {} --prompts prompts copy body", env!("CARGO_BIN_EXE_prompt-expander")));
+        let dumb = dumb.unwrap();
+        assert!(dumb.contains("the clipboard cannot be reached") && !dumb.contains("]52;"), "{dumb:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn after_an_expansion_on_a_terminal_there_is_a_note_of_warnings() {
+    let client = Client::new().prompt("a.md", "A {{inputs}} {{args}}").prompt("fine.md", "Fine {{input}}");
+    let ran = |line: &str| crate::terminal::ran(&client, 100, line, &[("NO_COLOR", "1")], "");
+    let note = "note: `check` has 2 warnings for this file: `prompt-expander check";
+    let Some(shown) = ran("expand a x") else { return };
+    assert_eq!(shown, format!("A {{{{inputs}}}} {{{{args}}}}\n\nx\n{note} :a`\n"));
+    let by_path = ran("expand './prompts/a.md' x").unwrap();
+    assert!(by_path.ends_with(&format!("{note} ./prompts/a.md`\n")), "{by_path}");
+    for line in ["expand fine x", "expand --json a x", "expand a x | cat"] {
+        assert!(!ran(line).unwrap().contains("note:"), "{line}");
     }
 }
 
