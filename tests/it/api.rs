@@ -43,6 +43,11 @@ fn failed(answer: &Answer, status: u16) -> String {
 #[test]
 fn a_list_is_selected_by_words_tag_and_owner() {
     let server = server();
+    assert_eq!(
+        server.page,
+        format!("the page is at http://{}/; editing is off, and `--edit` turns it on", server.address)
+    );
+    assert_eq!(failed(&get(&server, "/api/prompt"), 404), "the API has nothing at this address");
     let names = |path: &str| -> String {
         let list = get(&server, path).json();
         let names = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap());
@@ -518,6 +523,7 @@ fn a_caller_with_a_prefix_writes_only_inside_it() {
 #[test]
 fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_that_the_server_made() {
     let server = HttpServer::start_with(Client::new(), &["--edit"]);
+    assert!(server.page.ends_with("/; editing is on"), "{}", server.page);
     let line = server.stderr_line();
     let path = line.strip_prefix("the token for edits is the first word in ").unwrap_or_else(|| panic!("{line}"));
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions());

@@ -97,7 +97,8 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
         assert_eq!(answer.header("mcp-session-id").is_some(), makes_session, "{case}");
     }
     for (method, headers, status) in [
-        ("GET", &[][..], 400),
+        ("GET", &[("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")][..], 303),
+        ("GET", &[], 400),
         ("GET", &[("Mcp-Session-Id", "nope")], 404),
         ("GET", &[in_session, ("Accept", "application/json")], 406),
         ("GET", &[in_session, version("x")], 400),
@@ -109,6 +110,7 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
         let answer = connection.send(method, "/mcp", headers, "");
         assert_eq!(answer.status, status, "{method} {headers:?}");
         assert_eq!(answer.header("allow").is_some(), status == 405, "{method}");
+        assert_eq!(answer.header("location"), (status == 303).then_some("./"), "{method}");
     }
 }
 

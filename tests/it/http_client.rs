@@ -31,6 +31,8 @@ pub(crate) struct HttpServer {
     pub(crate) home: Client,
     endpoint: Endpoint,
     child: Option<Child>,
+    /// What it says of its page.
+    pub(crate) page: String,
     stderr: Receiver<String>,
 }
 
@@ -56,7 +58,8 @@ impl HttpServer {
         let address =
             first.strip_prefix(&format!("listening on {scheme}://")).and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("{first}")).parse().unwrap();
-        HttpServer { home, endpoint: Endpoint { address }, child: Some(child), stderr }
+        let page = stderr.recv_timeout(HANG).expect("the second line on standard error");
+        HttpServer { home, endpoint: Endpoint { address }, child: Some(child), page, stderr }
     }
 
     pub(crate) fn id(&self) -> u32 {

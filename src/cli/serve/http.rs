@@ -132,6 +132,7 @@ impl Http {
             (None, Some(_)) => Some(Caller { role: Role::Read, ..Caller::local() }),
             (None, None) => Some(Caller::local()),
         };
+        let has_tokens = self.token_file.is_some();
         let token_file = self.token_file.clone().or(own.as_ref().map(|(path, _)| path.clone()));
         let keys = self.keys()?;
         let tls = self.tls_cert.zip(self.tls_key);
@@ -151,14 +152,16 @@ impl Http {
         };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.
-            let _ = writeln!(io::stderr(), "listening on {scheme}://{address}{MCP_PATH}");
-            if let Some((path, token)) = own {
+            let mut lines =
+                format!("listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/");
+            lines += &match &own {
                 // A log must not get the token; a browser does not send the fragment.
-                let _ = match io::stderr().is_terminal() {
-                    true => writeln!(io::stderr(), "edit prompts at {scheme}://{address}/#token={token}"),
-                    false => writeln!(io::stderr(), "the token for edits is the first word in {}", path.display()),
-                };
-            }
+                Some((_, token)) if io::stderr().is_terminal() => format!("#token={token}; editing is on"),
+                Some((path, _)) => format!("; editing is on\nthe token for edits is the first word in {}", path.display()),
+                None if has_tokens => "; editing is on for tokens with the role `write` or `admin`".to_owned(),
+                None => "; editing is off, and `--edit` turns it on".to_owned(),
+            };
+            let _ = writeln!(io::stderr(), "{lines}");
             started();
             let warnings = lock(&EARLY_WARNINGS).take();
             warnings.iter().flatten().for_each(|warning| output::warning(warning));

@@ -6,7 +6,7 @@ use crate::jsonrpc::{Error, Request};
 use crate::server::{check_modern_version, legacy_version, method, modern_version};
 use crate::wording::quoted;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, ORIGIN};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -51,6 +51,12 @@ pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), 
     }
     let message = format!("the answer is {media_type}, which the header Accept excludes");
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
+}
+
+/// Whether a request is that of a browser for a page: no client of MCP names HTML.
+pub(super) fn asks_for_page(method: &Method, headers: &HeaderMap) -> bool {
+    let is_html = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/html"));
+    method == Method::GET && headers.get_all(ACCEPT).iter().any(is_html)
 }
 
 /// The value of a header, which may be missing.

@@ -4,12 +4,12 @@ use super::app::{App, Exchange, Options, processors};
 use super::proxy::{Client, Peer};
 use super::refusal::{self, MCP_PATH, Refusal};
 use super::tls::Tls;
-use super::{api, connection, health, mcp, origin, page, websocket};
+use super::{api, connection, headers, health, mcp, origin, page, websocket};
 use crate::server::Server;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Router, routing};
 use std::any::Any;
 use std::io;
@@ -119,8 +119,11 @@ async fn observe(State(app): State<Arc<App>>, mut request: Request, next: Next) 
     response
 }
 
-/// Finds out who the caller is, and limits how long the answer takes.
+/// Finds out who the caller is, and limits how long the answer takes. A person who opens the endpoint in a browser is sent to the page.
 async fn authorize(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Result<Response, Refusal> {
+    if request.uri().path() == MCP_PATH && headers::asks_for_page(request.method(), request.headers()) {
+        return Ok(Redirect::to("./").into_response()); // the page asks for a token where one is needed
+    }
     let client = request.extensions_mut().remove::<Arc<Client>>().ok_or_else(Refusal::bug)?;
     let caller = app.options.access.authorize(request.headers(), client.address)?;
     request.extensions_mut().insert(Exchange { app, client, caller });
