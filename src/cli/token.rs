@@ -1,16 +1,20 @@
-//! `prompt-expander token`: tokens for clients of `serve --http`.
+//! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server reads them from.
 
-use super::output;
-use crate::library::{Prefix, Role};
-use crate::transport::http::tokens::{Date, Entry, parse_expiry, parse_name, parse_role};
-use clap::{Args, Subcommand};
+use super::output::{self, NAME};
+use crate::library::{Caller, Prefix, Role};
+use crate::transport::http::tokens::{self, Date, Entry, parse_expiry, parse_name, parse_role};
+use anyhow::Error;
+use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander token add ana
-  prompt-expander token add team-a --prefix team-a/ --expires 90d";
+  prompt-expander token add ana --token-file tokens
+  prompt-expander token list --token-file tokens
+  prompt-expander token remove ana --token-file tokens";
 
 #[derive(Debug, Args)]
 pub(super) struct Token {
@@ -20,21 +24,27 @@ pub(super) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print a new random token, and the line that lets its owner in
+    /// Print a new random token, and add the line that lets its owner in to a file
     ///
-    /// The token is for the client. It is printed once, and nothing is written to any file. The line is for the file that the
-    /// server is started with, `serve --token-file FILE`. It holds only the SHA-256 of the token, so others may read it. A server
-    /// that is running accepts the token within a second after the line is added, and refuses it within a second after the
-    /// line is removed.
+    /// The token is for the client. It is printed once, and stored nowhere. The line is for the file that the server is started
+    /// with, `serve --token-file FILE`; without --token-file, it is printed after the token. It holds only the SHA-256 of the token,
+    /// so others may read it. A server that is running accepts the token within a second after the line is added.
     #[command(after_help = ADD_EXAMPLES)]
     Add(Add),
+    /// List the tokens of a file, by their names, with what they may do
+    ///
+    /// On a terminal, prints columns; otherwise, one line for each token with tabs between name, role, folder and last day.
+    List(List),
+    /// Remove a token from a file
+    ///
+    /// A server that is running refuses the token within a second.
+    Remove(Remove),
 }
 
 const ADD_EXAMPLES: &str = "\
 Examples:
-  prompt-expander token add ana
-  prompt-expander token add team-a --prefix team-a/ --expires 90d
-  prompt-expander token add ana | tee /dev/stderr | tail -n 1 >> tokens";
+  prompt-expander token add ana --token-file tokens
+  prompt-expander token add team-a --prefix team-a/ --expires 90d --token-file tokens";
 
 #[derive(Debug, Args)]
 struct Add {
@@ -50,26 +60,90 @@ struct Add {
     /// The last day of the token in UTC, such as `2027-01-31`, or a number of days such as `90d`; by default it never expires
     #[arg(long, value_name = "DATE|DAYS", value_parser = parse_expiry)]
     expires: Option<Date>,
+    /// The file to add the line to, which is made if there is none; without it, the line is printed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
     /// Print one JSON object: `name`, `token` and `line`
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Debug, Args)]
+struct List {
+    /// The file, as `serve` has it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: PathBuf,
+    /// Print one JSON object: `tokens` with `name`, `role`, `prefix` and `expires`
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Remove {
+    /// Whose token it is, as `list` shows it
+    name: String,
+    /// The file, as `serve` has it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: PathBuf,
+}
+
 impl Token {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Action::Add(Add { name, role, prefix, expires, json }) = self.action;
-        let (token, entry) = Entry::generate(&name, role, prefix, expires).map_err(anyhow::Error::msg)?;
-        let line = entry.to_string();
-        if json {
-            output::print_json(&json!({ "name": name, "token": token, "line": line }))?;
-        } else {
-            output::print_verbatim(format!("{token}\n{line}\n").as_bytes())?;
-            output::note(
-                "the first line is the token, for the client, and is not shown again: put it into an environment variable there, \
-                 such as TEAM_TOKEN, and run `prompt-expander install AGENT --http URL --token-env TEAM_TOKEN`",
-            );
-            output::note("the second line is for the file of `serve --token-file FILE`, and contains no secret");
+        match self.action {
+            Action::Add(add) => add.run()?,
+            Action::List(List { token_file, json }) => {
+                let entries = tokens::list(&token_file).map_err(Error::msg)?;
+                let has = |(_, value): &(&str, String)| !value.is_empty();
+                let listed = entries.iter().map(|entry| fields(entry).into_iter().filter(has).collect());
+                match json {
+                    true => output::print_json(&json!({ "tokens": listed.collect::<Vec<BTreeMap<_, _>>>() }))?,
+                    false => output::print_lines(&entries.iter().map(line).collect::<String>())?,
+                }
+            }
+            Action::Remove(Remove { name, token_file }) => {
+                tokens::remove(&token_file, &name).map_err(Error::msg)?;
+                output::note(&format!("removed `{name}` from {}", output::full_path(&token_file)));
+            }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a list shows of a token; what it does not have is empty.
+fn fields(entry: &Entry) -> [(&'static str, String); 4] {
+    let Caller { role, prefix, .. } = &*entry.caller;
+    let prefix = prefix.as_ref().map(ToString::to_string).unwrap_or_default();
+    let expires = entry.expires.map(|day| day.to_string()).unwrap_or_default();
+    [("name", entry.name().to_owned()), ("role", role.as_str().to_owned()), ("prefix", prefix), ("expires", expires)]
+}
+
+fn line(entry: &Entry) -> String {
+    let [name, role, prefix, expires] = fields(entry).map(|(_, value)| value);
+    if output::terminal_width().is_none() {
+        return format!("{name}\t{role}\t{prefix}\t{expires}\n");
+    }
+    let note = if entry.is_expired() { " (expired)" } else { "" };
+    format!("{}\n", format!("{NAME}{name:16}{NAME:#}  {role:5}  {prefix:16}  {expires}{note}").trim_end())
+}
+
+impl Add {
+    fn run(self) -> anyhow::Result<()> {
+        let Add { name, role, prefix, expires, token_file, json } = self;
+        let (token, entry) = Entry::generate(&name, role, prefix, expires).map_err(Error::msg)?;
+        token_file.iter().try_for_each(|file| tokens::add(file, &entry)).map_err(Error::msg)?;
+        let line = entry.to_string();
+        if json {
+            return output::print_json(&json!({ "name": name, "token": token, "line": line }));
+        }
+        let (line, which, place) = match token_file {
+            Some(file) => (String::new(), "this", format!("is in {}", output::full_path(&file))),
+            None => (line + "\n", "the first line", "is for the file of `serve --token-file FILE`".to_owned()),
+        };
+        output::print_verbatim(format!("{token}\n{line}").as_bytes())?;
+        output::note(&format!(
+            "{which} is the token, for the client, and is not shown again: put it into an environment variable there, such as \
+             TEAM_TOKEN, which the agent's config names; the token's line {place}, and contains no secret"
+        ));
+        Ok(())
     }
 }

@@ -125,6 +125,9 @@ fn what_token_add_prints_lets_its_owner_in() {
     fs::write(home.root().join("tokens"), format!("{line}\n")).unwrap();
     set_mode(&home.root().join("tokens"), 0o644); // others may read hashes
     let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    assert!(server.page.ends_with("; editing is on for tokens with the role `write` or `admin`"), "{}", server.page);
+    let browser = server.send("GET", "/mcp", &[("Accept", "text/html")], "");
+    assert_eq!((browser.status, browser.header("location")), (303, Some("./")), "the page asks for a token");
     assert_eq!(post(&server, token, PING).status, 200);
     let ran = program.run(["token", "add", "bo"], "");
     let lines: Vec<&str> = ran.stdout.lines().collect();
@@ -133,6 +136,52 @@ fn what_token_add_prints_lets_its_owner_in() {
         let ran = program.run([["token", "add", "x"].as_slice(), &invalid].concat(), "");
         assert_eq!(ran.status.code(), Some(2), "{invalid:?}");
     }
+}
+
+#[test]
+fn tokens_are_added_to_a_file_listed_and_removed_while_a_server_uses_it() {
+    let home = Client::new().arguments([]);
+    let file = home.root().join("tokens");
+    let text = || fs::read_to_string(&file).unwrap();
+    let token =
+        |line: &str| home.run(["token"].into_iter().chain(line.split(' ')).chain(["--token-file", "tokens"]), "");
+    let added = token("add ana --role write");
+    let (ana, said) = (added.stdout.trim_end().to_owned(), &added.stderr);
+    assert!(ana.starts_with("pex_") && !ana.contains('\n') && said.contains("the token's line is in "), "{added:?}");
+    assert!(!text().contains(&ana) && text().ends_with(" name=ana role=write\n"), "{}", text());
+    // The lines of the file stay, and a last one without its end gets it.
+    fs::write(&file, format!("\u{feff}# people\r\n{}{TEAM_A} prefix=team-a/ expires=2001-01-01", text())).unwrap();
+    set_mode(&file, 0o600);
+    let bo = token("add bo --json").stdout;
+    let bo: Value = serde_json::from_str(&bo).unwrap();
+    let lines = text();
+    assert!(lines.ends_with(&format!("expires=2001-01-01\n{}\n", bo["line"].as_str().unwrap())), "{lines}");
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&fs::metadata(&file).unwrap()) & 0o777, 0o600);
+    let taken = "error: tokens has a token named `bo`; choose another name, or run `prompt-expander token remove bo --token-file tokens`\n";
+    token("add bo").failed(1, taken);
+    assert_eq!(text(), lines);
+
+    let listed = token("list").stdout;
+    let unnamed = listed.lines().find_map(|line| line.strip_suffix("\tread\tteam-a/\t2001-01-01")).unwrap().to_owned();
+    assert_eq!(listed, format!("ana\twrite\t\t\n{unnamed}\tread\tteam-a/\t2001-01-01\nbo\tread\t\t\n"));
+    let listed: Value = serde_json::from_str(&token("list --json").stdout).unwrap();
+    assert_eq!(listed["tokens"][0], json!({"name": "ana", "role": "write"}));
+    assert_eq!(listed["tokens"][1]["expires"], "2001-01-01");
+    token("remove nobody")
+        .failed(1, "error: tokens has no token named `nobody`; `prompt-expander token list` shows all\n");
+
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    let token = |line: &str| {
+        server.home.run(["token"].into_iter().chain(line.split(' ')).chain(["--token-file", "tokens"]), "")
+    };
+    assert_eq!(post(&server, &ana, PING).status, 200);
+    token("remove ana").says(0, &[]);
+    token(&format!("remove {unnamed}")).says(0, &[]);
+    await_status(&server, &ana, 401);
+    assert_eq!(post(&server, bo["token"].as_str().unwrap(), PING).status, 200);
+    assert_eq!(text(), format!("\u{feff}# people\r\n{}\n", bo["line"].as_str().unwrap()));
+    token("remove bo").says(0, &[]);
+    await_status(&server, bo["token"].as_str().unwrap(), 401);
 }
 
 #[test]

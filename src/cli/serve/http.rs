@@ -157,7 +157,9 @@ impl Http {
             lines += &match &own {
                 // A log must not get the token; a browser does not send the fragment.
                 Some((_, token)) if io::stderr().is_terminal() => format!("#token={token}; editing is on"),
-                Some((path, _)) => format!("; editing is on\nthe token for edits is the first word in {}", path.display()),
+                Some((path, _)) => {
+                    format!("; editing is on\nthe token for edits is the first word in {}", path.display())
+                }
                 None if has_tokens => "; editing is on for tokens with the role `write` or `admin`".to_owned(),
                 None => "; editing is off, and `--edit` turns it on".to_owned(),
             };

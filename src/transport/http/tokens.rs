@@ -4,7 +4,7 @@
 //! It is read again while it is used. No error repeats any part of a line, which may be a token.
 
 use super::secret_file::{self, Watched};
-use crate::library::{Caller, Prefix, Role, Token};
+use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use jiff::civil::Date;
@@ -35,9 +35,10 @@ const ADD: &str = "`prompt-expander token add NAME` prints a line for it";
 #[derive(Clone)]
 pub struct Entry {
     hash: [u8; 32],
-    pub(super) caller: Arc<Caller>,
+    /// Whose it is, and what they may do.
+    pub caller: Arc<Caller>,
     /// The last day on which it is valid, in UTC.
-    expires: Option<Date>,
+    pub expires: Option<Date>,
 }
 
 /// Without the hash: of a weak token, it would help to guess the token.
@@ -118,8 +119,18 @@ impl Entry {
         self.expires.filter(|last| TimeZone::UTC.to_datetime(now).date() > *last)
     }
 
+    /// Whether its last day is over.
+    pub fn is_expired(&self) -> bool {
+        self.expired(Timestamp::now()).is_some()
+    }
+
     fn token(&self) -> Option<&Token> {
         self.caller.token.as_ref()
+    }
+
+    /// Whose it is.
+    pub fn name(&self) -> &str {
+        self.token().map_or("", |token| &token.name)
     }
 }
 
@@ -200,8 +211,7 @@ impl Tokens {
                 continue;
             }
             let entry = Entry::parse(line).map_err(|reason| format!("line {}: {reason}", index + 1))?;
-            let name = entry.token().map(|token| token.name.to_string()).unwrap_or_default();
-            if !known.insert(hex(&entry.hash)) || !known.insert(name) {
+            if !known.insert(hex(&entry.hash)) || !known.insert(entry.name().to_owned()) {
                 return Err(format!(
                     "line {}: the same token or name is on a line before; remove one of the two",
                     index + 1
@@ -225,7 +235,7 @@ impl Tokens {
     /// Whether the caller still has a token that is valid, and may do the same.
     pub(super) fn have(&self, caller: &Caller) -> bool {
         let own = self.0.iter().find(|entry| entry.token() == caller.token.as_ref());
-        own.is_some_and(|entry| *entry.caller == *caller && entry.expired(Timestamp::now()).is_none())
+        own.is_some_and(|entry| *entry.caller == *caller && !entry.is_expired())
     }
 }
 
@@ -239,13 +249,72 @@ pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<Watched<Tokens>, Str
     if tokens.current().0.is_empty() { Err(empty) } else { Ok(tokens) }
 }
 
+/// The entries of a file.
+///
+/// # Errors
+/// Its path, why it cannot be used, and what to do.
+pub fn list(path: &Path) -> Result<Vec<Entry>, String> {
+    read(path).map(|Tokens(entries)| entries)
+}
+
+/// Adds the line of an entry to a file, which is made if there is none.
+///
+/// # Errors
+/// Its path, why it cannot be used or written, and what to do; it has an entry of this name.
+pub fn add(path: &Path, entry: &Entry) -> Result<(), String> {
+    let old = path.exists().then(|| read_text(path)).transpose()?;
+    let text = old.as_deref().unwrap_or_default();
+    if parse(path, text)?.0.iter().any(|other| other.name() == entry.name()) {
+        let (file, name) = (path.display(), entry.name());
+        return Err(format!(
+            "{file} has a token named `{name}`; choose another name, or run `prompt-expander token remove {name} --token-file {file}`"
+        ));
+    }
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    write(path, old.as_deref(), &format!("{text}{gap}{entry}\n"))
+}
+
+/// Removes the line of the entry with this name from a file. The other lines stay as they are.
+///
+/// # Errors
+/// Its path, why it cannot be used or written, and what to do; it has no such entry.
+pub fn remove(path: &Path, name: &str) -> Result<(), String> {
+    let text = read_text(path)?;
+    let Tokens(entries) = parse(path, &text)?;
+    if !entries.iter().any(|entry| entry.name() == name) {
+        return Err(format!("{} has no token named `{name}`; `prompt-expander token list` shows all", path.display()));
+    }
+    let is_other = |line: &&str| {
+        Entry::parse(line.trim_start_matches('\u{feff}').trim_ascii()).map_or(true, |entry| entry.name() != name)
+    };
+    write(path, Some(&text), &text.split_inclusive('\n').filter(is_other).collect::<String>())
+}
+
+/// Writes a file in one step, as it is read while a server runs. It is a new one if it had no text.
+fn write(path: &Path, old: Option<&str>, new: &str) -> Result<(), String> {
+    let file = path.display();
+    match old.map(|old| replace(path, old.as_bytes(), new)) {
+        None => create_with_folders(path, new).map_err(|why| why.to_string()),
+        Some(Ok(true)) => Ok(()),
+        Some(Ok(false)) => Err(format!("the token file {file} changed meanwhile; run the command again")),
+        Some(Err(error)) => Err(format!("cannot write the token file {file}: {error}")),
+    }
+}
+
 fn read(path: &Path) -> Result<Tokens, String> {
+    parse(path, &read_text(path)?)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Tokens, String> {
+    Tokens::parse(text).map_err(|reason| format!("{}, {reason}", path.display()))
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
     let is_plain = |line: &[u8]| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes());
     let has_plain = |text: &[u8]| text.split(|byte| *byte == b'\n').any(|line| is_plain(line.trim_ascii()));
     let needs = "--token-file needs one with a token on each line";
-    let text = String::from_utf8(secret_file::read(path, "token file", needs, has_plain)?)
-        .map_err(|_| format!("the token file {} is not UTF-8 text; write it anew", path.display()))?;
-    Tokens::parse(&text).map_err(|reason| format!("{}, {reason}", path.display()))
+    String::from_utf8(secret_file::read(path, "token file", needs, has_plain)?)
+        .map_err(|_| format!("the token file {} is not UTF-8 text; write it anew", path.display()))
 }
 
 #[cfg(test)]
