@@ -122,7 +122,7 @@ impl Install {
                 output::note(&(agent.next_step)(plan.installed));
             }
         }
-        Ok(changes.status(target.json))
+        Ok(changes.status(target, agents.len()))
     }
 }
 
@@ -181,7 +181,7 @@ impl Uninstall {
         let mut changes = Changes { program, ..Changes::default() };
         changes.plan(&agents, |agent| Removal { agent, scope: scope(self.project) }.plan(&system));
         target.carry_out(&mut changes, "not registered; nothing to remove")?;
-        Ok(changes.status(target.json))
+        Ok(changes.status(target, agents.len()))
     }
 }
 

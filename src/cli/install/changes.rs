@@ -49,9 +49,9 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Says once more, as the last lines, what failed where something else follows it; returns the exit status.
-    pub(super) fn status(&self, is_json: bool) -> ExitCode {
-        if !is_json && self.agents.len() + self.failures.len() > 1 {
+    /// The exit status. Of several agents, those that failed are named once more, as the last lines.
+    pub(super) fn status(&self, target: &Target, agents: usize) -> ExitCode {
+        if !target.json && agents > 1 {
             self.failures.iter().for_each(|failure| output::error(failure));
         }
         if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
