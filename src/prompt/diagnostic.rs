@@ -95,8 +95,6 @@ pub enum Kind {
     Service,
     /// There is too much to do at once; try again.
     Busy,
-    /// A fault of this program.
-    Bug,
     /// It works, but perhaps not as its author expects.
     Warning,
     /// It works, and could be better.

@@ -167,7 +167,7 @@ impl From<Diagnostic> for Refusal {
             }
             Kind::EditorsOnly | Kind::NoVersion => StatusCode::NOT_FOUND,
             Kind::Conflict { .. } | Kind::Exists => StatusCode::CONFLICT,
-            Kind::Unreadable | Kind::Busy | Kind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
+            Kind::Unreadable | Kind::Busy => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         let message = why.to_string();

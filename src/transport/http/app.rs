@@ -2,7 +2,7 @@
 
 use super::auth::Access;
 use super::limits::{RateLimits, Requests};
-use super::metrics::{Metrics, Readiness};
+use super::metrics::Metrics;
 use super::origin::Sites;
 use super::proxy::Client;
 use super::refusal::Refusal;
@@ -17,6 +17,7 @@ use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tracing::Span;
@@ -59,7 +60,8 @@ pub(super) struct App {
     pub(super) services: Arc<Semaphore>,
     pub(super) requests: Requests,
     pub(super) metrics: Metrics,
-    pub(super) readiness: Readiness,
+    /// When the library was last looked at, and how many of its folders could not be read.
+    pub(super) readiness: tokio::sync::Mutex<Option<(Instant, usize)>>,
     /// Whether the server was told to stop.
     pub(super) stopping: watch::Receiver<bool>,
 }
@@ -112,7 +114,7 @@ impl App {
             services: Arc::new(Semaphore::new(MAX_SERVICES)),
             requests: Requests::new(options.max_body),
             metrics: Metrics::new(),
-            readiness: Readiness::default(),
+            readiness: tokio::sync::Mutex::default(),
             options,
             stopping,
         }

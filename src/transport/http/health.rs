@@ -2,7 +2,6 @@
 
 use super::app::{App, Exchange, on_thread};
 use super::auth::require;
-use super::metrics::CHECKED_FOR;
 use super::refusal::{JSON, Refusal};
 use crate::library::Role;
 use axum::Extension;
@@ -12,12 +11,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The paths of this module.
 pub(super) const HEALTH: &str = "/health";
 pub(super) const READY: &str = "/ready";
 pub(super) const METRICS: &str = "/metrics";
+
+/// How long the result of a check of the library is used again.
+const CHECKED_FOR: Duration = Duration::from_secs(1);
 
 /// `/health`: the process is running.
 pub(super) async fn health() -> Response {
@@ -26,7 +28,7 @@ pub(super) async fn health() -> Response {
 
 /// `/ready`: whether the library can be read. The reason names no path: anyone may ask.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
-    let mut checked = app.readiness.0.lock().await; // so that all who ask at the same time wait for one look
+    let mut checked = app.readiness.lock().await; // so that all who ask at the same time wait for one look
     let missing = match *checked {
         Some((at, missing)) if at.elapsed() < CHECKED_FOR => missing,
         _ => {

@@ -12,20 +12,13 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 use std::fmt;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// Further labels of messages, besides the methods.
 const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/initialized", "response"];
 
 /// The upper bounds of the buckets of times, in seconds.
 const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
-
-/// How long the result of a check of the library is used again.
-pub(super) const CHECKED_FOR: Duration = Duration::from_secs(1);
-
-/// When the library was last looked at, and how many of its folders could not be read.
-#[derive(Debug, Default)]
-pub(super) struct Readiness(pub(super) tokio::sync::Mutex<Option<(Instant, usize)>>);
 
 /// The counters of a process.
 pub(super) struct Metrics {
