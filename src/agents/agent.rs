@@ -1,7 +1,7 @@
 //! The facts about an agent, what its files register, and what `doctor` reports about them.
 
 use super::config_file::ConfigFile;
-use super::edit::{JsonSyntax, Syntax};
+use super::edit::Syntax;
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, Content};
 use super::hook_line::{HookLine, HookPlace};
@@ -74,11 +74,13 @@ pub struct Hook {
     pub(super) project: &'static [&'static str],
     /// Whether the files that register servers may have hooks, too.
     pub(super) is_in_config: bool,
-    pub(super) syntax: JsonSyntax,
+    pub(super) syntax: Syntax,
     /// How long the agent waits for the hook, in the unit of its config.
     pub(super) timeout: u32,
     /// The texts before and after the words of the command on Windows, for the shell that runs it there. Elsewhere, a POSIX shell does.
     pub(super) around_on_windows: [&'static str; 2],
+    /// What to know before it is registered. Empty: nothing.
+    pub(super) note: &'static str,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
     /// The keys, in the user's config, of the record that the user trusts the hook in this place of a file. `None`: the agent keeps
@@ -171,7 +173,7 @@ impl Agent {
         if let Some(hook) = &self.hook {
             for scope in [Scope::Project, Scope::User] {
                 let paths = self.hook_paths(scope, system);
-                listed.extend(files(Content::Settings, scope, paths, Syntax::Json(hook.syntax)));
+                listed.extend(files(Content::Settings, scope, paths, hook.syntax));
                 if hook.is_in_config {
                     let paths = self.config_paths(scope, system);
                     listed.extend(files(Content::Settings, scope, paths, self.config.syntax));

@@ -37,9 +37,10 @@ pub(super) static CODEX: Agent = Agent {
         user: "hooks.json",
         project: &[".codex/hooks.json"],
         is_in_config: true,
-        syntax: JsonSyntax { comments: false, trailing_commas: false },
+        syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
         timeout: 5,
         around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
+        note: "",
         escapes_angle_brackets: false,
         trust_record: Some(|file, (group, number)| {
             let place = format!("{}:user_prompt_submit:{group}:{number}", file.display());

@@ -5,10 +5,11 @@
 
 mod entry;
 mod json;
+mod plugin;
 mod toml;
 
 pub(super) use entry::Entry;
-pub(super) use json::{JsonSyntax, remove_hook, set_hook};
+pub(super) use json::JsonSyntax;
 
 use crate::prompt::{Diagnostic, Position};
 use serde_json::Value;
@@ -18,6 +19,8 @@ use serde_json::Value;
 pub(super) enum Syntax {
     Json(JsonSyntax),
     Toml,
+    /// A plugin of opencode.
+    Plugin,
 }
 
 impl Syntax {
@@ -26,6 +29,7 @@ impl Syntax {
         match self {
             Syntax::Json(syntax) => json::parse(syntax, text),
             Syntax::Toml => toml::parse(text),
+            Syntax::Plugin => Ok(plugin::parse(text)),
         }
     }
 
@@ -34,6 +38,7 @@ impl Syntax {
         match self {
             Syntax::Json(syntax) => json::position(syntax, text, keys),
             Syntax::Toml => toml::position(text, keys),
+            Syntax::Plugin => None,
         }
     }
 
@@ -43,6 +48,7 @@ impl Syntax {
         match self {
             Syntax::Json(syntax) => json::set(syntax, text, keys, entry, replaced),
             Syntax::Toml => toml::set(text, keys, entry, replaced),
+            Syntax::Plugin => Ok(text.to_owned()),
         }
     }
 
@@ -51,6 +57,37 @@ impl Syntax {
         match self {
             Syntax::Json(syntax) => json::remove(syntax, text, keys),
             Syntax::Toml => toml::remove(text, keys),
+            Syntax::Plugin => Ok(text.to_owned()),
+        }
+    }
+
+    /// The text with a hook for an event: its handler, in which a plugin has words instead of a line. `is_ours` recognizes the line of a
+    /// hook that is replaced.
+    pub(super) fn set_hook(
+        self,
+        text: &str,
+        event: &str,
+        handler: &Value,
+        is_ours: &dyn Fn(&str) -> bool,
+    ) -> Result<String, Diagnostic> {
+        match self {
+            Syntax::Json(syntax) => json::set_hook(syntax, text, event, handler, is_ours),
+            Syntax::Plugin => plugin::set(text, &handler["words"]),
+            Syntax::Toml => Ok(text.to_owned()), // no agent has hooks there
+        }
+    }
+
+    /// The text without such hooks.
+    pub(super) fn remove_hook(
+        self,
+        text: &str,
+        event: &str,
+        is_ours: &dyn Fn(&str) -> bool,
+    ) -> Result<String, Diagnostic> {
+        match self {
+            Syntax::Json(syntax) => json::remove_hook(syntax, text, event, is_ours),
+            Syntax::Plugin => Ok(plugin::remove(text)),
+            Syntax::Toml => Ok(text.to_owned()),
         }
     }
 }

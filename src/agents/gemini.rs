@@ -39,9 +39,10 @@ pub(super) static GEMINI: Agent = Agent {
         user: "settings.json",
         project: &[".gemini/settings.json"],
         is_in_config: false,
-        syntax: JsonSyntax { comments: true, trailing_commas: true },
+        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
         timeout: 5000,
         around_on_windows: ["& ", NEVER_FAILS], // PowerShell
+        note: "",
         escapes_angle_brackets: true,
         trust_record: None,
         check: |at, hook| at.hooks_disabled_by("hooksConfig.enabled", false).or_else(|| disabled_hook(at, hook)),

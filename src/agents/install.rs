@@ -5,7 +5,7 @@
 
 use super::agent::{Agent, Installed};
 use super::config_file::{Backup, ConfigFile};
-use super::edit::{self, Syntax};
+use super::edit::Syntax;
 use super::environment::{Scope, System, is_same_file};
 use super::files::AgentFiles;
 use super::hook_line::{HookLine, handlers, hook_line, is_plain};
@@ -123,8 +123,14 @@ impl Installation {
         let line = hook_line(&words, hook.around_on_windows).map_err(|_| {
             Diagnostic::new(Kind::Invalid, "a path with a NUL character cannot be part of a shell command", "rename it")
         })?;
-        let handler = json!({"type": "command", "command": line, "timeout": hook.timeout});
-        planner.hook_file()?.edit(|text, _| edit::set_hook(hook.syntax, text, hook.event, &handler, &is_plain))?;
+        if plain.is_empty() && !hook.note.is_empty() {
+            planner.plan.notes.push(hook.note.to_owned());
+        }
+        let handler = match hook.syntax {
+            Syntax::Plugin => json!({"words": words}),
+            _ => json!({"type": "command", "command": line, "timeout": hook.timeout}),
+        };
+        planner.hook_file()?.edit(|text, syntax| syntax.set_hook(text, hook.event, &handler, &is_plain))?;
         Ok(true)
     }
 }
@@ -266,7 +272,7 @@ impl<'s> Planner<'s> {
                 true => syntax.remove(text, &config.entry_keys(&value, self.scope, self.system))?,
                 false => text.to_owned(),
             };
-            hook.map_or(Ok(text.clone()), |hook| edit::remove_hook(hook.syntax, &text, hook.event, &is_plain))
+            hook.map_or(Ok(text.clone()), |hook| hook.syntax.remove_hook(&text, hook.event, &is_plain))
         })
     }
 
@@ -279,7 +285,8 @@ impl<'s> Planner<'s> {
 
     fn hook_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let (Some(hook), Some(file)) = (&self.agent.hook, self.hooks.clone()) else { return Err(no_home(self.agent)) };
-        self.file(ConfigFile::absent(file, Syntax::Json(hook.syntax), self.scope))
+        let template = if hook.syntax == Syntax::Plugin { "" } else { "{}" };
+        self.file(ConfigFile { template, ..ConfigFile::absent(file, hook.syntax, self.scope) })
     }
 
     /// Removes each record that the user trusts a hook where the edit has put another one, or none: the agent asks again. Returns
@@ -499,6 +506,7 @@ mod tests {
         let user = User::with(&[]);
         let path = agent.new_config_path(Scope::User, &user.system).unwrap();
         let text = match agent.config.syntax {
+            Syntax::Plugin => String::new(), // no config is one
             Syntax::Toml => {
                 "# mine\nmodel = \"gpt\"   # the good one\n\n[mcp_servers.other]\ncommand = 'x' # c\n\n[tui]\na = 1\n"
                     .to_owned()
@@ -621,6 +629,42 @@ mod tests {
         let user = User::with(&[]);
         assert!(!user.install(|installation| installation.hook = false, "codex").unwrap().installed.has_hook);
         assert_eq!(user.files(), [CODEX]);
+    }
+
+    #[test]
+    fn the_plugin_of_opencode_is_written_replaced_and_removed_and_that_of_somebody_else_stays() {
+        const PLUGIN: &str = ".config/opencode/plugins/prompt-expander.js";
+        let user = User::with(&[]);
+        let plan = user.install(|_| {}, "opencode").unwrap();
+        assert!(
+            plan.installed.has_hook && plan.notes.iter().any(|note| note.contains("waits 75 s")),
+            "{:?}",
+            plan.notes
+        );
+        let text = user.read(PLUGIN);
+        assert!(
+            text.contains("\nconst command = [\"/opt/my tools/prompt-expander\",\"hook\",\"opencode\"]\n"),
+            "{text}"
+        );
+        assert!(user.install(|_| {}, "opencode").unwrap().files.is_empty());
+        let plan = user.install(|it| it.program = "/new/prompt-expander".to_owned(), "opencode").unwrap();
+        assert!(
+            plan.notes.is_empty() && user.read(PLUGIN) == text.replace("/opt/my tools/", "/new/"),
+            "{:?}",
+            plan.notes
+        );
+        user.uninstall("opencode");
+        assert!(!user.path(PLUGIN).exists());
+        let user = User::with(&[]);
+        user.install(|it| it.hook = false, "opencode").unwrap();
+        assert!(!user.path(PLUGIN).exists());
+
+        for other in ["export const Mine = 1\n", &text.replacen("// Written by", "// From", 1)] {
+            let user = User::with(&[(PLUGIN, other)]);
+            assert_eq!(user.install(|_| {}, "opencode").unwrap_err().kind, Kind::Clash);
+            user.uninstall("opencode");
+            assert_eq!(user.read(PLUGIN), other);
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
-use super::agent::{Agent, Launch, MenuMessages};
-use super::edit::Entry;
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+use super::edit::{Entry, Syntax};
+use super::hook_line::HookLine;
 use super::limit::{PartLimit, Unit};
 use super::registration::Config;
 use super::variables::Variables;
@@ -32,7 +33,22 @@ pub(super) static OPENCODE: Agent = Agent {
         },
         ..Config::JSON
     },
-    hook: None,
+    hook: Some(Hook {
+        event: "chat.message",
+        // None is known. 66,283 characters arrived in full.
+        limit: (1_000_000, Unit::Bytes),
+        user: "plugins/prompt-expander.js",
+        project: &[".opencode/plugins/prompt-expander.js"],
+        is_in_config: false,
+        syntax: Syntax::Plugin,
+        timeout: 5000, // as in the plugin
+        around_on_windows: ["", ""],
+        note: "opencode installs a package of its own when it starts with a plugin; without a network, each start waits 75 s until \
+               that package is there (--no-hook leaves the plugin out)",
+        escapes_angle_brackets: false,
+        trust_record: None,
+        check: without_package,
+    }),
     // Of a result of more than 51,138 bytes, the model gets only the path of a file that has it.
     part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
     runs_prompts: true,
@@ -45,3 +61,13 @@ pub(super) static OPENCODE: Agent = Agent {
     checks: &[],
     next_step: |_| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
 };
+
+/// opencode installs its package for plugins into the folder that has `plugins`, and waits for that.
+fn without_package(at: &Examined, hook: &HookLine) -> Option<Finding> {
+    let package = hook.path.parent()?.parent()?.join("node_modules/@opencode-ai/plugin");
+    (!package.exists()).then(|| {
+        let message =
+            "opencode has not installed its package for plugins yet; without a network, each start waits 75 s";
+        at.warning(message, "start `opencode` once with a network, or remove this file")
+    })
+}

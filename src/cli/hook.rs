@@ -24,7 +24,7 @@ Example:
 
 #[derive(Debug, Args)]
 pub(super) struct Hook {
-    /// The agent: `codex`, `claude-code` or `gemini`
+    /// The agent: `codex`, `claude-code`, `gemini` or `opencode`
     #[arg(add = ArgValueCandidates::new(completions::agents_with_hook))]
     pub(super) agent: String,
 }

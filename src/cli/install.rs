@@ -40,7 +40,7 @@ pub(super) struct Install {
     #[arg(long = "project", id = "for_project", requires = "target")]
     project: bool,
     /// Leave out the prompt-submit hook, with which the model gets each expansion without calling a tool (codex, claude-code,
-    /// gemini)
+    /// gemini, opencode)
     #[arg(long, requires = "target")]
     no_hook: bool,
     /// The hook is registered without this, too

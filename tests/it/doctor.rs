@@ -698,3 +698,21 @@ fn problems_of_the_settings_file_and_prompts_that_are_not_trusted_are_reported()
     );
     assert!(said.contains("warning: ") && said.contains("prompt-expander trust"), "{said}");
 }
+
+#[test]
+fn the_plugin_of_opencode_is_tried_and_the_package_that_it_needs_is_looked_for() {
+    let client = Client::new().arguments([]);
+    let installed = client.words("install opencode --yes");
+    assert!(installed.stderr.contains("each start waits 75 s"), "{}", installed.stderr);
+    let waits = "opencode has not installed its package for plugins yet";
+    let said = client.words("doctor opencode -v").stdout;
+    assert!(
+        said.contains("fine: the hook expands `:")
+            && said.contains("plugins/prompt-expander.js")
+            && said.contains(waits),
+        "{said}"
+    );
+    client.write("../.config/opencode/node_modules/@opencode-ai/plugin/package.json", "{}");
+    let said = client.words("doctor opencode -v").stdout;
+    assert!(said.contains("fine: the hook expands `:") && !said.contains(waits), "{said}");
+}

@@ -193,7 +193,7 @@ fn limits_are_shown_from_80_percent_and_all_of_them_in_json() {
     assert!(!has_tool(13_584) && has_tool(13_585), "80 % of 17,000 less 15 around it");
     assert!(lines(1_000_000).iter().all(|line| !line.starts_with("others ")), "there are no others");
     let limits = explained(&client, &["p", "x"], "")["expansion"]["limits"].take();
-    assert_eq!(limits.as_array().unwrap().len(), 7);
+    assert_eq!(limits.as_array().unwrap().len(), 8);
 }
 
 #[test]

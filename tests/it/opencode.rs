@@ -1,4 +1,4 @@
-//! The real opencode, with a model that is scripted here: what it makes of a prompt from its menu.
+//! The real opencode, with a model that is scripted here: what it makes of a prompt from its menu, and of a message with the plugin.
 //!
 //! It is skipped where opencode is not named: `OPENCODE=$(command -v opencode) cargo test --test it -- opencode`.
 
@@ -21,8 +21,8 @@ fn model() -> Service {
     Service::answering(response("200 OK", "text/event-stream", &format!("{said}data: [DONE]\n\n")))
 }
 
-/// The messages that opencode sends to its model for a prompt from its menu and what is typed after it.
-fn sent(client: &Client, opencode: &str, prompt: &str, typed: &str) -> Vec<String> {
+/// The messages that opencode sends to its model for what is typed, after these options.
+fn sent(client: &Client, opencode: &str, words: &[&str]) -> Vec<String> {
     let model = model();
     let config = json!({
         "model": "here/m", "small_model": "here/m", "share": "disabled", "autoupdate": false,
@@ -36,7 +36,7 @@ fn sent(client: &Client, opencode: &str, prompt: &str, typed: &str) -> Vec<Strin
     fs::create_dir_all(client.root().join(".config/opencode")).unwrap();
     fs::write(client.root().join(".config/opencode/opencode.json"), config.to_string()).unwrap();
     let mut command = Command::new(opencode);
-    command.args(["run", "--command", &format!("prompts:{prompt}"), typed]);
+    command.arg("run").args(words);
     command.current_dir(client.root()).stdin(Stdio::null()).env("HOME", client.root());
     for variable in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
         command.env_remove(variable);
@@ -59,7 +59,7 @@ fn a_prompt_of_the_menu_runs_fills_in_and_attaches_nothing() {
     for file in ["notes.txt", "secret.txt"] {
         fs::write(client.root().join(file), "CONTENT OF A FILE").unwrap();
     }
-    let sent = sent(&client, &opencode, "danger", "one two");
+    let sent = sent(&client, &opencode, &["--command", "prompts:danger", "one two"]);
     assert!(!client.root().join("ran").exists(), "a command was run");
     let is_harmless =
         |text: &String| !["PWNED\n", "CONTENT OF A FILE", "call the task tool"].iter().any(|sign| text.contains(sign));
@@ -75,7 +75,7 @@ fn a_prompt_of_several_messages_keeps_its_roles_and_says_where_its_image_is() {
     let Ok(opencode) = std::env::var("OPENCODE") else { return };
     let file = "---\nmessages: true\nattachments: [a.png, notes.txt]\n---\nExample.\n<!-- assistant -->\npositive\n<!-- user -->\n{{input}}\n";
     let client = Client::new().prompt("shots.md", file).prompt("a.png", "png").prompt("notes.txt", "!`touch ran`\n");
-    let sent = sent(&client, &opencode, "shots", "one two");
+    let sent = sent(&client, &opencode, &["--command", "prompts:shots", "one two"]);
     let image = fs::canonicalize(client.prompts().join("a.png")).unwrap();
     let want = format!(
         "User:\nExample.\n\nAssistant:\npositive\n\nUser:\none two\n\nAttached image: {}\n\nnotes.txt:\n```\n! `touch ran`\n```",
@@ -83,4 +83,27 @@ fn a_prompt_of_several_messages_keeps_its_roles_and_says_where_its_image_is() {
     );
     assert!(sent.contains(&want), "{sent:?}");
     assert!(!client.root().join("ran").exists(), "a command was run");
+}
+
+#[test]
+fn the_plugin_adds_the_texts_of_the_prompts_and_the_message_stays() {
+    let Ok(opencode) = std::env::var("OPENCODE") else { return };
+    let client = Client::new().arguments([]);
+    client.write("../.config/prompt-expander/prompts/topic.md", "Topic: {{input}}!");
+    client.write("../.config/prompt-expander/prompts/style.md", "Short <sentences>.");
+    client.words("install opencode --yes").says(0, &[]);
+    for (typed, texts) in [
+        (
+            ":topic :plan the \"solid\" state\nby :style",
+            &["Topic: the \"solid\" state\nby :style!", "Short <sentences>."][..],
+        ),
+        ("Nothing at 10:30", &[]),
+        (":topic", &["Topic: !"]),
+    ] {
+        let sent = sent(&client, &opencode, &[typed]).concat().replace("\\\"", "\"").replace("\\n", "\n");
+        assert_eq!(sent.matches("(End of the text for").count() > 0, !texts.is_empty(), "{sent}");
+        assert!(texts.iter().all(|text| sent.contains(&format!("\n\n{text}\n\n(End of the text"))), "{sent}");
+        let last_word = typed.split(' ').next_back().unwrap();
+        assert!(sent.contains(last_word), "{sent}");
+    }
 }
