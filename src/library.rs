@@ -21,6 +21,7 @@ mod history;
 mod include;
 #[cfg(feature = "openapi")]
 mod openapi;
+mod plugins;
 mod project;
 mod query;
 mod read;

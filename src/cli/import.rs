@@ -202,7 +202,9 @@ fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> an
         None => known.into_iter().collect(),
     };
     if roots.is_empty() && !is_prompt {
-        let ends = formats().flat_map(|format| format.folders.iter().map(move |end| (format, end)));
+        let ends = formats()
+            .filter(|format| format.plugin.is_empty())
+            .flat_map(|format| format.folders.iter().map(move |end| (format, end)));
         // Below `~` as well as below `~/.claude`, this finds `~/.claude/commands`.
         let places = |(format, end)| path.ancestors().take(2).map(move |at| (format, at.join(end)));
         roots.extend(ends.flat_map(places).filter(|(_, folder)| folder.starts_with(path) && folder.is_dir()));

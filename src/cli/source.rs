@@ -236,15 +236,14 @@ impl PromptSource {
         };
         if self.folders.from_agents || settings.from_agents {
             let home = dirs::home_dir();
-            let of_project = project
-                .into_iter()
-                .flat_map(|from| Format::of_agents().map(move |(system, name)| (from, system, name)));
-            for (from, system, name) in of_project {
+            let folders = Format::of_agents().filter(|(system, _)| system.plugin.is_empty());
+            let of_project = project.into_iter().flat_map(|from| folders.clone().map(move |folder| (from, folder)));
+            for (from, (system, name)) in of_project {
                 library = library.with(Project::new(from, home.as_deref(), (name, system), trust.clone()));
             }
             let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
             for (system, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
-                library = library.with(Folder::new(path, system, Layer::AGENT, false));
+                library = library.with_folder(path, system, Layer::AGENT, false);
             }
         }
         #[cfg(feature = "openapi")]

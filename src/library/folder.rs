@@ -27,11 +27,20 @@ pub(crate) struct Folder {
 impl Folder {
     /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is missing.
     pub(crate) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Folder {
-        let about = About::new(layer, format, Some(path.clone()));
-        let root = Root { path, format, is_confined: layer.is_project() };
+        let is_confined = layer.is_project();
+        Folder { is_required, ..Folder::of(Root { path, format, is_confined, prefix: String::new() }, layer) }
+    }
+
+    /// A folder of a plugin, whose name is `prefix` with a `/`.
+    pub(super) fn of_plugin(path: PathBuf, format: &'static Format, layer: Layer, prefix: String) -> Folder {
+        Folder::of(Root { path, format, is_confined: false, prefix }, layer)
+    }
+
+    fn of(root: Root, layer: Layer) -> Folder {
+        let about = About::new(layer, root.format, Some(root.path.clone()));
         Folder {
             files: Arc::new(Files::new(root, about, SETTLING)),
-            is_required,
+            is_required: false,
             names: Cache::new(MAX_NAMES, SETTLING),
             scans: Cache::new(1, SETTLING),
         }

@@ -23,6 +23,8 @@ pub(super) struct Root {
     pub(super) format: &'static Format,
     /// Whether it is a project's, so that no symlink is followed outside of it.
     pub(super) is_confined: bool,
+    /// What the names of its prompts begin with, besides their path: empty, or such as `plugin/`.
+    pub(super) prefix: String,
 }
 
 /// A file that should be a prompt.
@@ -49,7 +51,13 @@ impl Root {
             let above = parent.parent().filter(|above| file.strip_prefix(above).is_ok_and(is_in_folder));
             (above.unwrap_or(parent), own)
         });
-        Root { path: folder.to_owned(), format, is_confined: false }
+        // In a plugin, the folder of its commands, for example.
+        let part = file.ancestors().skip(1).take_while(|inner| *inner != folder).find_map(|inner| {
+            let (_, of) = format.plugin.iter().find(|(part, _)| inner.ends_with(part))?;
+            Some((inner, Format::named(of)?))
+        });
+        let (folder, format) = part.unwrap_or((folder, format));
+        Root { path: folder.to_owned(), format, is_confined: false, prefix: String::new() }
     }
 
     /// Whether nothing is ever written to it: its files are another program's.
@@ -75,6 +83,7 @@ impl Root {
         if self.is_read_only() {
             trace.look(&self.path)?; // most folders of other programs are missing
         }
+        let name = &Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
         let (parent, stem, is_parent_linked) = self.folder_of(name, trace)?;
         let own = parent.join(stem);
         let mut own_link = None;
@@ -246,7 +255,8 @@ impl Root {
         let below = self.below(path);
         let is_utf8 = path.strip_prefix(&self.path).unwrap_or(path).to_str().is_some();
         let (name, kind) = self.format.prompt_file(&below)?;
-        Some(Name::new(if is_utf8 { name } else { "" }).map(|name| (name, kind)).map_err(|why| {
+        let name = if is_utf8 { format!("{}{name}", self.prefix) } else { String::new() };
+        Some(Name::new(&name).map(|name| (name, kind)).map_err(|why| {
             let why = if is_utf8 { why } else { "it is not UTF-8".to_owned() };
             Diagnostic::new(
                 Kind::BadName,

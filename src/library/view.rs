@@ -4,6 +4,7 @@ use super::builtin::Builtin;
 use super::caller::{Caller, Prefix};
 use super::folder::Folder;
 use super::handle::Files;
+use super::plugins::Plugins;
 use super::project::{FOLDER as PROJECT_FOLDER, Project, REPOSITORY, Trust};
 use super::read::read;
 use super::source::{Found, Layer, Listing, Source, Store};
@@ -58,7 +59,22 @@ impl Library {
     #[must_use]
     pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
         let format = format.unwrap_or_else(|| Format::of_folder(&path));
-        self.with(Folder::new(path, format, Layer::USER, true))
+        self.with_folder(path, format, Layer::USER, true)
+    }
+
+    /// Adds a folder of prompts, or of plugins that have such folders. `is_required`: the user named it, so that it is a problem if it is
+    /// missing.
+    pub(crate) fn with_folder(
+        self,
+        path: PathBuf,
+        format: &'static Format,
+        layer: Layer,
+        is_required: bool,
+    ) -> Library {
+        match format.plugin {
+            [] => self.with(Folder::new(path, format, layer, is_required)),
+            _ => self.with(Plugins::new(path, format, layer, is_required)),
+        }
     }
 
     /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`, from that folder up to the root of its

@@ -8,6 +8,7 @@ pub(super) mod frontmatter;
 pub(super) mod gemini;
 pub(super) mod lenient;
 pub(super) mod markdown;
+pub(super) mod pi;
 pub(super) mod vscode;
 pub(super) mod workflow;
 pub(crate) mod yaml;
@@ -33,6 +34,8 @@ pub struct Format {
     pub folders: &'static [&'static str],
     /// Whether the files in subfolders are prompts too.
     pub is_recursive: bool,
+    /// If such a folder has plugins: which folders of a plugin have prompts, and in which format. There are no `files` then.
+    pub plugin: &'static [(&'static str, &'static str)],
 }
 
 /// Reads the text of a file, with those that it includes. Without a reader, the lines that include a file stay as written.
@@ -44,7 +47,7 @@ pub(super) const fn row(
     files: &'static [(&'static str, Parse)],
     folders: &'static [&'static str],
 ) -> Format {
-    Format { name, title, files, folders, is_recursive: true }
+    Format { name, title, files, folders, is_recursive: true, plugin: &[] }
 }
 
 /// The formats that are read in place.
@@ -101,12 +104,21 @@ pub static FORMATS: &[Format] = &[
         &[(".md", workflow::parse)],
         &[".agent/workflows", ".agents/workflows", ".gemini/antigravity/global_workflows"],
     ),
+    Format { is_recursive: false, ..row("pi", "pi", &[(".md", pi::parse)], &[".pi/agent/prompts", ".pi/prompts"]) },
     row(
         "windsurf",
         "Windsurf",
         &[(".md", workflow::parse)],
         &[".windsurf/workflows", ".codeium/windsurf/global_workflows"],
     ),
+    Format {
+        plugin: &[("commands", "claude"), ("skills", "skills")],
+        ..row("claude-plugins", "plugins of Claude Code", &[], &[".claude/plugins"])
+    },
+    Format {
+        plugin: &[("commands", "gemini"), ("skills", "skills")],
+        ..row("gemini-extensions", "extensions of Gemini CLI", &[], &[".gemini/extensions"])
+    },
     row("fabric", "fabric", &[("/system.md", fabric::parse)], &["fabric/patterns", "fabric/data/patterns"]),
 ];
 
@@ -218,7 +230,7 @@ impl Format {
     }
 
     /// The folders that agents read, below the home directory or in a project, each with its format.
-    pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> {
+    pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
         let folders = FORMATS.iter().flat_map(|format| format.folders.iter().map(move |end| (format, *end)));
         folders.filter(|(_, end)| end.starts_with('.'))
     }

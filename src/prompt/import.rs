@@ -80,7 +80,8 @@ fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
         note(message.to_owned(), fix);
     }
     if prompt.joins_words && prompt.takes_input() {
-        let message = "the quotes of words in the input are dropped by Codex; in the imported prompt they stay";
+        let message =
+            "the quotes of words in the input are dropped by the other program; in the imported prompt they stay";
         note(message.to_owned(), "no action is needed unless words are typed in quotes");
     }
     for attachment in prompt.attachments.iter().filter(|attachment| !attachment.path.starts_with("https://")) {

@@ -98,6 +98,7 @@ pub(super) static VS_CODE: Marks = Marks {
     ],
 };
 pub(super) static CURSOR: Marks = Marks { title: "Cursor", marks: &[FILE] };
+pub(super) static PI: Marks = Marks { title: "pi", marks: &[mark("${@:", "}", "replace", |_, _| true)] };
 pub(super) static WORKFLOW: Marks = Marks { title: "", marks: &[] };
 pub(super) static FABRIC: Marks = Marks {
     title: "fabric",

@@ -81,7 +81,7 @@ pub(super) struct Mark {
     pub(super) open: &'static str,
     /// If it is empty, the name ends where no letter of a name follows.
     pub(super) close: &'static str,
-    /// The name that stands for the input.
+    /// The name that stands for the input. An empty one has no end: `$@`.
     pub(super) input: Option<&'static str>,
     pub(super) names: Names,
 }
@@ -372,6 +372,9 @@ impl Mark {
 
     /// A name without anything that closes it, and what follows it: the longest that has a meaning.
     fn bare<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
+        if self.input == Some("") {
+            return Some((true, INPUT, rest));
+        }
         let is_index = |rest: &str| {
             let index = rest.strip_prefix('[').unwrap_or_default();
             let after = index.trim_start_matches(|letter: char| letter.is_ascii_digit());

@@ -63,11 +63,12 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".cursor/commands", "git/fix.md", "cursor"),
         (".agent/workflows", "git/fix.md", "antigravity"),
         (".windsurf/workflows", "git/fix.md", "windsurf"),
+        (".pi/agent/prompts", "git:fix.md", "pi"),
         ("fabric/patterns", "git/fix/system.md", "fabric"),
     ] {
         let text = if format == "gemini" { "prompt = 'Fix'" } else { "Fix" };
         let mut by_path = client(&[folder], &[(&format!("{folder}/{file}"), text)]);
-        let name = if format == "codex" { "git:fix" } else { "git/fix" };
+        let name = if file == "git:fix.md" { "git:fix" } else { "git/fix" };
         assert_eq!(listed(&by_path, &[]), [format!("{name} user ({format})")]);
         assert!(by_path.expand("git:fix", "").structured()["prompt"].as_str().unwrap().ends_with("Fix"), "{format}");
         let by_name = client(&[&format!("{format}:~/elsewhere")], &[(&format!("elsewhere/{file}"), text)]);
@@ -215,6 +216,50 @@ fn a_command_that_an_agent_gets_while_the_server_runs_is_served_and_announced() 
         assert_eq!(client.notifications(3), LISTS);
         assert_eq!(client.names(), name);
     }
+    client.ignore_notifications();
+}
+
+#[test]
+fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_plugin_and_their_own() {
+    let mut client = Client::new().arguments(["--no-builtin", "--from-agents"]);
+    let of_claude = |path: &str| format!("../.claude/plugins/cache/market/documents/{path}");
+    let list = |version: &str| {
+        let path = client.root().join(format!(".claude/plugins/cache/market/documents/{version}"));
+        json!({ "version": 2, "plugins": { "documents@market": [{ "scope": "user", "installPath": path }] } })
+            .to_string()
+    };
+    let (old, new) = (list("1.0"), list("2.0"));
+    for (path, text) in [
+        (&*of_claude("1.0/commands/git/fix.md"), "Fix $ARGUMENTS"),
+        (&*of_claude("1.0/skills/pdf/SKILL.md"), SKILL),
+        (&*of_claude("1.0/agents/a.md"), "No prompt"),
+        (&*of_claude("2.0/skills/xlsx/SKILL.md"), SKILL),
+        ("../.claude/plugins/installed_plugins.json", &old),
+        ("../.gemini/extensions/flow/commands/plan.toml", "prompt = 'Plan {{args}}'"),
+        ("../.gemini/extensions/flow/skills/xlsx/SKILL.md", SKILL),
+    ] {
+        client.write(path, text);
+    }
+    let layers = listed(&client, &[]).join(", ");
+    let want = "documents/git/fix user (claude), documents/pdf user (skills), flow/plan user (gemini), flow/xlsx user (skills)";
+    assert_eq!(layers, want);
+    assert_eq!(client.run(["expand", "documents:git:fix", "12"], "").stdout, "Fix 12\n");
+    assert_eq!(client.run(["expand", "plan", "x"], "").stdout, "Plan x\n");
+    client.words("check .claude/plugins .gemini/extensions/flow").says(0, &["4 files checked: 0 errors, 0 warnings\n"]);
+    let by_path = format!("./{}", &of_claude("1.0/commands/git/fix.md")[3..]);
+    assert_eq!(client.run(["expand", &by_path, "12"], "").stdout, "Fix 12\n");
+    client
+        .words("check .claude/plugins/cache/market/documents/2.0/skills/xlsx/SKILL.md")
+        .says(0, &["1 file checked: 0 errors"]);
+    // An update replaces the version, a new extension is there at once, and of two skills of one name each needs its path.
+    listen(&mut client);
+    client.save("../.claude/plugins/installed_plugins.json", &new);
+    client.notifications(3);
+    assert_eq!(client.names(), "documents/xlsx flow/plan flow/xlsx");
+    assert!(client.expand("xlsx", "").error().contains("`documents/xlsx` or `flow/xlsx`"));
+    client.save("../.gemini/extensions/more/commands/a.toml", "prompt = 'A'");
+    client.notifications(3);
+    assert_eq!(client.names(), "documents/xlsx flow/plan flow/xlsx more/a");
     client.ignore_notifications();
 }
 

@@ -34,15 +34,24 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     let named = words.map(|name| Argument { name: name.to_owned(), required: true, ..Argument::default() });
     source.declare(&SYNTAX, named.collect())?;
     if source.frontmatter.arguments.is_empty() {
-        let argument = |number: u32| Argument { name: number.to_string(), ..Argument::default() };
-        source.declare(&SYNTAX, (1..=9).map(argument).collect())?;
-        // The second word goes to `$2`, whether there is a `$1` or not.
-        let last = source.frontmatter.arguments.last().and_then(|last| last.name.parse().ok()).unwrap_or(0);
-        source.frontmatter.arguments = (1..=last).map(argument).collect();
+        declare_words(&mut source, &SYNTAX)?;
     }
     let has_words = source.frontmatter.arguments.iter().all(|argument| !argument.required);
     let prompt = source.into_prompt(name, &SYNTAX);
     Ok(Prompt { has_words, joins_words: has_words, marks: &CODEX, ..prompt })
+}
+
+/// Declares `$1` to `$9`, as far as the body has them.
+///
+/// # Errors
+/// There would be too many arguments.
+pub(super) fn declare_words(source: &mut markdown::Source, syntax: &Syntax) -> Result<(), Diagnostic> {
+    let argument = |number: u32| Argument { name: number.to_string(), ..Argument::default() };
+    source.declare(syntax, (1..=9).map(argument).collect())?;
+    // The second word goes to `$2`, whether there is a `$1` or not.
+    let last = source.frontmatter.arguments.last().and_then(|last| last.name.parse().ok()).unwrap_or(0);
+    source.frontmatter.arguments = (1..=last).map(argument).collect();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ pub(super) fn check(file: &[u8]) {
         let prompt = prompt.with_base_directory("/h/$ARGUMENTS/{{input}}/p");
         let Ok(imported) = import(&prompt) else { continue };
         let read = Prompt::parse(Name::new("p").unwrap(), imported.text.as_bytes()).unwrap();
-        // Without an input, the text of a pattern of fabric ends in another way, and Codex drops quotes.
-        if !["codex", "fabric"].contains(&format.name) {
+        // Without an input, the text of a pattern of fabric ends in another way, and Codex and pi drop quotes.
+        if !["codex", "fabric", "pi"].contains(&format.name) {
             are_equal(&prompt, &read, &format!("{} {file:?} as {:?}", format.name, imported.text));
         }
     }

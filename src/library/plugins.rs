@@ -1,0 +1,110 @@
+//! The prompts of plugins: a folder that has a folder for each plugin, with `commands` and `skills` in it. Such a prompt has the name of
+//! its plugin before its own, as in `documents/pdf`.
+
+use super::cache::{Cache, SETTLING, Trace};
+use super::folder::Folder;
+use super::root::{Root, is_hidden};
+use super::source::{About, Found, Layer, Listing, Source};
+use super::watched::Watched;
+use crate::prompt::{Diagnostic, Format, Name};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where Claude Code says which plugins are installed, and where: `{"plugins": {"NAME@MARKETPLACE": [{"installPath": PATH}]}}`.
+const INSTALLED: &str = "installed_plugins.json";
+
+/// A folder of plugins.
+#[derive(Debug)]
+pub(crate) struct Plugins {
+    about: About,
+    root: Root,
+    /// Whether the user named it, so that it is a problem if it is missing.
+    is_required: bool,
+    folders: Cache<(), Arc<Vec<Folder>>>,
+}
+
+impl Plugins {
+    pub(crate) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Plugins {
+        let about = About::new(layer, format, Some(path.clone()));
+        let root = Root { path, format, is_confined: false, prefix: String::new() };
+        Plugins { about, root, is_required, folders: Cache::new(1, SETTLING) }
+    }
+
+    /// The folders of prompts of all plugins.
+    fn folders(&self) -> Arc<Vec<Folder>> {
+        self.folders.get(&(), |trace| self.read(trace))
+    }
+
+    fn read(&self, trace: &mut Trace) -> Arc<Vec<Folder>> {
+        let parts = self.root.format.plugin.iter().filter_map(|(part, of)| Some((part, Format::named(of)?)));
+        let folders = self.plugins(trace).into_iter().flat_map(|(name, path)| {
+            let folder = move |(part, format)| (path.join(part), format, format!("{name}/"));
+            parts.clone().map(folder)
+        });
+        let folder = |(path, format, prefix)| Folder::of_plugin(path, format, self.about.layer, prefix);
+        Arc::new(folders.map(folder).collect())
+    }
+
+    /// The name and the folder of each plugin, sorted by name.
+    fn plugins(&self, trace: &mut Trace) -> Vec<(String, PathBuf)> {
+        let (folder, list) = (&self.root.path, self.root.path.join(INSTALLED));
+        trace.look(folder);
+        trace.look(&list);
+        let installed = fs::read(list).ok().and_then(|json| serde_json::from_slice::<Value>(&json).ok());
+        let mut plugins = match installed.as_ref().map(|installed| &installed["plugins"]) {
+            Some(Value::Object(plugins)) => {
+                let plugin = |(name, entry): (&String, &Value)| {
+                    let entry = entry.get(0).unwrap_or(entry); // several of one plugin are for different projects
+                    Some((name.split('@').next()?.to_owned(), entry["installPath"].as_str()?.into()))
+                };
+                plugins.iter().filter_map(plugin).collect::<Vec<_>>()
+            }
+            _ => {
+                let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+                let name = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), path));
+                paths.filter(|path| path.is_dir() && !is_hidden(path)).filter_map(name).collect()
+            }
+        };
+        plugins.sort();
+        plugins
+    }
+}
+
+impl Source for Plugins {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        name.contains('/').then(|| self.folders().iter().find_map(|folder| folder.find(name)))?
+    }
+
+    fn list(&self) -> Listing {
+        let mut all = Listing { problems: self.health(false), ..Listing::default() };
+        for Listing { found, problems, tests, .. } in self.folders().iter().map(Source::list) {
+            all.found.extend(found);
+            all.problems.extend(problems);
+            all.tests.extend(tests);
+        }
+        all.found.sort_by(|a, b| a.name.cmp(&b.name));
+        all.found.dedup_by(|later, first| later.name == first.name);
+        all
+    }
+
+    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        self.folders().iter().find_map(|folder| folder.at(path))
+    }
+
+    fn health(&self, _: bool) -> Vec<Diagnostic> {
+        self.root.missing(self.is_required).into_iter().collect()
+    }
+
+    fn watch(&self, watched: &mut Watched) {
+        let read = self.folders.with_trace(&(), |trace| self.read(trace));
+        watched.add(&self.root, &read.0);
+        watched.add_path(&self.root.path.join(INSTALLED));
+        read.1.iter().for_each(|folder| folder.watch(watched));
+    }
+}
