@@ -26,6 +26,7 @@ mod mv;
 mod new;
 mod output;
 mod path;
+mod pick;
 mod record;
 mod restore;
 mod rm;
@@ -50,7 +51,7 @@ use output::NAME;
 use serve::{Serve, ServeCommand};
 use source::{PromptSource, hidden_options};
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
@@ -76,7 +77,7 @@ Your prompts:
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command, it serves MCP on standard input and output: this is how an \
-                               agent starts it."))]
+                               agent starts it. On a terminal, it is `pick`."))]
 struct Cli {
     #[command(flatten, next_help_heading = "Options for all commands that read prompts")]
     _common: PromptSource,
@@ -146,6 +147,14 @@ enum Command {
     /// escape sequence OSC 52.
     #[command(after_help = with_common(copy::EXAMPLES))]
     Copy(copy::Copy),
+    /// Find a prompt while you type, fill it in, and print what an agent gets
+    ///
+    /// Draws on the terminal itself, so the output may be a pipe: `prompt-expander pick | pbcopy`. Type to search in names, titles, tags
+    /// and descriptions; Enter chooses, and then fills in the arguments and shows the expansion: Enter prints it, `c` copies it, `e` opens
+    /// it in your editor, and Esc goes back. Text from a pipe is the input. With TERM=dumb, and on Windows, asks line by line; with NO_COLOR, draws
+    /// without colors. If nothing is chosen, the exit status is 1. Without arguments, the program does the same on a terminal.
+    #[command(after_help = with_common(pick::EXAMPLES))]
+    Pick(pick::Pick),
     /// Create a prompt file
     ///
     /// Prints the path of the new file. Text from a pipe becomes the prompt. Without such text, the file is a template for you to
@@ -318,7 +327,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_given(&line, "json") {
         output::collect_messages();
     }
-    finish(cli.run(&line, given, &arguments[0]))
+    finish(cli.run(&line, given, &arguments))
 }
 
 /// Whether a flag is given, before the command or after it.
@@ -329,7 +338,7 @@ fn is_given(line: &ArgMatches, flag: &str) -> bool {
 
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Use prompts", &["list", "expand", "explain", "copy", "show"]),
+    ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show"]),
     ("Write prompts", &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import"]),
     ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
     ("Server", &["serve", "token", "completions", "man"]),
@@ -353,10 +362,14 @@ fn short_help() -> String {
 }
 
 impl Cli {
-    /// Runs the command of a line; `program` is its first word.
-    fn run(self, line: &ArgMatches, given: PromptSource, program: &OsStr) -> anyhow::Result<ExitCode> {
+    /// Runs the command of a line, which has these words.
+    fn run(self, line: &ArgMatches, given: PromptSource, words: &[OsString]) -> anyhow::Result<ExitCode> {
+        let is_alone = words.len() == 1;
         match self.command {
             None if self.version => version::print(self.version_json),
+            None if is_alone && io::stdin().is_terminal() && io::stdout().is_terminal() => {
+                pick::Pick::new().run(&usable(given)?)
+            }
             None => {
                 let source = loaded(given);
                 config::serve(&source.settings, line)?.run(source.library())
@@ -367,6 +380,7 @@ impl Cli {
             Some(Command::Expand(expand)) => expand.run(&usable(given)?),
             Some(Command::Explain(explain)) => explain.run(&usable(given)?),
             Some(Command::Copy(copy)) => copy.run(&usable(given)?),
+            Some(Command::Pick(pick)) => pick.run(&usable(given)?),
             Some(Command::New(new)) => new.run(&with_warnings(given)?),
             Some(Command::Edit(edit)) => edit.run(&with_warnings(given)?),
             Some(Command::Path(path)) => path.run(&with_warnings(given)?),
@@ -388,7 +402,7 @@ impl Cli {
             }
             #[cfg(feature = "http")]
             Some(Command::Token(token)) => token.run(),
-            Some(Command::Completions(completions)) => completions.run(program),
+            Some(Command::Completions(completions)) => completions.run(&words[0]),
             Some(Command::Man(man)) => man.run(),
         }
     }

@@ -17,6 +17,7 @@
 
 mod attachment;
 mod binding;
+mod command_line;
 mod diagnostic;
 mod expand;
 mod fields;

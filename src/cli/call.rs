@@ -118,7 +118,7 @@ pub(super) struct Prepared {
 }
 
 /// The text on standard input, unless it is a terminal.
-fn piped() -> anyhow::Result<String> {
+pub(super) fn piped() -> anyhow::Result<String> {
     match io::stdin().is_terminal() {
         true => Ok(String::new()),
         false => stdin::text(MAX_EXPANSION, "an expansion"),

@@ -9,6 +9,6 @@ mod text;
 pub(super) use messages::{collect_messages, confirm, error, failure, note, note_if_any, print_messages, warning};
 pub(super) use rows::{Row, write_rows};
 pub(super) use text::{
-    ADDED, ERROR, FAINT, NAME, REMOVED, WARNING, cut, full_path, one_line, print, print_json, print_lines,
+    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, cut, full_path, one_line, print, print_json, print_lines,
     print_verbatim, problem_in_two_lines, shown, terminal_width, without_usage, wrapped,
 };

@@ -43,7 +43,7 @@ impl View {
         }
         let fields = |(found, info): &(Found, Info)| Fields::new(&found.name, info.summary.as_deref().ok());
         let costs = match query {
-            Some(query) => costs(query, &listed.iter().map(fields).collect::<Vec<_>>()),
+            Some(query) => costs(query, &listed.iter().map(fields).collect::<Vec<_>>(), or_misspelled),
             None => vec![Some(0); listed.len()],
         };
         let mut selected = Vec::new();
@@ -92,7 +92,8 @@ pub(crate) fn has_tag(prompt: &Summary, tag: &str) -> bool {
 
 /// The texts of a prompt in which words are searched, in the form of [`plain`], by the rank of their field: the name, the tags,
 /// the title and the description.
-struct Fields([Vec<String>; 4]);
+#[derive(Debug)]
+pub struct Fields([Vec<String>; 4]);
 
 /// The rank of the name.
 const NAME: usize = 0;
@@ -108,8 +109,8 @@ enum Kind {
 }
 
 impl Fields {
-    /// The fields of a prompt; of a broken file, only its name.
-    fn new(name: &str, prompt: Option<&Summary>) -> Fields {
+    /// The fields of a prompt; of a broken file, or one that is not read yet, only its name.
+    pub fn new(name: &str, prompt: Option<&Summary>) -> Fields {
         let plain_text = |text: &Option<String>| text.iter().map(|text| plain(text)).collect();
         let [tags, title, description] = prompt.map_or_else(Default::default, |prompt| {
             let tags = prompt.tags.iter().map(|tag| plain(tag)).collect();
@@ -130,11 +131,41 @@ impl Fields {
     }
 }
 
+/// The indices of the prompts that match a query while it is typed, the best first; equal matches keep their order.
+///
+/// A word matches as in a list, but for one that is in no prompt: its letters may be scattered in a name (`gco` is `git/commit`), and a
+/// misspelling is looked for in names only, since that is done at each key.
+pub fn matches(query: &str, prompts: &[Fields]) -> Vec<usize> {
+    let costs = costs(query, prompts, |word, prompts| {
+        let scattered = |rank, name: &str| (rank == NAME && is_scattered(word, name)).then_some(Kind::Misspelled);
+        let near = |rank, name: &str| if rank == NAME { misspelled(word, name) } else { None };
+        let scattered: Vec<_> = prompts.iter().map(|prompt| prompt.cost(scattered)).collect();
+        match scattered.iter().any(Option::is_some) {
+            true => scattered,
+            false => prompts.iter().map(|prompt| prompt.cost(near)).collect(),
+        }
+    });
+    let mut matching: Vec<(usize, usize)> =
+        costs.into_iter().enumerate().filter_map(|(index, cost)| Some((cost?, index))).collect();
+    matching.sort_unstable();
+    matching.into_iter().map(|(_, index)| index).collect()
+}
+
+/// Whether a text has these letters in their order.
+fn is_scattered(letters: &str, text: &str) -> bool {
+    let mut rest = text.chars();
+    letters.chars().all(|letter| rest.any(|other| other == letter))
+}
+
 /// What each prompt costs as an answer to a query; the best match costs least. `None` if a prompt does not match all words.
 ///
-/// A word matches as it is written, anywhere in a name and from the beginning of a word in the other fields. A misspelling is
-/// assumed only if the word is in no prompt at all. A word that begins with a colon is the beginning of a name.
-fn costs(query: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
+/// A word matches as it is written, anywhere in a name and from the beginning of a word in the other fields. For a word that is in no
+/// prompt at all, `otherwise` gives the costs. A word that begins with a colon is the beginning of a name.
+fn costs(
+    query: &str,
+    prompts: &[Fields],
+    otherwise: impl Fn(&str, &[Fields]) -> Vec<Option<usize>>,
+) -> Vec<Option<usize>> {
     let end = query.char_indices().nth(MAX_QUERY).map_or(query.len(), |(at, _)| at);
     let mut sums = vec![Some(0); prompts.len()];
     for word in query[..end].split_whitespace() {
@@ -151,7 +182,7 @@ fn costs(query: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
                 prompts.iter().map(|prompt| prompt.cost(|rank, text| exact(word, rank, text))).collect();
             match exact.iter().any(Option::is_some) {
                 true => exact,
-                false => prompts.iter().map(|prompt| prompt.cost(|_, text| misspelled(word, text))).collect(),
+                false => otherwise(word, prompts),
             }
         };
         for (sum, cost) in sums.iter_mut().zip(costs) {
@@ -159,6 +190,11 @@ fn costs(query: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
         }
     }
     sums
+}
+
+/// The costs of a word that is in no prompt: a misspelling is assumed.
+fn or_misspelled(word: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
+    prompts.iter().map(|prompt| prompt.cost(|_, text| misspelled(word, text))).collect()
 }
 
 /// A text in which letter case, accents and full-width forms make no difference.
@@ -238,7 +274,7 @@ mod tests {
         ];
         let parse = |name, file: &str| Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
         let prompts = files.map(|(name, file)| Fields::new(name, Some(&parse(name, file).summary())));
-        let costs = costs(query, &prompts).into_iter().zip(files.map(|(name, _)| name));
+        let costs = costs(query, &prompts, or_misspelled).into_iter().zip(files.map(|(name, _)| name));
         let mut found: Vec<_> = costs.filter_map(|(cost, name)| Some((cost?, name))).collect();
         found.sort();
         found.into_iter().map(|(_, name)| name).collect()
@@ -253,6 +289,24 @@ mod tests {
         assert_eq!(found("stage"), ["git/commit"], "the beginning of a word");
         assert_eq!(found("tage"), [""; 0], "a part of a name alone may be anywhere in it");
         assert_eq!(found("sear"), ["research"]);
+    }
+
+    #[test]
+    fn letters_that_are_typed_in_a_picker_may_be_scattered_in_a_name() {
+        let names = ["decide", "git/commit", "legit", "research", "review"];
+        let prompts = names.map(|name| Fields::new(name, None));
+        for (typed, want) in [
+            ("", &names[..]),
+            ("git", &["git/commit", "legit"]),
+            ("gco", &["git/commit"]),
+            ("rv", &["review"]),
+            ("re", &["research", "review"]),
+            ("reserch", &["research"]),
+            ("vr", &[]),
+        ] {
+            let found: Vec<&str> = matches(typed, &prompts).into_iter().map(|index| names[index]).collect();
+            assert_eq!(found, want, "{typed}");
+        }
     }
 
     #[test]
@@ -271,7 +325,8 @@ mod tests {
             let file = format!("---\n{frontmatter}\n---\nB");
             Fields::new(name, Some(&Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap().summary()))
         });
-        let mut found: Vec<_> = costs("xyz", &fields).into_iter().zip(files.map(|(name, _)| name)).collect();
+        let mut found: Vec<_> =
+            costs("xyz", &fields, or_misspelled).into_iter().zip(files.map(|(name, _)| name)).collect();
         found.sort();
         assert_eq!(
             found.iter().map(|(_, name)| *name).collect::<Vec<_>>(),

@@ -71,6 +71,8 @@ mod other_programs;
 mod page;
 mod parts;
 mod path_and_show;
+#[cfg(target_os = "linux")]
+mod pick;
 mod project;
 mod prompts_dir;
 mod properties;

@@ -52,3 +52,51 @@ fn seen(mut child: Child, keys: &str) -> String {
     let output = child.wait_with_output().unwrap();
     String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")
 }
+
+/// A command at a terminal, whose keys are typed when it has shown something.
+pub(crate) struct Typing {
+    child: Child,
+    seen: Vec<u8>,
+    /// Up to where [`Typing::until`] has looked.
+    read: usize,
+}
+
+impl Typing {
+    /// Starts a shell command, in which `$PROGRAM` is the program with this client's library.
+    pub(crate) fn started(client: &Client, columns: usize, line: &str) -> Option<Typing> {
+        let program = client.command();
+        let path = program.get_program().to_str().unwrap();
+        let line = format!("PROGRAM='{path} {}'; {line}", client.library_arguments().join(" "));
+        Some(Typing { child: started(&program, columns, &line)?, seen: Vec::new(), read: 0 })
+    }
+
+    /// Waits until the terminal shows this text, after what was waited for before. Returns all that was shown until then.
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        loop {
+            let new = &self.seen[self.read..];
+            if let Some(at) = new.windows(text.len()).position(|window| window == text.as_bytes()) {
+                let end = self.read + at + text.len();
+                let shown = String::from_utf8_lossy(&self.seen[self.read..end]).into_owned();
+                self.read = end;
+                return shown;
+            }
+            let mut bytes = [0; 4096];
+            let length = std::io::Read::read(self.child.stdout.as_mut().unwrap(), &mut bytes).unwrap();
+            assert!(length > 0, "the end, before {text:?}: {}", String::from_utf8_lossy(&self.seen));
+            self.seen.extend(&bytes[..length]);
+        }
+    }
+
+    pub(crate) fn keys(&mut self, keys: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the command ends. Returns what was shown after what was waited for.
+    pub(crate) fn end(mut self) -> String {
+        let mut rest = Vec::new();
+        std::io::Read::read_to_end(self.child.stdout.as_mut().unwrap(), &mut rest).unwrap();
+        self.child.wait().unwrap();
+        self.seen.extend(rest);
+        String::from_utf8_lossy(&self.seen[self.read..]).replace("\r\n", "\n")
+    }
+}

@@ -16,6 +16,8 @@ pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
 pub(crate) const ADDED: Style = AnsiColor::Green.on_default();
 pub(crate) const REMOVED: Style = AnsiColor::Red.on_default();
+/// Of a placeholder.
+pub(crate) const MARK: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
 /// Writes text for people; colors are removed if there is no terminal or `NO_COLOR` is set.

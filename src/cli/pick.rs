@@ -1,0 +1,190 @@
+//! `prompt-expander pick`: finds a prompt while one types, asks for its values, and prints what it expands to.
+//!
+//! `pick/state.rs` knows what each key does, `pick/frame.rs` what is shown, and `pick/terminal.rs` how it gets there; `pick/plain.rs` asks
+//! line by line instead. `compose` uses the same picker for the draft of a message.
+
+mod frame;
+mod keys;
+mod plain;
+mod state;
+#[cfg_attr(windows, path = "pick/console.rs")]
+mod terminal;
+
+pub(super) use state::{Choice, Expand, Purpose};
+
+use super::source::PromptSource;
+use super::{call, clipboard, output, text_editor};
+use crate::api;
+use crate::library::{Found, View};
+use crate::wording::count;
+use anyhow::{Context, bail};
+use clap::Args;
+use plain::Dialog;
+use state::{Action, Choices, Chosen, State, Step};
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use terminal::{Event, Lines, Terminal};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander pick
+  prompt-expander pick review | wc -w
+  git diff | prompt-expander pick          the prompt gets the text
+  prompt-expander pick --print-command     :compare Rust or Go criteria=speed";
+
+#[derive(Debug, Args)]
+pub(super) struct Pick {
+    /// What to search for at first: words of names, titles, tags or descriptions
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+    /// Print the command to type in a chat, such as `:compare Rust or Go criteria=speed`, instead of the expansion
+    #[arg(long)]
+    print_command: bool,
+}
+
+impl Pick {
+    pub(super) fn new() -> Pick {
+        Pick { query: Vec::new(), print_command: false }
+    }
+
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        if !has_terminal() {
+            bail!(
+                "`pick` needs a terminal, and none is available; use `prompt-expander list` and `prompt-expander expand NAME`"
+            );
+        }
+        let library = source.library_with_warnings();
+        let view = library.view();
+        let purpose = Purpose { text: call::piped()?, is_draft: false };
+        let expand: Expand<'_> = if self.print_command { &command } else { &expansion };
+        match choose(&view, &self.query.join(" "), purpose, expand, "")? {
+            Choice::Nothing | Choice::Edit(_) => return Ok(ExitCode::FAILURE),
+            Choice::Copy(text) => {
+                clipboard::copy(&text)?;
+                output::note(&format!("copied {}", count(text.chars().count(), "character")));
+            }
+            Choice::Use(text) => {
+                let end = if text.ends_with('\n') { "" } else { "\n" };
+                output::print_verbatim(format!("{text}{end}").as_bytes())?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What an agent would get.
+pub(super) fn expansion(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), String> {
+    let expansion = api::expand(found, call).map_err(|why| why.to_string())?;
+    Ok((expansion.prompt, expansion.warnings))
+}
+
+/// What to type for it.
+fn command(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), String> {
+    let prompt = found.prompt().map_err(|why| why.to_string())?;
+    let line = prompt.command_line(&call.arguments, &call.input.join(" "));
+    let line = line.ok_or("no command gives these values; without --print-command, the expansion is printed")?;
+    Ok((line, Vec::new()))
+}
+
+/// Whether a picker can be shown.
+pub(super) fn has_terminal() -> bool {
+    terminal::lines().is_ok()
+}
+
+/// Lets a person choose a prompt on the terminal, and fill it in. `after` is written to the terminal at the end.
+///
+/// # Errors
+/// The terminal or the editor fails.
+pub(super) fn choose(
+    view: &View,
+    query: &str,
+    purpose: Purpose,
+    expand: Expand<'_>,
+    after: &str,
+) -> anyhow::Result<Choice> {
+    let (choices, is_draft) = (Choices::of(view), purpose.is_draft);
+    if terminal::is_plain() {
+        return match in_lines(|dialog| dialog.choose(choices, query, purpose, expand))? {
+            Choice::Edit(Some(text)) if !is_draft => Ok(Choice::Use(edited(&text)?)),
+            choice => Ok(choice),
+        };
+    }
+    let mut state = State::new(choices, query, purpose);
+    loop {
+        let mut terminal = Terminal::new(after).context("the terminal cannot be used")?;
+        let action = drawn(&mut terminal, &mut state, expand);
+        terminal.end();
+        match action? {
+            Action::Use(text) => return Ok(Choice::Use(text)),
+            Action::Copy(text) => return Ok(Choice::Copy(text)),
+            Action::Edit(Some(text)) if !is_draft => match edited(&text) {
+                Ok(text) => state.step = Step::Chosen(Chosen { text, notes: Vec::new(), top: 0 }),
+                Err(why) => state.note = format!("{why:#}"),
+            },
+            Action::Edit(text) => return Ok(Choice::Edit(text)),
+            Action::End | Action::None | Action::Expand(_) => return Ok(Choice::Nothing),
+        }
+    }
+}
+
+/// Draws and reads keys until something is decided.
+fn drawn(terminal: &mut Terminal, state: &mut State, expand: Expand<'_>) -> io::Result<Action> {
+    loop {
+        let size = terminal.size();
+        terminal.draw(&state.frame(size.0, size.1), size)?;
+        let mut action = loop {
+            match terminal.next() {
+                Event::Key(key) => break state.key(&key),
+                Event::Quiet if state.update() || terminal.size() != size => break Action::None,
+                Event::Quiet => {}
+                Event::Ended => return Ok(Action::End),
+            }
+        };
+        if let (Action::Expand(call), Some(found)) = (&action, state.found().cloned()) {
+            if found.prompt().is_ok_and(|prompt| prompt.is_remote()) {
+                state.note = "asking the service …".to_owned();
+                terminal.draw(&state.frame(size.0, size.1), size)?;
+                state.note.clear();
+            }
+            action = state.expanded(expand(&found, call));
+        }
+        if !matches!(action, Action::None) {
+            return Ok(action);
+        }
+    }
+}
+
+/// Says something on the terminal, and waits until the person has read it. `after` is written at the end.
+#[expect(dead_code)]
+pub(super) fn tell(text: &str, after: &str) -> io::Result<()> {
+    if terminal::is_plain() {
+        return in_lines(|dialog| dialog.tell(text));
+    }
+    let mut terminal = Terminal::new(after)?;
+    loop {
+        let size = terminal.size();
+        terminal.draw(&frame::of_message(text, size.0, size.1), size)?;
+        match terminal.next() {
+            Event::Quiet => {}
+            Event::Key(_) | Event::Ended => break,
+        }
+    }
+    terminal.end();
+    Ok(())
+}
+
+/// Asks on a terminal that reads and writes lines, whatever it was set to.
+fn in_lines<T>(ask: impl FnOnce(&mut Dialog) -> io::Result<T>) -> io::Result<T> {
+    let _lines = Lines::new()?;
+    let (input, output) = terminal::lines()?;
+    ask(&mut Dialog { input, output })
+}
+
+/// The text after the user has changed it in the editor.
+fn edited(text: &str) -> anyhow::Result<String> {
+    let mut file = tempfile::Builder::new().prefix("prompt-expander-").suffix(".md").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    text_editor::open(file.path())?.check().map_err(anyhow::Error::msg)?;
+    fs::read_to_string(file.path()).context("what the editor has saved cannot be read")
+}

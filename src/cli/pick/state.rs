@@ -1,0 +1,517 @@
+//! What the picker shows, and what each key does to it. It knows no terminal.
+
+use super::keys::{Input, Key};
+use crate::api;
+use crate::library::{Found, SearchFields, View, matches};
+use crate::prompt::{Call, Diagnostic, INPUT, Prompt, Summary};
+use crate::wording::printable;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// What is known of a prompt in the list.
+type Info = Result<Arc<Summary>, Diagnostic>;
+
+/// The prompts to choose from: their names at once, titles and descriptions as they are read.
+pub(super) struct Choices {
+    pub(super) found: Vec<Found>,
+    pub(super) infos: Vec<Option<Info>>,
+    fields: Vec<SearchFields>,
+    read: Receiver<(usize, SearchFields, Info)>,
+}
+
+impl Choices {
+    /// All prompts: the project's, the user's own, and so on to the built-in ones. Folders are read at once, files by a thread.
+    pub(super) fn of(view: &View) -> Choices {
+        let mut found = view.list().found;
+        found.sort_by_key(|found| found.layer); // stable: those of a layer stay sorted by name
+        let fields = found.iter().map(|found| SearchFields::new(&found.name, None)).collect();
+        let (sender, read) = channel();
+        let unread = found.clone();
+        // If the thread cannot be started, the names alone are searched.
+        let _ = thread::Builder::new().spawn(move || {
+            for (index, found) in unread.iter().enumerate() {
+                let info = found.info().summary;
+                let fields = SearchFields::new(&found.name, info.as_deref().ok());
+                if sender.send((index, fields, info)).is_err() {
+                    return;
+                }
+            }
+        });
+        Choices { infos: vec![None; found.len()], found, fields, read }
+    }
+
+    /// Takes what has been read meanwhile; returns whether there is any.
+    fn update(&mut self) -> bool {
+        let mut is_changed = false;
+        for (index, fields, info) in self.read.try_iter() {
+            (self.fields[index], self.infos[index], is_changed) = (fields, Some(info), true);
+        }
+        is_changed
+    }
+
+    /// The indices of those that match, the best first.
+    pub(super) fn matching(&mut self, query: &str) -> Vec<usize> {
+        self.update();
+        matches(query, &self.fields)
+    }
+}
+
+/// A value of the form.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) about: String,
+    pub(super) is_needed: bool,
+    pub(super) choices: Vec<String>,
+    pub(super) input: Input,
+}
+
+/// A prompt and the values to fill in.
+pub(super) struct Form {
+    pub(super) found: Found,
+    pub(super) prompt: Arc<Prompt>,
+    pub(super) fields: Vec<Field>,
+    pub(super) current: usize,
+}
+
+impl Form {
+    /// The fields of a prompt: its arguments, with what this text gives them and their defaults, and the input.
+    ///
+    /// # Errors
+    /// The prompt is broken.
+    pub(super) fn new(found: Found, text: &str) -> Result<Form, Diagnostic> {
+        let prompt = found.prompt()?;
+        let bound = prompt.bind(Call::Text(text));
+        let of_argument = |(argument, bound): (&crate::prompt::Argument, &crate::prompt::Bound<'_>)| Field {
+            name: argument.name.clone(),
+            about: argument.description.clone().unwrap_or_default(),
+            is_needed: argument.required,
+            choices: argument.choices.clone(),
+            input: Input::of(&*bound.value),
+        };
+        let mut fields: Vec<Field> = prompt.arguments.iter().zip(&bound.arguments).map(of_argument).collect();
+        if prompt.value_names().len() > fields.len() {
+            let input = Input::of(bound.input.as_deref().unwrap_or_default());
+            let about = "the text for the prompt".to_owned();
+            fields.push(Field { name: INPUT.to_owned(), about, is_needed: false, choices: Vec::new(), input });
+        }
+        let current = fields.iter().position(|field| field.input.text.is_empty()).unwrap_or(0);
+        Ok(Form { found, fields, current, prompt: Arc::clone(&prompt) })
+    }
+
+    /// The values by name; a text alone for a prompt that declares no arguments. Empty ones are left out, for their defaults.
+    pub(super) fn call(&self) -> api::Call {
+        let command = self.found.name.to_string();
+        let given = self.fields.iter().filter(|field| !field.input.text.is_empty());
+        let values: BTreeMap<String, String> =
+            given.map(|field| (field.name.clone(), field.input.text.clone())).collect();
+        match self.prompt.arguments.is_empty() {
+            true => api::Call { command, input: values.into_values().collect(), ..api::Call::default() },
+            false => api::Call { command, arguments: values, ..api::Call::default() },
+        }
+    }
+
+    fn move_by(&mut self, step: isize) {
+        let count = self.fields.len() as isize;
+        self.current = (self.current as isize + step).rem_euclid(count.max(1)) as usize;
+    }
+
+    /// Selects the next of the choices, or the one before.
+    fn choose(&mut self, step: isize) {
+        let field = &mut self.fields[self.current];
+        let count = field.choices.len() as isize;
+        let at = field.choices.iter().position(|choice| *choice == field.input.text);
+        let next = at.map_or(if step > 0 { 0 } else { count - 1 }, |at| (at as isize + step).rem_euclid(count));
+        field.input = Input::of(&field.choices[next as usize]);
+    }
+}
+
+/// What is chosen: the text, and what to know of it.
+pub(super) struct Chosen {
+    pub(super) text: String,
+    pub(super) notes: Vec<String>,
+    /// The first line that is shown.
+    pub(super) top: usize,
+}
+
+pub(super) enum Step {
+    List,
+    Form(Form),
+    Chosen(Chosen),
+}
+
+/// What the picker is for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Purpose {
+    /// The text for the prompt that is chosen: that of a pipe, or the draft.
+    pub(crate) text: String,
+    /// Whether it is for a draft, so that the agent shows what was chosen.
+    pub(crate) is_draft: bool,
+}
+
+/// What is to be done after a key.
+#[derive(Debug)]
+pub(super) enum Action {
+    None,
+    /// Nothing is chosen.
+    End,
+    /// To expand a call, and to tell [`State::expanded`].
+    Expand(api::Call),
+    Use(String),
+    Copy(String),
+    /// To open the text in the editor; without one, the draft as it is.
+    Edit(Option<String>),
+}
+
+/// What a call gives: the text, and what to know of it; or why there is none.
+pub(crate) type Expand<'e> = &'e dyn Fn(&Found, &api::Call) -> Result<(String, Vec<String>), String>;
+
+/// What a person has decided.
+pub(crate) enum Choice {
+    Nothing,
+    Use(String),
+    Copy(String),
+    /// To open the text in the editor; without one, the draft as it is.
+    Edit(Option<String>),
+}
+
+pub(super) struct State {
+    pub(super) choices: Choices,
+    pub(super) query: Input,
+    /// Indices of the prompts that match.
+    pub(super) matching: Vec<usize>,
+    /// Which of these is selected.
+    pub(super) selected: usize,
+    pub(super) step: Step,
+    /// Why the last key had no effect.
+    pub(super) note: String,
+    pub(super) purpose: Purpose,
+    /// Where a person was before the text was chosen.
+    form: Option<Form>,
+}
+
+impl State {
+    pub(super) fn new(choices: Choices, query: &str, purpose: Purpose) -> State {
+        let (query, note) = (Input::of(query), String::new());
+        let mut state =
+            State { choices, query, matching: Vec::new(), selected: 0, step: Step::List, note, purpose, form: None };
+        state.matching = state.choices.matching(&state.query.text);
+        state
+    }
+
+    /// The prompt that is selected.
+    pub(super) fn selected(&self) -> Option<&Found> {
+        self.matching.get(self.selected).map(|index| &self.choices.found[*index])
+    }
+
+    /// Takes what has been read meanwhile; returns whether the frame may have changed. What a person has selected stays selected.
+    pub(super) fn update(&mut self) -> bool {
+        if !self.choices.update() {
+            return false;
+        }
+        let index = self.matching.get(self.selected).copied().filter(|_| self.selected > 0);
+        self.matching = matches(&self.query.text, &self.choices.fields);
+        let at = index.and_then(|index| self.matching.iter().position(|other| *other == index));
+        self.selected = at.unwrap_or(0);
+        true
+    }
+
+    pub(super) fn key(&mut self, key: &Key) -> Action {
+        self.note.clear();
+        if matches!(key, Key::Control('c' | 'g')) {
+            return Action::End;
+        }
+        if self.purpose.is_draft && *key == Key::Control('o') && !matches!(self.step, Step::Chosen(_)) {
+            return Action::Edit(None);
+        }
+        match &mut self.step {
+            Step::List => self.key_of_list(key),
+            Step::Form(form) => match key {
+                Key::Escape => self.to(Step::List),
+                Key::Enter => match missing(form) {
+                    Some(index) => {
+                        form.current = index;
+                        self.note = format!("`{}` needs a value", printable(&form.fields[index].name));
+                        Action::None
+                    }
+                    None => Action::Expand(form.call()),
+                },
+                Key::Tab | Key::PageDown => self.in_form(|form| form.move_by(1)),
+                Key::BackTab | Key::PageUp => self.in_form(|form| form.move_by(-1)),
+                Key::Up | Key::Down => {
+                    let step = if *key == Key::Up { -1 } else { 1 };
+                    let has_choices = form.fields.get(form.current).is_some_and(|field| !field.choices.is_empty());
+                    self.in_form(|form| if has_choices { form.choose(step) } else { form.move_by(step) })
+                }
+                _ => self.in_form(|form| {
+                    if let Some(field) = form.fields.get_mut(form.current) {
+                        if matches!(key, Key::Character(_)) && field.choices.contains(&field.input.text) {
+                            field.input = Input::default(); // another choice is typed
+                        }
+                        field.input.edit(key);
+                    }
+                }),
+            },
+            Step::Chosen(chosen) => match key {
+                Key::Enter | Key::NewLine => Action::Use(std::mem::take(&mut chosen.text)),
+                Key::Character('c') if !self.purpose.is_draft => Action::Copy(std::mem::take(&mut chosen.text)),
+                Key::Character('e') => Action::Edit(Some(chosen.text.clone())),
+                Key::Character('q') => Action::End,
+                Key::Escape => match self.form.take() {
+                    Some(form) if !form.fields.is_empty() => self.to(Step::Form(form)),
+                    _ => self.to(Step::List),
+                },
+                key => {
+                    let lines = chosen.text.lines().count(); // each is one row at least
+                    let step = match key {
+                        Key::Up => -1,
+                        Key::Down => 1,
+                        Key::PageUp => -10,
+                        Key::PageDown | Key::Character(' ') => 10,
+                        _ => 0,
+                    };
+                    chosen.top = chosen.top.saturating_add_signed(step).min(lines.saturating_sub(1));
+                    Action::None
+                }
+            },
+        }
+    }
+
+    fn to(&mut self, step: Step) -> Action {
+        self.step = step;
+        Action::None
+    }
+
+    fn in_form(&mut self, change: impl FnOnce(&mut Form)) -> Action {
+        if let Step::Form(form) = &mut self.step {
+            change(form);
+        }
+        Action::None
+    }
+
+    fn key_of_list(&mut self, key: &Key) -> Action {
+        let last = self.matching.len().saturating_sub(1);
+        self.selected = match key {
+            Key::Escape => return Action::End,
+            Key::Enter | Key::NewLine => return self.choose(true),
+            Key::Tab => return self.choose(false),
+            Key::Up | Key::Control('p') => self.selected.saturating_sub(1),
+            Key::Down | Key::Control('n') => (self.selected + 1).min(last),
+            Key::PageUp => self.selected.saturating_sub(10),
+            Key::PageDown => (self.selected + 10).min(last),
+            Key::Pasted(text) => {
+                let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                return self.key_of_query(&Key::Pasted(line));
+            }
+            _ => return self.key_of_query(key),
+        };
+        Action::None
+    }
+
+    fn key_of_query(&mut self, key: &Key) -> Action {
+        if self.query.edit(key) {
+            (self.matching, self.selected) = (self.choices.matching(&self.query.text), 0);
+        }
+        Action::None
+    }
+
+    /// Goes on with the selected prompt. A draft is expanded at once if nothing is missing, and the fields are not asked for.
+    fn choose(&mut self, is_direct: bool) -> Action {
+        let Some(found) = self.selected().cloned() else { return Action::None };
+        let form = match Form::new(found, &self.purpose.text) {
+            Ok(form) => form,
+            Err(why) => {
+                self.note = why.to_string();
+                return Action::None;
+            }
+        };
+        let text = Call::Text(&self.purpose.text);
+        let is_complete = match self.purpose.is_draft {
+            true => form.prompt.bind(text).error.is_none(),
+            false => form.fields.is_empty(),
+        };
+        if is_direct && is_complete {
+            let call = api::Call {
+                command: form.found.name.to_string(),
+                input: vec![self.purpose.text.clone()],
+                ..api::Call::default()
+            };
+            self.form = Some(form);
+            return Action::Expand(call);
+        }
+        self.to(Step::Form(form))
+    }
+
+    /// The prompt of the last [`Action::Expand`].
+    pub(super) fn found(&self) -> Option<&Found> {
+        match (&self.step, &self.form) {
+            (Step::Form(form), _) | (_, Some(form)) => Some(&form.found),
+            _ => None,
+        }
+    }
+
+    /// What an expansion gave: its text, and what to know of it. A draft whose expansion needs no word is used at once.
+    pub(super) fn expanded(&mut self, result: Result<(String, Vec<String>), String>) -> Action {
+        match result {
+            Err(why) => self.note = why,
+            Ok((text, notes)) if self.purpose.is_draft && notes.is_empty() => return Action::Use(text),
+            Ok((text, notes)) => {
+                if let Step::Form(form) = std::mem::replace(&mut self.step, Step::List) {
+                    self.form = Some(form);
+                }
+                self.step = Step::Chosen(Chosen { text, notes, top: 0 });
+            }
+        }
+        Action::None
+    }
+}
+
+/// The first field that needs a value and has none.
+fn missing(form: &Form) -> Option<usize> {
+    form.fields.iter().position(|field| field.is_needed && field.input.text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::pick::expansion;
+    use crate::library::Library;
+    use unicode_width::UnicodeWidthStr;
+
+    /// A picker on a folder with these files.
+    fn state(files: &[(&str, &str)], text: &str, is_draft: bool) -> (tempfile::TempDir, State) {
+        let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(file, text)| std::fs::write(folder.path().join(file), text).unwrap());
+        let library = Library::named([folder.path().to_owned()]).with_builtin();
+        let purpose = Purpose { text: text.to_owned(), is_draft };
+        let mut state = State::new(Choices::of(&library.view()), "", purpose);
+        while state.choices.infos.iter().any(Option::is_none) {
+            state.update();
+        }
+        (folder, state)
+    }
+
+    /// The text of the frame.
+    fn shown(state: &State, columns: usize, rows: usize) -> String {
+        let line =
+            |line: &crate::cli::pick::frame::Line| line.iter().map(|(_, text)| text.as_str()).collect::<String>();
+        state.frame(columns, rows).lines.iter().map(|of| line(of).trim_end().to_owned() + "\n").collect()
+    }
+
+    /// Types keys; returns the text that is used, if any.
+    fn typed(state: &mut State, keys: &[Key]) -> Option<String> {
+        keys.iter().find_map(|key| {
+            let mut action = state.key(key);
+            if let (Action::Expand(call), Some(found)) = (&action, state.found().cloned()) {
+                action = state.expanded(expansion(&found, call));
+            }
+            if let Action::Use(text) = action { Some(text) } else { None }
+        })
+    }
+
+    fn letters(text: &str) -> Vec<Key> {
+        text.chars().map(Key::Character).collect()
+    }
+
+    const COMPARE: &str = "---\narguments:\n  - {name: options, description: What, required: true}\n  \
+                           - {name: criteria, default: cost, choices: [cost, speed]}\n---\n{{options}} by {{criteria}}.";
+
+    #[test]
+    fn the_list_is_filtered_while_one_types_and_ones_own_prompts_come_first() {
+        let (_folder, mut state) = state(&[("review-all.md", "---\ntitle: All\n---\nReview {{input}}.")], "", false);
+        typed(&mut state, &letters("reviw"));
+        state.key(&Key::Backspace);
+        state.key(&Key::Character('e'));
+        let want = "> revie                           2/13\n> :review-all  All — Review {{input}}.\n  :review";
+        assert!(shown(&state, 38, 14).starts_with(want), "{}", shown(&state, 38, 14));
+        for part in ["── :review-all (user) ──", "\nReview {{input}}.\n", "\nEnter choose"] {
+            assert!(shown(&state, 40, 14).contains(part), "{}", shown(&state, 40, 14));
+        }
+        typed(&mut state, &[Key::Down, Key::Control('u')]);
+        assert_eq!((state.matching.len(), state.selected), (13, 0));
+        typed(&mut state, &letters("xyzzy"));
+        assert!(shown(&state, 40, 14).contains("no prompt matches"));
+        assert!(typed(&mut state, &[Key::Enter]).is_none() && matches!(state.key(&Key::Escape), Action::End));
+    }
+
+    #[test]
+    fn a_form_has_the_defaults_and_what_the_text_gives_and_asks_for_what_is_missing() {
+        let (_folder, mut state) = state(&[("compare.md", COMPARE)], "", false);
+        typed(&mut state, &[&letters("compare")[..], &[Key::Enter, Key::Enter]].concat());
+        let frame = shown(&state, 40, 8);
+        assert_eq!(
+            frame,
+            ":compare  {{options}} by {{criteria}}.\n> options*\n    What\n  criteria  cost\n\n\n\n`options` needs a value\n"
+        );
+        typed(
+            &mut state,
+            &[&letters("a or b")[..], &[Key::Tab, Key::Character('x'), Key::Backspace, Key::Up]].concat(),
+        );
+        assert!(shown(&state, 40, 8).contains("  options*  a or b\n> criteria  speed\n    ↑↓ cost · speed\n"));
+        assert_eq!(
+            typed(&mut state, &[Key::Enter, Key::Escape, Key::Up, Key::Enter, Key::Enter]).unwrap(),
+            "a or b by cost."
+        );
+    }
+
+    #[test]
+    fn a_draft_is_expanded_at_once_unless_something_is_missing_or_the_fields_are_asked_for() {
+        let files = [("compare.md", COMPARE), ("style.md", "In short words.")];
+        for (draft, keys, want) in [
+            ("a or b criteria=speed", &[Key::Enter][..], Some("a or b by speed.")),
+            ("a or b", &[Key::Tab, Key::Tab, Key::Down, Key::Enter], Some("a or b by speed.")),
+            ("", &[Key::Enter], None),
+            ("", &[Key::Enter, Key::Character('x'), Key::Enter], Some("x by cost.")),
+            (
+                "The draft.",
+                &[Key::Control('u'), Key::Pasted("style\n".into()), Key::Enter],
+                Some("In short words.\n\nThe draft."),
+            ),
+        ] {
+            let (_folder, mut state) = state(&files, draft, true);
+            typed(&mut state, &letters("compare"));
+            assert_eq!(typed(&mut state, keys).as_deref(), want, "{draft:?} {keys:?}");
+        }
+        let (_folder, mut state) = state(&files, "draft", true);
+        assert!(matches!(state.key(&Key::Control('o')), Action::Edit(None)));
+    }
+
+    #[test]
+    fn no_frame_has_what_a_terminal_acts_on_or_a_line_that_is_too_long() {
+        let hostile = "\x1b[2J\x07 \u{202e}evil\u{2066} \u{200f}\u{9b}31m 長い文章を短くまとめるガイド a\u{301}\u{301}\u{301} \r\t😀 ";
+        let flood = hostile.to_owned() + &"\u{301}".repeat(5000);
+        let file = format!(
+            "---\ntitle: {0:?}\ndescription: {0:?}\narguments:\n  - {{name: a, description: {0:?}, default: {0:?}, choices: [{0:?}]}}\n\
+             ---\n{1}\n{{{{a}}}} {{{{input}}}}",
+            "\u{1b}[2J\u{202e} 要約 \t".repeat(9),
+            flood
+        );
+        let file = file.replace("\\u{1b}", "\\e").replace("\\u{202e}", "\\u202e");
+        for size in [(10, 3), (1, 1), (3, 2), (40, 12), (80, 24)] {
+            let (_folder, mut state) =
+                state(&[("要約.md", &file), ("broken.md", "---\nnever \x1b[2J closed")], &flood, false);
+            for keys in [
+                &[][..],
+                &[Key::Down],
+                &[Key::Up, Key::Pasted("要\x1b[2J".into())],
+                &[Key::Control('u'), Key::Pasted("要".into()), Key::Tab],
+                &[Key::Tab],
+                &[Key::Enter],
+            ] {
+                typed(&mut state, keys);
+                let frame = state.frame(size.0, size.1);
+                assert!(frame.lines.len() <= size.1 && frame.cursor.is_none_or(|(row, _)| row < size.1), "{size:?}");
+                for line in shown(&state, size.0, size.1).lines() {
+                    assert!(line.width() <= size.0 && line.chars().count() < 6 * size.0 + 6, "{size:?} {line:?}");
+                    assert!(
+                        !line.contains(|letter: char| letter.is_control()
+                            || matches!(letter, '\u{200f}' | '\u{202a}'..='\u{202e}'))
+                    );
+                }
+            }
+            assert!(matches!(state.step, Step::Chosen(_)));
+        }
+    }
+}
