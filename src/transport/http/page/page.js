@@ -676,7 +676,11 @@ async function editorPage(name, proposed) {
   const checkSoon = debounced(150, () => check(false));
   const typing = { autocapitalize: "off", spellcheck: "false" };
   const lines = h("div.lines", { "aria-hidden": "true" });
-  const number = () => numberLines(lines, area.value);
+  const scroll = () => (lines.scrollTop = area.scrollTop);
+  const number = () => {
+    numberLines(lines, area.value);
+    scroll();
+  };
   const onFile = () => {
     number();
     checkSoon();
@@ -685,7 +689,7 @@ async function editorPage(name, proposed) {
     field.setCustomValidity("");
     checkSoon();
   };
-  const area = h("textarea.code#file", { ...typing, oninput: onFile, rows: 20, value: opened.file });
+  const area = h("textarea.code#file", { ...typing, oninput: onFile, onscroll: scroll, rows: 20, value: opened.file });
   const field = h("input#command", { ...typing, oninput: onName, required: true, autocomplete: "off", value: proposed });
   const noteField = h("input#note", { autocomplete: "off", maxlength: 500 });
   const target = () => name ?? field.value.trim();
@@ -718,6 +722,7 @@ async function editorPage(name, proposed) {
     area.focus({ preventScroll: true });
     area.setSelectionRange(at, at);
     lines.children[line - 1]?.scrollIntoView({ block: "center" });
+    area.scrollTop = lines.scrollTop;
   };
 
   /** Shows what the server says of the text as it is now; `look` also at the file. */
