@@ -261,7 +261,7 @@ enum Command {
     /// answered first. It says on standard error where it listens.
     #[command(after_help = with_common(serve::EXAMPLES))]
     Serve(Box<ServeCommand>),
-    /// Print tokens for clients of a server over HTTP
+    /// Add, list and remove the tokens of clients of a server over HTTP
     #[cfg(feature = "http")]
     #[command(after_help = token::EXAMPLES)]
     Token(token::Token),

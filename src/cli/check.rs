@@ -50,7 +50,7 @@ impl Check {
         if self.paths.is_empty() {
             let view = source.library_with_warnings().view();
             checks.add_folders(&view, None);
-            folders.extend(view.paths().into_iter().map(Path::to_owned));
+            folders.extend(view.paths());
             let working = std::env::current_dir().unwrap_or_default();
             if working.join(".git").exists() && !source.has_agents() {
                 checks.name_others(&working);

@@ -257,9 +257,8 @@ impl View {
 
     /// A path below the folder of prompts that it is in, `/`-separated; elsewhere, the whole path.
     pub fn below(&self, path: &Path) -> String {
-        let of_project = self.project.as_ref().and_then(|project| project.folder());
-        let mut roots = of_project.iter().map(|root| &**root).chain(self.paths());
-        match roots.find_map(|root| path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty())) {
+        let roots = self.paths();
+        match roots.iter().find_map(|root| path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty())) {
             Some(below) => below.iter().map(|step| step.to_string_lossy()).collect::<Vec<_>>().join("/"),
             None => path.display().to_string(),
         }
@@ -281,8 +280,9 @@ impl View {
     }
 
     /// The folders and documents that the prompts are in; some may be missing.
-    pub fn paths(&self) -> Vec<&Path> {
-        self.sources().filter_map(|source| source.about().path.as_deref()).collect()
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let of_project = self.project.as_ref().and_then(|project| project.folder());
+        of_project.into_iter().chain(self.sources().filter_map(|source| source.about().path.clone())).collect()
     }
 
     /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in

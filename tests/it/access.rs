@@ -104,7 +104,7 @@ fn a_token_file_that_cannot_be_used_is_refused_with_the_line_and_what_to_do() {
     fs::write(&path, format!("# people\n{ANA} role=root\n")).unwrap();
     serve().failed(1, "error: tokens, line 2: the role must be `read`, `write` or `admin`\n");
     fs::write(&path, "# nobody\n").unwrap();
-    serve().failed(1, "error: tokens has no token; `prompt-expander token add NAME` prints a line for it\n");
+    serve().failed(1, "error: tokens has no token; `prompt-expander token add NAME --token-file FILE` adds one\n");
     fs::write(&path, ANA).unwrap();
     set_mode(&path, 0o644);
     serve().failed(1, "error: others can read or change the token file tokens: run `chmod 600 tokens`\n");

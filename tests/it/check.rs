@@ -172,6 +172,8 @@ fn without_files_check_says_how_to_create_one() {
         "note: there are no prompt files in `/nowhere/prompt-expander/prompts`; `prompt-expander new NAME` creates one\n\
          0 files checked: 0 errors, 0 warnings\n",
     );
+    std::fs::create_dir_all(client.root().join(".prompts")).unwrap();
+    client.words("check --project").says(0, &["/.prompts` and `/nowhere/prompt-expander/prompts`; "]);
     std::fs::create_dir(client.root().join("empty")).unwrap();
     client.words("check empty").says(0, &["/empty`; `prompt-expander new NAME` creates one\n0 files checked"]);
 }

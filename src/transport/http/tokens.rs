@@ -29,7 +29,7 @@ const HASHED: &str = "sha256:";
 /// What a generated token begins with, so that people and secret scanners recognize it.
 const GENERATED: &str = "pex_";
 
-const ADD: &str = "`prompt-expander token add NAME` prints a line for it";
+const ADD: &str = "`prompt-expander token add NAME --token-file FILE` adds one";
 
 /// A token, as its hash, and whose it is.
 #[derive(Clone)]
