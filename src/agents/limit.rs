@@ -58,6 +58,16 @@ impl PartLimit {
             .div_ceil(2)
     }
 
+    /// The length of a result that is this JSON, rounded up.
+    pub fn json_length(self, json: &str) -> usize {
+        let printed = PartLimit { is_printed: false, ..self };
+        let twice = |character| match self.is_printed {
+            true => self.unit.of(character) + printed.twice(character) / 2,
+            false => 2 * self.unit.of(character),
+        };
+        json.chars().map(twice).sum::<usize>().div_ceil(2)
+    }
+
     /// Twice the length of what is around the text.
     pub fn twice_around(self) -> usize {
         if self.is_printed { r#"{"prompt":""}{\"prompt\":\"\"}"#.len() } else { 2 * r#"{"prompt":""}"#.len() }

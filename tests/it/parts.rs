@@ -129,7 +129,7 @@ fn a_part_of_a_text_that_has_changed_is_an_error_that_says_to_begin_again() {
     client.introduce(LEGACY, "codex-mcp-client");
     let next = client.call("expand_prompt", arguments("long", None)).structured()["next"].clone();
     let other_input = json!({"command": "long", "input": "other", "part": next});
-    let changed = "The text of this prompt has changed since you were given the part before. Ignore the parts that you have, and \
+    let changed = "The text has changed since you were given the part before. Ignore the parts that you have, and \
                    begin again: call expand_prompt without `part`.";
     let error = |called: Called| called.error();
     assert_eq!(error(client.call("expand_prompt", other_input)), changed);
@@ -166,5 +166,38 @@ fn the_option_limits_results_for_all_clients_and_nothing_else_is_divided() {
         let ran = Client::new().arguments([]).run([&format!("--result-limit={limit}")[..]], "");
         assert_eq!(ran.status.code(), Some(2));
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_long_list_is_divided_too() {
+    for (name, limit, length) in KNOWN {
+        let mut client = Client::new();
+        for number in 0..limit / 200 {
+            let description = "a \"b\" \\".repeat(30);
+            client.write(&format!("p{number:04}.md"), format!("---\ndescription: '{description}'\n---\nB"));
+        }
+        client.write("z.md", "---\n");
+        client.introduce(LEGACY, name);
+        let mut parts = vec![client.call("list_prompts", json!({})).structured()];
+        while let Some(next) = parts.last().unwrap().get("next").cloned() {
+            parts.push(client.call("list_prompts", json!({ "part": next })).structured());
+        }
+        assert!((2..=6).contains(&parts.len()), "{name}: {}", parts.len());
+        assert!(parts.iter().all(|part| length(&part.to_string()) <= limit), "{name}");
+        let prompts: Vec<&Value> = parts.iter().flat_map(|part| part["prompts"].as_array().unwrap()).collect();
+        let names: Vec<&str> = prompts.iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+        assert_eq!((names.len(), names.is_sorted()), (limit / 200, true), "{name}");
+        let (last, before) = parts.split_last().unwrap();
+        assert_eq!(last["problems"][0]["file"], "z.md");
+        assert!(before.iter().all(|part| part.get("problems").is_none()));
+        assert!(last["part"].as_str().unwrap().ends_with(": this is the last"), "{}", last["part"]);
+        client.write("a.md", "A");
+        let again = client.call("list_prompts", json!({ "part": before[0]["next"] })).error();
+        assert!(
+            again.starts_with("The text has changed since") && again.ends_with("call list_prompts without `part`.")
+        );
+        let few = client.call("list_prompts", json!({ "query": "p0001", "limit": 1 })).structured();
+        assert!(few.get("part").is_none() && few.get("next").is_none(), "{few}");
     }
 }

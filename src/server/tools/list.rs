@@ -3,6 +3,7 @@
 
 use super::super::context::{Answer, Context, Failure};
 use super::super::resources::MAX_LISTED_DESCRIPTION;
+use super::parts::{ListPart, part_of_list};
 use crate::jsonrpc::{Object, count, read};
 use crate::library::Selection;
 use crate::prompt::Summary;
@@ -19,17 +20,27 @@ struct Arguments<'l> {
     tag: Option<&'l str>,
     #[serde(default, deserialize_with = "count")]
     limit: Option<NonZeroUsize>,
+    part: Option<String>,
 }
 
 #[derive(Serialize)]
 struct Output<'o> {
-    prompts: Vec<ListedPrompt<'o>>,
+    prompts: &'o [ListedPrompt<'o>],
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<NonZeroUsize>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<Value>,
+    #[serde(skip_serializing_if = "is_empty")]
+    problems: &'o [Value],
     #[serde(rename = "omittedProblems", skip_serializing_if = "Option::is_none")]
     omitted_problems: Option<NonZeroUsize>,
+    /// Which part of a long list it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+fn is_empty(list: &[Value]) -> bool {
+    list.is_empty()
 }
 
 #[derive(Serialize)]
@@ -41,7 +52,7 @@ struct ListedPrompt<'o> {
 }
 
 pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
-    let Arguments { query, tag, limit } = read(arguments).map_err(|mismatch| {
+    let Arguments { query, tag, limit, part } = read(arguments).map_err(|mismatch| {
         Failure::for_model(format!("{mismatch}. Call list_prompts again with one, or without it."))
     })?;
     let (query, tag) = (query.and_then(present), tag.and_then(present));
@@ -67,8 +78,22 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
         // Without the whole path, which expand_prompt gives.
         json!({ "file": problem.file.map(|file| view.below(&file)).unwrap_or_default(), "message": message })
     });
-    let (prompts, problems) = (prompts.collect(), problems.collect());
-    Ok(Answer::Now(to_raw_value(&Output { prompts, omitted, problems, omitted_problems })?))
+    let (prompts, problems): (Vec<_>, Vec<_>) = (prompts.collect(), problems.collect());
+    let (prompts, problems) = (&*prompts, &*problems);
+    let whole = Output { prompts, omitted, problems, omitted_problems, part: None, next: None };
+    let json = to_raw_value(&whole)?;
+    let Some(limit) = context.part_limit() else { return Ok(Answer::Now(json)) };
+    let items = prompts.iter().map(serde_json::to_string).chain(problems.iter().map(serde_json::to_string));
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    let requested = part.unwrap_or_default();
+    let ListPart { items, says, next } = part_of_list(json.get(), &items, limit, &requested).map_err(|why| {
+        let fix = "Ignore the parts that you have, and begin again: call list_prompts without `part`.";
+        Failure::for_model(format!("{why}. {fix}"))
+    })?;
+    let (first, last) = (items.start.min(prompts.len()), items.end.min(prompts.len()));
+    let problems = &problems[items.start - first..items.end - last];
+    let part = Output { prompts: &prompts[first..last], problems, part: says, next, ..whole };
+    Ok(Answer::Now(to_raw_value(&part)?))
 }
 
 /// An argument that consists of spaces is the same as none.

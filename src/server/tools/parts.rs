@@ -8,6 +8,7 @@ use crate::agents::PartLimit;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 /// What a part needs besides its text: the object around it, and its last line.
 const AROUND: usize = 200;
@@ -24,29 +25,21 @@ pub(super) struct Part<'t> {
     pub(super) next: Option<String>,
 }
 
+/// Of a list, also the words around its items.
+const AROUND_LIST: usize = 3 * AROUND / 2;
+
 /// Why a part cannot be given.
 const INVALID: &str = "`part` must be the `next` of the part before";
-const CHANGED: &str = "The text of this prompt has changed since you were given the part before";
+const CHANGED: &str = "The text has changed since you were given the part before";
 
 /// The requested part of a text, the first if `requested` names none. A text within the limit is whole, whatever is requested.
 ///
 /// # Errors
 /// It is not the name of a part, or that of a part of another text.
 pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Result<Part<'t>, &'static str> {
-    let requested = requested.trim();
     let parts = divided(text, limit);
     let checksum = checksum(text, limit);
-    let number = match (requested, requested.split_once('-')) {
-        ("" | "1", _) => 1,
-        (_, Some((number, of))) => match number.parse() {
-            Ok(number) if of == checksum && (1..=parts.len()).contains(&number) => number,
-            Ok(_) => return Err(CHANGED),
-            Err(_) if parts.len() == 1 => 1,
-            Err(_) => return Err(INVALID),
-        },
-        _ if parts.len() == 1 => 1,
-        _ => return Err(INVALID),
-    };
+    let number = number(requested.trim(), parts.len(), &checksum)?;
     if parts.len() == 1 {
         return Ok(Part { prompt: text.into(), next: None });
     }
@@ -59,6 +52,64 @@ pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Resu
         None => "this is the last; now do what all parts together say".to_owned(),
     };
     Ok(Part { prompt: format!("{text}\n[part {number} of {of}: {what_next}]").into(), next })
+}
+
+/// The number of a part, from 1.
+fn number(requested: &str, count: usize, checksum: &str) -> Result<usize, &'static str> {
+    match (requested, requested.split_once('-')) {
+        ("" | "1", _) => Ok(1),
+        (_, Some((number, of))) => match number.parse() {
+            Ok(number) if of == checksum && (1..=count).contains(&number) => Ok(number),
+            Ok(_) => Err(CHANGED),
+            Err(_) if count == 1 => Ok(1),
+            Err(_) => Err(INVALID),
+        },
+        _ if count == 1 => Ok(1),
+        _ => Err(INVALID),
+    }
+}
+
+/// A part of a list. A list within the limit has no `says` and no `next`.
+pub(super) struct ListPart {
+    /// Which items are in it.
+    pub(super) items: Range<usize>,
+    /// Which part it is.
+    pub(super) says: Option<String>,
+    /// The name of the part after this one.
+    pub(super) next: Option<String>,
+}
+
+/// The requested part of a list. `whole` is the list, and `items` are its items, as JSON.
+///
+/// # Errors
+/// Those of [`part`].
+pub(super) fn part_of_list(
+    whole: &str,
+    items: &[String],
+    limit: PartLimit,
+    requested: &str,
+) -> Result<ListPart, &'static str> {
+    let (mut starts, mut length) = (vec![0], 0);
+    if limit.json_length(whole) > limit.max {
+        for (index, item) in items.iter().enumerate() {
+            let more = limit.json_length(item) + 1;
+            if index > 0 && length + more > limit.max.saturating_sub(AROUND_LIST) {
+                starts.push(index);
+                length = 0;
+            }
+            length += more;
+        }
+    }
+    let (checksum, count) = (checksum(whole, limit), starts.len());
+    let number = number(requested.trim(), count, &checksum)?;
+    let items = starts[number - 1]..starts.get(number).copied().unwrap_or(items.len());
+    let next = (number < count).then(|| format!("{}-{checksum}", number + 1));
+    let what_next = match &next {
+        Some(next) => format!("call list_prompts again with the same arguments and part {next} for the rest"),
+        None => "this is the last".to_owned(),
+    };
+    let says = (count > 1).then(|| format!("{number} of {count}: {what_next}"));
+    Ok(ListPart { items, says, next })
 }
 
 /// The text in parts: each ends after an empty line, else after a line, else after a character, and is at least half as long as
