@@ -17,7 +17,7 @@ pub use invocations::{Form, Invocation, MAX_CANDIDATES};
 
 use crate::agents::Agent;
 use crate::library::{Found, Library, View, joined, meant_by, with_last_part};
-use crate::prompt::{Call, Diagnostic, Messages, Name, Prompt, USUAL_AFTER_COLON, fold};
+use crate::prompt::{Call, Diagnostic, Messages, Name, Prompt, fold, is_usual_after_colon};
 use crate::wording::{all_of, alternatives, named, quoted};
 use invocations::{Invoked, is_smiley};
 use serde::Deserialize;
@@ -124,7 +124,7 @@ fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Optio
             found.or_else(|| with_last_part(all(), name)).cloned()
         })
     });
-    let is_slip = |name: &&str| may_be_typed(name) && name.chars().count() > 2 && !USUAL_AFTER_COLON.contains(name);
+    let is_slip = |name: &&str| may_be_typed(name) && name.chars().count() > 2 && !is_usual_after_colon(name);
     let meant = |typed| Slip { typed, meant: meant_by(all(), typed) };
     let slip = unknown.filter(is_slip).map(meant).filter(|slip| !slip.meant.is_empty());
     (invocations, slip)

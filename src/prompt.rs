@@ -63,7 +63,7 @@ pub use limits::{
 pub use message::{Message, Messages, Piece, Role};
 pub use model::{Argument, Metadata, Prompt, Summary};
 pub use name::Name;
-pub(crate) use name::{COLONS, USUAL_AFTER_COLON, fold, not_a_command, spelled_as_typed, spellings, strip};
+pub(crate) use name::{COLONS, fold, is_usual_after_colon, not_a_command, spelled_as_typed, spellings, strip};
 pub use revision::Revision;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use text::{not_utf8, too_large};

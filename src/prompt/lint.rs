@@ -3,7 +3,7 @@
 use super::diagnostic::Diagnostic;
 use super::limits::LONG;
 use super::model::{Argument, Prompt};
-use super::name::{USUAL_AFTER_COLON, half_width, is_invisible};
+use super::name::{half_width, is_invisible, is_usual_after_colon};
 use super::outline::Code;
 use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
@@ -51,10 +51,7 @@ fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
         let message = format!("the name {name} contains a space, so it cannot be typed as one word after a colon");
         warn(message, &format!("rename it to {}", named(&hyphenated)));
     }
-    if USUAL_AFTER_COLON.contains(&prompt.name.as_str())
-        && prompt.may_be_mentioned()
-        && prompt.syntax.fallback.is_some()
-    {
+    if is_usual_after_colon(&prompt.name) && prompt.may_be_mentioned() && prompt.syntax.fallback.is_some() {
         let message =
             format!("`:{}` also stands in code and in chats, where it would mention this prompt", prompt.name);
         warn(message, "write `mention: false` into its frontmatter if only a line may begin with it");
