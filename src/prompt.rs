@@ -17,7 +17,6 @@
 
 mod attachment;
 mod binding;
-mod command_line;
 mod diagnostic;
 mod expand;
 mod fields;

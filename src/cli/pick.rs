@@ -16,6 +16,7 @@ use super::source::PromptSource;
 use super::{call, clipboard, output, text_editor};
 use crate::api;
 use crate::library::{Found, View};
+use crate::prompt::Call;
 use crate::wording::count;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -82,7 +83,8 @@ pub(super) fn expansion(found: &Found, call: &api::Call) -> Result<(String, Vec<
 /// What to type for it.
 fn command(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), String> {
     let prompt = found.prompt().map_err(|why| why.to_string())?;
-    let line = prompt.command_line(&call.arguments, &call.input.join(" "));
+    let input = call.input.join(" ");
+    let line = prompt.typed(&prompt.bind(Call::Named { values: &call.arguments, input: &input, is_strict: false }));
     let line = line.ok_or("no command gives these values; without --print-command, the expansion is printed")?;
     Ok((line, Vec::new()))
 }

@@ -13,8 +13,10 @@ impl Prompt {
     /// value; a value that is missing is `name=…`. `None` if no text in one message gives these values.
     pub fn typed(&self, binding: &Binding<'_>) -> Option<String> {
         let takes_all = !self.input_is_slot() && self.arguments.iter().all(|argument| !argument.required);
-        let given = self.arguments.iter().zip(&binding.arguments);
-        let given = given.filter(|(_, bound)| bound.origin != Origin::Default && !value(bound).is_empty());
+        let given =
+            self.arguments.iter().zip(&binding.arguments).filter(|(argument, bound)| {
+                !value(bound).is_empty() && argument.default.as_deref() != Some(value(bound))
+            });
         let is_free = |(argument, bound): &(&Argument, &Bound<'_>)| {
             (argument.required || takes_all) && bound.origin != Origin::Missing
         };
@@ -22,19 +24,19 @@ impl Prompt {
         let pair = |(_, bound): (_, &Bound<'_>)| format!("{}={}", bound.name, self.grouped(value(bound)));
         let pairs: Vec<String> = named.into_iter().map(pair).collect();
         let mut words: Vec<String> = free.iter().map(|(_, bound)| self.grouped(value(bound))).collect();
-        // What comes last needs no quotes.
         let input = binding.input.as_deref().unwrap_or_default().trim_end();
-        match (words.last_mut(), free.last()) {
-            (Some(word), Some((_, bound))) if input.is_empty() => *word = value(bound).to_owned(),
-            _ => words.push(input.to_owned()),
+        if let (Some(word), Some((_, bound)), "") = (words.last_mut(), free.last(), input) {
+            // What comes last needs no quotes.
+            value(bound).clone_into(word);
         }
-        let all_named = given.map(pair).chain([input.to_owned()]).collect();
-        let mut texts = [[&*words, &pairs].concat(), [&*pairs, &words].concat(), all_named];
+        let input = [input.to_owned()];
+        let all: Vec<String> = given.map(pair).collect();
+        let mut ways = [[&*words, &pairs, &input], [&pairs, &words, &input], [&all, &[], &input]];
         // What is still to be written comes first.
         if binding.arguments.iter().any(|bound| bound.origin == Origin::Missing) {
-            texts.swap(0, 1);
+            ways.swap(0, 1);
         }
-        let mut texts = texts.into_iter().map(|parts: Vec<String>| parts.join(" ").trim_end().to_owned());
+        let mut texts = ways.into_iter().map(|parts| parts.concat().join(" ").trim_end().to_owned());
         let text = texts.find(|text| text.trim_start() == text && self.is_bound_to(text, binding))?;
         Some(format!(":{} {text}", self.name).trim_end().to_owned())
     }
@@ -95,7 +97,7 @@ mod tests {
         let lang = "{name: lang, required: true}, tone";
         for (values, want) in [
             (&[("lang", "Swiss German"), ("input", "good morning")][..], ":git/pr \"Swiss German\" good morning"),
-            (&[("lang", "de"), ("tone", "kind"), ("input", "one\ntwo")], ":git/pr tone=kind de one\ntwo"),
+            (&[("lang", "de"), ("tone", "kind"), ("input", "one\ntwo")], ":git/pr de tone=kind one\ntwo"),
             (&[("input", "good morning")], ":git/pr lang=… good morning"),
         ] {
             assert_eq!(typed(lang, "{{lang}} {{tone}} {{input}}", values), want, "{values:?}");
@@ -105,8 +107,10 @@ mod tests {
         assert_eq!(typed("a, b", "{{a}} {{b}}", &[("b", "'x'")]), ":git/pr b=\"'x'\"");
         assert_eq!(typed("", "Text", &[("input", "a=\"b\"")]), ":git/pr a=\"b\"");
         assert_eq!(typed("", "Text", &[]), ":git/pr");
+        assert_eq!(typed("{name: a, default: x}", "{{a}}", &[("a", "x")]), ":git/pr");
         // Spaces at the start would be lost, and a value that no placeholder takes is typed nowhere.
         assert_eq!(typed("", "{{input}}", &[("input", "\n\n  x")]), "");
         assert_eq!(typed("a", "Text", &[("a", "x")]), "");
+        assert_eq!(typed("a", "{{a}} {{input}}", &[("input", "a=x")]), "");
     }
 }
