@@ -114,7 +114,7 @@ pub(super) static CONTINUE: Marks = Marks {
     marks: &[mark("{{{", "}}}", "replace", |_, name| !matches!(name.trim(), "" | "input")), FILE],
 };
 
-/// The warnings about a message of a file. `in_commands`: the file has keys that only command files of other programs have, in
+/// The warnings about a message of a file. `in_commands`: the file has a key that only command files of other programs have, in
 /// which `$1` is an argument.
 pub(super) fn warnings(
     marks: &Marks,
@@ -236,7 +236,7 @@ mod tests {
             ),
             (
                 claude::command,
-                "---\nallowed-tools: Bash(git:*)\n---\nStatus: !`git status` @src/main.rs and $2, ${CLAUDE_PLUGIN_ROOT}/x\n\
+                "---\nargument-hint: issue\n---\nStatus: !`git status` @src/main.rs and $2, ${CLAUDE_PLUGIN_ROOT}/x\n\
                  Fix $ARGUMENTS[0] or \\$ARGUMENTS[1] $ARGUMENTS[x] ${CLAUDE_",
                 &[
                     "4:9: `` !`git status` `` stays as written: Claude Code would run it",
@@ -247,6 +247,8 @@ mod tests {
                 ],
             ),
             (claude::command, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]),
+            // `allowed-tools` is a key of skills, too, and says nothing of arguments.
+            (claude::command, "---\nallowed-tools: Bash\n---\nA kit for $5 and $9", &[]),
             (claude::command, "Review PR $1. `$2`", &["1:11: `$1` stays as written: Claude Code would replace it"]),
             (markdown::parse, "Review $1", &["1:8: `$1` stays as written: only names in braces are replaced"]),
             (

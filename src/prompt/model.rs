@@ -281,7 +281,7 @@ impl Prompt {
 
     /// The warnings about what other programs would do at marks in a message.
     pub(super) fn foreign_marks(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
-        let is_of_commands = |other: &OtherKey| matches!(other.key.as_str(), "argument-hint" | "allowed-tools");
+        let is_of_commands = |other: &OtherKey| other.key == "argument-hint";
         marks::warnings(self.marks, &self.messages, message, self.other_keys.iter().any(is_of_commands))
     }
 
