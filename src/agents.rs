@@ -17,6 +17,7 @@ mod zed;
 
 mod agent;
 mod config_file;
+mod drafts;
 mod edit;
 mod environment;
 mod files;
@@ -28,6 +29,7 @@ mod variables;
 
 pub use agent::{Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, ServerCheck};
 pub use config_file::{Backup, ConfigFile};
+pub use drafts::{DraftEditor, Drafts};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
 pub use hook_line::{HookLine, HookPlace};
@@ -38,7 +40,7 @@ pub use variables::Variables;
 
 use crate::prompt::Format;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// All agents, in the order in which they are listed.
 pub static AGENTS: [&Agent; 7] = [
@@ -58,6 +60,15 @@ impl Agent {
     /// The agent of this name.
     pub fn named(name: &str) -> Option<&'static Agent> {
         AGENTS.into_iter().find(|agent| agent.name == name || agent.aliases.contains(&name))
+    }
+
+    /// The agent to which a file with this path is the draft of a message.
+    pub fn of_draft(path: &Path) -> Option<&'static Agent> {
+        let path = std::path::absolute(path).ok()?;
+        let folder = path.parent()?.file_name().unwrap_or_default().to_str()?;
+        let file = path.file_name()?.to_str()?;
+        let has_drafts = |agent: &&Agent| agent.drafts.as_ref().is_some_and(|drafts| (drafts.is_file)(folder, file));
+        AGENTS.into_iter().find(has_drafts)
     }
 
     /// Those that have a prompt-submit hook.

@@ -8,6 +8,7 @@ mod call;
 mod check;
 mod clipboard;
 mod completions;
+mod compose;
 mod config;
 mod copy;
 mod diff;
@@ -155,6 +156,14 @@ enum Command {
     /// without colors. If nothing is chosen, the exit status is 1. Without arguments, the program does the same on a terminal.
     #[command(after_help = with_common(pick::EXAMPLES))]
     Pick(pick::Pick),
+    /// Expand prompts in the draft of a message: the editor for your agent
+    ///
+    /// Codex, Claude Code, Gemini CLI and opencode open the draft of your message in the editor that VISUAL names, and take back what is
+    /// saved; nothing is sent. A draft with commands comes back with each one expanded in its place. Otherwise, you pick a prompt, and the
+    /// draft is its input. Esc leaves the draft as it was. Without a terminal, and for a file that is no agent's draft, --then is run at
+    /// once.
+    #[command(after_help = with_common(compose::EXAMPLES))]
+    Compose(compose::Compose),
     /// Create a prompt file
     ///
     /// Prints the path of the new file. Text from a pipe becomes the prompt. Without such text, the file is a template for you to
@@ -338,7 +347,7 @@ fn is_given(line: &ArgMatches, flag: &str) -> bool {
 
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show"]),
+    ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show", "compose"]),
     ("Write prompts", &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import"]),
     ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
     ("Server", &["serve", "token", "completions", "man"]),
@@ -381,6 +390,7 @@ impl Cli {
             Some(Command::Explain(explain)) => explain.run(&usable(given)?),
             Some(Command::Copy(copy)) => copy.run(&usable(given)?),
             Some(Command::Pick(pick)) => pick.run(&usable(given)?),
+            Some(Command::Compose(compose)) => compose.run(usable(given)),
             Some(Command::New(new)) => new.run(&with_warnings(given)?),
             Some(Command::Edit(edit)) => edit.run(&with_warnings(given)?),
             Some(Command::Path(path)) => path.run(&with_warnings(given)?),

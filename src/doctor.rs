@@ -12,11 +12,11 @@ mod server;
 
 pub use examination::{EXAMINED_VARIABLE, Examination};
 
-use crate::agents::{AGENTS, Agent, Finding};
+use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, Finding};
 use crate::library::{Layer, Library, Report};
 use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{all_of, alternatives, count};
-use examination::unreadable;
+use examination::{fine, unreadable};
 use server::Servers;
 
 /// What is found.
@@ -55,6 +55,7 @@ impl Examination {
             let unreadable: Vec<Finding> = unreadable.filter(|finding| !found.contains(finding)).collect();
             found.extend(unreadable);
             found.extend(hook::findings(self, agent, &files, prompt.as_deref()));
+            found.extend(self.draft_editor(agent, &files));
             found.sort_by_key(|finding| finding.diagnostic.severity());
             findings.extend(found);
         }
@@ -80,6 +81,16 @@ impl Examination {
         }
         findings.extend(self.library(&report));
         Diagnosis { findings, is_registered }
+    }
+
+    /// What opens the draft of a message.
+    fn draft_editor(&self, agent: &'static Agent, files: &AgentFiles) -> Option<Finding> {
+        let DraftEditor { what, doubt } =
+            agent.drafts.as_ref()?.editor(agent.title, files, &self.system.environment)?;
+        Some(match doubt {
+            None => fine(agent, what),
+            Some((message, fix)) => Finding { agent: Some(agent.name), ..general(Kind::Warning, message, fix) },
+        })
     }
 
     /// The number of problems and warnings of the prompt files.

@@ -52,7 +52,7 @@ pub use project::{FOLDER as PROJECT_FOLDER, Trust};
 pub(crate) use query::has_tag;
 pub use query::{Fields as SearchFields, Selection, matches};
 pub use read::is_prompt_file;
-pub(crate) use read::read_whole;
+pub(crate) use read::{read_regular, read_whole};
 pub use root::MAX_ENTRIES;
 pub(crate) use settings::SettingsFile;
 pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, TestFile, joined};

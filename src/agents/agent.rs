@@ -1,6 +1,7 @@
 //! The facts about an agent, what its files register, and what `doctor` reports about them.
 
 use super::config_file::ConfigFile;
+use super::drafts::Drafts;
 use super::edit::Syntax;
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, Content};
@@ -35,6 +36,8 @@ pub struct Agent {
     pub part: Option<PartLimit>,
     /// Whether it runs commands that the text of a prompt from its menu contains, and fills in marks of its own.
     pub runs_prompts: bool,
+    /// How it opens the draft of a message in an editor, if that is known.
+    pub drafts: Option<Drafts>,
     /// Which messages of a prompt from its menu reach its model.
     pub menu: MenuMessages,
     /// How it starts a server.

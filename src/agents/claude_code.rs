@@ -1,6 +1,7 @@
 //! Anthropic's Claude Code, as version 2.1.330 was measured.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+use super::drafts::{Drafts, is_between};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
 use super::hook_line::NEVER_FAILS;
@@ -52,6 +53,13 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model gets 2 KB and a file.
     part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
+    drafts: Some(Drafts {
+        is_file: |folder, file| folder.starts_with("claude-") && is_between(file, "claude-prompt-", ".md"),
+        terminal: "",
+        setting: None,
+        skips_empty: true,
+        reads_quotes: false,
+    }),
     menu: MenuMessages::WithoutRoles,
     launch: Launch {
         client: Some("claude-code"),

@@ -1,6 +1,7 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+use super::drafts::{Drafts, is_between};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::HookLine;
@@ -52,6 +53,13 @@ pub(super) static CODEX: Agent = Agent {
     // than 40,000 bytes that a program of the model prints.
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
     runs_prompts: false,
+    drafts: Some(Drafts {
+        is_file: |folder, file| folder == "editor" && is_between(file, ".tmp", ".md"),
+        terminal: "",
+        setting: None,
+        skips_empty: false,
+        reads_quotes: true,
+    }),
     menu: MenuMessages::All,
     launch: Launch { client: Some("codex-mcp-client"), environment, ..Launch::BY_SDK },
     checks: &[not_started, approval],

@@ -2,6 +2,7 @@
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
 use super::config_file::ConfigFile;
+use super::drafts::Drafts;
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::Scope;
 use super::hook_line::{HookLine, NEVER_FAILS};
@@ -50,6 +51,13 @@ pub(super) static GEMINI: Agent = Agent {
     // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
     part: Some(PartLimit { max: 39_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
+    drafts: Some(Drafts {
+        is_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
+        terminal: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
+        setting: Some("/general/preferredEditor"),
+        skips_empty: false,
+        reads_quotes: false,
+    }),
     menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("gemini-cli-mcp-client"),

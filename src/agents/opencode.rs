@@ -1,6 +1,7 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+use super::drafts::Drafts;
 use super::edit::{Entry, Syntax};
 use super::hook_line::HookLine;
 use super::limit::{PartLimit, Unit};
@@ -52,6 +53,16 @@ pub(super) static OPENCODE: Agent = Agent {
     // Of a result of more than 51,138 bytes, the model gets only the path of a file that has it.
     part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
     runs_prompts: true,
+    drafts: Some(Drafts {
+        is_file: |_, file| {
+            file.len() >= 16
+                && file.strip_suffix(".md").is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()))
+        },
+        terminal: "",
+        setting: None,
+        skips_empty: true,
+        reads_quotes: false,
+    }),
     menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("opencode"),

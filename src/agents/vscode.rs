@@ -14,6 +14,7 @@ pub(super) static VSCODE: Agent = Agent {
     hook: None,
     part: None,
     runs_prompts: false,
+    drafts: None,
     menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
     checks: &[],

@@ -29,6 +29,7 @@ pub(super) static ZED: Agent = Agent {
     hook: None,
     part: None,
     runs_prompts: false,
+    drafts: None,
     // By its source: a message of the assistant is an error, and what is not text is dropped.
     menu: MenuMessages::OneText,
     launch: Launch { client: Some("Zed"), is_from_desktop: true, ..Launch::BY_SDK },

@@ -20,6 +20,7 @@ use crate::prompt::Call;
 use crate::wording::count;
 use anyhow::{Context, bail};
 use clap::Args;
+use keys::Key;
 use plain::Dialog;
 use state::{Action, Choices, Chosen, State, Step};
 use std::fs;
@@ -157,23 +158,24 @@ fn drawn(terminal: &mut Terminal, state: &mut State, expand: Expand<'_>) -> io::
     }
 }
 
-/// Says something on the terminal, and waits until the person has read it. `after` is written at the end.
-#[expect(dead_code)]
-pub(super) fn tell(text: &str, after: &str) -> io::Result<()> {
+/// Says something on the terminal, and waits until the person has read it; returns `false` for Esc or Ctrl-C. `after` is written at the
+/// end.
+pub(super) fn tell(text: &str, after: &str) -> io::Result<bool> {
     if terminal::is_plain() {
         return in_lines(|dialog| dialog.tell(text));
     }
     let mut terminal = Terminal::new(after)?;
-    loop {
+    let is_read = loop {
         let size = terminal.size();
         terminal.draw(&frame::of_message(text, size.0, size.1), size)?;
         match terminal.next() {
             Event::Quiet => {}
-            Event::Key(_) | Event::Ended => break,
+            Event::Key(key) => break !matches!(key, Key::Escape | Key::Control('c')),
+            Event::Ended => break false,
         }
-    }
+    };
     terminal.end();
-    Ok(())
+    Ok(is_read)
 }
 
 /// Asks on a terminal that reads and writes lines, whatever it was set to.

@@ -59,6 +59,23 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
     }
 }
 
+/// Opens a file with the command of an editor, and waits until that ends.
+///
+/// # Errors
+/// It could not be started.
+pub(super) fn open_with(value: &OsStr, file: &Path) -> anyhow::Result<ExitStatus> {
+    let words = words(value);
+    let program = named(&words[0].to_string_lossy());
+    run(&words, file).map_err(|error| anyhow!("the editor {program} cannot be started: {error}"))
+}
+
+/// Whether the command of an editor is `prompt-expander compose`.
+pub(super) fn is_compose(value: &OsStr) -> bool {
+    let words = words(value);
+    let program = Path::new(&words[0]).file_stem().unwrap_or_default();
+    program == env!("CARGO_PKG_NAME") && words.iter().any(|word| word == "compose")
+}
+
 /// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even
 /// with spaces, and so is one that a shell would not accept.
 fn words(value: &OsStr) -> Vec<OsString> {

@@ -82,7 +82,7 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// The file cannot be read, is not a regular file, or is too long.
-pub(super) fn read_regular(path: &Path, max: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn read_regular(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }

@@ -59,7 +59,7 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
 const LINES: [(&str, &[&str]); 5] = [
-    ("prompt-expander comp", &["completions"]),
+    ("prompt-expander compl", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
     ("prompt-expander expand --prompts my\\ prompts git/", &["expand", "--prompts", "my prompts", "git/commit"]),
@@ -119,7 +119,7 @@ fn the_name_of_a_folder_is_never_run_as_a_command_after_completion() {
         }
         assert_eq!(offered(&client, "powershell", &["list", "--prompts", begin]), "", "{name}");
     }
-    let answer = offered(&client, "powershell", &["comp"]);
+    let answer = offered(&client, "powershell", &["compl"]);
     assert!(answer.starts_with("completions\tPrint a script"), "{answer}");
     assert!(!client.root().join("evil").exists());
 }

@@ -112,7 +112,7 @@ fn without_arguments_a_terminal_gets_the_picker_and_a_smaller_one_a_smaller_fram
 
 #[test]
 fn a_terminal_that_only_prints_lines_is_asked_line_by_line() {
-    let client = client().variable("TERM", "dumb");
+    let client = client();
     let line = "export TERM=dumb; stty raw; $PROGRAM pick > out; stty sane";
     let keys = [
         ("empty: end): ", "compare\n"),
@@ -138,4 +138,134 @@ fn without_a_terminal_other_commands_are_named() {
         output.status.code() == Some(1) && said.contains("`prompt-expander list`") && said.contains("expand NAME"),
         "{said}"
     );
+}
+
+/// What a line with `$FILE` leaves of a draft, and what is shown at the end.
+fn composed(client: &Client, file: &str, draft: &str, line: &str, keys: &[(&str, &str)]) -> Option<(String, String)> {
+    let path = client.root().join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, draft).unwrap();
+    let line = format!("FILE='{}'; {line}; echo status $?", path.display());
+    let mut typing = Typing::started(client, 80, &line)?;
+    for (shown, keys) in keys {
+        typing.until(shown);
+        typing.keys(keys);
+    }
+    let end = typing.end();
+    Some((fs::read_to_string(path).unwrap(), end))
+}
+
+const DRAFTS: [&str; 4] = [
+    ".codex/editor/.tmpAb3dE9.md",
+    "claude-0/claude-prompt-1b4e28ba.md",
+    "gemini-edit-Ab3dE9/buffer.txt",
+    "tmp/1795405527837.md",
+];
+
+#[test]
+fn a_draft_becomes_the_expansion_after_three_letters_and_enter_in_every_agent() {
+    let client = client();
+    let want = client.words("expand review the parser").stdout;
+    for file in DRAFTS {
+        let raw = "stty raw -echo; $PROGRAM compose $FILE; stty sane";
+        let Some((draft, end)) = composed(&client, file, "the parser", raw, &[("review", "rev\r")]) else { return };
+        assert_eq!(draft, want.trim_end_matches('\n'), "{file}");
+        assert_eq!(end.contains("\x1b[?2004h\x1b[?1004h\x1b[?25l"), file.contains("gemini"), "{end:?}");
+    }
+}
+
+#[test]
+fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_is_said() {
+    let client = client().prompt("style.md", "Short words.").prompt("nested.md", "See:\n:review this");
+    let compose = "$PROGRAM compose $FILE";
+    let taken = ("`:review`, which the agent's hook expands", " ");
+    for (draft, keys, want) in [
+        ("Hello.\n:review the parser\n", &[][..], "Hello.\nReview this.\n\nthe parser"),
+        (":review :style a b :style.", &[], "Review this.\n\na b :style.\n\nShort words.\n\na b :style."),
+        (":review a\n\n:style", &[], "Review this.\n\na\n\nShort words."),
+        (":nested", &[taken], "See:\n:review this"),
+        (":nested", &[(taken.0, "\x1b")], ":nested"),
+        (":compare criteria=speed", &[("it needs a value for `options`", " ")], ":compare criteria=speed"),
+        ("Look at :style", &[("review", "\x1b")], "Look at :style"),
+        ("a or b", &[("compare", "compare\t"), ("options*", "\t\x1b[B\r")], "Compare a or b by speed."),
+        ("draft", &[("review", "\x0f")], "edited"),
+        ("draft", &[("nested", "nested\r"), ("Enter use", "e")], "edited"),
+    ] {
+        let line = format!("{compose} --then 'sh -c '\\''printf edited > $1'\\'' -'");
+        let Some((now, end)) = composed(&client, DRAFTS[1], draft, &line, keys) else { return };
+        assert_eq!(now, want, "{draft} {keys:?}");
+        assert!(end.ends_with("status 0\n"), "{draft}: {end:?}");
+    }
+}
+
+#[test]
+fn a_draft_that_cannot_be_used_stays_as_it_was_and_the_screen_says_why() {
+    let client = client();
+    let link = "mv $FILE $FILE.real; ln -s $FILE.real $FILE";
+    for (prepare, said) in [
+        (link, "not a regular file"),
+        ("rm $FILE; mkfifo $FILE", "not a regular file"),
+        ("head -c 10000000 /dev/zero > $FILE", "the file is 10000000 bytes long"),
+        ("printf '\\377' > $FILE", "not UTF-8"),
+        ("chmod 400 $FILE", "read-only"),
+    ] {
+        let line = format!(
+            "{prepare}; ls -li $FILE > before; $PROGRAM compose $FILE; echo status $?; ls -li $FILE | cmp - before && rm $FILE; echo > $FILE"
+        );
+        let Some((_, end)) = composed(&client, DRAFTS[0], "draft", &line, &[(said, " ")]) else { return };
+        assert!(end.ends_with("status 0\nstatus 0\n"), "{prepare}: {end:?}");
+    }
+    // Deleted, or changed by another program, while the picker is open.
+    for (change, said) in
+        [(None, "the draft cannot be written"), (Some("newer"), "another program has changed the draft")]
+    {
+        let path = client.root().join(DRAFTS[3]);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "draft").unwrap();
+        let Some(mut typing) = Typing::started(&client, 80, &format!("$PROGRAM compose '{}'", path.display())) else {
+            return;
+        };
+        typing.until("review");
+        match change {
+            Some(text) => fs::write(&path, text).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        typing.keys("rev\r");
+        typing.until(said);
+        typing.keys(" ");
+        typing.end();
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), change);
+    }
+}
+
+#[test]
+fn another_file_than_a_draft_is_opened_in_the_editor_at_once() {
+    let client = client().variable("EDITOR", "prompt-expander compose").variable("VISUAL", "prompt-expander compose");
+    let line = "$PROGRAM compose --then 'sh -c '\\''printf edited > $1; exit 3'\\'' -' $FILE";
+    let Some((now, end)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else { return };
+    assert!(now == "edited" && end.ends_with("status 3\n") && !end.contains('\x1b'), "{now} {end:?}");
+    // Neither `compose` in EDITOR nor one that is missing loops.
+    let vi = client.root().join("vi");
+    fs::write(&vi, "#!/bin/sh\nprintf vi > $1\n").unwrap();
+    let line = "chmod +x vi; PATH=.:$PATH $PROGRAM compose $FILE";
+    let Some((now, _)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else { return };
+    assert_eq!(now, "vi");
+}
+
+#[test]
+fn a_killed_compose_leaves_the_old_draft_or_the_new_one() {
+    let client = client();
+    let line = "for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
+        printf ':review the parser' > $FILE
+        $PROGRAM compose $FILE & pid=$!
+        sleep 0.$(printf %03d $((i * 5))); kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
+        cat $FILE >> drafts; echo '#' >> drafts
+    done";
+    let Some(_) = composed(&client, DRAFTS[2], "", line, &[]) else { return };
+    let drafts = fs::read_to_string(client.root().join("drafts")).unwrap();
+    let drafts: Vec<&str> = drafts.split_terminator("#\n").collect();
+    assert_eq!(drafts.len(), 20);
+    for draft in drafts {
+        assert!([":review the parser", "Review this.\n\nthe parser"].contains(&draft), "{draft:?}");
+    }
 }

@@ -208,7 +208,7 @@ fn cut(line: &mut Line, columns: usize) {
 /// A message that a key closes.
 pub(super) fn of_message(text: &str, columns: usize, rows: usize) -> Frame {
     let mut lines = wrapped(text, &[], PLAIN, columns, 0, rows.saturating_sub(1).max(1));
-    lines.push(vec![(FAINT, fit("Press any key.", columns))]);
+    lines.push(vec![(FAINT, fit("Any key: go on. Esc: keep the draft.", columns))]);
     Frame { lines, cursor: None }
 }
 

@@ -128,7 +128,7 @@ impl Dialog {
     }
 
     /// Says something, and waits until the person has read it.
-    pub(super) fn tell(&mut self, text: &str) -> io::Result<()> {
-        self.ask(&format!("{text}\nPress Enter. ")).map(|_| ())
+    pub(super) fn tell(&mut self, text: &str) -> io::Result<bool> {
+        Ok(self.ask(&format!("{text}\nPress Enter. "))?.is_some())
     }
 }

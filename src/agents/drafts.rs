@@ -1,0 +1,147 @@
+//! How agents open the draft of a message in the editor that VISUAL or EDITOR names.
+
+use super::environment::Environment;
+use super::files::AgentFiles;
+use crate::wording::quoted;
+
+/// What is known of an agent's drafts.
+pub struct Drafts {
+    /// Whether a draft may have a file of this name in a folder of this name.
+    pub(super) is_file: fn(folder: &str, file: &str) -> bool,
+    /// What the agent has switched on in the terminal, and relies on afterwards.
+    pub terminal: &'static str,
+    /// The setting of the agent that counts before VISUAL, as a path of keys.
+    pub(super) setting: Option<&'static str>,
+    /// Whether an editor is found with an empty VISUAL, by EDITOR.
+    pub(super) skips_empty: bool,
+    /// Whether the value is read as by a shell, so that quotes or backslashes may protect spaces.
+    pub(super) reads_quotes: bool,
+}
+
+/// What opens a draft.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DraftEditor {
+    /// For people: the command, and where it is set.
+    pub what: String,
+    /// Why that is probably not meant, and what to do.
+    pub doubt: Option<(String, String)>,
+}
+
+impl Drafts {
+    /// What the agent with this title opens a draft with, as it finds its settings and these variables. `None`: nobody asked for the
+    /// editor of this program, and nothing is doubtful.
+    pub fn editor(&self, title: &str, files: &AgentFiles, environment: &Environment) -> Option<DraftEditor> {
+        let setting = |key: &'static str| {
+            let value =
+                files.settings().flatten().find_map(|file| file.value.pointer(key)?.as_str().map(str::to_owned));
+            value.map(|value| (key.trim_start_matches('/').replace('/', "."), value))
+        };
+        let variable = |name: &str| Some((name.to_owned(), environment.text(name)?));
+        let is_usable = |(_, value): &(String, String)| !value.is_empty() || !self.skips_empty;
+        let [visual, editor] = ["VISUAL", "EDITOR"].map(variable);
+        let composes = [&visual, &editor].into_iter().flatten().any(|(_, value)| value.contains("prompt-expander"));
+        let chosen = self.setting.and_then(setting);
+        let is_set_inside = chosen.is_some();
+        let (from, value) = chosen.or(visual.filter(is_usable)).or(editor.filter(is_usable))?;
+        let doubt = if is_set_inside && composes {
+            Some((
+                format!("{title} opens drafts in {} of `{from}`, and not in VISUAL", quoted(&value)),
+                format!("remove `{from}`"),
+            ))
+        } else if value.is_empty() {
+            let message = format!("VISUAL is empty, so {title} does not use EDITOR either");
+            Some((message, "unset VISUAL, or name your editor in it".to_owned()))
+        } else if !self.reads_quotes && value.contains(['"', '\'', '\\']) {
+            let message = format!("{title} splits {from} at every space, also in quotes: {}", quoted(&value));
+            Some((message, "use a path without spaces".to_owned()))
+        } else {
+            None
+        };
+        let what = format!("drafts are opened in {} ({from})", quoted(&value));
+        (composes || doubt.is_some()).then_some(DraftEditor { what, doubt })
+    }
+}
+
+/// Whether a file name is these parts with something between them.
+pub(super) fn is_between(name: &str, start: &str, end: &str) -> bool {
+    name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Agent;
+    use super::super::environment::System;
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn what_an_agent_opens_a_draft_with_is_named_and_what_is_probably_not_meant() {
+        let compose = "prompt-expander compose";
+        for (name, variables, what, doubt) in [
+            (
+                "codex",
+                &[("VISUAL", compose), ("EDITOR", "vi")][..],
+                "drafts are opened in `prompt-expander compose` (VISUAL)",
+                "",
+            ),
+            (
+                "codex",
+                &[("VISUAL", ""), ("EDITOR", "vi")],
+                "drafts are opened in `` (VISUAL)",
+                "unset VISUAL, or name your editor in it",
+            ),
+            (
+                "codex",
+                &[("EDITOR", "'/a b/prompt-expander' compose")],
+                "drafts are opened in `'/a b/prompt-expander' compose` (EDITOR)",
+                "",
+            ),
+            (
+                "claude-code",
+                &[("VISUAL", ""), ("EDITOR", "'/a b/vi'")],
+                "drafts are opened in `'/a b/vi'` (EDITOR)",
+                "use a path without spaces",
+            ),
+            (
+                "gemini",
+                &[("VISUAL", compose)],
+                "drafts are opened in `vim` (general.preferredEditor)",
+                "remove `general.preferredEditor`",
+            ),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join(".gemini")).unwrap();
+            let settings = folder.path().join(".gemini/settings.json");
+            std::fs::write(settings, r#"{"general": {"preferredEditor": "vim"}}"#).unwrap();
+            let environment: Environment = variables.iter().copied().collect();
+            let home = Some(folder.path().to_owned());
+            let system = System { home, environment: environment.clone(), ..System::default() };
+            let agent = Agent::named(name).unwrap();
+            let editor =
+                agent.drafts.as_ref().unwrap().editor(agent.title, &agent.read_files(&system), &environment).unwrap();
+            assert_eq!(
+                (editor.what.as_str(), editor.doubt.map_or(String::new(), |doubt| doubt.1)),
+                (what, doubt.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn a_draft_is_known_by_its_path() {
+        for (path, want) in [
+            ("/home/a/.codex/editor/.tmpAb3dE9.md", Some("codex")),
+            ("/work/.codex/editor/.tmpAb3dE9.md", Some("codex")),
+            ("/tmp/claude-1000/claude-prompt-1b4e28ba-2fa1-11d2-883f-0016d3cca427.md", Some("claude-code")),
+            ("/tmp/gemini-edit-Ab3dE9/buffer.txt", Some("gemini")),
+            ("/tmp/1795405527837.md", Some("opencode")),
+            ("/repo/.git/COMMIT_EDITMSG", None),
+            ("/tmp/.tmpAb3dE9.md", None),
+            ("/tmp/editor/x.md", None),
+            ("/tmp/2026.md", None),
+            ("/tmp/crontab.1795405527837", None),
+            ("/", None),
+        ] {
+            assert_eq!(Agent::of_draft(Path::new(path)).map(|agent| agent.name), want, "{path}");
+        }
+    }
+}
