@@ -98,7 +98,7 @@ fn dependencies_between_modules_point_one_way() {
 const MAX_FILE: usize = 450;
 
 /// The same of the whole crate. It is to become 24,000.
-const MAX_TOTAL: usize = 26_000;
+const MAX_TOTAL: usize = 25_400;
 
 /// How many methods the traits have at most that a new source implements.
 const MAX_METHODS: [(&str, &str, usize); 3] =
