@@ -259,9 +259,9 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
     ///
-    /// Reads the event from standard input. If what the user typed begins with the `:command` of a prompt, or has one on a line
-    /// of its own, the expansion is added as context; otherwise, nothing is printed. The exit status is always 0, so that
-    /// nothing the user types is blocked.
+    /// Reads the event from standard input. If a line of the message begins with the `:command` of a prompt, or its text mentions
+    /// one, as in `check this against :style`, the expansion is added as context. If the message begins with a misspelled name, a
+    /// question is added; otherwise, nothing is printed. The exit status is always 0, so that no message is blocked.
     #[command(after_help = with_common(hook::EXAMPLES))]
     Hook(hook::Hook),
     /// Run the server: over HTTP for many clients with --http, else on standard input and output

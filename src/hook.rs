@@ -203,13 +203,7 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: Result
     match found.expand(&prompt, Call::Text(invocation.input), &joined).map(Messages::into_text) {
         Ok(expansion) => {
             let warnings = prompt.bind(Call::Text(invocation.input)).warnings;
-            let warned = warnings.iter().map(|warning| {
-                format!(
-                    "
-
-Tell the user first: {warning}"
-                )
-            });
+            let warned = warnings.iter().map(|warning| format!("\n\nTell the user first: {warning}"));
             let is_mention = invocation.form == Form::Mention;
             framed(agent, &typed, is_mention, &expansion, found.layer.is_project()) + &warned.collect::<String>()
         }

@@ -116,23 +116,20 @@ pub(super) fn choose(
     let mut state = State::new(choices, query, purpose);
     loop {
         let mut terminal = Terminal::new(after).context("the terminal cannot be used")?;
-        let action = drawn(&mut terminal, &mut state, expand);
+        let choice = drawn(&mut terminal, &mut state, expand);
         terminal.end();
-        match action? {
-            Action::Use(text) => return Ok(Choice::Use(text)),
-            Action::Copy(text) => return Ok(Choice::Copy(text)),
-            Action::Edit(Some(text)) if !is_draft => match edited(&text) {
+        match choice? {
+            Choice::Edit(Some(text)) if !is_draft => match edited(&text) {
                 Ok(text) => state.step = Step::Chosen(Chosen { text, notes: Vec::new(), top: 0 }),
                 Err(why) => state.note = format!("{why:#}"),
             },
-            Action::Edit(text) => return Ok(Choice::Edit(text)),
-            Action::End | Action::None | Action::Expand(_) => return Ok(Choice::Nothing),
+            choice => return Ok(choice),
         }
     }
 }
 
 /// Draws and reads keys until something is decided.
-fn drawn(terminal: &mut Terminal, state: &mut State, expand: Expand<'_>) -> io::Result<Action> {
+fn drawn(terminal: &mut Terminal, state: &mut State, expand: Expand<'_>) -> io::Result<Choice> {
     loop {
         let size = terminal.size();
         terminal.draw(&state.frame(size.0, size.1), size)?;
@@ -141,19 +138,19 @@ fn drawn(terminal: &mut Terminal, state: &mut State, expand: Expand<'_>) -> io::
                 Event::Key(key) => break state.key(&key),
                 Event::Quiet if state.update() || terminal.size() != size => break Action::None,
                 Event::Quiet => {}
-                Event::Ended => return Ok(Action::End),
+                Event::Ended => return Ok(Choice::Nothing),
             }
         };
-        if let (Action::Expand(call), Some(found)) = (&action, state.found().cloned()) {
+        if let Action::Expand(found, call) = &action {
             if found.prompt().is_ok_and(|prompt| prompt.is_remote()) {
                 state.note = "asking the service …".to_owned();
                 terminal.draw(&state.frame(size.0, size.1), size)?;
                 state.note.clear();
             }
-            action = state.expanded(expand(&found, call));
+            action = state.expanded(expand(found, call));
         }
-        if !matches!(action, Action::None) {
-            return Ok(action);
+        if let Action::End(choice) = action {
+            return Ok(choice);
         }
     }
 }

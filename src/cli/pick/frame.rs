@@ -31,11 +31,18 @@ impl State {
     pub(super) fn frame(&self, columns: usize, rows: usize) -> Frame {
         let has_hint = rows >= 4;
         let rows_above = rows - usize::from(has_hint);
-        let (mut frame, hint) = match &self.step {
-            Step::List => (self.list(columns, rows_above), self.hint_of_list()),
-            Step::Form(form) if form.fields.len() < 2 => (of_form(form, columns, rows_above), "Enter done  Esc back"),
-            Step::Form(form) => (of_form(form, columns, rows_above), "Enter done  Tab next  Esc back"),
-            Step::Chosen(chosen) => (of_chosen(chosen, columns, rows_above), self.hint_of_chosen()),
+        let mut frame = match &self.step {
+            Step::List => self.list(columns, rows_above),
+            Step::Form(form) => of_form(form, columns, rows_above),
+            Step::Chosen(chosen) => of_chosen(chosen, columns, rows_above),
+        };
+        let hint = match (&self.step, self.purpose.is_draft) {
+            (Step::List, true) => "Enter use  Tab fill in  Esc keep the draft  ^O editor",
+            (Step::List, false) => "Enter choose  ↑↓ move  Esc end",
+            (Step::Form(form), _) if form.fields.len() < 2 => "Enter done  Esc back",
+            (Step::Form(_), _) => "Enter done  Tab next  Esc back",
+            (Step::Chosen(_), true) => "Enter use  e editor  ↑↓ scroll  Esc back",
+            (Step::Chosen(_), false) => "Enter print  c copy  e editor  ↑↓ scroll  Esc back",
         };
         frame.lines.truncate(rows_above);
         if !self.note.is_empty() {
@@ -50,20 +57,6 @@ impl State {
         frame.lines.truncate(rows);
         frame.lines.iter_mut().for_each(|line| cut(line, columns));
         frame
-    }
-
-    fn hint_of_list(&self) -> &'static str {
-        match self.purpose.is_draft {
-            true => "Enter use  Tab fill in  Esc keep the draft  ^O editor",
-            false => "Enter choose  ↑↓ move  Esc end",
-        }
-    }
-
-    fn hint_of_chosen(&self) -> &'static str {
-        match self.purpose.is_draft {
-            true => "Enter use  e editor  ↑↓ scroll  Esc back",
-            false => "Enter print  c copy  e editor  ↑↓ scroll  Esc back",
-        }
     }
 
     fn list(&self, columns: usize, rows: usize) -> Frame {

@@ -118,9 +118,11 @@ impl Form {
         self.current = (self.current as isize + step).rem_euclid(count.max(1)) as usize;
     }
 
-    /// Selects the next of the choices, or the one before.
-    fn choose(&mut self, step: isize) {
-        let field = &mut self.fields[self.current];
+    /// Selects the next of the choices, or the one before; without choices, the next field or the one before.
+    fn choose_or_move(&mut self, step: isize) {
+        let Some(field) = self.fields.get_mut(self.current).filter(|field| !field.choices.is_empty()) else {
+            return self.move_by(step);
+        };
         let count = field.choices.len() as isize;
         let at = field.choices.iter().position(|choice| *choice == field.input.text);
         let next = at.map_or(if step > 0 { 0 } else { count - 1 }, |at| (at as isize + step).rem_euclid(count));
@@ -155,21 +157,18 @@ pub(crate) struct Purpose {
 #[derive(Debug)]
 pub(super) enum Action {
     None,
-    /// Nothing is chosen.
-    End,
-    /// To expand a call, and to tell [`State::expanded`].
-    Expand(api::Call),
-    Use(String),
-    Copy(String),
-    /// To open the text in the editor; without one, the draft as it is.
-    Edit(Option<String>),
+    /// To expand a call of this prompt, and to tell [`State::expanded`].
+    Expand(Found, api::Call),
+    End(Choice),
 }
 
 /// What a call gives: the text, and what to know of it; or why there is none.
 pub(crate) type Expand<'e> = &'e dyn Fn(&Found, &api::Call) -> Result<(String, Vec<String>), String>;
 
 /// What a person has decided.
+#[derive(Debug)]
 pub(crate) enum Choice {
+    /// Nothing is chosen.
     Nothing,
     Use(String),
     Copy(String),
@@ -221,48 +220,46 @@ impl State {
     pub(super) fn key(&mut self, key: &Key) -> Action {
         self.note.clear();
         if matches!(key, Key::Control('c' | 'g')) {
-            return Action::End;
+            return Action::End(Choice::Nothing);
         }
         if self.purpose.is_draft && *key == Key::Control('o') && !matches!(self.step, Step::Chosen(_)) {
-            return Action::Edit(None);
+            return Action::End(Choice::Edit(None));
         }
         match &mut self.step {
-            Step::List => self.key_of_list(key),
+            Step::List => return self.key_of_list(key),
             Step::Form(form) => match key {
-                Key::Escape => self.to(Step::List),
+                Key::Escape => self.step = Step::List,
                 Key::Enter => match missing(form) {
                     Some(index) => {
                         form.current = index;
                         self.note = format!("`{}` needs a value", printable(&form.fields[index].name));
-                        Action::None
                     }
-                    None => Action::Expand(form.call()),
+                    None => return Action::Expand(form.found.clone(), form.call()),
                 },
-                Key::Tab | Key::PageDown => self.in_form(|form| form.move_by(1)),
-                Key::BackTab | Key::PageUp => self.in_form(|form| form.move_by(-1)),
-                Key::Up | Key::Down => {
-                    let step = if *key == Key::Up { -1 } else { 1 };
-                    let has_choices = form.fields.get(form.current).is_some_and(|field| !field.choices.is_empty());
-                    self.in_form(|form| if has_choices { form.choose(step) } else { form.move_by(step) })
-                }
-                _ => self.in_form(|form| {
+                Key::Tab | Key::PageDown => form.move_by(1),
+                Key::BackTab | Key::PageUp => form.move_by(-1),
+                Key::Up => form.choose_or_move(-1),
+                Key::Down => form.choose_or_move(1),
+                _ => {
                     if let Some(field) = form.fields.get_mut(form.current) {
                         if matches!(key, Key::Character(_)) && field.choices.contains(&field.input.text) {
                             field.input = Input::default(); // another choice is typed
                         }
                         field.input.edit(key);
                     }
-                }),
+                }
             },
             Step::Chosen(chosen) => match key {
-                Key::Enter | Key::NewLine => Action::Use(std::mem::take(&mut chosen.text)),
-                Key::Character('c') if !self.purpose.is_draft => Action::Copy(std::mem::take(&mut chosen.text)),
-                Key::Character('e') => Action::Edit(Some(chosen.text.clone())),
-                Key::Character('q') => Action::End,
-                Key::Escape => match self.form.take() {
-                    Some(form) if !form.fields.is_empty() => self.to(Step::Form(form)),
-                    _ => self.to(Step::List),
-                },
+                Key::Enter | Key::NewLine => return Action::End(Choice::Use(std::mem::take(&mut chosen.text))),
+                Key::Character('c') if !self.purpose.is_draft => {
+                    return Action::End(Choice::Copy(std::mem::take(&mut chosen.text)));
+                }
+                Key::Character('e') => return Action::End(Choice::Edit(Some(chosen.text.clone()))),
+                Key::Character('q') => return Action::End(Choice::Nothing),
+                Key::Escape => {
+                    let form = self.form.take().filter(|form| !form.fields.is_empty());
+                    self.step = form.map_or(Step::List, Step::Form);
+                }
                 key => {
                     let lines = chosen.text.lines().count(); // each is one row at least
                     let step = match key {
@@ -273,20 +270,8 @@ impl State {
                         _ => 0,
                     };
                     chosen.top = chosen.top.saturating_add_signed(step).min(lines.saturating_sub(1));
-                    Action::None
                 }
             },
-        }
-    }
-
-    fn to(&mut self, step: Step) -> Action {
-        self.step = step;
-        Action::None
-    }
-
-    fn in_form(&mut self, change: impl FnOnce(&mut Form)) -> Action {
-        if let Step::Form(form) = &mut self.step {
-            change(form);
         }
         Action::None
     }
@@ -294,7 +279,7 @@ impl State {
     fn key_of_list(&mut self, key: &Key) -> Action {
         let last = self.matching.len().saturating_sub(1);
         self.selected = match key {
-            Key::Escape => return Action::End,
+            Key::Escape => return Action::End(Choice::Nothing),
             Key::Enter | Key::NewLine => return self.choose(true),
             Key::Tab => return self.choose(false),
             Key::Up | Key::Control('p') => self.selected.saturating_sub(1),
@@ -338,25 +323,19 @@ impl State {
                 input: vec![self.purpose.text.clone()],
                 ..api::Call::default()
             };
+            let found = form.found.clone();
             self.form = Some(form);
-            return Action::Expand(call);
+            return Action::Expand(found, call);
         }
-        self.to(Step::Form(form))
-    }
-
-    /// The prompt of the last [`Action::Expand`].
-    pub(super) fn found(&self) -> Option<&Found> {
-        match (&self.step, &self.form) {
-            (Step::Form(form), _) | (_, Some(form)) => Some(&form.found),
-            _ => None,
-        }
+        self.step = Step::Form(form);
+        Action::None
     }
 
     /// What an expansion gave: its text, and what to know of it. A draft whose expansion needs no word is used at once.
     pub(super) fn expanded(&mut self, result: Result<(String, Vec<String>), String>) -> Action {
         match result {
             Err(why) => self.note = why,
-            Ok((text, notes)) if self.purpose.is_draft && notes.is_empty() => return Action::Use(text),
+            Ok((text, notes)) if self.purpose.is_draft && notes.is_empty() => return Action::End(Choice::Use(text)),
             Ok((text, notes)) => {
                 if let Step::Form(form) = std::mem::replace(&mut self.step, Step::List) {
                     self.form = Some(form);
@@ -404,10 +383,10 @@ mod tests {
     fn typed(state: &mut State, keys: &[Key]) -> Option<String> {
         keys.iter().find_map(|key| {
             let mut action = state.key(key);
-            if let (Action::Expand(call), Some(found)) = (&action, state.found().cloned()) {
-                action = state.expanded(expansion(&found, call));
+            if let Action::Expand(found, call) = &action {
+                action = state.expanded(expansion(found, call));
             }
-            if let Action::Use(text) = action { Some(text) } else { None }
+            if let Action::End(Choice::Use(text)) = action { Some(text) } else { None }
         })
     }
 
@@ -433,7 +412,10 @@ mod tests {
         assert_eq!((state.matching.len(), state.selected), (13, 0));
         typed(&mut state, &letters("xyzzy"));
         assert!(shown(&state, 40, 14).contains("no prompt matches"));
-        assert!(typed(&mut state, &[Key::Enter]).is_none() && matches!(state.key(&Key::Escape), Action::End));
+        assert!(
+            typed(&mut state, &[Key::Enter]).is_none()
+                && matches!(state.key(&Key::Escape), Action::End(Choice::Nothing))
+        );
     }
 
     #[test]
@@ -475,7 +457,7 @@ mod tests {
             assert_eq!(typed(&mut state, keys).as_deref(), want, "{draft:?} {keys:?}");
         }
         let (_folder, mut state) = state(&files, "draft", true);
-        assert!(matches!(state.key(&Key::Control('o')), Action::Edit(None)));
+        assert!(matches!(state.key(&Key::Control('o')), Action::End(Choice::Edit(None))));
     }
 
     #[test]
