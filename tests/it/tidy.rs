@@ -97,7 +97,7 @@ fn dependencies_between_modules_point_one_way() {
 /// The most lines of code of a file, without tests, comments and blank lines.
 const MAX_FILE: usize = 450;
 
-/// The same of the whole crate. It is to become 24,000.
+/// The same of the whole crate: 24,000, and what stacks, mentions, `pick` and `compose` may add.
 const MAX_TOTAL: usize = 25_400;
 
 /// How many methods the traits have at most that a new source implements.
