@@ -69,7 +69,8 @@ pub(super) fn of<'t, T>(
     let (mut unknown, mut looked_up, mut not_found) = (None, [0; 2], HashSet::new());
     for (colon, after) in colons(text) {
         let word = text[after..].split(char::is_whitespace).next().unwrap_or_default();
-        if word.is_empty() {
+        let is_in_name = invocations.last().is_some_and(|last| colon < last.range.end);
+        if word.is_empty() || is_in_name {
             continue;
         }
         lines.advance(colon);
@@ -429,6 +430,13 @@ mod tests {
                 exists.then_some(())
             });
             assert_eq!((found.invocations.len(), looked_up), (count, lookups), "{text:.20}");
+        }
+    }
+
+    #[test]
+    fn a_colon_in_a_name_begins_nothing() {
+        for text in [":g={：x} a", "See :g={：x} a"] {
+            assert_eq!(of(text, true, |_, _| Some(())).invocations.len(), 1, "{text}");
         }
     }
 
