@@ -130,7 +130,7 @@ mod tests {
     fn a_draft_is_known_by_its_path() {
         for (path, want) in [
             ("/home/a/.codex/editor/.tmpAb3dE9.md", Some("codex")),
-            ("/work/.codex/editor/.tmpAb3dE9.md", Some("codex")),
+            ("/repo/.codex/editor/.tmpAb3dE9.md", Some("codex")),
             ("/tmp/claude-1000/claude-prompt-1b4e28ba-2fa1-11d2-883f-0016d3cca427.md", Some("claude-code")),
             ("/tmp/gemini-edit-Ab3dE9/buffer.txt", Some("gemini")),
             ("/tmp/1795405527837.md", Some("opencode")),
