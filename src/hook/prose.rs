@@ -3,7 +3,7 @@
 //! Fences are found line by line, not by a Markdown parser: people put code between tags, and in an HTML block a fence means
 //! nothing to Markdown. A parser would also cost more than all else that is done for a long message.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2_iter};
 
 /// The brackets that may be before a mention.
 pub(super) const OPENING: [char; 9] = ['(', '[', '{', '（', '［', '｛', '「', '『', '【'];
@@ -94,23 +94,20 @@ impl<'t> Lines<'t> {
 
 /// Whether what is between these parts of a line belongs to a link: `[text](address)`, `[text][name]` or `[name]: address`.
 fn is_in_link(before: &str, after: &str) -> bool {
-    let closing = unmatched(after.char_indices(), ['[', ']']);
-    let opening = unmatched(before.char_indices().rev(), [')', '(']);
+    let closing = unmatched(after, memchr2_iter(b'[', b']', after.as_bytes()), b'[');
+    let opening = unmatched(before, memchr2_iter(b'(', b')', before.as_bytes()).rev(), b')');
     closing.is_some_and(|at| after[at + 1..].starts_with(['(', '[', ':']))
         || opening.is_some_and(|at| before[..at].ends_with(']'))
 }
 
-/// Where the first bracket is that has no partner before it in these letters.
-fn unmatched(mut letters: impl Iterator<Item = (usize, char)>, [partner, bracket]: [char; 2]) -> Option<usize> {
+/// Where the first of these brackets is that has no partner before it.
+fn unmatched(text: &str, mut brackets: impl Iterator<Item = usize>, partner: u8) -> Option<usize> {
     let mut open = 0;
-    let found = letters.find(|(_, letter)| {
-        if *letter == bracket && open == 0 {
-            return true;
-        }
-        open += i64::from(*letter == partner) - i64::from(*letter == bracket);
-        false
-    });
-    found.map(|(at, _)| at)
+    brackets.find(|at| {
+        let is_partner = text.as_bytes()[*at] == partner;
+        open += if is_partner { 1 } else { -1 };
+        open < 0
+    })
 }
 
 /// How many spaces a line begins with, up to three.
