@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Where Claude Code says which plugins are installed, and where: `{"plugins": {"NAME@MARKETPLACE": [{"installPath": PATH}]}}`.
 const INSTALLED: &str = "installed_plugins.json";
 
+/// For how many plugins the folders are kept.
+const MAX_KEPT: usize = 64;
+
 /// A folder of plugins.
 #[derive(Debug)]
 pub(crate) struct Plugins {
@@ -22,24 +25,26 @@ pub(crate) struct Plugins {
     root: Root,
     /// Whether the user named it, so that it is a problem if it is missing.
     is_required: bool,
-    folders: Cache<(), Arc<Vec<Folder>>>,
+    /// Of one plugin, or of all.
+    folders: Cache<Option<String>, Arc<Vec<Folder>>>,
 }
 
 impl Plugins {
     pub(crate) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Plugins {
         let about = About::new(layer, format, Some(path.clone()));
         let root = Root { path, format, is_confined: false, prefix: String::new() };
-        Plugins { about, root, is_required, folders: Cache::new(1, SETTLING) }
+        Plugins { about, root, is_required, folders: Cache::new(MAX_KEPT, SETTLING) }
     }
 
-    /// The folders of prompts of all plugins.
-    fn folders(&self) -> Arc<Vec<Folder>> {
-        self.folders.get(&(), |trace| self.read(trace))
+    /// The folders of prompts of one plugin, or of all.
+    fn folders(&self, plugin: Option<&str>) -> Arc<Vec<Folder>> {
+        let plugin = plugin.map(str::to_owned);
+        self.folders.get(&plugin, |trace| self.read(plugin.as_deref(), trace))
     }
 
-    fn read(&self, trace: &mut Trace) -> Arc<Vec<Folder>> {
+    fn read(&self, plugin: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
         let parts = self.root.format.plugin.iter().filter_map(|(part, of)| Some((part, Format::named(of)?)));
-        let folders = self.plugins(trace).into_iter().flat_map(|(name, path)| {
+        let folders = self.plugins(plugin, trace).into_iter().flat_map(|(name, path)| {
             let folder = move |(part, format)| (path.join(part), format, format!("{name}/"));
             parts.clone().map(folder)
         });
@@ -47,8 +52,8 @@ impl Plugins {
         Arc::new(folders.map(folder).collect())
     }
 
-    /// The name and the folder of each plugin, sorted by name.
-    fn plugins(&self, trace: &mut Trace) -> Vec<(String, PathBuf)> {
+    /// The name and the folder of each plugin, or of one that may be there, sorted by name.
+    fn plugins(&self, only: Option<&str>, trace: &mut Trace) -> Vec<(String, PathBuf)> {
         let (folder, list) = (&self.root.path, self.root.path.join(INSTALLED));
         trace.look(folder);
         trace.look(&list);
@@ -61,12 +66,14 @@ impl Plugins {
                 };
                 plugins.iter().filter_map(plugin).collect::<Vec<_>>()
             }
+            _ if let Some(name) = only => vec![(name.to_owned(), folder.join(name))],
             _ => {
                 let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
                 let name = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), path));
                 paths.filter(|path| path.is_dir() && !is_hidden(path)).filter_map(name).collect()
             }
         };
+        plugins.retain(|(name, _)| only.is_none_or(|only| name == only));
         plugins.sort();
         plugins
     }
@@ -78,12 +85,13 @@ impl Source for Plugins {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        name.contains('/').then(|| self.folders().iter().find_map(|folder| folder.find(name)))?
+        let (plugin, _) = name.split_once('/')?;
+        self.folders(Some(plugin)).iter().find_map(|folder| folder.find(name))
     }
 
     fn list(&self) -> Listing {
         let mut all = Listing { problems: self.health(false), ..Listing::default() };
-        for Listing { found, problems, tests, .. } in self.folders().iter().map(Source::list) {
+        for Listing { found, problems, tests, .. } in self.folders(None).iter().map(Source::list) {
             all.found.extend(found);
             all.problems.extend(problems);
             all.tests.extend(tests);
@@ -94,7 +102,7 @@ impl Source for Plugins {
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.folders().iter().find_map(|folder| folder.at(path))
+        self.folders(None).iter().find_map(|folder| folder.at(path))
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
@@ -102,7 +110,7 @@ impl Source for Plugins {
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let read = self.folders.with_trace(&(), |trace| self.read(trace));
+        let read = self.folders.with_trace(&None, |trace| self.read(None, trace));
         watched.add(&self.root, &read.0);
         watched.add_path(&self.root.path.join(INSTALLED));
         read.1.iter().for_each(|folder| folder.watch(watched));

@@ -100,19 +100,23 @@ fn tools_list_reads_folders_and_no_files() {
 #[test]
 fn a_hook_opens_only_the_files_of_the_prompts_and_reads_folders_only_for_an_unknown_command() {
     let client = Client::new().prompt("a.md", "A").prompt("other.md", "O").prompt("git/b.md", "B");
-    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    client.write("../.gemini/extensions/flow/commands/plan.toml", "prompt = 'Plan'");
+    let extensions = client.root().join(".gemini/extensions");
+    let [git, commands] = [client.prompts().join("git"), extensions.join("flow/commands")];
+    let mut watch = Watch::new(&[&client.prompts(), &git, &extensions, &commands]);
     for (prompt, files) in [
         ("at 10:30, std::vec and :unknown", vec![]),
         (":smile: yes", vec![]),
         (":D (:A) :other's :git/unknown", vec![]),
         (":git:b :a x", vec!["a.md", "b.md"]),
         ("See :git:b, `:a`, :unknown or :other.", vec!["b.md", "other.md"]),
+        ("See :flow/plan, :flow/other and :a/b.", vec!["plan.toml"]),
         (":unknown\n:git/unknown\n:A", vec!["/"]),
         (":a\n:other-one x", vec!["/", "a.md"]),
     ] {
         let event = json!({"hook_event_name": "BeforeAgent", "prompt": prompt}).to_string();
         assert_eq!(
-            client.run(["hook", "gemini"], event).stdout.is_empty(),
+            client.run(["hook", "gemini", "--from-agents", "--prompts", "prompts"], event).stdout.is_empty(),
             !files.iter().any(|file| *file != "/"),
             "{prompt}"
         );
