@@ -3,6 +3,7 @@
 use super::source::{Found, Info, Listing};
 use super::view::View;
 use crate::prompt::{COLONS, Diagnostic, Severity, Summary, fold};
+use memchr::memmem::Finder;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
@@ -126,8 +127,11 @@ impl Fields {
 
     /// The least cost of a match; `None` if there is none. `kind` is how the word matches a text of the field of this rank.
     fn cost(&self, kind: impl Fn(usize, &str) -> Option<Kind>) -> Option<usize> {
-        let texts = self.0.iter().enumerate().flat_map(|(rank, texts)| texts.iter().map(move |text| (rank, text)));
-        texts.filter_map(|(rank, text)| Some(4 * rank + kind(rank, text)? as usize)).min()
+        // What matches in one field costs less than any match in the next.
+        self.0
+            .iter()
+            .enumerate()
+            .find_map(|(rank, texts)| texts.iter().filter_map(|text| Some(4 * rank + kind(rank, text)? as usize)).min())
     }
 }
 
@@ -178,8 +182,9 @@ fn costs(
             if word.is_empty() {
                 continue;
             }
+            let finder = Finder::new(word);
             let exact: Vec<_> =
-                prompts.iter().map(|prompt| prompt.cost(|rank, text| exact(word, rank, text))).collect();
+                prompts.iter().map(|prompt| prompt.cost(|rank, text| exact(word, &finder, rank, text))).collect();
             match exact.iter().any(Option::is_some) {
                 true => exact,
                 false => otherwise(word, prompts),
@@ -207,8 +212,8 @@ fn plain(text: &str) -> String {
 }
 
 /// How a word is contained in a text, if it is.
-fn exact(word: &str, rank: usize, text: &str) -> Option<Kind> {
-    let kinds = text.match_indices(word).map(|(at, _)| {
+fn exact(word: &str, finder: &Finder<'_>, rank: usize, text: &str) -> Option<Kind> {
+    let kinds = finder.find_iter(text.as_bytes()).map(|at| {
         let (before, after) = (&text[..at], &text[at + word.len()..]);
         match is_boundary(before.chars().next_back(), word.chars().next()) {
             true if is_boundary(word.chars().next_back(), after.chars().next()) => Kind::Whole,
