@@ -55,10 +55,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     runs_prompts: false,
     drafts: Some(Drafts {
         is_file: |folder, file| folder.starts_with("claude-") && is_between(file, "claude-prompt-", ".md"),
-        terminal: "",
-        setting: None,
         skips_empty: true,
-        reads_quotes: false,
+        ..Drafts::USUAL
     }),
     menu: MenuMessages::WithoutRoles,
     launch: Launch {

@@ -55,10 +55,8 @@ pub(super) static CODEX: Agent = Agent {
     runs_prompts: false,
     drafts: Some(Drafts {
         is_file: |folder, file| folder == "editor" && is_between(file, ".tmp", ".md"),
-        terminal: "",
-        setting: None,
-        skips_empty: false,
         reads_quotes: true,
+        ..Drafts::USUAL
     }),
     menu: MenuMessages::All,
     launch: Launch { client: Some("codex-mcp-client"), environment, ..Launch::BY_SDK },

@@ -2,7 +2,7 @@
 
 use super::environment::Environment;
 use super::files::AgentFiles;
-use crate::wording::quoted;
+use crate::wording::{alternatives, quoted};
 
 /// What is known of an agent's drafts.
 pub struct Drafts {
@@ -16,6 +16,10 @@ pub struct Drafts {
     pub(super) skips_empty: bool,
     /// Whether the value is read as by a shell, so that quotes or backslashes may protect spaces.
     pub(super) reads_quotes: bool,
+    /// Names of editors, one of which the first word must contain: else the agent goes on drawing, and reading keys.
+    pub(super) waits_for: &'static [&'static str],
+    /// Whether it does nothing, and does not say so, if neither variable is set.
+    pub(super) is_silent: bool,
 }
 
 /// What opens a draft.
@@ -28,6 +32,17 @@ pub struct DraftEditor {
 }
 
 impl Drafts {
+    /// An agent that does what is usual.
+    pub(super) const USUAL: Drafts = Drafts {
+        is_file: |_, _| false,
+        terminal: "",
+        setting: None,
+        skips_empty: false,
+        reads_quotes: false,
+        waits_for: &[],
+        is_silent: false,
+    };
+
     /// What the agent with this title opens a draft with, as it finds its settings and these variables. `None`: nobody asked for the
     /// editor of this program, and nothing is doubtful.
     pub fn editor(&self, title: &str, files: &AgentFiles, environment: &Environment) -> Option<DraftEditor> {
@@ -42,7 +57,11 @@ impl Drafts {
         let composes = [&visual, &editor].into_iter().flatten().any(|(_, value)| value.contains("prompt-expander"));
         let chosen = self.setting.and_then(setting);
         let is_set_inside = chosen.is_some();
-        let (from, value) = chosen.or(visual.filter(is_usable)).or(editor.filter(is_usable))?;
+        let Some((from, value)) = chosen.or(visual.filter(is_usable)).or(editor.filter(is_usable)) else {
+            let what = "neither VISUAL nor EDITOR is set here, without which drafts are not opened".to_owned();
+            return self.is_silent.then_some(DraftEditor { what, doubt: None });
+        };
+        let program = value.split(' ').next().unwrap_or_default().to_lowercase();
         let doubt = if is_set_inside && composes {
             Some((
                 format!("{title} opens drafts in {} of `{from}`, and not in VISUAL", quoted(&value)),
@@ -54,6 +73,11 @@ impl Drafts {
         } else if !self.reads_quotes && value.contains(['"', '\'', '\\']) {
             let message = format!("{title} splits {from} at every space, also in quotes: {}", quoted(&value));
             Some((message, "use a path without spaces".to_owned()))
+        } else if composes && !self.waits_for.is_empty() && !self.waits_for.iter().any(|name| program.contains(name)) {
+            let names = alternatives(self.waits_for);
+            let program = quoted(&value);
+            let message = format!("{title} draws over {program} while it works; it waits only for {names} in a name");
+            Some((message, "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned()))
         } else {
             None
         };
@@ -108,11 +132,26 @@ mod tests {
                 "drafts are opened in `vim` (general.preferredEditor)",
                 "remove `general.preferredEditor`",
             ),
+            (
+                "gemini",
+                &[("VISUAL", compose)],
+                "drafts are opened in `prompt-expander compose` (VISUAL)",
+                "use a link, as in `ln -s prompt-expander prompt-expander-nano`",
+            ),
+            (
+                "gemini",
+                &[("VISUAL", "prompt-expander-nano compose")],
+                "drafts are opened in `prompt-expander-nano compose` (VISUAL)",
+                "",
+            ),
+            ("opencode", &[], "neither VISUAL nor EDITOR is set here, without which drafts are not opened", ""),
         ] {
             let folder = tempfile::tempdir().unwrap();
             std::fs::create_dir(folder.path().join(".gemini")).unwrap();
             let settings = folder.path().join(".gemini/settings.json");
-            std::fs::write(settings, r#"{"general": {"preferredEditor": "vim"}}"#).unwrap();
+            let is_preferred = what.contains("preferredEditor");
+            let setting = if is_preferred { r#"{"general": {"preferredEditor": "vim"}}"# } else { "{}" };
+            std::fs::write(settings, setting).unwrap();
             let environment: Environment = variables.iter().copied().collect();
             let home = Some(folder.path().to_owned());
             let system = System { home, environment: environment.clone(), ..System::default() };

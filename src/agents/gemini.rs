@@ -55,8 +55,8 @@ pub(super) static GEMINI: Agent = Agent {
         is_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
         terminal: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
         setting: Some("/general/preferredEditor"),
-        skips_empty: false,
-        reads_quotes: false,
+        waits_for: &["vi", "emacs", "hx", "nano", "micro"],
+        ..Drafts::USUAL
     }),
     menu: MenuMessages::OneText,
     launch: Launch {

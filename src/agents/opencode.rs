@@ -58,10 +58,9 @@ pub(super) static OPENCODE: Agent = Agent {
             file.len() >= 16
                 && file.strip_suffix(".md").is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()))
         },
-        terminal: "",
-        setting: None,
         skips_empty: true,
-        reads_quotes: false,
+        is_silent: true,
+        ..Drafts::USUAL
     }),
     menu: MenuMessages::OneText,
     launch: Launch {
