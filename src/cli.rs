@@ -377,7 +377,7 @@ impl Cli {
         match self.command {
             None if self.version => version::print(self.version_json),
             None if is_alone && io::stdin().is_terminal() && io::stdout().is_terminal() => {
-                pick::Pick::new().run(&usable(given)?)
+                pick::Pick::default().run(&usable(given)?)
             }
             None => {
                 let source = loaded(given);

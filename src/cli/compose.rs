@@ -37,26 +37,30 @@ pub(super) struct Compose {
     /// The editor for the draft or the result, after Ctrl-O or `e`, and for every other file; by default the one in EDITOR, else `vi`
     #[arg(long, value_name = "EDITOR", value_hint = ValueHint::CommandString)]
     then: Option<OsString>,
+    // Gemini CLI adds these for editors that need them, which it knows by parts of the command: `/home/vivian/…` is `vi` to it.
+    #[arg(short = 'i', hide = true)]
+    _viminfo: Option<OsString>,
+    #[arg(long = "wait", short = 'w', hide = true)]
+    _waits: bool,
 }
 
 impl Compose {
     pub(super) fn run(self, given: anyhow::Result<PromptSource>) -> anyhow::Result<ExitCode> {
         let agent = Agent::of_draft(&self.file).filter(|_| pick::has_terminal());
         let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else { return self.open_editor() };
-        let told = match self.change(given, drafts.terminal) {
-            Ok(false) => Ok(()),
-            Ok(true) => self.open_editor().map(drop),
-            Err(why) => Err(why),
+        let said = match self.change(given, drafts.terminal) {
+            Ok(false) => None,
+            Ok(true) => self.open_editor().err().map(|why| format!("{why:#}")), // the draft may be the expansion by now
+            Err(why) => Some(format!("{why:#}\n\nThe draft is as it was.")),
         };
-        if let Err(why) = told {
-            // If nothing can be said either, the draft is as it was all the same.
-            _ = pick::tell(&format!("{why:#}\n\nThe draft is as it was."), drafts.terminal);
+        if let Some(said) = said {
+            _ = pick::tell(&said, drafts.terminal); // if it cannot be said either, the draft is right all the same
         }
         Ok(ExitCode::SUCCESS)
     }
 
     /// Replaces the draft, or leaves it alone. Returns whether the editor is to be opened.
-    fn change(&self, given: anyhow::Result<PromptSource>, terminal: &str) -> anyhow::Result<bool> {
+    fn change(&self, given: anyhow::Result<PromptSource>, terminal: &'static str) -> anyhow::Result<bool> {
         let library = given?.library();
         let view = library.view();
         let old = read_regular(&self.file, MAX_FILE).context("the draft cannot be read")?;
@@ -78,7 +82,7 @@ impl Compose {
             }
             None => {
                 let text = draft.trim_end_matches(['\n', '\r']).to_owned();
-                pick::choose(&view, "", Purpose { text, is_draft: true }, &expand, terminal)?
+                pick::choose(&view, "", Purpose { text, is_draft: true, after: terminal }, &expand)?
             }
         };
         let (text, is_opened) = match choice {

@@ -11,6 +11,7 @@ mod state;
 mod terminal;
 
 pub(super) use state::{Choice, Expand, Purpose};
+pub(super) use terminal::has_terminal;
 
 use super::source::PromptSource;
 use super::{call, clipboard, output, text_editor};
@@ -21,12 +22,11 @@ use crate::wording::count;
 use anyhow::{Context, bail};
 use clap::Args;
 use keys::Key;
-use plain::Dialog;
 use state::{Action, Choices, Chosen, State, Step};
 use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use terminal::{Event, Lines, Terminal};
+use terminal::{Lines, Terminal};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +35,7 @@ Examples:
   git diff | prompt-expander pick          the prompt gets the text
   prompt-expander pick --print-command     :compare Rust or Go criteria=speed";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Pick {
     /// What to search for at first: words of names, titles, tags or descriptions
     #[arg(value_name = "QUERY")]
@@ -46,21 +46,15 @@ pub(super) struct Pick {
 }
 
 impl Pick {
-    pub(super) fn new() -> Pick {
-        Pick { query: Vec::new(), print_command: false }
-    }
-
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         if !has_terminal() {
-            bail!(
-                "`pick` needs a terminal, and none is available; use `prompt-expander list` and `prompt-expander expand NAME`"
-            );
+            bail!("`pick` needs a terminal; without one, use `prompt-expander list` and `prompt-expander expand NAME`");
         }
         let library = source.library_with_warnings();
         let view = library.view();
-        let purpose = Purpose { text: call::piped()?, is_draft: false };
+        let purpose = Purpose { text: call::piped()?, ..Purpose::default() };
         let expand: Expand<'_> = if self.print_command { &command } else { &expansion };
-        match choose(&view, &self.query.join(" "), purpose, expand, "")? {
+        match choose(&view, &self.query.join(" "), purpose, expand)? {
             Choice::Nothing | Choice::Edit(_) => return Ok(ExitCode::FAILURE),
             Choice::Copy(text) => {
                 clipboard::copy(&text)?;
@@ -90,35 +84,19 @@ fn command(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), Str
     Ok((line, Vec::new()))
 }
 
-/// Whether a picker can be shown.
-pub(super) fn has_terminal() -> bool {
-    terminal::lines().is_ok()
-}
-
-/// Lets a person choose a prompt on the terminal, and fill it in. `after` is written to the terminal at the end.
+/// Lets a person choose a prompt on the terminal, and fill it in.
 ///
 /// # Errors
 /// The terminal or the editor fails.
-pub(super) fn choose(
-    view: &View,
-    query: &str,
-    purpose: Purpose,
-    expand: Expand<'_>,
-    after: &str,
-) -> anyhow::Result<Choice> {
-    let (choices, is_draft) = (Choices::of(view), purpose.is_draft);
-    if terminal::is_plain() {
-        return match in_lines(|dialog| dialog.choose(choices, query, purpose, expand))? {
-            Choice::Edit(Some(text)) if !is_draft => Ok(Choice::Use(edited(&text)?)),
-            choice => Ok(choice),
-        };
-    }
-    let mut state = State::new(choices, query, purpose);
+pub(super) fn choose(view: &View, query: &str, purpose: Purpose, expand: Expand<'_>) -> anyhow::Result<Choice> {
+    let Purpose { is_draft, after, .. } = purpose;
+    let mut state = State::new(Choices::of(view), query, purpose);
     loop {
-        let mut terminal = Terminal::new(after).context("the terminal cannot be used")?;
-        let choice = drawn(&mut terminal, &mut state, expand);
-        terminal.end();
-        match choice? {
+        let choice = match terminal::is_plain() {
+            true => Lines::new().and_then(|mut lines| lines.choose(&mut state, expand)),
+            false => Terminal::new(after).and_then(|terminal| drawn(terminal, &mut state, expand)),
+        };
+        match choice.context("the terminal cannot be used")? {
             Choice::Edit(Some(text)) if !is_draft => match edited(&text) {
                 Ok(text) => state.step = Step::Chosen(Chosen { text, notes: Vec::new(), top: 0 }),
                 Err(why) => state.note = format!("{why:#}"),
@@ -129,22 +107,14 @@ pub(super) fn choose(
 }
 
 /// Draws and reads keys until something is decided.
-fn drawn(terminal: &mut Terminal, state: &mut State, expand: Expand<'_>) -> io::Result<Choice> {
+fn drawn(mut terminal: Terminal, state: &mut State, expand: Expand<'_>) -> io::Result<Choice> {
     loop {
-        let size = terminal.size();
-        terminal.draw(&state.frame(size.0, size.1), size)?;
-        let mut action = loop {
-            match terminal.next() {
-                Event::Key(key) => break state.key(&key),
-                Event::Quiet if state.update() || terminal.size() != size => break Action::None,
-                Event::Quiet => {}
-                Event::Ended => return Ok(Choice::Nothing),
-            }
-        };
+        let key = terminal.key(|columns, rows| state.frame(columns, rows))?;
+        let mut action = state.key(&key);
         if let Action::Expand(found, call) = &action {
             if found.prompt().is_ok_and(|prompt| prompt.is_remote()) {
                 state.note = "asking the service …".to_owned();
-                terminal.draw(&state.frame(size.0, size.1), size)?;
+                terminal.draw(|columns, rows| state.frame(columns, rows))?;
                 state.note.clear();
             }
             action = state.expanded(expand(found, call));
@@ -159,27 +129,10 @@ fn drawn(terminal: &mut Terminal, state: &mut State, expand: Expand<'_>) -> io::
 /// end.
 pub(super) fn tell(text: &str, after: &str) -> io::Result<bool> {
     if terminal::is_plain() {
-        return in_lines(|dialog| dialog.tell(text));
+        return Lines::new()?.tell(text);
     }
-    let mut terminal = Terminal::new(after)?;
-    let is_read = loop {
-        let size = terminal.size();
-        terminal.draw(&frame::of_message(text, size.0, size.1), size)?;
-        match terminal.next() {
-            Event::Quiet => {}
-            Event::Key(key) => break !matches!(key, Key::Escape | Key::Control('c')),
-            Event::Ended => break false,
-        }
-    };
-    terminal.end();
-    Ok(is_read)
-}
-
-/// Asks on a terminal that reads and writes lines, whatever it was set to.
-fn in_lines<T>(ask: impl FnOnce(&mut Dialog) -> io::Result<T>) -> io::Result<T> {
-    let _lines = Lines::new()?;
-    let (input, output) = terminal::lines()?;
-    ask(&mut Dialog { input, output })
+    let key = Terminal::new(after)?.key(|columns, rows| frame::of_message(text, columns, rows))?;
+    Ok(!matches!(key, Key::Escape | Key::Control('c')))
 }
 
 /// The text after the user has changed it in the editor.

@@ -73,7 +73,7 @@ pub(super) fn open_with(value: &OsStr, file: &Path) -> anyhow::Result<ExitStatus
 pub(super) fn is_compose(value: &OsStr) -> bool {
     let words = words(value);
     let program = Path::new(&words[0]).file_stem().unwrap_or_default();
-    program == env!("CARGO_PKG_NAME") && words.iter().any(|word| word == "compose")
+    program.to_string_lossy().starts_with(env!("CARGO_PKG_NAME")) && words.iter().any(|word| word == "compose")
 }
 
 /// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even

@@ -28,6 +28,7 @@ fn typed(client: &Client, line: &str, keys: &[(&str, &str)]) -> Option<(String, 
 fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
     let client = client();
     let expanded = |arguments: &str| client.words(arguments).stdout;
+    let endless = format!("\x1b[200~{}", "x".repeat(1_000_000));
     let form = &[("compare", "cmp\r"), ("options*", "Rust or Go\t"), ("↑↓ cost", "\x1b[B\r")][..];
     for (line, keys, want) in [
         (
@@ -61,6 +62,11 @@ fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
             "status 1\n".to_owned(),
         ),
         ("$PROGRAM pick > out; echo status $? >> out", &vec![("compare", "\x03")], "status 1\n".to_owned()),
+        (
+            "$PROGRAM pick > out; echo status $? >> out",
+            &vec![("compare", &endless), ("what was pasted is too long", "")],
+            "status 1\n".to_owned(),
+        ),
     ] {
         let Some((printed, _)) = typed(&client, line, keys) else { return };
         assert_eq!(printed, want, "{line}");
@@ -70,8 +76,11 @@ fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
 #[test]
 fn the_terminal_is_restored_as_it_was_found_whatever_ends_the_picker() {
     let client = client();
-    // A raw terminal, as some agents leave it; and a picker that a signal ends.
-    for (before, signal) in [(":", None), ("stty raw -echo", None), (":", Some("-TERM")), (":", Some("-HUP"))] {
+    // A raw terminal, as some agents leave it; a picker that a signal ends; and one that asks line by line.
+    let dumb = "export TERM=dumb; stty raw -echo";
+    for (before, signal) in
+        [(":", None), ("stty raw -echo", None), (":", Some("-TERM")), (":", Some("-HUP")), (dumb, Some("-TERM"))]
+    {
         let picker = "sh -c 'echo $$ > pid; exec '\"$PROGRAM pick\"";
         let line = format!("{before}; stty -a > before; {picker}; stty -a > after; stty sane");
         let Some(mut typing) = Typing::started(&client, 80, &line) else { return };
@@ -85,7 +94,7 @@ fn the_terminal_is_restored_as_it_was_found_whatever_ends_the_picker() {
         }
         let end = typing.end();
         assert_eq!(read("before"), read("after"), "{before} {signal:?}");
-        assert!(end.contains("\x1b[?25h\x1b[?1049l"), "{before} {signal:?}: {end:?}");
+        assert_eq!(end.contains("\x1b[?25h\x1b[?1049l"), before != dumb, "{before} {signal:?}: {end:?}");
     }
 }
 
@@ -117,7 +126,8 @@ fn a_terminal_that_only_prints_lines_is_asked_line_by_line() {
     let keys = [
         ("empty: end): ", "compare\n"),
         ("1 :compare  Compare options", "1\n"),
-        ("options: ", "\n"),
+        ("options: ", "  \n"),
+        ("`options` needs a value", ""),
         ("options: ", "Rust or Go\n"),
         ("criteria (cost, speed) [cost]: ", "speed\n"),
         ("Compare Rust or Go by speed.", "\n"),
@@ -167,8 +177,10 @@ fn a_draft_becomes_the_expansion_after_three_letters_and_enter_in_every_agent() 
     let client = client();
     let want = client.words("expand review the parser").stdout;
     for file in DRAFTS {
-        let raw = "stty raw -echo; $PROGRAM compose $FILE; stty sane";
-        let Some((draft, end)) = composed(&client, file, "the parser", raw, &[("review", "rev\r")]) else { return };
+        // Gemini CLI adds options for editors that it takes the program for.
+        let options = if file.contains("gemini") { "-i NONE --wait" } else { "" };
+        let raw = format!("stty raw -echo; $PROGRAM compose {options} $FILE; stty sane");
+        let Some((draft, end)) = composed(&client, file, "the parser", &raw, &[("review", "rev\r")]) else { return };
         assert_eq!(draft, want.trim_end_matches('\n'), "{file}");
         assert_eq!(end.contains("\x1b[?2004h\x1b[?1004h\x1b[?25l"), file.contains("gemini"), "{end:?}");
     }
@@ -196,6 +208,15 @@ fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_
         assert_eq!(now, want, "{draft} {keys:?}");
         assert!(end.ends_with("status 0\n"), "{draft}: {end:?}");
     }
+}
+
+#[test]
+fn an_editor_that_cannot_be_started_leaves_the_expansion_in_the_draft() {
+    let client = Client::new().prompt("nested.md", "See:\n:review this").prompt("review.md", "Review this.");
+    let line = "$PROGRAM compose --then ./missing $FILE";
+    let keys = [("nested", "nested\r"), ("Enter use", "e"), ("cannot be started", " ")];
+    let Some((now, end)) = composed(&client, DRAFTS[1], "draft", line, &keys) else { return };
+    assert!(now == "See:\n:review this\n\ndraft" && !end.contains("as it was"), "{now} {end:?}");
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! What the picker looks like: lines that fit the terminal. No text of a prompt gets there with a character that a terminal acts on.
 
 use super::keys::Input;
-use super::state::{Chosen, Form, State, Step};
+use super::state::{Chosen, Field, Form, State, Step};
 use crate::cli::output::{ERROR, FAINT, MARK, NAME, WARNING, one_line};
 use crate::library::Found;
-use crate::prompt::Summary;
 use crate::wording::{is_control, thousands};
 use anstyle::Style;
 use std::ops::Range;
@@ -23,97 +22,85 @@ pub(super) struct Frame {
 
 const PLAIN: Style = Style::new();
 
-/// With fewer rows than this below the query, there is no preview.
-const LEAST_ROWS: usize = 9;
+/// With fewer rows than this, there is no preview in the list.
+const LEAST_ROWS: usize = 10;
 
 impl State {
-    /// The frame for a terminal with so many columns and rows.
-    pub(super) fn frame(&self, columns: usize, rows: usize) -> Frame {
-        let has_hint = rows >= 4;
-        let rows_above = rows - usize::from(has_hint);
-        let mut frame = match &self.step {
-            Step::List => self.list(columns, rows_above),
-            Step::Form(form) => of_form(form, columns, rows_above),
-            Step::Chosen(chosen) => of_chosen(chosen, columns, rows_above),
+    /// The frame for a terminal with so many columns and rows, with what has been read meanwhile.
+    pub(super) fn frame(&mut self, columns: usize, rows: usize) -> Frame {
+        self.update();
+        let below = match (self.note.as_str(), rows) {
+            ("", 0..4) => Vec::new(),
+            ("", _) => vec![vec![(FAINT, self.hint().to_owned())]],
+            (note, _) => wrapped(&one_line(note), &[], ERROR, columns, 2),
         };
-        let hint = match (&self.step, self.purpose.is_draft) {
+        let above = rows.saturating_sub(below.len()).max(1);
+        let mut frame = match &mut self.step {
+            Step::List => self.list(columns, above),
+            Step::Form(form) => of_form(form, columns, above),
+            Step::Chosen(chosen) => of_chosen(chosen, columns, above),
+        };
+        frame.lines.resize(above, Line::new());
+        frame.lines.extend(below);
+        frame.lines.truncate(rows);
+        frame.lines.iter_mut().for_each(|line| cut(line, columns));
+        frame.cursor = frame.cursor.filter(|(row, _)| *row < above);
+        frame
+    }
+
+    /// What the keys do.
+    fn hint(&self) -> &'static str {
+        match (&self.step, self.purpose.is_draft) {
             (Step::List, true) => "Enter use  Tab fill in  Esc keep the draft  ^O editor",
             (Step::List, false) => "Enter choose  ↑↓ move  Esc end",
-            (Step::Form(form), _) if form.fields.len() < 2 => "Enter done  Esc back",
             (Step::Form(_), _) => "Enter done  Tab next  Esc back",
             (Step::Chosen(_), true) => "Enter use  e editor  ↑↓ scroll  Esc back",
             (Step::Chosen(_), false) => "Enter print  c copy  e editor  ↑↓ scroll  Esc back",
-        };
-        frame.lines.truncate(rows_above);
-        if !self.note.is_empty() {
-            frame.lines.truncate(rows.saturating_sub(2).max(1));
-            let note = wrapped(&one_line(&self.note), &[], ERROR, columns, 0, 2);
-            frame.lines.resize(rows.saturating_sub(note.len()).max(frame.lines.len()), Line::new());
-            frame.lines.extend(note);
-        } else if has_hint {
-            frame.lines.resize(rows_above, Line::new());
-            frame.lines.push(vec![(FAINT, fit(hint, columns))]);
         }
-        frame.lines.truncate(rows);
-        frame.lines.iter_mut().for_each(|line| cut(line, columns));
-        frame
     }
 
     fn list(&self, columns: usize, rows: usize) -> Frame {
         let count = format!(" {}/{}", thousands(self.matching.len()), thousands(self.choices.found.len()));
-        let room = columns.saturating_sub(2 + count.len());
-        let room = if room < 8 { columns.saturating_sub(2) } else { room };
+        let room = columns.saturating_sub(2);
+        let room = room.checked_sub(count.len()).filter(|room| *room >= 8).unwrap_or(room);
         let (query, column) = window(&self.query, room);
         let gap = " ".repeat(room.saturating_sub(query.width()));
-        let mut lines = vec![vec![(NAME, "> ".to_owned()), (PLAIN, query), (FAINT, fit(&(gap + &count), columns))]];
-        lines[0].truncate(if room == columns.saturating_sub(2) { 2 } else { 3 });
-        let below = rows.saturating_sub(1);
-        let listed = if below < LEAST_ROWS { below } else { below * 2 / 5 };
+        let mut lines = vec![vec![(NAME, "> ".to_owned()), (PLAIN, query + &gap), (FAINT, count)]];
+        let listed = if rows < LEAST_ROWS { rows - 1 } else { (rows - 1) * 2 / 5 };
         let top = self.selected.saturating_sub(listed.saturating_sub(1));
         let shown: Vec<usize> = self.matching.iter().skip(top).take(listed).copied().collect();
         let names = shown.iter().map(|index| self.choices.found[*index].name.width() + 1);
         let width = names.max().unwrap_or(0).min(columns.saturating_sub(2) / if columns < 24 { 1 } else { 2 });
-        for (row, index) in shown.iter().enumerate() {
-            let info = self.choices.infos[*index].as_ref();
-            lines.push(of_prompt(&self.choices.found[*index], info, top + row == self.selected, width, columns));
+        let of_prompt = |(row, index): (usize, &usize)| self.of_prompt(*index, top + row == self.selected, width);
+        lines.extend(shown.iter().enumerate().map(of_prompt));
+        if shown.is_empty() {
+            lines.push(vec![(FAINT, "  no prompt matches".to_owned())]);
         }
-        if shown.is_empty() && below > 0 {
-            lines.push(vec![(FAINT, fit("  no prompt matches", columns))]);
-        }
-        if below >= LEAST_ROWS {
+        if let Some(found) = self.selected().filter(|_| rows >= LEAST_ROWS) {
             lines.resize(1 + listed, Line::new());
-            let preview = self.selected().map(|found| preview(found, columns, below - listed));
-            lines.extend(preview.unwrap_or_default());
+            lines.extend(preview(found, columns, rows - lines.len()));
         }
         Frame { lines, cursor: Some((0, 2 + column)) }
     }
-}
 
-/// A row of the list: the name, then title and description.
-fn of_prompt(
-    found: &Found,
-    info: Option<&Result<std::sync::Arc<Summary>, crate::prompt::Diagnostic>>,
-    is_selected: bool,
-    width: usize,
-    columns: usize,
-) -> Line {
-    let name = fit(&format!(":{}", found.name), columns.saturating_sub(2).min(width));
-    let room = columns.saturating_sub(width + 4);
-    let gap = " ".repeat(if room == 0 { 0 } else { width.saturating_sub(name.width()) + 2 });
-    let (style, about) = match info {
-        None => (FAINT, String::new()),
-        Some(Ok(summary)) => {
-            let texts = [summary.title.as_deref(), summary.description.as_deref()].map(Option::unwrap_or_default);
-            let texts =
-                texts.into_iter().filter(|text| !text.is_empty() && text.to_lowercase() != *found.name.as_str());
-            (PLAIN, found.layer.mark.to_owned() + &texts.collect::<Vec<_>>().join(" — "))
-        }
-        Some(Err(why)) => (ERROR, why.message.clone()),
-    };
-    let about = fit(&one_line(&about), room);
-    match is_selected {
-        true => vec![(NAME.bold(), "> ".to_owned()), (NAME.bold(), name), (style.bold(), gap + &about)],
-        false => vec![(PLAIN, "  ".to_owned()), (NAME, name), (style, gap + &about)],
+    /// A row of the list: the name, then title and description.
+    fn of_prompt(&self, index: usize, is_selected: bool, width: usize) -> Line {
+        let found = &self.choices.found[index];
+        let name = fit(&format!(":{}", found.name), width);
+        let gap = " ".repeat(width - name.width() + 2);
+        let (style, about) = match self.choices.infos.get(index) {
+            None => (PLAIN, String::new()),
+            Some(Ok(summary)) => {
+                let texts = [&summary.title, &summary.description].into_iter().flatten();
+                let texts: Vec<&str> =
+                    texts.map(String::as_str).filter(|text| text.to_lowercase() != *found.name.as_str()).collect();
+                (PLAIN, found.layer.mark.to_owned() + &texts.join(" — "))
+            }
+            Some(Err(why)) => (ERROR, why.message.clone()),
+        };
+        let (mark, name_style, style) =
+            if is_selected { ("> ", NAME.bold(), style.bold()) } else { ("  ", NAME, style) };
+        vec![(name_style, mark.to_owned() + &name), (style, gap + &one_line(&about))]
     }
 }
 
@@ -121,42 +108,36 @@ fn of_prompt(
 fn preview(found: &Found, columns: usize, rows: usize) -> Vec<Line> {
     let prompt = match found.prompt() {
         Ok(prompt) => prompt,
-        Err(why) => return wrapped(&why.to_string(), &[], ERROR, columns, 0, rows),
+        Err(why) => return wrapped(&why.to_string(), &[], ERROR, columns, rows),
     };
     let usage = prompt.usage().unwrap_or_else(|| format!(":{}", found.name));
-    let title = fit(&format!("── {} ({}) ", one_line(&usage), found.layer.name), columns);
-    let rule = "─".repeat(columns.saturating_sub(title.width()));
+    let title = format!("── {} ({}) ", one_line(&usage), found.layer.name);
     let text = prompt.template_text();
     let template = prompt.template_of(&text);
     let marks: Vec<Range<usize>> = template.placeholders().map(|placeholder| placeholder.range.clone()).collect();
+    let rule = "─".repeat(columns.saturating_sub(title.width()));
     let mut lines = vec![vec![(FAINT, title + &rule)]];
-    lines.extend(wrapped(template.body(), &marks, PLAIN, columns, 0, rows.saturating_sub(1)));
+    lines.extend(wrapped(template.body(), &marks, PLAIN, columns, rows.saturating_sub(1)));
     lines
 }
 
 fn of_form(form: &Form, columns: usize, rows: usize) -> Frame {
     let about = form.prompt.title.as_deref().or(form.prompt.description.as_deref()).unwrap_or_default();
-    let name = fit(&format!(":{}", form.found.name), columns);
-    let about = fit(&format!("  {}", one_line(about)), columns.saturating_sub(name.width()));
-    let mut lines = vec![vec![(NAME, name), (PLAIN, about)]];
-    let label = |field: &super::state::Field| one_line(&field.name) + if field.is_needed { "*" } else { "" };
+    let mut lines = vec![vec![(NAME, format!(":{}  ", form.found.name)), (PLAIN, one_line(about))]];
+    let label = |field: &Field| one_line(&field.name) + if field.is_needed { "*" } else { "" };
     let width = form.fields.iter().map(|field| label(field).width()).max().unwrap_or(0).min(columns / 3);
-    let room = columns.saturating_sub(width + 4).max(1);
     let mut cursor = None;
     // The current field, and what is said of it, are always shown.
-    let details = form.fields.get(form.current).map(|field| details(field, columns, 3)).unwrap_or_default();
+    let details = details(&form.fields[form.current], columns);
     let first = (form.current + 2 + details.len()).saturating_sub(rows).min(form.current);
     for (index, field) in form.fields.iter().enumerate().skip(first) {
-        let is_current = index == form.current;
         let label = fit(&label(field), width);
         let gap = " ".repeat(width - label.width() + 2);
-        let (value, column) = window(&field.input, room);
-        let (mark, style) = if is_current { ("> ", NAME.bold()) } else { ("  ", PLAIN) };
-        if is_current {
-            cursor = Some((lines.len(), width + 4 + column));
-        }
-        lines.push(vec![(style, mark.to_owned()), (style, label), (PLAIN, gap + &value)]);
-        if is_current {
+        let (value, column) = window(&field.input, columns.saturating_sub(width + 4).max(1));
+        let (mark, style) = if index == form.current { ("> ", NAME.bold()) } else { ("  ", PLAIN) };
+        lines.push(vec![(style, mark.to_owned() + &label), (PLAIN, gap + &value)]);
+        if index == form.current {
+            cursor = Some((lines.len() - 1, width + 4 + column));
             lines.extend(details.clone());
         }
     }
@@ -164,32 +145,38 @@ fn of_form(form: &Form, columns: usize, rows: usize) -> Frame {
         lines.push(Line::new());
         lines.extend(preview(&form.found, columns, rows - lines.len()));
     }
-    Frame { lines, cursor: cursor.filter(|(row, _)| *row < rows) }
+    Frame { lines, cursor }
 }
 
 /// What a field is for, and its choices.
-fn details(field: &super::state::Field, columns: usize, max: usize) -> Vec<Line> {
-    let indented = |text: &str, rows| {
-        let lines = wrapped(&one_line(text), &[], FAINT, columns.saturating_sub(4).max(1), 0, rows);
-        lines.into_iter().map(|mut line| {
-            line.insert(0, (PLAIN, "    ".to_owned()));
-            line
-        })
-    };
-    let choices = format!("↑↓ {}", field.choices.join(" · "));
-    let choices = if field.choices.is_empty() { "" } else { &choices };
-    let texts = [&*field.about, choices].into_iter().filter(|text| !text.is_empty());
-    texts.flat_map(|text| indented(text, max - 1)).take(max).collect()
+fn details(field: &Field, columns: usize) -> Vec<Line> {
+    let choices = Some(format!("↑↓ {}", field.choices.join(" · "))).filter(|_| !field.choices.is_empty());
+    let texts = [one_line(&field.about), one_line(&choices.unwrap_or_default())];
+    let texts = texts.iter().filter(|text| !text.is_empty());
+    let mut lines: Vec<Line> =
+        texts.flat_map(|text| wrapped(text, &[], FAINT, columns.saturating_sub(4), 2)).take(3).collect();
+    lines.iter_mut().for_each(|line| line.insert(0, (PLAIN, "    ".to_owned())));
+    lines
 }
 
-fn of_chosen(chosen: &Chosen, columns: usize, rows: usize) -> Frame {
-    let notes = chosen.notes.iter().flat_map(|note| wrapped(&one_line(note), &[], WARNING, columns, 0, 3));
+/// The text from the row `top` on, which is set so that there is one.
+fn of_chosen(chosen: &mut Chosen, columns: usize, rows: usize) -> Frame {
+    let notes = chosen.notes.iter().flat_map(|note| wrapped(&one_line(note), &[], WARNING, columns, 3));
     let mut lines: Vec<Line> = notes.take(rows.saturating_sub(1)).collect();
-    lines.extend(wrapped(&chosen.text, &[], PLAIN, columns, chosen.top, rows - lines.len()));
+    let text = wrapped(chosen.text.trim_end(), &[], PLAIN, columns, chosen.top + rows - lines.len());
+    chosen.top = chosen.top.min(text.len().saturating_sub(1));
+    lines.extend(text.into_iter().skip(chosen.top));
     Frame { lines, cursor: None }
 }
 
-/// Cuts a line that is too long, as in a terminal with fewer columns than any line needs.
+/// A message that a key closes.
+pub(super) fn of_message(text: &str, columns: usize, rows: usize) -> Frame {
+    let mut lines = wrapped(text, &[], PLAIN, columns, rows.saturating_sub(1).max(1));
+    lines.push(vec![(FAINT, fit("Any key: go on. Esc: keep the draft.", columns))]);
+    Frame { lines, cursor: None }
+}
+
+/// Cuts a line at so many columns, and takes out what a terminal acts on.
 fn cut(line: &mut Line, columns: usize) {
     let mut left = columns;
     for (_, text) in line {
@@ -198,122 +185,74 @@ fn cut(line: &mut Line, columns: usize) {
     }
 }
 
-/// A message that a key closes.
-pub(super) fn of_message(text: &str, columns: usize, rows: usize) -> Frame {
-    let mut lines = wrapped(text, &[], PLAIN, columns, 0, rows.saturating_sub(1).max(1));
-    lines.push(vec![(FAINT, fit("Any key: go on. Esc: keep the draft.", columns))]);
-    Frame { lines, cursor: None }
-}
-
 /// A text for one line: without what a terminal acts on, and cut to so many columns.
-pub(super) fn fit(text: &str, columns: usize) -> String {
+fn fit(text: &str, columns: usize) -> String {
     let text: String = text.chars().take(4 * columns + 4).map(shown).collect();
     if text.width() <= columns {
         return text;
     }
-    let mut cut = String::new();
-    for character in text.chars() {
-        if cut.width() + character.width().unwrap_or(0) + 1 > columns {
-            break;
-        }
-        cut.push(character);
-    }
+    let cut = beginning(text.chars(), columns).collect::<String>();
     if columns > 0 { cut + "…" } else { cut }
 }
 
-/// What is shown for a character: nothing that a terminal acts on.
+/// The first characters, which leave a column for another one.
+fn beginning(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterator<Item = char> {
+    let mut used = 0;
+    characters.take_while(move |character| {
+        used += character.width().unwrap_or(0);
+        used < columns
+    })
+}
+
+/// What is shown for a character: nothing that a terminal acts on, or that sets the direction of the text around it.
 fn shown(character: char) -> char {
     match character {
         '\t' => ' ',
         '\n' => '⏎',
-        _ if is_control(character) || is_direction_mark(character) => '�',
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' => '�',
+        _ if is_control(character) => '�',
         _ => character,
     }
 }
 
-/// Marks that set the direction of the text around them.
-fn is_direction_mark(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
-}
-
 /// The part of a text around its cursor that fits so many columns, and the column of the cursor in it.
 fn window(input: &Input, columns: usize) -> (String, usize) {
-    let before: String = input.text[..input.cursor].chars().map(shown).collect();
-    let mut start = before.len();
-    let mut column = 0;
-    for (at, character) in before.char_indices().rev().take(4 * columns) {
-        let width = character.width().unwrap_or(0);
-        if column + width >= columns {
-            break;
-        }
-        (start, column) = (at, column + width);
-    }
-    let rest: String = input.text[input.cursor..].chars().take(columns).map(shown).collect();
-    (before[start..].to_owned() + &fit(&rest, columns.saturating_sub(column)), column)
+    let (before, after) = input.text.split_at(input.cursor);
+    let before: Vec<char> = beginning(before.chars().rev().map(shown).take(4 * columns), columns).collect();
+    let before: String = before.into_iter().rev().collect();
+    let column = before.width();
+    (before + &fit(after, columns.saturating_sub(column)), column)
 }
 
-/// A text in lines of at most so many columns, with ranges of it marked: at most `max` lines, from the line `skip` of the text on.
-pub(super) fn wrapped(
-    text: &str,
-    marks: &[Range<usize>],
-    style: Style,
-    columns: usize,
-    skip: usize,
-    max: usize,
-) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let mut start = 0;
-    for (number, line) in text.split('\n').enumerate() {
+/// A text in lines of at most so many columns, broken after a space if there is one, with ranges of it marked: the first `max` lines.
+fn wrapped(text: &str, marks: &[Range<usize>], style: Style, columns: usize, max: usize) -> Vec<Line> {
+    let style_at = |at: usize| {
+        let mark = marks.get(marks.partition_point(|mark| mark.end <= at));
+        if mark.is_some_and(|mark| mark.start <= at) { MARK } else { style }
+    };
+    let cells = text.char_indices().flat_map(|(at, character)| {
+        let times = if character == '\t' { 4 } else { 1 };
+        std::iter::repeat_n((style_at(at), if character == '\n' { character } else { shown(character) }), times)
+    });
+    let (mut lines, mut row, mut used) = (Vec::new(), Vec::<(Style, char)>::new(), 0);
+    for (style, cell) in cells.chain([(style, '\n')]) {
         if lines.len() >= max {
             break;
         }
-        if number >= skip {
-            let is_marked = |at: usize| marks.iter().any(|mark| mark.contains(&(start + at)));
-            let cells = line.char_indices().flat_map(|(at, character)| {
-                let times = if character == '\t' { 4 } else { 1 };
-                std::iter::repeat_n((is_marked(at), shown(character)), times)
-            });
-            wrap_line(cells, columns, max, &mut lines, style);
-        }
-        start += line.len() + 1;
-    }
-    lines.truncate(max);
-    lines
-}
-
-/// Adds the rows of one line, broken after a space if there is one.
-fn wrap_line(
-    cells: impl Iterator<Item = (bool, char)>,
-    columns: usize,
-    max: usize,
-    lines: &mut Vec<Line>,
-    style: Style,
-) {
-    let width = |cells: &[(bool, char)]| cells.iter().map(|(_, cell)| cell.width().unwrap_or(0)).sum::<usize>();
-    let (mut row, mut used): (Vec<(bool, char)>, usize) = (Vec::new(), 0);
-    for cell in cells {
         let is_flood = row.len() > 4 * columns; // of characters without a width
-        let more = cell.1.width().unwrap_or(0);
-        if used + more > columns || is_flood {
-            let space = row.iter().rposition(|(_, cell)| *cell == ' ').filter(|at| *at > 0 && !is_flood);
-            let rest = if cell.1 == ' ' { Vec::new() } else { space.map_or(Vec::new(), |at| row.split_off(at + 1)) };
-            lines.push(styled(&row, style));
-            (used, row) = (width(&rest), rest);
-            if lines.len() >= max {
-                return;
-            }
-            if cell.1 == ' ' {
+        if cell == '\n' || used + cell.width().unwrap_or(0) > columns || is_flood {
+            let is_in_word = !matches!(cell, '\n' | ' ') && !is_flood;
+            let space = row.iter().rposition(|(_, cell)| *cell == ' ').filter(|at| is_in_word && *at > 0);
+            let rest = space.map_or(Vec::new(), |at| row.split_off(at + 1));
+            let runs = row.chunk_by(|one, other| one.0 == other.0);
+            lines.push(runs.map(|run| (run[0].0, run.iter().map(|(_, cell)| *cell).collect())).collect());
+            (used, row) = (rest.iter().map(|(_, cell)| cell.width().unwrap_or(0)).sum(), rest);
+            if matches!(cell, '\n' | ' ') {
                 continue;
             }
         }
-        row.push(cell);
-        used += more;
+        row.push((style, cell));
+        used += cell.width().unwrap_or(0);
     }
-    lines.push(styled(&row, style));
-}
-
-/// A row as parts of one style.
-fn styled(row: &[(bool, char)], style: Style) -> Line {
-    let runs = row.chunk_by(|one, other| one.0 == other.0);
-    runs.map(|run| (if run[0].0 { MARK } else { style }, run.iter().map(|(_, cell)| *cell).collect())).collect()
+    lines
 }

@@ -1,5 +1,6 @@
 //! What a person types: keys, as terminals send them, and a line that is edited with them.
 
+use memchr::memmem;
 use unicode_width::UnicodeWidthChar;
 
 /// What a person does with the keyboard.
@@ -8,6 +9,7 @@ pub(super) enum Key {
     Character(char),
     /// Several characters at once.
     Pasted(String),
+    /// A letter with Ctrl, or a key that does the same: Left is `b`, Right `f`, Home `a`, End `e`, Delete `d`.
     Control(char),
     Enter,
     /// Ctrl-J or Alt-Enter.
@@ -16,13 +18,8 @@ pub(super) enum Key {
     Tab,
     BackTab,
     Backspace,
-    Delete,
-    Left,
-    Right,
     Up,
     Down,
-    Home,
-    End,
     PageUp,
     PageDown,
 }
@@ -53,24 +50,16 @@ fn first(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
         b'\t' => Key::Tab,
         0x7f | 0x08 => Key::Backspace,
         byte @ 1..=0x1a => Key::Control(char::from(byte + 0x60)),
-        byte if byte < b' ' => return Some((1, None)),
         _ => return character(bytes, is_all),
     };
     Some((1, Some(key)))
 }
 
 fn character(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
-    let most = &bytes[..bytes.len().min(4)];
-    let valid = match std::str::from_utf8(most) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&most[..error.valid_up_to()]).unwrap_or_default(),
-    };
-    match valid.chars().next() {
-        Some(character) => {
-            let key = (!character.is_control()).then_some(Key::Character(character));
-            Some((character.len_utf8(), key))
-        }
-        None => (is_all || most.len() == 4).then_some((1, None)),
+    let first = &bytes[..bytes.len().min(4)];
+    match first.utf8_chunks().next()?.valid().chars().next() {
+        Some(letter) => Some((letter.len_utf8(), (!letter.is_control()).then_some(Key::Character(letter)))),
+        None => (is_all || first.len() == 4).then_some((1, None)),
     }
 }
 
@@ -78,29 +67,27 @@ fn character(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
 fn sequence(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
     if bytes.starts_with(PASTE[0]) {
         let start = PASTE[0].len();
-        let end = start + bytes[start..].windows(PASTE[1].len()).position(|window| window == PASTE[1])?;
+        let end = start + memmem::find(&bytes[start..], PASTE[1])?;
         let text = String::from_utf8_lossy(&bytes[start..end]).replace("\r\n", "\n").replace('\r', "\n");
         return Some((end + PASTE[1].len(), Some(Key::Pasted(text))));
     }
-    let (end, parameters) = match bytes[1] {
+    let end = match bytes[1] {
         b'\r' | b'\n' => return Some((2, Some(Key::NewLine))),
-        b'O' => (2, 2),
-        b'[' => {
-            (bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte)).map_or(bytes.len(), |at| at + 2), 2)
-        }
+        b'O' => 2,
+        b'[' => bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte)).map_or(bytes.len(), |at| at + 2),
         _ => return Some((1, Some(Key::Escape))), // Alt and a key, or an escape before it
     };
     let Some(last) = bytes.get(end) else { return is_all.then_some((bytes.len(), None)) };
-    let key = match (last, &bytes[parameters..end]) {
+    let key = match (last, &bytes[2..end]) {
         (b'A', _) => Key::Up,
         (b'B', _) => Key::Down,
-        (b'C', _) => Key::Right,
-        (b'D', _) => Key::Left,
-        (b'H', _) | (b'~', b"1" | b"7") => Key::Home,
-        (b'F', _) | (b'~', b"4" | b"8") => Key::End,
+        (b'C', _) => Key::Control('f'),
+        (b'D', _) => Key::Control('b'),
+        (b'H', _) | (b'~', b"1" | b"7") => Key::Control('a'),
+        (b'F', _) | (b'~', b"4" | b"8") => Key::Control('e'),
         (b'Z', _) => Key::BackTab,
         (b'M', b"") if bytes[1] == b'O' => Key::Enter, // of the number pad
-        (b'~', b"3") => Key::Delete,
+        (b'~', b"3") => Key::Control('d'),
         (b'~', b"5") => Key::PageUp,
         (b'~', b"6") => Key::PageDown,
         _ => return Some((end + 1, None)),
@@ -125,42 +112,33 @@ impl Input {
 
     /// Changes the text or moves the cursor, if the key does so; returns whether the text was changed.
     pub(super) fn edit(&mut self, key: &Key) -> bool {
-        let (before, after) = self.text.split_at(self.cursor);
+        let (at, end, mut buffer) = (self.cursor, self.text.len(), [0; 4]);
+        let (before, after) = self.text.split_at(at);
         let is_base = |character: &char| character.width().unwrap_or(0) > 0; // others are shown with the one before them
-        let left = before.char_indices().rev().find(|(_, character)| is_base(character)).map_or(0, |(at, _)| at);
+        let left = before.char_indices().rev().find(|(_, character)| is_base(character)).map_or(0, |(left, _)| left);
         let right = after.char_indices().skip(1).find(|(_, character)| is_base(character));
-        let right = right.map_or(self.text.len(), |(at, _)| self.cursor + at);
-        let word = before.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
-        let removed = match key {
-            Key::Backspace => left..self.cursor,
-            Key::Delete | Key::Control('d') => self.cursor..right,
-            Key::Control('u') => 0..self.cursor,
-            Key::Control('k') => self.cursor..self.text.len(),
-            Key::Control('w') => word..self.cursor,
-            Key::Character(character) => return self.insert(&character.to_string()),
-            Key::Pasted(text) => return self.insert(text),
-            Key::NewLine => return self.insert("\n"),
-            Key::Left | Key::Control('b') => return self.set_cursor(left),
-            Key::Right | Key::Control('f') => return self.set_cursor(right),
-            Key::Home | Key::Control('a') => return self.set_cursor(0),
-            Key::End | Key::Control('e') => return self.set_cursor(self.text.len()),
+        let right = right.map_or(end, |(right, _)| at + right);
+        let word = before.trim_end().trim_end_matches(|character: char| !character.is_whitespace()).len();
+        // The cursor is moved by replacing nothing elsewhere.
+        let (range, text) = match key {
+            Key::Backspace => (left..at, ""),
+            Key::Control('d') => (at..right, ""),
+            Key::Control('u') => (0..at, ""),
+            Key::Control('k') => (at..end, ""),
+            Key::Control('w') => (word..at, ""),
+            Key::Character(character) => (at..at, &*character.encode_utf8(&mut buffer)),
+            Key::Pasted(text) => (at..at, text.as_str()),
+            Key::NewLine => (at..at, "\n"),
+            Key::Control('b') => (left..left, ""),
+            Key::Control('f') => (right..right, ""),
+            Key::Control('a') => (0..0, ""),
+            Key::Control('e') => (end..end, ""),
             _ => return false,
         };
-        self.cursor = removed.start;
-        let is_changed = !removed.is_empty();
-        self.text.replace_range(removed, "");
+        let is_changed = !range.is_empty() || !text.is_empty();
+        self.cursor = range.start + text.len();
+        self.text.replace_range(range, text);
         is_changed
-    }
-
-    fn insert(&mut self, text: &str) -> bool {
-        self.text.insert_str(self.cursor, text);
-        self.cursor += text.len();
-        true
-    }
-
-    fn set_cursor(&mut self, at: usize) -> bool {
-        self.cursor = at;
-        false
     }
 }
 
@@ -184,7 +162,10 @@ mod tests {
             ("é要😀".as_bytes(), letters("é要😀")),
             (b"\x1b", vec![Key::Escape]),
             (b"\x1b\r", vec![Key::NewLine]),
-            (b"\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b[Z", vec![Key::Up, Key::Down, Key::Right, Key::Delete, Key::BackTab]),
+            (
+                b"\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b[Z",
+                vec![Key::Up, Key::Down, Key::Control('f'), Key::Control('d'), Key::BackTab],
+            ),
             (b"\x1b[Ix\x1b[?1;2cy\x1b[<0;1;1Mz", letters("xyz")),
             (b"\x1b[200~a\r\nb\x1bc\x1b[201~d", vec![Key::Pasted("a\nb\x1bc".into()), Key::Character('d')]),
             (b"\xff\xc3a\0b", letters("ab")),
@@ -214,15 +195,18 @@ mod tests {
     fn a_line_is_edited_by_characters_as_they_are_shown() {
         let mut input = Input::of("a e\u{301}要");
         for (key, text, cursor) in [
-            (Key::Left, "a e\u{301}要", 5),
+            (Key::Control('b'), "a e\u{301}要", 5),
             (Key::Backspace, "a 要", 2),
             (Key::Control('w'), "要", 0),
+            (Key::Pasted("b\u{3000}c".into()), "b\u{3000}c要", 5),
+            (Key::Control('w'), "b\u{3000}要", 4),
+            (Key::Control('u'), "要", 0),
             (Key::Character('x'), "x要", 1),
             (Key::Pasted("y\nz".into()), "xy\nz要", 4),
-            (Key::Delete, "xy\nz", 4),
-            (Key::Delete, "xy\nz", 4),
-            (Key::Home, "xy\nz", 0),
-            (Key::Left, "xy\nz", 0),
+            (Key::Control('d'), "xy\nz", 4),
+            (Key::Control('d'), "xy\nz", 4),
+            (Key::Control('a'), "xy\nz", 0),
+            (Key::Control('b'), "xy\nz", 0),
             (Key::Control('k'), "", 0),
             (Key::Backspace, "", 0),
         ] {

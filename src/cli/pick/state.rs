@@ -2,6 +2,7 @@
 
 use super::keys::{Input, Key};
 use crate::api;
+use crate::cli::output::one_line;
 use crate::library::{Found, SearchFields, View, matches};
 use crate::prompt::{Call, Diagnostic, INPUT, Prompt, Summary};
 use crate::wording::printable;
@@ -16,9 +17,10 @@ type Info = Result<Arc<Summary>, Diagnostic>;
 /// The prompts to choose from: their names at once, titles and descriptions as they are read.
 pub(super) struct Choices {
     pub(super) found: Vec<Found>,
-    pub(super) infos: Vec<Option<Info>>,
+    /// Of those that have been read so far.
+    pub(super) infos: Vec<Info>,
     fields: Vec<SearchFields>,
-    read: Receiver<(usize, SearchFields, Info)>,
+    read: Receiver<(SearchFields, Info)>,
 }
 
 impl Choices {
@@ -31,30 +33,22 @@ impl Choices {
         let unread = found.clone();
         // If the thread cannot be started, the names alone are searched.
         let _ = thread::Builder::new().spawn(move || {
-            for (index, found) in unread.iter().enumerate() {
+            unread.iter().all(|found| {
                 let info = found.info().summary;
-                let fields = SearchFields::new(&found.name, info.as_deref().ok());
-                if sender.send((index, fields, info)).is_err() {
-                    return;
-                }
-            }
+                sender.send((SearchFields::new(&found.name, info.as_deref().ok()), info)).is_ok()
+            })
         });
-        Choices { infos: vec![None; found.len()], found, fields, read }
+        Choices { infos: Vec::new(), found, fields, read }
     }
 
     /// Takes what has been read meanwhile; returns whether there is any.
     fn update(&mut self) -> bool {
-        let mut is_changed = false;
-        for (index, fields, info) in self.read.try_iter() {
-            (self.fields[index], self.infos[index], is_changed) = (fields, Some(info), true);
+        let known = self.infos.len();
+        for (fields, info) in self.read.try_iter() {
+            self.fields[self.infos.len()] = fields;
+            self.infos.push(info);
         }
-        is_changed
-    }
-
-    /// The indices of those that match, the best first.
-    pub(super) fn matching(&mut self, query: &str) -> Vec<usize> {
-        self.update();
-        matches(query, &self.fields)
+        self.infos.len() > known
     }
 }
 
@@ -68,7 +62,14 @@ pub(super) struct Field {
     pub(super) input: Input,
 }
 
-/// A prompt and the values to fill in.
+impl Field {
+    /// Whether it needs a value and has none.
+    pub(super) fn is_missing(&self) -> bool {
+        self.is_needed && self.input.text.trim().is_empty()
+    }
+}
+
+/// A prompt and the values to fill in, of which there is at least one.
 pub(super) struct Form {
     pub(super) found: Found,
     pub(super) prompt: Arc<Prompt>,
@@ -115,14 +116,15 @@ impl Form {
 
     fn move_by(&mut self, step: isize) {
         let count = self.fields.len() as isize;
-        self.current = (self.current as isize + step).rem_euclid(count.max(1)) as usize;
+        self.current = (self.current as isize + step).rem_euclid(count) as usize;
     }
 
     /// Selects the next of the choices, or the one before; without choices, the next field or the one before.
     fn choose_or_move(&mut self, step: isize) {
-        let Some(field) = self.fields.get_mut(self.current).filter(|field| !field.choices.is_empty()) else {
+        let field = &mut self.fields[self.current];
+        if field.choices.is_empty() {
             return self.move_by(step);
-        };
+        }
         let count = field.choices.len() as isize;
         let at = field.choices.iter().position(|choice| *choice == field.input.text);
         let next = at.map_or(if step > 0 { 0 } else { count - 1 }, |at| (at as isize + step).rem_euclid(count));
@@ -134,7 +136,7 @@ impl Form {
 pub(super) struct Chosen {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
-    /// The first line that is shown.
+    /// The first row that is shown.
     pub(super) top: usize,
 }
 
@@ -151,6 +153,8 @@ pub(crate) struct Purpose {
     pub(crate) text: String,
     /// Whether it is for a draft, so that the agent shows what was chosen.
     pub(crate) is_draft: bool,
+    /// What is written to the terminal at the end.
+    pub(crate) after: &'static str,
 }
 
 /// What is to be done after a key.
@@ -193,11 +197,8 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(choices: Choices, query: &str, purpose: Purpose) -> State {
-        let (query, note) = (Input::of(query), String::new());
-        let mut state =
-            State { choices, query, matching: Vec::new(), selected: 0, step: Step::List, note, purpose, form: None };
-        state.matching = state.choices.matching(&state.query.text);
-        state
+        let (matching, query, note) = (matches(query, &choices.fields), Input::of(query), String::new());
+        State { choices, query, matching, selected: 0, step: Step::List, note, purpose, form: None }
     }
 
     /// The prompt that is selected.
@@ -205,16 +206,14 @@ impl State {
         self.matching.get(self.selected).map(|index| &self.choices.found[*index])
     }
 
-    /// Takes what has been read meanwhile; returns whether the frame may have changed. What a person has selected stays selected.
-    pub(super) fn update(&mut self) -> bool {
-        if !self.choices.update() {
-            return false;
+    /// Takes what has been read meanwhile. What a person has selected stays selected.
+    pub(super) fn update(&mut self) {
+        if self.choices.update() {
+            let index = self.matching.get(self.selected).copied().filter(|_| self.selected > 0);
+            self.matching = matches(&self.query.text, &self.choices.fields);
+            let at = index.and_then(|index| self.matching.iter().position(|other| *other == index));
+            self.selected = at.unwrap_or(0);
         }
-        let index = self.matching.get(self.selected).copied().filter(|_| self.selected > 0);
-        self.matching = matches(&self.query.text, &self.choices.fields);
-        let at = index.and_then(|index| self.matching.iter().position(|other| *other == index));
-        self.selected = at.unwrap_or(0);
-        true
     }
 
     pub(super) fn key(&mut self, key: &Key) -> Action {
@@ -229,7 +228,7 @@ impl State {
             Step::List => return self.key_of_list(key),
             Step::Form(form) => match key {
                 Key::Escape => self.step = Step::List,
-                Key::Enter => match missing(form) {
+                Key::Enter => match form.fields.iter().position(Field::is_missing) {
                     Some(index) => {
                         form.current = index;
                         self.note = format!("`{}` needs a value", printable(&form.fields[index].name));
@@ -241,36 +240,27 @@ impl State {
                 Key::Up => form.choose_or_move(-1),
                 Key::Down => form.choose_or_move(1),
                 _ => {
-                    if let Some(field) = form.fields.get_mut(form.current) {
-                        if matches!(key, Key::Character(_)) && field.choices.contains(&field.input.text) {
-                            field.input = Input::default(); // another choice is typed
-                        }
-                        field.input.edit(key);
+                    let field = &mut form.fields[form.current];
+                    if matches!(key, Key::Character(_)) && field.choices.contains(&field.input.text) {
+                        field.input = Input::default(); // another choice is typed
                     }
+                    field.input.edit(key);
                 }
             },
             Step::Chosen(chosen) => match key {
-                Key::Enter | Key::NewLine => return Action::End(Choice::Use(std::mem::take(&mut chosen.text))),
-                Key::Character('c') if !self.purpose.is_draft => {
-                    return Action::End(Choice::Copy(std::mem::take(&mut chosen.text)));
-                }
+                Key::Enter | Key::NewLine => return Action::End(Choice::Use(chosen.text.clone())),
+                Key::Character('c') if !self.purpose.is_draft => return Action::End(Choice::Copy(chosen.text.clone())),
                 Key::Character('e') => return Action::End(Choice::Edit(Some(chosen.text.clone()))),
                 Key::Character('q') => return Action::End(Choice::Nothing),
                 Key::Escape => {
                     let form = self.form.take().filter(|form| !form.fields.is_empty());
                     self.step = form.map_or(Step::List, Step::Form);
                 }
-                key => {
-                    let lines = chosen.text.lines().count(); // each is one row at least
-                    let step = match key {
-                        Key::Up => -1,
-                        Key::Down => 1,
-                        Key::PageUp => -10,
-                        Key::PageDown | Key::Character(' ') => 10,
-                        _ => 0,
-                    };
-                    chosen.top = chosen.top.saturating_add_signed(step).min(lines.saturating_sub(1));
-                }
+                Key::Up => chosen.top = chosen.top.saturating_sub(1),
+                Key::Down => chosen.top += 1,
+                Key::PageUp => chosen.top = chosen.top.saturating_sub(10),
+                Key::PageDown | Key::Character(' ') => chosen.top += 10,
+                _ => {}
             },
         }
         Action::None
@@ -286,19 +276,16 @@ impl State {
             Key::Down | Key::Control('n') => (self.selected + 1).min(last),
             Key::PageUp => self.selected.saturating_sub(10),
             Key::PageDown => (self.selected + 10).min(last),
-            Key::Pasted(text) => {
-                let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                return self.key_of_query(&Key::Pasted(line));
+            key => {
+                let line = if let Key::Pasted(text) = key { Some(Key::Pasted(one_line(text))) } else { None };
+                if !self.query.edit(line.as_ref().unwrap_or(key)) {
+                    return Action::None;
+                }
+                self.choices.update();
+                self.matching = matches(&self.query.text, &self.choices.fields);
+                0
             }
-            _ => return self.key_of_query(key),
         };
-        Action::None
-    }
-
-    fn key_of_query(&mut self, key: &Key) -> Action {
-        if self.query.edit(key) {
-            (self.matching, self.selected) = (self.choices.matching(&self.query.text), 0);
-        }
         Action::None
     }
 
@@ -312,17 +299,11 @@ impl State {
                 return Action::None;
             }
         };
-        let text = Call::Text(&self.purpose.text);
-        let is_complete = match self.purpose.is_draft {
-            true => form.prompt.bind(text).error.is_none(),
-            false => form.fields.is_empty(),
-        };
-        if is_direct && is_complete {
-            let call = api::Call {
-                command: form.found.name.to_string(),
-                input: vec![self.purpose.text.clone()],
-                ..api::Call::default()
-            };
+        let Purpose { text, is_draft, .. } = &self.purpose;
+        let is_complete = || *is_draft && form.prompt.bind(Call::Text(text)).error.is_none();
+        if form.fields.is_empty() || is_direct && is_complete() {
+            let call =
+                api::Call { command: form.found.name.to_string(), input: vec![text.clone()], ..api::Call::default() };
             let found = form.found.clone();
             self.form = Some(form);
             return Action::Expand(found, call);
@@ -347,11 +328,6 @@ impl State {
     }
 }
 
-/// The first field that needs a value and has none.
-fn missing(form: &Form) -> Option<usize> {
-    form.fields.iter().position(|field| field.is_needed && field.input.text.trim().is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,16 +340,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         files.iter().for_each(|(file, text)| std::fs::write(folder.path().join(file), text).unwrap());
         let library = Library::named([folder.path().to_owned()]).with_builtin();
-        let purpose = Purpose { text: text.to_owned(), is_draft };
+        let purpose = Purpose { text: text.to_owned(), is_draft, after: "" };
         let mut state = State::new(Choices::of(&library.view()), "", purpose);
-        while state.choices.infos.iter().any(Option::is_none) {
+        while state.choices.infos.len() < state.choices.found.len() {
             state.update();
         }
         (folder, state)
     }
 
     /// The text of the frame.
-    fn shown(state: &State, columns: usize, rows: usize) -> String {
+    fn shown(state: &mut State, columns: usize, rows: usize) -> String {
         let line =
             |line: &crate::cli::pick::frame::Line| line.iter().map(|(_, text)| text.as_str()).collect::<String>();
         state.frame(columns, rows).lines.iter().map(|of| line(of).trim_end().to_owned() + "\n").collect()
@@ -404,14 +380,14 @@ mod tests {
         state.key(&Key::Backspace);
         state.key(&Key::Character('e'));
         let want = "> revie                           2/13\n> :review-all  All — Review {{input}}.\n  :review";
-        assert!(shown(&state, 38, 14).starts_with(want), "{}", shown(&state, 38, 14));
+        assert!(shown(&mut state, 38, 14).starts_with(want), "{}", shown(&mut state, 38, 14));
         for part in ["── :review-all (user) ──", "\nReview {{input}}.\n", "\nEnter choose"] {
-            assert!(shown(&state, 40, 14).contains(part), "{}", shown(&state, 40, 14));
+            assert!(shown(&mut state, 40, 14).contains(part), "{}", shown(&mut state, 40, 14));
         }
         typed(&mut state, &[Key::Down, Key::Control('u')]);
         assert_eq!((state.matching.len(), state.selected), (13, 0));
         typed(&mut state, &letters("xyzzy"));
-        assert!(shown(&state, 40, 14).contains("no prompt matches"));
+        assert!(shown(&mut state, 40, 14).contains("no prompt matches"));
         assert!(
             typed(&mut state, &[Key::Enter]).is_none()
                 && matches!(state.key(&Key::Escape), Action::End(Choice::Nothing))
@@ -422,7 +398,7 @@ mod tests {
     fn a_form_has_the_defaults_and_what_the_text_gives_and_asks_for_what_is_missing() {
         let (_folder, mut state) = state(&[("compare.md", COMPARE)], "", false);
         typed(&mut state, &[&letters("compare")[..], &[Key::Enter, Key::Enter]].concat());
-        let frame = shown(&state, 40, 8);
+        let frame = shown(&mut state, 40, 8);
         assert_eq!(
             frame,
             ":compare  {{options}} by {{criteria}}.\n> options*\n    What\n  criteria  cost\n\n\n\n`options` needs a value\n"
@@ -431,7 +407,7 @@ mod tests {
             &mut state,
             &[&letters("a or b")[..], &[Key::Tab, Key::Character('x'), Key::Backspace, Key::Up]].concat(),
         );
-        assert!(shown(&state, 40, 8).contains("  options*  a or b\n> criteria  speed\n    ↑↓ cost · speed\n"));
+        assert!(shown(&mut state, 40, 8).contains("  options*  a or b\n> criteria  speed\n    ↑↓ cost · speed\n"));
         assert_eq!(
             typed(&mut state, &[Key::Enter, Key::Escape, Key::Up, Key::Enter, Key::Enter]).unwrap(),
             "a or b by cost."
@@ -461,6 +437,20 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_scrolled_by_rows_up_to_its_last_one() {
+        let words: String = (0..99).map(|number| format!("word{number} ")).collect();
+        let (_folder, mut state) = state(&[("long.md", &words)], "", false);
+        typed(&mut state, &[&letters("long")[..], &[Key::Enter, Key::Enter]].concat());
+        assert!(shown(&mut state, 20, 6).starts_with("word0 word1 word2\n"), "{}", shown(&mut state, 20, 6));
+        for _ in 0..20 {
+            typed(&mut state, &[Key::PageDown]);
+            assert!(shown(&mut state, 20, 6).starts_with("word"));
+        }
+        typed(&mut state, &[Key::Up]);
+        assert!(shown(&mut state, 20, 6).contains("word98\n"), "{}", shown(&mut state, 20, 6));
+    }
+
+    #[test]
     fn no_frame_has_what_a_terminal_acts_on_or_a_line_that_is_too_long() {
         let hostile = "\x1b[2J\x07 \u{202e}evil\u{2066} \u{200f}\u{9b}31m 長い文章を短くまとめるガイド a\u{301}\u{301}\u{301} \r\t😀 ";
         let flood = hostile.to_owned() + &"\u{301}".repeat(5000);
@@ -485,7 +475,7 @@ mod tests {
                 typed(&mut state, keys);
                 let frame = state.frame(size.0, size.1);
                 assert!(frame.lines.len() <= size.1 && frame.cursor.is_none_or(|(row, _)| row < size.1), "{size:?}");
-                for line in shown(&state, size.0, size.1).lines() {
+                for line in shown(&mut state, size.0, size.1).lines() {
                     assert!(line.width() <= size.0 && line.chars().count() < 6 * size.0 + 6, "{size:?} {line:?}");
                     assert!(
                         !line.contains(|letter: char| letter.is_control()

@@ -2,44 +2,32 @@
 //!
 //! It is the controlling terminal, so that standard input and output may be pipes. An agent may have left it raw, with reports of
 //! focus and the mouse, on its alternate screen; so everything is set here, and nothing is expected. A read waits a tenth of a second at
-//! most, and then looks at the size, at signals and at what another thread has read.
+//! most, and then looks at the size and at what another thread has read.
 
-use super::frame::{Frame, Line};
+use super::frame::Frame;
 use super::keys::{self, Key};
+use anstyle::Style;
 use rustix::termios::{
     ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr,
     tcgetwinsize, tcsetattr,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::{SigId, flag, low_level};
+use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
+use std::{env, panic, thread};
 
 /// The alternate screen; reports of focus and the mouse off, pasted texts marked; long lines are cut.
 const ENTER: &str = "\x1b[?1049h\x1b[?1000;1002;1003;1004;1006l\x1b[?2004h\x1b[?7l\x1b[H\x1b[2J";
 const LEAVE: &str = "\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/// The signals that end the program.
-const SIGNALS: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+/// How many bytes may be part of one key: of a text that is pasted.
+const MAX_KEY: usize = 1_000_000;
 
-/// How the terminal was found, while it is used.
-static FOUND: Mutex<Option<Found>> = Mutex::new(None);
-
-struct Found {
-    tty: File,
-    modes: Termios,
-    /// What to write at the end.
-    leave: String,
-}
-
-/// The terminal, for questions and answers.
-pub(super) fn lines() -> io::Result<(Box<dyn BufRead>, Box<dyn Write>)> {
-    Ok((Box::new(BufReader::new(open()?)), Box::new(open()?)))
-}
+/// How the terminal was found, while it is used; and what to write at the end.
+static FOUND: Mutex<Option<(File, Termios, String)>> = Mutex::new(None);
 
 /// The controlling terminal, if there is one.
 fn open() -> io::Result<File> {
@@ -48,109 +36,93 @@ fn open() -> io::Result<File> {
     Ok(tty)
 }
 
+/// Whether a picker can be shown.
+pub(in crate::cli) fn has_terminal() -> bool {
+    open().is_ok()
+}
+
 /// Whether the terminal can do no more than print lines.
 pub(super) fn is_plain() -> bool {
-    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+    env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 /// A terminal that is drawn on until this is dropped.
 pub(super) struct Terminal {
     tty: File,
     received: Vec<u8>,
-    /// What is shown in each row, and the size that it was drawn for.
+    /// What is shown in each row, for a terminal with so many columns and rows.
     shown: Vec<String>,
     size: (usize, usize),
+    cursor: Option<(usize, usize)>,
     has_colors: bool,
-    signal: Arc<AtomicUsize>,
-    registered: Vec<SigId>,
-}
-
-/// What happened.
-pub(super) enum Event {
-    Key(Key),
-    /// Nothing, for a moment.
-    Quiet,
-    /// The terminal is gone, or a signal arrived that ends the program.
-    Ended,
 }
 
 impl Terminal {
     /// Begins to draw. `after` is written at the end: what the agent had switched on.
     pub(super) fn new(after: &str) -> io::Result<Terminal> {
-        let tty = open()?;
-        set(&tty, &format!("{LEAVE}{after}"), |modes| {
+        let mut tty = set(&format!("{LEAVE}{after}"), |modes| {
             modes.make_raw();
             modes.special_codes[SpecialCodeIndex::VMIN] = 0;
             modes.special_codes[SpecialCodeIndex::VTIME] = 1;
         })?;
-        let signal = Arc::new(AtomicUsize::new(0));
-        let register = |number| flag::register_usize(number, Arc::clone(&signal), number as usize);
-        let registered = SIGNALS.into_iter().filter_map(|number| register(number).ok()).collect();
-        let has_colors = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let mut terminal =
-            Terminal { tty, received: Vec::new(), shown: Vec::new(), size: (0, 0), has_colors, signal, registered };
-        terminal.tty.write_all(ENTER.as_bytes())?;
-        Ok(terminal)
+        tty.write_all(ENTER.as_bytes())?;
+        let has_colors = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Ok(Terminal { tty, received: Vec::new(), shown: Vec::new(), size: (0, 0), cursor: None, has_colors })
     }
 
-    /// The columns and rows.
-    pub(super) fn size(&self) -> (usize, usize) {
-        let size = tcgetwinsize(&self.tty).map_or((0, 0), |size| (size.ws_col, size.ws_row));
-        if size.0 == 0 || size.1 == 0 { (80, 24) } else { (size.0.into(), size.1.into()) }
-    }
-
-    /// Shows a frame that was made for this size: writes the rows that are different.
-    pub(super) fn draw(&mut self, frame: &Frame, size: (usize, usize)) -> io::Result<()> {
-        let mut text = "\x1b[?25l".to_owned();
+    /// Shows the frame that is made for so many columns and rows: writes the rows that are different.
+    pub(super) fn draw(&mut self, frame: impl FnOnce(usize, usize) -> Frame) -> io::Result<()> {
+        let size = tcgetwinsize(&self.tty).map_or((0, 0), |size| (size.ws_col.into(), size.ws_row.into()));
+        let size = if size.0 == 0 || size.1 == 0 { (80, 24) } else { size };
+        let frame = frame(size.0, size.1);
+        let mut text = String::new();
         if size != self.size {
-            (self.size, self.shown) = (size, Vec::new());
+            (self.size, self.shown) = (size, vec![String::new(); size.1]);
             text += "\x1b[0m\x1b[2J";
         }
-        self.shown.resize(size.1, String::new());
+        let part = |(style, text): &(Style, String)| match self.has_colors {
+            true => format!("{style}{text}{style:#}"),
+            false => text.clone(),
+        };
         for (row, shown) in self.shown.iter_mut().enumerate() {
-            let line = frame.lines.get(row).map(|line| self::line(line, self.has_colors)).unwrap_or_default();
+            let line = frame.lines.get(row).into_iter().flatten().map(part).collect();
             if *shown != line {
                 let _ = write!(text, "\x1b[{};1H\x1b[2K{line}", row + 1);
                 *shown = line;
             }
         }
-        if let Some((row, column)) = frame.cursor {
-            let _ = write!(text, "\x1b[{};{}H\x1b[?25h", row + 1, column + 1);
+        if text.is_empty() && self.cursor == frame.cursor {
+            return Ok(());
         }
-        self.tty.write_all(text.as_bytes())
+        self.cursor = frame.cursor;
+        let cursor = frame.cursor.map(|(row, column)| format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1));
+        self.tty.write_all(format!("\x1b[?25l{text}{}", cursor.unwrap_or_default()).as_bytes())
     }
 
-    /// Waits for a key, a tenth of a second at most.
-    pub(super) fn next(&mut self) -> Event {
+    /// Waits for a key, and draws the frame meanwhile.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(super) fn key(&mut self, mut frame: impl FnMut(usize, usize) -> Frame) -> io::Result<Key> {
         let mut is_all = false;
         loop {
-            if self.signal.load(Ordering::Relaxed) != 0 {
-                return Event::Ended;
-            }
             if let Some(key) = keys::next(&mut self.received, is_all) {
-                return Event::Key(key);
+                return Ok(key);
             }
-            if is_all {
-                return Event::Quiet;
+            if self.received.len() > MAX_KEY {
+                return Err(io::Error::other("what was pasted is too long, or its end is missing"));
             }
+            self.draw(&mut frame)?;
             let mut bytes = [0; 4096];
-            match self.tty.read(&mut bytes) {
-                // A terminal that is gone gives nothing either.
-                Ok(0) if tcgetattr(&self.tty).is_err() => return Event::Ended,
-                Ok(0) => is_all = true,
-                Ok(length) => self.received.extend(&bytes[..length]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Event::Ended,
+            let length = match self.tty.read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            if length == 0 {
+                tcgetattr(&self.tty)?; // a terminal that is gone gives nothing either
             }
-        }
-    }
-
-    /// Restores the terminal; and ends the program if a signal has asked for that.
-    pub(super) fn end(self) {
-        let signal = self.signal.load(Ordering::Relaxed);
-        drop(self);
-        if signal != 0 {
-            let _ = low_level::emulate_default_handler(signal as i32);
+            is_all = length == 0;
+            self.received.extend(&bytes[..length]);
         }
     }
 }
@@ -158,22 +130,24 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         restore();
-        self.registered.drain(..).for_each(|id| _ = low_level::unregister(id));
     }
 }
 
 /// A terminal that reads and writes lines until this is dropped, even if an agent has left it raw.
-pub(super) struct Lines;
+pub(super) struct Lines {
+    pub(super) input: Box<dyn BufRead>,
+    pub(super) output: Box<dyn Write>,
+}
 
 impl Lines {
     pub(super) fn new() -> io::Result<Lines> {
-        set(&open()?, "", |modes| {
+        let tty = set("", |modes| {
             modes.input_modes |= InputModes::ICRNL;
             modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
             modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN;
             modes.control_modes |= ControlModes::CREAD;
         })?;
-        Ok(Lines)
+        Ok(Lines { input: Box::new(BufReader::new(tty.try_clone()?)), output: Box::new(tty) })
     }
 }
 
@@ -183,36 +157,43 @@ impl Drop for Lines {
     }
 }
 
-/// Changes the modes of a terminal, after it was noted how they are.
-fn set(tty: &File, leave: &str, change: impl FnOnce(&mut Termios)) -> io::Result<()> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let report = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            restore(); // otherwise the report would be gone with the screen
-            report(panic);
-        }));
-    });
-    let modes = tcgetattr(tty)?;
+/// Changes the modes of the terminal, after it was noted how they are.
+fn set(leave: &str, change: impl FnOnce(&mut Termios)) -> io::Result<File> {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(watch);
+    let tty = open()?;
+    let modes = tcgetattr(&tty)?;
     let mut changed = modes.clone();
     change(&mut changed);
-    let found = Found { tty: tty.as_fd().try_clone_to_owned()?.into(), modes, leave: leave.to_owned() };
-    *FOUND.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-    Ok(tcsetattr(tty, OptionalActions::Now, &changed)?)
+    *FOUND.lock().unwrap_or_else(PoisonError::into_inner) = Some((tty.try_clone()?, modes, leave.to_owned()));
+    tcsetattr(&tty, OptionalActions::Now, &changed)?;
+    Ok(tty)
 }
 
-fn restore() {
-    if let Some(Found { mut tty, modes, leave }) = FOUND.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let _ = tty.write_all(leave.as_bytes());
-        let _ = tcsetattr(&tty, OptionalActions::Now, &modes);
-    }
+/// Restores the terminal; returns whether it was used.
+fn restore() -> bool {
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner); // until all is restored
+    let Some((mut tty, modes, leave)) = found.take() else { return false };
+    let _ = tty.write_all(leave.as_bytes());
+    let _ = tcsetattr(&tty, OptionalActions::Now, &modes);
+    true
 }
 
-/// The text of a line, with its styles or without.
-fn line(line: &Line, has_colors: bool) -> String {
-    let part = |(style, text): &(anstyle::Style, String)| match has_colors {
-        true => format!("{style}{text}{style:#}"),
-        false => text.clone(),
-    };
-    line.iter().map(part).collect()
+/// Restores the terminal before a panic is reported, since the report would be gone with the screen, and before a signal ends the
+/// program.
+fn watch() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        restore();
+        report(panic);
+    }));
+    let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]) else { return };
+    let _ = thread::Builder::new().spawn(move || {
+        for signal in signals.forever() {
+            // While an editor has the terminal, keys that send a signal are for the editor.
+            if restore() || ![SIGINT, SIGQUIT].contains(&signal) {
+                let _ = emulate_default_handler(signal);
+            }
+        }
+    });
 }
