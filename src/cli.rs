@@ -26,6 +26,8 @@ mod man;
 mod mv;
 mod new;
 mod output;
+mod pack;
+mod pager;
 mod path;
 mod pick;
 mod record;
@@ -126,8 +128,8 @@ enum Command {
     /// List all prompts, or those that match a query
     ///
     /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
-    /// line for each prompt with tabs between name, description, layer (`project`, `user`, `remote` or `built-in`; of a prompt for another
-    /// program with its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
+    /// line for each prompt with tabs between name, description, layer (`project`, `user`, `pack`, `remote` or `built-in`; with its pack and
+    /// commit or, if it is for another program, its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME INPUT`
@@ -235,6 +237,13 @@ enum Command {
     /// served without an option. A later pull may bring others, which are served, too.
     #[command(after_help = with_common(trust::EXAMPLES))]
     Trust(trust::Trust),
+    /// Add, update and list packs: prompts from git repositories, pinned to a commit
+    ///
+    /// A pack is served as `:NAME/PROMPT`, and overrides nothing. Every text is shown before it is added, and every change before it is
+    /// taken. The commit and the SHA-256 of each file are in packs.lock beside config.toml or, with --project, in the project's folder
+    /// `.prompts`. A file that differs is not served.
+    #[command(after_help = with_common(pack::EXAMPLES))]
+    Pack(pack::PackCommand),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
@@ -299,6 +308,7 @@ fn command_for(arguments: &[OsString]) -> clap::Command {
 fn with_common_options(is_needed: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| match command.get_name() {
         "install" | "uninstall" | "token" | "completions" | "man" => command,
+        "pack" if is_needed("pack") => command.args(hidden_options().into_iter().map(|option| option.global(true))),
         name if is_needed(name) => command.args(hidden_options()),
         _ => command,
     })
@@ -348,7 +358,10 @@ fn is_given(line: &ArgMatches, flag: &str) -> bool {
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show", "compose"]),
-    ("Write prompts", &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import"]),
+    (
+        "Write prompts",
+        &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import", "pack"],
+    ),
     ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
     ("Server", &["serve", "token", "completions", "man"]),
 ];
@@ -356,7 +369,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 /// What `-h` prints.
 fn short_help() -> String {
     let program = command();
-    let mut text = "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\n\
+    let mut text = "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
                     Usage: prompt-expander COMMAND, or prompt-expander :NAME INPUT\n"
         .to_owned();
     for (title, names) in GROUPS {
@@ -401,6 +414,7 @@ impl Cli {
             Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?),
             Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?),
             Some(Command::Import(import)) => import.run(&with_warnings(given)?),
+            Some(Command::Pack(pack)) => pack.run(&with_warnings(given)?),
             Some(Command::Check(check)) => check.run(&usable(given)?),
             Some(Command::Test(test)) => test.run(&usable(given)?),
             Some(Command::Trust(trust)) => trust.run(usable(given)?),

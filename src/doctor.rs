@@ -79,6 +79,8 @@ impl Examination {
             let health = view.health(true).into_iter().filter(is_of_service);
             findings.extend(health.map(|diagnostic| Finding { agent: None, diagnostic }));
         }
+        let differing = report.problems.iter().filter(|problem| problem.kind == Kind::Differs).cloned();
+        findings.extend(differing.map(|diagnostic| Finding { agent: None, diagnostic }));
         findings.extend(self.library(&report));
         Diagnosis { findings, is_registered }
     }

@@ -21,6 +21,7 @@ mod history;
 mod include;
 #[cfg(feature = "openapi")]
 mod openapi;
+pub(crate) mod pack;
 mod plugins;
 mod project;
 mod query;

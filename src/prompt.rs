@@ -12,6 +12,7 @@
 //! | a template decides | `engine: jinja`, in `jinja.rs` |
 //! | a file is built from fields | [`with_fields`], in `fields.rs` |
 //! | a prompt of another program becomes Markdown | [`import()`], in `import.rs` and `write.rs` |
+//! | what a review of a text should not overlook | `notable.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `marks.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
@@ -32,6 +33,7 @@ mod message;
 mod model;
 mod name;
 mod new_name;
+pub(crate) mod notable;
 mod outline;
 mod placeholder;
 mod revision;

@@ -79,6 +79,9 @@ pub struct Listed {
     pub title: Option<String>,
     pub description: String,
     pub layer: Layer,
+    /// The pack that it is of, and the beginning of its commit: `acme@0123456789ab`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pack: Option<String>,
     /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<&'static str>,
@@ -123,6 +126,8 @@ pub struct Explanation {
     /// `None` if it is a file in no folder of prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<Layer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pack: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<&'static str>,
     pub source: String,

@@ -8,6 +8,7 @@ use super::serve::Serve;
 use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
 use crate::agents::ConfigFile;
 use crate::library::Trust;
+use crate::library::pack::lock::LOCK;
 use crate::lock::lock;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
@@ -99,7 +100,8 @@ pub(super) fn load(source: &mut PromptSource) {
             unusable(&path, Diagnostic::error(None, format!("the settings file cannot be read: {error}"), REPAIR))
         }
     };
-    source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), ..settings };
+    let packs = Some(path.with_file_name(LOCK));
+    source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), packs, ..settings };
 }
 
 /// The options of the server: those of a line, and the keys of the settings file where an option is not given.

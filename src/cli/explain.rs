@@ -22,7 +22,7 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `includes`, `shadows`, `tags`, `usage`,
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `pack`, `format`, `source`, `includes`, `shadows`, `tags`, `usage`,
     /// `messages` (the roles of several), `attachments` (their paths and addresses), `arguments`, `input`, `placeholders`, `left`,
     /// `request` (of a prompt that a service renders), `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems`
     /// of the file

@@ -22,9 +22,10 @@ Examples:
   prompt-expander list | cut -f 1      only the names";
 
 /// The prompts of each layer, the user's own first.
-const HEADINGS: [(&str, &str); 4] = [
+const HEADINGS: [(&str, &str); 5] = [
     ("project", "Prompts of the project"),
     ("user", "Your prompts"),
+    ("pack", "Prompts of a pack"),
     ("remote", "Prompts that a service renders"),
     (BUILT_IN, "Built-in prompts"),
 ];
@@ -45,8 +46,8 @@ pub(super) struct List {
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
-    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`, `remote` or `built-in`), format of another
-    /// program (such as `claude`), source, tags, usage, arguments and revision, and `problems` if there are any
+    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`, `pack`, `remote` or `built-in`), pack
+    /// with its commit, format of another program (such as `claude`), source, tags, usage, arguments and revision, and `problems` if there are any
     #[arg(long)]
     json: bool,
 }
@@ -88,8 +89,8 @@ impl List {
     fn lines(&self, prompts: &[Listed]) -> anyhow::Result<Vec<u8>> {
         let mut text = Vec::new();
         for prompt in prompts {
-            let Listed { name, layer, format, description, tags, usage, source, .. } = prompt;
-            let format = format.map(|format| format!(" ({format})")).unwrap_or_default();
+            let Listed { name, layer, description, tags, usage, source, .. } = prompt;
+            let format = group(prompt);
             let layer = layer.name;
             let tags: Vec<String> = tags.iter().map(|tag| one_line(tag)).collect();
             let [description, usage] = [description, usage.as_deref().unwrap_or_default()].map(one_line);
@@ -104,12 +105,11 @@ impl List {
         let mut text = Vec::new();
         for (layer, heading) in HEADINGS {
             let below = || list.prompts.iter().filter(|prompt| prompt.layer.name == layer);
-            let formats: BTreeSet<Option<&str>> = below().map(|prompt| prompt.format).collect();
+            let formats: BTreeSet<String> = below().map(group).collect();
             for format in formats {
                 let gap = if text.is_empty() { "" } else { "\n" };
-                let of_format = format.map(|format| format!(" ({format})")).unwrap_or_default();
-                writeln!(text, "{gap}{heading}{of_format}")?;
-                let rows = below().filter(|prompt| prompt.format == format).map(|prompt| self.row(prompt));
+                writeln!(text, "{gap}{heading}{format}")?;
+                let rows = below().filter(|prompt| group(prompt) == format).map(|prompt| self.row(prompt));
                 output::write_rows(&mut text, &rows.collect::<Vec<_>>(), columns)?;
             }
         }
@@ -140,4 +140,10 @@ impl List {
         ];
         Row { label: format!(":{}", prompt.name), style: NAME, texts }
     }
+}
+
+/// The pack and the format of a prompt, after its layer.
+fn group(prompt: &Listed) -> String {
+    let of: Vec<&str> = prompt.pack.as_deref().into_iter().chain(prompt.format).collect();
+    if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) }
 }

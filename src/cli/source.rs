@@ -58,6 +58,8 @@ pub(super) struct Settings {
     pub(super) openapi: Vec<OpenApi>,
     /// `None` if there is no settings file that could grant it.
     pub(super) trust: Option<Arc<dyn Trust>>,
+    /// The lock of the user's packs, beside the file; `None` if no settings file is read.
+    pub(super) packs: Option<PathBuf>,
     pub(super) problems: Vec<Diagnostic>,
     /// What the file says in words of a command line, except of `[[openapi]]`.
     pub(super) words: Vec<OsString>,
@@ -123,7 +125,7 @@ pub(super) struct OpenApi {
 /// The options that a line gives before its command and after it, as words. A relative path is one in `folder`.
 pub(super) fn given(options: &Command, line: &ArgMatches, folder: &Path) -> Vec<OsString> {
     let mut words = Vec::new();
-    for part in [Some(line), line.subcommand().map(|(_, after)| after)].into_iter().flatten() {
+    for part in [Some(line), after(line)].into_iter().flatten() {
         let is_given = |id: &str| part.ids().any(|given| given == id) && part.value_source(id) == Some(COMMAND_LINE);
         for option in options.get_arguments().filter(|option| is_given(option.get_id().as_str())) {
             let flag = format!("--{}", option.get_long().unwrap_or_default());
@@ -137,6 +139,12 @@ pub(super) fn given(options: &Command, line: &ArgMatches, folder: &Path) -> Vec<
         }
     }
     words
+}
+
+/// What follows the command of a line, and the action of that, if it has one.
+fn after(line: &ArgMatches) -> Option<&ArgMatches> {
+    let (_, after) = line.subcommand()?;
+    Some(after.subcommand().map_or(after, |(_, after)| after))
 }
 
 const COMMAND_LINE: ValueSource = ValueSource::CommandLine;
@@ -153,7 +161,7 @@ impl PromptSource {
         let is_given = |after: &ArgMatches, id: &str| {
             after.value_source(id) == Some(COMMAND_LINE) && line.try_contains_id(id).is_ok()
         };
-        if !line.subcommand().is_some_and(|(_, after)| after.ids().any(|id| is_given(after, id.as_str()))) {
+        if !after(line).is_some_and(|after| after.ids().any(|id| is_given(after, id.as_str()))) {
             return PromptSource::from_arg_matches(line); // a hook starts with each message
         }
         let parser = Command::new("prompt-expander").no_binary_name(true).args_override_self(true);
@@ -217,6 +225,9 @@ impl PromptSource {
         let mut library = self.library_in(project.as_deref(), trust.clone());
         if let Some(folder) = project {
             library = library.with_project(&folder, dirs::home_dir().as_deref(), trust);
+        }
+        if let Some((lock, data)) = self.settings.packs.clone().zip(folder_of_packs()) {
+            library = library.with_packs(lock, data);
         }
         if problems.is_empty() { library } else { library.with(SettingsFile::new(problems.clone(), false)) }
     }
@@ -336,6 +347,11 @@ fn header(option: &str) -> Result<SecretHeader, String> {
         _ => return Err(format!("its value must not be in the option, where others can see it; {FORM}")),
     };
     Ok(SecretHeader { name, scheme, value })
+}
+
+/// The folder of the copies of packs.
+pub(super) fn folder_of_packs() -> Option<PathBuf> {
+    Some(dirs::data_local_dir()?.join("prompt-expander").join("packs"))
 }
 
 /// The format and the absolute path of a folder, as `--prompts` takes it.

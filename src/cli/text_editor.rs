@@ -78,7 +78,7 @@ pub(super) fn is_compose(value: &OsStr) -> bool {
 
 /// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even
 /// with spaces, and so is one that a shell would not accept.
-fn words(value: &OsStr) -> Vec<OsString> {
+pub(super) fn words(value: &OsStr) -> Vec<OsString> {
     let text = value.to_str().filter(|_| !Path::new(value).is_file()).unwrap_or_default();
     // On Windows, a backslash separates folders.
     let text = if cfg!(windows) { text.replace('\\', r"\\") } else { text.to_owned() };

@@ -71,7 +71,10 @@ fn bytes_of(
     let real_root = fs::canonicalize(&root.path).map_err(|error| cannot(read::unreadable(&root.path, &error)))?;
     check_inside(&real_root, &target)?;
     let check = |open: &File| path_of_open_file(open).map_or(Ok(()), |now| check_inside(&real_root, &now));
-    Ok((read::read(&target, MAX_ATTACHMENT, check).map_err(cannot)?, target))
+    let bytes = read::read(&target, MAX_ATTACHMENT, check).map_err(cannot)?;
+    let below = target.strip_prefix(&real_root).unwrap_or(&target);
+    root.check_hash(&root.path.join(below), &bytes).map_err(cannot)?;
+    Ok((bytes, target))
 }
 
 fn check_inside(root: &Path, target: &Path) -> Result<(), Diagnostic> {

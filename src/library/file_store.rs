@@ -312,7 +312,13 @@ mod tests {
     use std::sync::LazyLock;
 
     fn store(folder: &Path) -> FileStore {
-        let root = Root { path: folder.to_owned(), format: Format::OWN, is_confined: false, prefix: String::new() };
+        let root = Root {
+            path: folder.to_owned(),
+            format: Format::OWN,
+            is_confined: false,
+            prefix: String::new(),
+            pack: None,
+        };
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         FileStore::new(Arc::new(Files::new(root, about, SETTLING)))
     }

@@ -46,7 +46,7 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
 /// A folder and its rules, if all that is known of it is its path.
 fn root(folder: &Path) -> Root {
     let is_confined = folder.file_name().is_some_and(|name| name == FOLDER);
-    Root { path: folder.to_owned(), format: Format::of_folder(folder), is_confined, prefix: String::new() }
+    Root { path: folder.to_owned(), format: Format::of_folder(folder), is_confined, prefix: String::new(), pack: None }
 }
 
 /// Renames the file of a prompt in a folder, whose suffix keeps its spelling, and gives its versions to the new name. Returns the new

@@ -3,6 +3,7 @@
 use super::cache::{Cache, SETTLING};
 use super::file_store::FileStore;
 use super::handle::Files;
+use super::pack::lock::Pack;
 use super::root::Root;
 use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::walk::scan;
@@ -28,16 +29,25 @@ impl Folder {
     /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is missing.
     pub(crate) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Folder {
         let is_confined = layer.is_project();
-        Folder { is_required, ..Folder::of(Root { path, format, is_confined, prefix: String::new() }, layer) }
+        Folder {
+            is_required,
+            ..Folder::of(Root { path, format, is_confined, prefix: String::new(), pack: None }, layer)
+        }
     }
 
     /// A folder of a plugin, whose name is `prefix` with a `/`.
     pub(super) fn of_plugin(path: PathBuf, format: &'static Format, layer: Layer, prefix: String) -> Folder {
-        Folder::of(Root { path, format, is_confined: false, prefix }, layer)
+        Folder::of(Root { path, format, is_confined: false, prefix, pack: None }, layer)
+    }
+
+    /// A folder of the copies of a pack.
+    pub(super) fn of_pack(path: PathBuf, pack: Arc<Pack>) -> Folder {
+        let prefix = format!("{}/", pack.name);
+        Folder::of(Root { path, format: pack.format(), is_confined: true, prefix, pack: Some(pack) }, Layer::PACK)
     }
 
     fn of(root: Root, layer: Layer) -> Folder {
-        let about = About::new(layer, root.format, Some(root.path.clone()));
+        let about = About { pack: root.pack.clone(), ..About::new(layer, root.format, Some(root.path.clone())) };
         Folder {
             files: Arc::new(Files::new(root, about, SETTLING)),
             is_required: false,
@@ -86,7 +96,7 @@ impl Source for Folder {
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
-        (!self.files.root.is_read_only())
+        (!self.files.root.is_read_only() && self.files.root.pack.is_none())
             .then(|| Ok(Arc::new(FileStore::new(Arc::clone(&self.files))) as Arc<dyn Store>))
     }
 }

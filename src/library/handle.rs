@@ -63,6 +63,7 @@ impl Files {
         escape
             .map_or(Ok(()), Err)
             .and_then(|()| read(path, MAX_FILE, |open| self.root.escape_of_open_file(open).map_or(Ok(()), Err)))
+            .and_then(|bytes| self.root.check_hash(path, &bytes).map(|()| bytes))
             .map_err(|why| why.in_file(path))
     }
 
@@ -127,7 +128,7 @@ impl FileHandle {
         let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() { None } else { Some(&mut includes) };
         let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
         if prompt.is_jinja() && root.is_confined {
-            let message = "`engine: jinja` is not used in the prompts of a project";
+            let message = "`engine: jinja` is not used in the prompts of a project or a pack";
             let fix = "copy the prompt into a folder of your own if you trust it";
             return Err(Diagnostic::new(Kind::Invalid, message, fix));
         }
@@ -155,7 +156,8 @@ impl FileHandle {
 
 impl Handle for FileHandle {
     fn place(&self) -> Place {
-        let is_editable = !self.file.is_linked || self.files.root.escape(&self.file.path).is_none();
+        let is_own = self.files.root.pack.is_none();
+        let is_editable = is_own && (!self.file.is_linked || self.files.root.escape(&self.file.path).is_none());
         Place { shown: self.file.path.display().to_string(), file: Some(self.file.path.to_path_buf()), is_editable }
     }
 

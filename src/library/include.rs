@@ -54,6 +54,7 @@ impl Includes<'_> {
             return Err(Diagnostic::new(Kind::Invalid, message, "rename it"));
         }
         let bytes = read::read(&target, MAX_FILE, |open| self.root.escape_of_open_file(open).map_or(Ok(()), Err))?;
+        self.root.check_hash(&self.root.path.join(below), &bytes)?;
         Ok((
             IncludedFile { name: self.root.below(&self.root.path.join(below)), path: self.root.path.join(below) },
             bytes,
@@ -62,6 +63,10 @@ impl Includes<'_> {
 
     fn read_any(&mut self, path: &str, from: &IncludedFile) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if let Some(name) = path.strip_prefix(BUILTIN) {
+            if self.root.pack.is_some() {
+                let message = "a prompt of a pack includes only files of the pack";
+                return Err(Diagnostic::new(Kind::Escapes, message, FIX));
+            }
             let fix = "choose one from `prompt-expander list`";
             let text = builtin::text(name)
                 .ok_or_else(|| Diagnostic::new(Kind::Missing, "there is no such built-in prompt", fix))?;

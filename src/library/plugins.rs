@@ -32,7 +32,7 @@ pub(crate) struct Plugins {
 impl Plugins {
     pub(crate) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Plugins {
         let about = About::new(layer, format, Some(path.clone()));
-        let root = Root { path, format, is_confined: false, prefix: String::new() };
+        let root = Root { path, format, is_confined: false, prefix: String::new(), pack: None };
         Plugins { about, root, is_required, folders: Cache::new(MAX_KEPT, SETTLING) }
     }
 

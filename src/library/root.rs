@@ -5,6 +5,7 @@
 //! which files do that, and which suffixes a prompt file has, the format says.
 
 use super::cache::Trace;
+use super::pack::lock::Pack;
 use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
 use crate::wording::{alternatives, named, printable};
 use std::fs::{self, File};
@@ -25,6 +26,8 @@ pub(super) struct Root {
     pub(super) is_confined: bool,
     /// What the names of its prompts begin with, besides their path: empty, or such as `plugin/`.
     pub(super) prefix: String,
+    /// The pack whose files it has.
+    pub(super) pack: Option<Arc<Pack>>,
 }
 
 /// A file that should be a prompt.
@@ -57,7 +60,7 @@ impl Root {
             Some((inner, Format::named(of)?))
         });
         let (folder, format) = part.unwrap_or((folder, format));
-        Root { path: folder.to_owned(), format, is_confined: false, prefix: String::new() }
+        Root { path: folder.to_owned(), format, is_confined: false, prefix: String::new(), pack: None }
     }
 
     /// Whether nothing is ever written to it: its files are another program's.
@@ -229,6 +232,11 @@ impl Root {
         };
         let fix = "delete it, replace it with a copy, or name the folder that it points to with --prompts";
         (!is_inside).then(|| Diagnostic::new(Kind::Escapes, message(), fix))
+    }
+
+    /// Why a file that was read is not the one of its pack.
+    pub(super) fn check_hash(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+        self.pack.as_ref().map_or(Ok(()), |pack| pack.check(&self.below(path), bytes))
     }
 
     /// A path below the folder, `/`-separated.

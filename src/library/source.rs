@@ -2,6 +2,7 @@
 
 use super::caller::Caller;
 use super::history::Version;
+use super::pack::lock::Pack;
 use super::watched::Watched;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary};
 use serde::Serialize;
@@ -56,12 +57,14 @@ pub struct About {
     pub calls_services: bool,
     /// Whether its prompts are only for callers who may edit prompts.
     pub for_editors: bool,
+    /// The pack that they are of.
+    pub(super) pack: Option<Arc<Pack>>,
 }
 
 impl About {
     /// A source of local prompts for everybody.
     pub(super) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
-        About { layer, path, format, calls_services: false, for_editors: false }
+        About { layer, path, format, calls_services: false, for_editors: false, pack: None }
     }
 }
 
@@ -87,10 +90,12 @@ impl Layer {
     pub const PROJECT_AGENT: Layer = Layer { rank: 3, ..Layer::PROJECT };
     /// The user, in the folder of an agent.
     pub const AGENT: Layer = Layer { rank: 4, ..Layer::USER };
+    /// The authors of a pack, of the user or of the project.
+    pub const PACK: Layer = Layer { rank: 5, name: "pack", mark: "(pack) " };
     /// A service that renders them. An OpenAPI document describes it.
-    pub const SERVICE: Layer = Layer { rank: 5, name: "remote", mark: "(remote) " };
+    pub const SERVICE: Layer = Layer { rank: 6, name: "remote", mark: "(remote) " };
     /// The authors of this program.
-    pub const BUILTIN: Layer = Layer { rank: 6, name: "built-in", mark: "" };
+    pub const BUILTIN: Layer = Layer { rank: 7, name: "built-in", mark: "" };
 
     /// Whether it is of the project that the user works on.
     pub fn is_project(self) -> bool {
@@ -107,12 +112,18 @@ pub struct Found {
     pub layer: Layer,
     /// How its file is written.
     pub format: &'static Format,
+    pack: Option<Arc<Pack>>,
     handle: Arc<dyn Handle>,
 }
 
 impl Found {
     pub(super) fn new(name: Name, about: &About, handle: Arc<dyn Handle>) -> Found {
-        Found { name, layer: about.layer, format: about.format, handle }
+        Found { name, layer: about.layer, format: about.format, pack: about.pack.clone(), handle }
+    }
+
+    /// The pack that it is of, with the beginning of its commit: `acme@0123456789ab`.
+    pub fn pack(&self) -> Option<String> {
+        self.pack.as_ref().map(|pack| pack.version())
     }
 
     /// Whether it is in this file.

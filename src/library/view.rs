@@ -4,6 +4,7 @@ use super::builtin::Builtin;
 use super::caller::{Caller, Prefix};
 use super::folder::Folder;
 use super::handle::Files;
+use super::pack::Packs;
 use super::plugins::Plugins;
 use super::project::{FOLDER as PROJECT_FOLDER, Project, REPOSITORY, Trust};
 use super::read::read;
@@ -84,6 +85,13 @@ impl Library {
     pub fn with_project(self, from: &Path, home: Option<&Path>, trust: Option<Arc<dyn Trust>>) -> Library {
         let project = Arc::new(Project::new(from, home, (PROJECT_FOLDER, Format::OWN), trust));
         Library { project: Some(Arc::clone(&project)), ..self }.with_shared(project)
+    }
+
+    /// Adds the packs of the user, whose lock this is, and those of the project. `data` has the copies.
+    #[must_use]
+    pub(crate) fn with_packs(self, lock: PathBuf, data: PathBuf) -> Library {
+        let of_project = self.project.clone().map(|project| Packs::new(lock.clone(), Some(project), data.clone()));
+        of_project.into_iter().fold(self.with(Packs::new(lock, None, data)), Library::with)
     }
 
     /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.

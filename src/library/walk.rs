@@ -1,4 +1,4 @@
-//! Scans a folder for prompt files: the only file that names walkdir.
+//! Scans a folder for prompt files.
 
 use super::cache::Trace;
 use super::golden_files::{is_test_file, test_file};
@@ -313,7 +313,7 @@ mod tests {
                 cut.into_iter().chain([stem])
             }).collect();
             for format in crate::prompt::FORMATS {
-                let root = Root { path: folder.path().to_owned(), format, is_confined: false, prefix: String::new() };
+                let root = Root { path: folder.path().to_owned(), format, is_confined: false, prefix: String::new(), pack: None };
                 let about = About::new(Layer::USER, format, None);
                 let files = Arc::new(Files::new(root.clone(), about, SETTLING));
                 let listed = scan(&files, true, &mut Trace::default()).found;

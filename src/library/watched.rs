@@ -125,8 +125,13 @@ mod tests {
         symlink("../elsewhere/one.md", folder.join("prompts/link.md")).unwrap();
         symlink(folder.join("elsewhere/deep"), folder.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", folder.join("prompts/broken.md")).unwrap();
-        let root =
-            Root { path: folder.join("prompts"), format: Format::OWN, is_confined: false, prefix: String::new() };
+        let root = Root {
+            path: folder.join("prompts"),
+            format: Format::OWN,
+            is_confined: false,
+            prefix: String::new(),
+            pack: None,
+        };
         let mut trace = Trace::default();
         for seen in ["", "git", "linked", "link.md", "broken.md"] {
             trace.look(&root.path.join(seen));

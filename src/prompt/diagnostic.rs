@@ -74,6 +74,8 @@ pub enum Kind {
     Escapes,
     /// Two files have the same name.
     Clash,
+    /// A file of a pack is not the one that its lock says.
+    Differs,
     /// The text of a file is not what it should be.
     Invalid,
     /// The text cannot be the name of a new prompt.

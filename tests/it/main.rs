@@ -67,6 +67,8 @@ mod opened;
 #[cfg(all(unix, feature = "http"))]
 mod operating;
 mod other_programs;
+#[cfg(target_os = "linux")]
+mod pack;
 #[cfg(all(unix, feature = "http"))]
 mod page;
 mod parts;

@@ -121,6 +121,9 @@ fn run_commands(text: &str) -> usize {
             .success()
     );
 
+    if text.contains("pack add") {
+        prepare_repositories(&home);
+    }
     let mut count = 0;
     for (_, block) in blocks(text, "console") {
         for step in format!("\n{block}").split("\n$ ").skip(1) {
@@ -135,6 +138,8 @@ fn run_commands(text: &str) -> usize {
             // Somebody at a terminal is asked; here nobody is.
             let is_asked = line.starts_with("prompt-expander install ") && !line.ends_with(" --dry-run");
             let line = if is_asked { format!("{line} --yes") } else { line };
+            let is_pack = line.starts_with("prompt-expander pack add ");
+            let line = if is_pack { format!("{line} --yes --ref $(git -C ~/acme rev-parse HEAD)") } else { line };
             let output = shell(&home, &line).current_dir(&work).output().unwrap();
             let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             assert!(matches(shown.trim_end(), printed.trim_end()), "$ {command}\nshown:\n{shown}\nprinted:\n{printed}");
@@ -142,6 +147,20 @@ fn run_commands(text: &str) -> usize {
         }
     }
     count
+}
+
+/// Makes the repositories that the page about packs fetches from, at addresses that git replaces.
+#[cfg(target_os = "linux")]
+fn prepare_repositories(home: &Harness) {
+    fs::create_dir_all(home.root().join("acme")).unwrap();
+    let review = "---\ndescription: Review a change\n---\nReview this change:\n\n{{input}}\n";
+    fs::write(home.root().join("acme/review.md"), review).unwrap();
+    let lines = "git config --global user.email a@b.c && git config --global user.name n && git config --global init.defaultBranch main \
+         && git config --global url.$HOME/acme.insteadOf https://github.com/acme/prompts \
+         && git config --global url.$HOME/mine.git.insteadOf git@git.example.com:me/prompts.git \
+         && git init -q --bare mine.git && cd acme && git init -q \
+         && git add . && git commit -q -m m && git push -q ~/mine.git HEAD:main";
+    assert!(shell(home, lines).status().unwrap().success());
 }
 
 /// A line for the shell in a home directory of its own, where the program under test is found by its name.
@@ -211,7 +230,9 @@ fn every_option_is_in_the_reference_and_none_that_is_not_there() {
     for command in commands(&client) {
         known.extend(options(&client.run([&command, "--help"], "").stdout));
     }
-    known.extend(options(&client.run(["token", "add", "--help"], "").stdout));
+    for action in [["token", "add"], ["pack", "add"], ["pack", "update"], ["pack", "sync"]] {
+        known.extend(options(&client.run(action.into_iter().chain(["--help"]), "").stdout));
+    }
     let text = reference();
     // Some rows of commands name options in their second cell.
     let of_commands = table(&text, "command").into_iter().map(|row| row.join(" "));

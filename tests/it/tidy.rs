@@ -46,7 +46,7 @@ const USED_IN: [(&str, &[&str]); 23] = [
     ("toml_edit", &["agents", "cli", "prompt"]),
     ("tracing_subscriber", &["cli"]),
     ("ureq", &["library"]),
-    ("wait_timeout", &["doctor"]),
+    ("wait_timeout", &["doctor", "library"]),
     ("walkdir", &["library"]),
     ("yaml_rust2", &["prompt"]),
 ];
@@ -97,8 +97,8 @@ fn dependencies_between_modules_point_one_way() {
 /// The most lines of code of a file, without tests, comments and blank lines.
 const MAX_FILE: usize = 450;
 
-/// The same of the whole crate: 24,000, and what stacks, mentions, `pick` and `compose` may add.
-const MAX_TOTAL: usize = 25_400;
+/// The same of the whole crate: 24,000, and what stacks, mentions, `pick`, `compose` and packs may add.
+const MAX_TOTAL: usize = 26_300;
 
 /// How many methods the traits have at most that a new source implements.
 const MAX_METHODS: [(&str, &str, usize); 3] =

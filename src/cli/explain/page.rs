@@ -44,6 +44,7 @@ fn about(explanation: &Explanation) -> Vec<Row> {
         row("about", output::one_line(&explanation.description)),
         row("title", one_line(&explanation.title)),
         row("layer", explanation.layer.map_or("", |layer| layer.name)),
+        row("pack", one_line(&explanation.pack)),
         row("format", explanation.format.map(title).unwrap_or_default()),
     ];
     if explanation.source != BUILT_IN {

@@ -235,7 +235,7 @@ addEventListener("keydown", (event) => {
 const ROWS = 500;
 
 /** The order of layers in the list. */
-const LAYERS = ["project", "user", "remote", "built-in"];
+const LAYERS = ["project", "user", "pack", "remote", "built-in"];
 
 /** `team2` comes before `team10`. */
 const inOrder = new Intl.Collator("en", { numeric: true }).compare;
@@ -302,9 +302,9 @@ function rows(prompts, isByLayer) {
   return [...layers].map(([layer, some]) => h("section.layer", h("h2", layer), list(some)));
 }
 
-function row({ name, title, description, layer, format, tags, arguments: declared = [] }) {
+function row({ name, title, description, layer, pack, format, tags, arguments: declared = [] }) {
   const signature = declared.map((argument) => h("code", h("bdi", argument.required ? text(argument.name) : ["[", text(argument.name), "]"])));
-  const facts = [tags.map((tag) => h("bdi", "#", text(bare(tag)))), layer !== "user" && h("span", layer), format && h("span", format)];
+  const facts = [tags.map((tag) => h("bdi", "#", text(bare(tag)))), layer !== "user" && h("span", pack ? `${layer} ${pack}` : layer), format && h("span", format)];
   const about = h(
     "div.about",
     title && !isSame(title, name) && h("strong.text", { dir: "auto" }, text(title)),
@@ -470,10 +470,11 @@ async function promptPage(name, values) {
   return next;
 }
 
-function badges({ name, layer, format, tags, messages }) {
+function badges({ name, layer, pack, format, tags, messages }) {
   const folder = name.slice(0, Math.max(name.lastIndexOf("/"), 0));
   const items = [
     layer && h("a", { href: listAddress({ layer }) }, layer),
+    pack && h("bdi", pack),
     format && h("span", layer === "remote" ? `(${format})` : `for ${format}`),
     folder && h("a", { href: listAddress({ folder }) }, h("bdi", text(folder), "/")),
     ...tags.map((tag) => h("a", { href: listAddress({ tag }) }, h("bdi", "#", text(bare(tag))))),

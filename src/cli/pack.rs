@@ -1,0 +1,420 @@
+//! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they change, is shown before anything is served.
+
+use super::output::{self, ADDED, FAINT, NAME, REMOVED, full_path, one_line};
+use super::pager;
+use super::source::{PromptSource, absolute, folder_of_packs};
+use crate::library::difference;
+use crate::library::pack::git::{Repository, Texts};
+use crate::library::pack::lock::{LOCK, Pack, hash_of, is_commit, pack_name};
+use crate::library::pack::{Copies, load, lock, save};
+use crate::prompt::notable::{is_hidden, notable};
+use crate::prompt::{Name, fold};
+use crate::wording::{count, is_control, named};
+use anstyle::Style;
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander pack add https://github.com/acme/prompts
+  prompt-expander pack add git@host:acme/prompts.git --ref v2 --path prompts \\
+                           --only 'git/*' --as acme
+  prompt-expander pack update                see what has changed, and take it
+  prompt-expander pack sync                  fetch what packs.lock says
+  prompt-expander pack sync --locked         only compare the files with it";
+
+#[derive(Debug, Args)]
+pub(super) struct PackCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show all texts of a repository, and add it if you agree
+    ///
+    /// Git fetches the repository, with your credentials. Its prompts get the name of the pack before their own, as in `:acme/review`.
+    Add(Add),
+    /// Show what has changed in packs, text by text, and take it if you agree
+    Update(Update),
+    /// Make the files what packs.lock says; shows the texts that you have not accepted yet, and asks
+    Sync(Sync),
+    /// Remove a pack
+    Remove(Remove),
+    /// List the packs, with address, commit, date and number of prompts
+    List,
+}
+
+#[derive(Debug, Args)]
+struct Add {
+    /// The address of the repository, as git takes it: https, ssh, git or file, or a path
+    #[arg(value_parser = lock::address)]
+    address: String,
+    /// The branch or tag that updates follow, or a commit; by default, the repository's main branch
+    #[arg(long = "ref", value_name = "REF", value_parser = lock::reference)]
+    reference: Option<String>,
+    /// The folder of the repository that has the prompts
+    #[arg(long, value_name = "FOLDER", value_parser = lock::folder)]
+    path: Option<String>,
+    /// Take only the prompts whose names fit this pattern, such as 'git/*'; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    only: Vec<String>,
+    /// The name of the pack; by default, that of the repository or, if that is `prompts`, of its owner
+    #[arg(long = "as", value_name = "NAME", value_parser = pack_name)]
+    name: Option<String>,
+    /// Add it without asking: only with the 40 digits of a commit as --ref
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+struct Update {
+    /// The pack; by default, all
+    name: Option<String>,
+    /// Another branch or tag from now on, or a commit
+    #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = lock::reference)]
+    reference: Option<String>,
+    /// Only say whether there is something new: then, the exit status is 1
+    #[arg(long, conflicts_with = "yes")]
+    check: bool,
+    /// Take it without asking: only with the 40 digits of a commit as --ref
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+struct Sync {
+    /// Fetch and write nothing; if a file is not what packs.lock says, name it, and end with the exit status 1
+    #[arg(long, conflicts_with = "yes")]
+    locked: bool,
+    /// Accept all texts without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+struct Remove {
+    /// The pack
+    name: String,
+}
+
+/// A lock, and what belongs to it.
+struct Packs {
+    lock: PathBuf,
+    text: Option<String>,
+    packs: Vec<Pack>,
+    copies: Copies,
+    /// The file with the hashes of the texts that this person was shown and has accepted, one in each line.
+    accepted: PathBuf,
+    cache: PathBuf,
+    /// Keeps other processes from changing the same; none if nothing is written.
+    _held: Option<File>,
+}
+
+/// What somebody reviews.
+#[derive(Default)]
+struct Review {
+    /// A line for each prompt that is new, changed or removed.
+    summary: Vec<String>,
+    /// The texts, as differences.
+    texts: String,
+    /// What should not be overlooked in what is new.
+    notable: BTreeSet<String>,
+    unchanged: usize,
+}
+
+impl PackCommand {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let is_written = !matches!(self.action, Action::List | Action::Sync(Sync { locked: true, .. }));
+        let mut packs = Packs::open(source, is_written)?;
+        let fetches_what_others_wrote = source.project && is_written && !matches!(self.action, Action::Add(_));
+        if let Some(hint) = source.untrusted_hint().filter(|_| fetches_what_others_wrote) {
+            bail!("{hint}");
+        }
+        let is_done = match self.action {
+            Action::Add(add) => add.run(&mut packs, source)?,
+            Action::Update(update) => update.run(&mut packs)?,
+            Action::Sync(sync) => sync.run(&mut packs)?,
+            Action::Remove(Remove { name }) => packs.remove(&name)?,
+            Action::List => packs.list()?,
+        };
+        Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Packs {
+    fn open(source: &PromptSource, is_written: bool) -> anyhow::Result<Packs> {
+        let of_user = source.settings.packs.clone();
+        let of_user = of_user.context("packs.lock is beside the settings file; leave out --no-config")?;
+        let lock = if source.project { source.folder_of_new(&source.library())?.join(LOCK) } else { of_user };
+        let folders = folder_of_packs().zip(dirs::cache_dir()).zip(dirs::state_dir().or_else(dirs::data_local_dir));
+        let ((data, cache), state) = folders.context("there is no folder for packs; set HOME")?;
+        let [cache, state] = [cache, state].map(|folder| folder.join("prompt-expander"));
+        let hold = || {
+            [&data, &state, &cache].into_iter().try_for_each(fs::create_dir_all)?;
+            let file = File::create(data.join(".lock"))?;
+            file.try_lock()
+                .map_err(|_| io::Error::other("another `prompt-expander pack` is running; try again later"))?;
+            Ok::<_, io::Error>(file)
+        };
+        let held = is_written.then(hold).transpose()?;
+        let (packs, text) = load(&lock)?;
+        let copies = Copies::of(&data, &lock);
+        let (accepted, cache) = (state.join("accepted-texts"), cache.join("packs"));
+        Ok(Packs { lock, text, packs, copies, accepted, cache, _held: held })
+    }
+
+    fn named(&self, name: &str) -> anyhow::Result<Pack> {
+        let found = self.packs.iter().find(|pack| pack.name == name).cloned();
+        found.with_context(|| format!("there is no pack {} in {}", named(name), full_path(&self.lock)))
+    }
+
+    /// Shows the texts of a pack, unless they are those of `old` or are known, and asks. Then writes the files and the lock. Returns whether
+    /// that was done.
+    fn take(
+        &mut self,
+        mut pack: Pack,
+        old: Option<&Pack>,
+        texts: &Texts,
+        known: &str,
+        yes: bool,
+    ) -> anyhow::Result<bool> {
+        texts.left_out.iter().for_each(|what| output::warning(&format!("left out: {what}")));
+        pack.files = texts.files.iter().map(|(file, text)| (file.clone(), hash_of(text.as_bytes()))).collect();
+        let mut review = Review::default();
+        for (file, text) in &texts.files {
+            let before = old.and_then(|old| self.copies.text(old, file));
+            if before.as_ref() == Some(text) || known.contains(&pack.files[file]) {
+                review.unchanged += 1;
+            } else {
+                review.add(&pack, file, before.as_deref().unwrap_or_default(), text);
+            }
+        }
+        for file in old.into_iter().flat_map(|old| old.files.keys()).filter(|file| !texts.files.contains_key(*file)) {
+            review.summary.push(format!("{NAME}:{}{NAME:#}  removed", shown_name(&pack, file)));
+        }
+        let version = pack.version();
+        if !review.summary.is_empty() && !review.is_accepted(&format!("Take {version}?"), yes)? {
+            output::note("nothing is changed");
+            return Ok(false);
+        }
+        self.copies.write(&pack, &texts.files)?;
+        let mut accepted = OpenOptions::new().create(true).append(true).open(&self.accepted)?;
+        accepted.write_all(pack.files.values().map(|hash| format!("{hash}\n")).collect::<String>().as_bytes())?;
+        let example = pack.files.keys().map(|file| shown_name(&pack, file)).next().unwrap_or_default();
+        output::note(&format!("{version} has {}, such as `:{example}`", count(pack.files.len(), "text")));
+        if !self.packs.contains(&pack) {
+            self.packs.retain(|other| other.name != pack.name);
+            self.packs.push(pack);
+            self.text = Some(save(&self.lock, self.text.as_deref(), &self.packs)?);
+        }
+        self.copies.clean(&self.packs);
+        Ok(true)
+    }
+
+    fn remove(&mut self, name: &str) -> anyhow::Result<bool> {
+        let pack = self.named(name)?;
+        self.packs.retain(|other| other.name != name);
+        save(&self.lock, self.text.as_deref(), &self.packs)?;
+        self.copies.clean(&self.packs);
+        Repository::in_cache(&self.cache, &pack.address).remove();
+        output::note(&format!("removed {}; `prompt-expander pack add {}` adds it again", pack.version(), pack.address));
+        Ok(true)
+    }
+
+    fn list(&self) -> anyhow::Result<bool> {
+        for pack in &self.packs {
+            let Pack { name, address, reference, date, path, files, .. } = pack;
+            let number = files.len().to_string();
+            let fields = [name, address, reference, pack.short(), date, path, &number].map(visible);
+            output::print(format!("{}\n", fields.join("\t")).as_bytes())?;
+            let differing = self.copies.differing(pack);
+            differing.iter().for_each(|file| {
+                output::warning(&pack.differs("the file is not the one").in_file(&**file).to_string())
+            });
+        }
+        Ok(true)
+    }
+}
+
+/// What somebody types for the prompt in a file, or the file's path if it is none.
+fn shown_name(pack: &Pack, file: &str) -> String {
+    visible(&format!("{}/{}", pack.name, pack.format().prompt_file(file).map_or(file, |(stem, _)| stem)))
+}
+
+/// A line of a text in which every character is seen.
+fn visible(line: &str) -> String {
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let is_escaped = |letter: char| letter != '\t' && (is_hidden(letter) || is_control(letter));
+    line.chars()
+        .map(|letter| if is_escaped(letter) { letter.escape_unicode().to_string() } else { letter.into() })
+        .collect()
+}
+
+impl Review {
+    /// Adds a text, which was empty or another one before.
+    fn add(&mut self, pack: &Pack, file: &str, before: &str, text: &str) {
+        let name = shown_name(pack, file);
+        let parse = |(stem, kind): (&str, crate::prompt::FileName)| {
+            Some(kind.parse(&Name::new(stem).ok()?, text.as_bytes(), None))
+        };
+        let about = match pack.format().prompt_file(file).and_then(parse) {
+            None => "to be included in others".to_owned(),
+            Some(Ok(prompt)) => one_line(prompt.description.as_deref().unwrap_or_default()),
+            Some(Err(error)) => format!("broken: {}", error.message),
+        };
+        let change = if before.is_empty() { "new" } else { "changed" };
+        let (lines, letters) = (count(text.lines().count(), "line"), count(text.chars().count(), "character"));
+        self.summary.push(format!("{NAME}:{name}{NAME:#}  {change}, {lines}, {letters}: {}", visible(&about)));
+        self.texts += &format!("\n{NAME}:{name}{NAME:#}\n");
+        for line in difference(("", before), ("", text)).lines().skip(2) {
+            let style = match line.as_bytes().first() {
+                Some(b'@') => FAINT,
+                Some(b'+') => ADDED,
+                Some(b'-') => REMOVED,
+                _ => Style::new(),
+            };
+            self.texts += &format!("{style}{}{style:#}\n", visible(line));
+        }
+        let new = &notable(text) - &notable(before);
+        self.notable.extend(new.iter().map(|fact| format!("  {}  (:{name})\n", visible(fact))));
+    }
+
+    /// Shows everything, and asks whether to go on.
+    fn is_accepted(&self, question: &str, yes: bool) -> anyhow::Result<bool> {
+        const UNSEEN: &str = "take it unseen, with --ref and the 40 digits of a commit where the lock has none";
+        if !yes && !io::stdout().is_terminal() {
+            bail!("the texts are shown on a terminal, and there is none; add --yes to {UNSEEN}");
+        }
+        let unchanged = match self.unchanged {
+            0 => String::new(),
+            number => format!("{} unchanged\n", count(number, "text")),
+        };
+        pager::show(&format!("{}\n{unchanged}{}", self.summary.join("\n"), self.texts))?;
+        if !self.notable.is_empty() {
+            let facts: String = self.notable.iter().map(String::as_str).collect();
+            output::print(format!("\nNew in these texts:\n{facts}\n").as_bytes())?;
+        }
+        Ok(yes || output::confirm(question, UNSEEN)?)
+    }
+}
+
+/// # Errors
+/// --yes was given without a commit.
+fn check_yes(yes: bool, reference: Option<&str>) -> anyhow::Result<()> {
+    if yes && !reference.is_some_and(is_commit) {
+        bail!("--yes takes only texts that are known: add --ref with the 40 digits of the commit");
+    }
+    Ok(())
+}
+
+impl Add {
+    fn run(self, packs: &mut Packs, source: &PromptSource) -> anyhow::Result<bool> {
+        check_yes(self.yes, self.reference.as_deref())?;
+        let address = local(&self.address)?.unwrap_or(self.address);
+        let name = self.name.map_or_else(|| pack_name(default_name(&address)), Ok);
+        let name = name.map_err(|why| anyhow::anyhow!("{why}; choose a name with `--as`"))?;
+        let begins = format!("{}/", fold(&name));
+        if packs.packs.iter().any(|pack| fold(&pack.name) == fold(&name)) {
+            bail!("there is a pack {} already; update it, or give this one another name with `--as`", named(&name));
+        }
+        let listing = source.library().view().list();
+        if let Some(other) = listing.found.iter().find(|found| fold(&found.name).starts_with(&begins)) {
+            bail!("there is a prompt {} already; give the pack another name with `--as`", named(&other.name));
+        }
+        let repository = Repository::open(&packs.cache, &address)?;
+        let given = self.reference.unwrap_or_else(|| "HEAD".to_owned());
+        // A commit has no news; the main branch has.
+        let (reference, (commit, date)) = match is_commit(&given) {
+            true => ("HEAD".to_owned(), repository.fetch_commit(&given, "HEAD")?),
+            false => (given.clone(), repository.fetch(&given)?),
+        };
+        let (path, only) = (self.path.unwrap_or_default(), self.only);
+        let pack = Pack { name, address, reference, commit, date, path, only, ..Pack::default() };
+        let texts = repository.texts(&pack)?;
+        packs.take(pack, None, &texts, "", self.yes)
+    }
+}
+
+/// The absolute path of a repository on this machine; `None` for any other address.
+fn local(address: &str) -> anyhow::Result<Option<String>> {
+    let path = absolute(Path::new(address));
+    if address.contains("://") || !path.is_dir() {
+        return Ok(None);
+    }
+    if !path.join(".git").exists() && !path.join("HEAD").exists() {
+        bail!("{} is a folder without git; serve it with --prompts, or name it in config.toml", full_path(&path));
+    }
+    Ok(path.to_str().map(str::to_owned))
+}
+
+/// The last part of an address or, if that is `prompts`, the one before it.
+fn default_name(address: &str) -> &str {
+    let address = address.trim_end_matches('/');
+    let address = address.strip_suffix(".git").unwrap_or(address);
+    let mut parts = address.rsplit(['/', ':', '\\']).filter(|part| !part.is_empty());
+    parts.find(|part| !part.trim_start_matches('.').eq_ignore_ascii_case("prompts")).unwrap_or(address)
+}
+
+impl Update {
+    fn run(self, packs: &mut Packs) -> anyhow::Result<bool> {
+        check_yes(self.yes, self.reference.as_deref())?;
+        let chosen = self.name.as_deref().map_or_else(|| Ok(packs.packs.clone()), |name| Ok(vec![packs.named(name)?]));
+        let mut is_done = true;
+        for old in chosen.map_err(|error: anyhow::Error| error)? {
+            let repository = Repository::open(&packs.cache, &old.address)?;
+            let given = self.reference.as_deref().unwrap_or(&old.reference);
+            let (reference, (commit, date)) = match is_commit(given) {
+                true => (&*old.reference, repository.fetch_commit(given, &old.reference)?),
+                false => (given, repository.fetch(given)?),
+            };
+            let pack = Pack { reference: reference.to_owned(), commit, date, files: Default::default(), ..old.clone() };
+            if (&pack.commit, &pack.reference) == (&old.commit, &old.reference) {
+                output::print_lines(&format!("{} is up to date", old.version()))?;
+                continue;
+            }
+            output::print_lines(&format!("{} ({}) → {} ({})", old.version(), old.date, pack.version(), pack.date))?;
+            is_done &= !self.check && {
+                let texts = repository.texts(&pack)?;
+                packs.take(pack, Some(&old), &texts, "", self.yes)?
+            };
+        }
+        Ok(is_done)
+    }
+}
+
+impl Sync {
+    fn run(self, packs: &mut Packs) -> anyhow::Result<bool> {
+        let mut is_done = true;
+        for pack in packs.packs.clone() {
+            let differing = packs.copies.differing(&pack);
+            if self.locked {
+                let line = |file: &PathBuf| format!("{}\n", pack.differs("the file is not the one").in_file(&**file));
+                output::print_lines(&differing.iter().map(line).collect::<String>())?;
+            }
+            if self.locked || differing.is_empty() {
+                is_done &= differing.is_empty();
+                continue;
+            }
+            let repository = Repository::open(&packs.cache, &pack.address)?;
+            repository.fetch_commit(&pack.commit, &pack.reference)?;
+            let mut texts = Texts { left_out: Vec::new(), ..repository.texts(&pack)? };
+            texts.files.retain(|file, _| pack.files.contains_key(file));
+            let is_other = |(file, hash): &(&String, &String)| {
+                texts.files.get(*file).is_none_or(|text| hash_of(text.as_bytes()) != **hash)
+            };
+            if let Some((file, _)) = pack.files.iter().find(is_other) {
+                let (name, lock) = (shown_name(&pack, file), full_path(&packs.lock));
+                bail!("{} has another text at {} than {lock} says", named(&name), pack.version());
+            }
+            let known = fs::read_to_string(&packs.accepted).unwrap_or_default();
+            is_done &= packs.take(pack, None, &texts, &known, self.yes)?;
+        }
+        Ok(is_done)
+    }
+}

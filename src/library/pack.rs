@@ -1,0 +1,226 @@
+//! Packs: prompts from git repositories, each pinned to a commit.
+//!
+//! What is served are copies, which only a person who was shown the texts has made ([`Copies::write`]). They are read as any folder is
+//! read; in addition, each file must have the hash that `packs.lock` says. Nothing here connects to anything: `pack/git.rs` does, and only
+//! for the command `pack`.
+//!
+//! An update writes the new copies into a folder of their own, and then replaces the lock in one step. So whoever reads meanwhile, and
+//! whoever is killed, leaves the old pack or the new one.
+
+pub(crate) mod git;
+pub(crate) mod lock;
+
+use super::cache::{Cache, SETTLING, Trace};
+use super::files::{create_with_folders, replace};
+use super::folder::Folder;
+use super::history::failed;
+use super::project::Project;
+use super::read::read;
+use super::source::{About, Found, Layer, Listing, Source};
+use super::watched::Watched;
+use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name};
+use lock::{LOCK, Pack, hash_of};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The packs of one lock: of the user, or of a project.
+#[derive(Debug)]
+pub(crate) struct Packs {
+    about: About,
+    lock: PathBuf,
+    /// The project whose lock it is, instead.
+    project: Option<Arc<Project>>,
+    /// The folder of all copies.
+    data: PathBuf,
+    folders: Cache<PathBuf, Arc<Folders>>,
+}
+
+/// The folders of the packs of a lock, or what is wrong with it.
+type Folders = Result<Vec<(Arc<Pack>, Folder)>, Diagnostic>;
+
+impl Packs {
+    /// Those of the user, or of a project. `data`: the folder of all copies.
+    pub(crate) fn new(lock: PathBuf, project: Option<Arc<Project>>, data: PathBuf) -> Packs {
+        Packs {
+            about: About::new(Layer::PACK, Format::OWN, None),
+            lock,
+            project,
+            data,
+            folders: Cache::new(1, SETTLING),
+        }
+    }
+
+    /// The path of the lock, unless it is one of a project that does not count.
+    fn lock(&self) -> Option<PathBuf> {
+        match &self.project {
+            None => Some(self.lock.clone()),
+            Some(project) => Some(project.folder()?.join(LOCK)),
+        }
+    }
+
+    fn folders(&self) -> Arc<Folders> {
+        self.lock()
+            .map_or_else(|| Arc::new(Ok(Vec::new())), |lock| self.folders.get(&lock, |trace| self.read(&lock, trace)))
+    }
+
+    fn read(&self, lock: &Path, trace: &mut Trace) -> Arc<Folders> {
+        trace.look(lock);
+        let copies = Copies::of(&self.data, lock);
+        let folder = |pack| {
+            let pack = Arc::new(pack);
+            (Arc::clone(&pack), Folder::of_pack(copies.folder_of(&pack), pack))
+        };
+        let packs = load(lock).inspect_err(|_| trace.distrust());
+        Arc::new(packs.map(|(packs, _)| packs.into_iter().map(folder).collect()))
+    }
+}
+
+impl Source for Packs {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        let (pack, _) = name.split_once('/')?;
+        let folders = self.folders();
+        let (_, folder) = folders.as_ref().as_ref().ok()?.iter().find(|(known, _)| known.name == pack)?;
+        folder.find(name)
+    }
+
+    fn list(&self) -> Listing {
+        let mut all = Listing { problems: self.health(false), ..Listing::default() };
+        for (pack, folder) in self.folders().iter().flatten() {
+            let Listing { found, problems, .. } = folder.list();
+            let here: BTreeSet<PathBuf> = found.iter().filter_map(|found| found.place().file).collect();
+            let root = &folder.files.root.path;
+            let missing =
+                pack.files.keys().map(|file| root.join(file)).filter(|path| !here.contains(path) && !path.exists());
+            let missing = missing.map(|path| pack.differs("there is no file, which would be the one").in_file(path));
+            // Without any, the folder is missing.
+            all.problems.extend(missing.take(if found.is_empty() { 1 } else { usize::MAX }));
+            all.problems.extend(problems);
+            all.found.extend(found);
+        }
+        all.found.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        self.folders().iter().flatten().find_map(|(_, folder)| folder.at(path))
+    }
+
+    fn health(&self, _: bool) -> Vec<Diagnostic> {
+        self.folders().as_ref().as_ref().err().cloned().into_iter().collect()
+    }
+
+    fn watch(&self, watched: &mut Watched) {
+        let Some(lock) = self.lock() else { return };
+        watched.add_path(&lock);
+        self.folders().iter().flatten().for_each(|(_, folder)| folder.watch(watched));
+    }
+}
+
+/// The packs of a lock, and its text; `None` if there is no lock.
+///
+/// # Errors
+/// It cannot be read, or was edited into something else.
+pub(crate) fn load(path: &Path) -> Result<(Vec<Pack>, Option<String>), Diagnostic> {
+    // A link in a clone could name any file, whose lines the error would show.
+    let is_link = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
+    if is_link && path.parent().is_some_and(|folder| folder.ends_with(super::project::FOLDER)) {
+        let fix = "replace it with a file";
+        return Err(Diagnostic::new(Kind::Escapes, "a symlink is not read as the lock of a project", fix).in_file(path));
+    }
+    let bytes = match read(path, MAX_FILE, |_| Ok(())) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind == Kind::Missing => return Ok((Vec::new(), None)),
+        Err(error) => return Err(error.in_file(path)),
+    };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok((lock::parse(&text).map_err(|error| error.in_file(path))?, Some(text)))
+}
+
+/// Writes a lock in one step, unless it is no longer as it was read.
+///
+/// # Errors
+/// It was changed meanwhile, or cannot be written.
+pub(crate) fn save(path: &Path, original: Option<&str>, packs: &[Pack]) -> Result<String, Diagnostic> {
+    let text = lock::text(packs);
+    match original {
+        None => create_with_folders(path, &text)?,
+        Some(original) if replace(path, original.as_bytes(), &text).map_err(|error| failed(path, &error))? => {}
+        Some(_) => {
+            let message = "another program has changed it meanwhile, and nothing is written";
+            return Err(Diagnostic::new(Kind::Busy, message, "try again").in_file(path));
+        }
+    }
+    Ok(text)
+}
+
+/// The copies of the packs of one lock.
+#[derive(Debug)]
+pub(crate) struct Copies {
+    folder: PathBuf,
+}
+
+impl Copies {
+    /// Those of a lock, in the folder of all copies.
+    pub(crate) fn of(data: &Path, lock: &Path) -> Copies {
+        let hash = hash_of(lock.as_os_str().as_encoded_bytes());
+        Copies { folder: data.join(&hash[..16]) }
+    }
+
+    /// The folder of a pack, which another commit, path or selection of files does not have.
+    pub(crate) fn folder_of(&self, pack: &Pack) -> PathBuf {
+        let hash = hash_of(pack.to_string().as_bytes());
+        self.folder.join(format!("{}-{}", pack.version(), &hash[..16]))
+    }
+
+    /// The text of a file, if it is the one of the pack.
+    pub(crate) fn text(&self, pack: &Pack, file: &str) -> Option<String> {
+        let bytes = read(&self.folder_of(pack).join(file), MAX_FILE, |_| Ok(())).ok()?;
+        pack.check(file, &bytes).ok().and_then(|()| String::from_utf8(bytes).ok())
+    }
+
+    /// The files of a pack that are missing, or are not those of the pack.
+    pub(crate) fn differing(&self, pack: &Pack) -> Vec<PathBuf> {
+        let differing = pack.files.keys().filter(|file| self.text(pack, file).is_none());
+        differing.map(|file| self.folder_of(pack).join(file)).collect()
+    }
+
+    /// Writes the files of a pack.
+    ///
+    /// # Errors
+    /// They cannot be written; what was there before is there still.
+    pub(crate) fn write(&self, pack: &Pack, texts: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
+        let folder = self.folder_of(pack);
+        let write = || {
+            fs::create_dir_all(&self.folder)?;
+            let new = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder)?;
+            for (file, text) in texts {
+                let path = new.path().join(file);
+                fs::create_dir_all(path.parent().unwrap_or(new.path()))?;
+                let mut copy = File::create_new(&path)?;
+                copy.write_all(text.as_bytes())?;
+                let mut permissions = copy.metadata()?.permissions();
+                permissions.set_readonly(true);
+                copy.set_permissions(permissions)?;
+            }
+            if folder.exists() {
+                fs::rename(&folder, self.folder.join(format!("{}-old", new.path().display())))?;
+            }
+            fs::rename(new.keep(), &folder)
+        };
+        write().map_err(|error| failed(&folder, &error))
+    }
+
+    /// Deletes what no pack of the lock needs any more, such as what a process has left that was killed.
+    pub(crate) fn clean(&self, packs: &[Pack]) {
+        let needed: BTreeSet<PathBuf> = packs.iter().map(|pack| self.folder_of(pack)).collect();
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        entries.filter(|path| !needed.contains(path)).for_each(|path| _ = fs::remove_dir_all(path));
+    }
+}

@@ -1,0 +1,326 @@
+//! Fetches a repository and reads its files, with the user's own git and its credentials; only for `pack add`, `update` and `sync`.
+//!
+//! There is no work tree: texts are read from a bare repository in the cache, so that no hook, filter, submodule or symlink of somebody
+//! else has any effect. What git says of paths and lengths is held to the rules of a pack before a text is read.
+
+use super::lock::{MAX_FILES, Pack, hash_of};
+use crate::library::root::MAX_ENTRIES;
+use crate::prompt::{Diagnostic, Kind, MAX_FILE};
+use crate::wording::{count, named, quoted};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+use unicode_normalization::UnicodeNormalization;
+use wait_timeout::ChildExt;
+use walkdir::WalkDir;
+
+/// The most bytes that a repository may take in the cache.
+const MAX_REPOSITORY: u64 = 256 * 1024 * 1024;
+
+/// The most files that are named which are left out; of the others, the number is said.
+const MAX_NAMED: usize = 10;
+
+/// The most bytes of all texts of a pack.
+const MAX_TEXTS: usize = 64 * 1024 * 1024;
+
+/// How often the size of a repository is looked at while it is fetched.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The oldest git that can do all of this.
+const OLDEST: (u32, u32) = (2, 30);
+
+/// The protocols that git may use.
+const PROTOCOLS: &str = "https:ssh:git:file";
+
+/// Variables that would lead git to another repository than the one that it is told to use.
+const ELSEWHERE: [&str; 4] = ["GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE"];
+
+/// What of git's own behavior is turned off, whatever the user's settings say.
+const SETTINGS: &str =
+    "core.hooksPath=/dev/null gc.auto=0 maintenance.auto=false fetch.recurseSubmodules=false transfer.bundleURI=false";
+
+/// A bare repository in the cache.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    folder: PathBuf,
+    address: String,
+}
+
+/// The texts of a pack by their paths, and what is left out of it, with the reason.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Repository {
+    /// The repository in the cache for an address, which may be missing.
+    pub(crate) fn in_cache(cache: &Path, address: &str) -> Repository {
+        let name = format!("{}.git", &hash_of(address.as_bytes())[..16]);
+        Repository { folder: cache.join(name), address: address.to_owned() }
+    }
+
+    /// The repository in the cache for an address. It is made if there is none, and made anew if it has become large.
+    ///
+    /// # Errors
+    /// Git is missing or too old, or the folder cannot be written.
+    pub(crate) fn open(cache: &Path, address: &str) -> Result<Repository, Diagnostic> {
+        let repository = Repository::in_cache(cache, address);
+        let files = fs::read_dir(&repository.folder).into_iter().flatten().flatten();
+        let was_killed = files.map(|file| file.path()).any(|file| file.extension().is_some_and(|end| end == "lock"));
+        if was_killed || repository.size() > MAX_REPOSITORY / 2 {
+            repository.remove();
+        }
+        fs::create_dir_all(&repository.folder).map_err(failed)?;
+        check_version(&repository.run("", &["version"])?)?;
+        repository.run("", &["init", "--quiet", "--bare", "--template="])?; // an existing one stays as it is
+        Ok(repository)
+    }
+
+    /// Deletes it from the cache.
+    pub(crate) fn remove(&self) {
+        _ = fs::remove_dir_all(&self.folder);
+    }
+
+    fn size(&self) -> u64 {
+        let files = WalkDir::new(&self.folder).into_iter().flatten().filter_map(|entry| entry.metadata().ok());
+        files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
+    }
+
+    /// `protocols`: those that git may use. Without one, it cannot fetch what a filter has left out when that is read.
+    fn git(&self, protocols: &str, arguments: &[&str]) -> Command {
+        let mut git = Command::new("git");
+        git.current_dir(&self.folder).args(["--git-dir", "."]).env("GIT_ALLOW_PROTOCOL", protocols);
+        SETTINGS.split(' ').for_each(|setting| _ = git.args(["-c", setting]));
+        ELSEWHERE.iter().for_each(|variable| _ = git.env_remove(variable));
+        git.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        git
+    }
+
+    fn run(&self, protocols: &str, arguments: &[&str]) -> Result<String, Diagnostic> {
+        let output = self.git(protocols, arguments).output().map_err(failed)?;
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if output.status.success() { Ok(said(&output.stdout)) } else { Err(complaint(&said(&output.stderr))) }
+    }
+
+    /// Fetches what a branch or a tag is now. Returns the commit, and its day.
+    ///
+    /// # Errors
+    /// There is no such ref, or several; git cannot fetch it; the repository is too large.
+    pub(crate) fn fetch(&self, reference: &str) -> Result<(String, String), Diagnostic> {
+        let listed = self.run(PROTOCOLS, &["ls-remote", "--", &self.address, reference])?;
+        let full = ["", "refs/", "refs/tags/", "refs/heads/"].map(|start| format!("{start}{reference}"));
+        let names = listed.lines().filter_map(|line| Some(line.split_once('\t')?.1));
+        match names.filter(|name| full.iter().any(|full| full == name)).collect::<Vec<_>>()[..] {
+            [name] => self.fetch_from(name)?,
+            [] => {
+                let message = format!("{} has no commit at {}", named(&self.address), named(reference));
+                return Err(refused(message, "push one, or name a branch or a tag that it has with `--ref`"));
+            }
+            [first, ..] => {
+                let message = format!("{} is ambiguous: a branch and a tag have this name", named(reference));
+                return Err(refused(message, &format!("choose one, as in `--ref {first}`")));
+            }
+        }
+        self.commit("FETCH_HEAD")
+    }
+
+    /// Fetches a commit, unless it is there: from a server that refuses it, what a branch or a tag is now, if that is the same commit.
+    ///
+    /// # Errors
+    /// The commit is gone; git cannot fetch it; the repository is too large.
+    pub(crate) fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(String, String), Diagnostic> {
+        if self.commit(commit).is_err() && self.fetch_from(commit).is_err() {
+            self.fetch_from(reference)?;
+        }
+        self.commit(commit).map_err(|_| {
+            let message = format!("the commit {commit} of {} is gone", named(&self.address));
+            refused(message, "see what is there now with `prompt-expander pack update`")
+        })
+    }
+
+    /// The whole name of a commit that is here, and its day.
+    fn commit(&self, name: &str) -> Result<(String, String), Diagnostic> {
+        let shown = self.run("", &["log", "-1", "--no-show-signature", "--format=%H %cs", name, "--"])?;
+        let parts = shown.trim().split_once(' ').map(|(commit, day)| (commit.to_owned(), day.to_owned()));
+        parts.ok_or_else(|| complaint(&shown))
+    }
+
+    fn fetch_from(&self, name: &str) -> Result<(), Diagnostic> {
+        let filter = "--filter=blob:limit=4m";
+        let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", filter, "--", &self.address, name];
+        let mut git = self.git(PROTOCOLS, &arguments).stdout(Stdio::null()).spawn().map_err(failed)?;
+        let said = git.stderr.take().map(|stderr| thread::spawn(move || end_of(stderr)));
+        let status = loop {
+            match git.wait_timeout(LOOK).map_err(failed)? {
+                Some(status) => break status,
+                None if self.size() <= MAX_REPOSITORY => {}
+                None => {
+                    end(&mut git);
+                    self.remove();
+                    return Err(too_much(&self.address, &format!("{} MiB", MAX_REPOSITORY >> 20)));
+                }
+            }
+        };
+        let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
+        if status.success() { Ok(()) } else { Err(complaint(&said)) }
+    }
+
+    /// The texts of a pack at its commit, which was fetched.
+    ///
+    /// # Errors
+    /// A name escapes or is a symlink, or two differ in case only; there are none, or too many; a text is too long.
+    pub(crate) fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
+        let mut texts = Texts::default();
+        let (mut objects, mut folded) = (BTreeMap::new(), BTreeMap::new());
+        for (mode, object, path) in self.entries(pack)? {
+            let shown = quoted(&path);
+            let wrong = |why: &str| {
+                let fix = "have it corrected there, or leave it out with `--path` or `--only`";
+                Err(refused(format!("{shown} {why}"), fix))
+            };
+            let is_hidden = path.split('/').any(|part| part.starts_with('.'));
+            match (&*mode, pack.takes(&path)) {
+                _ if path.split('/').any(|part| matches!(part, "" | "." | "..")) => {
+                    return wrong("is a path that leads out of the repository");
+                }
+                ("120000", taken) if taken != Ok(false) || (pack.only.is_empty() && !is_hidden) => {
+                    return wrong("is a symlink, which is not followed");
+                }
+                ("160000", _) => texts.left_out.push(format!("{shown} is a submodule")),
+                ("100644" | "100755" | "100664", Ok(true)) => {
+                    let key: String = path.to_lowercase().nfc().collect();
+                    if let Some(other) = folded.insert(key, path.clone()) {
+                        return wrong(&format!("and {} differ in case or accents only", quoted(&other)));
+                    }
+                    objects.insert(path, object);
+                }
+                (_, Err(why)) => texts.left_out.push(format!("{shown}: {why}")),
+                _ => {}
+            }
+        }
+        if objects.len() > MAX_FILES {
+            return Err(too_much(&self.address, &count(MAX_FILES, "prompt")));
+        }
+        self.read(&objects, &mut texts)?;
+        let more = texts.left_out.len().saturating_sub(MAX_NAMED);
+        texts.left_out.truncate(MAX_NAMED);
+        texts.left_out.extend((more > 0).then(|| format!("{more} more files")));
+        if texts.files.is_empty() {
+            let fix = "name the folder that has them with `--path`; prompts are files such as `review.md`";
+            let left_out: String = texts.left_out.iter().map(|what| format!("; {what}")).collect();
+            return Err(refused(format!("{} has no prompts{left_out}", named(&self.address)), fix));
+        }
+        Ok(texts)
+    }
+
+    /// Mode, object and path of all files of the pack's folder. Their number is limited while they are read: trees that share subtrees can
+    /// name more files than a disk could hold.
+    fn entries(&self, pack: &Pack) -> Result<Vec<(String, String, String)>, Diagnostic> {
+        let tree = format!("{}:{}", pack.commit, pack.path);
+        let mut git = self.git("", &["ls-tree", "-r", "-z", "--full-tree", &tree]).spawn().map_err(failed)?;
+        let lines = git.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\0'));
+        let lines = lines.take(MAX_ENTRIES + 1).collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        if lines.len() > MAX_ENTRIES {
+            end(&mut git);
+            return Err(too_much(&self.address, &count(MAX_ENTRIES, "file")));
+        }
+        if !git.wait().is_ok_and(|status| status.success()) {
+            return Err(refused(
+                format!("{} has no folder {}", named(&self.address), named(&pack.path)),
+                "correct `--path`",
+            ));
+        }
+        let entries = lines.iter().filter_map(|line| {
+            let line = String::from_utf8_lossy(line);
+            let (about, path) = line.split_once('\t')?;
+            let mut about = about.split(' ');
+            Some((about.next()?.to_owned(), about.nth(1)?.to_owned(), path.to_owned()))
+        });
+        Ok(entries.collect())
+    }
+
+    /// Reads texts, of objects by their paths, from one process.
+    fn read(&self, objects: &BTreeMap<String, String>, texts: &mut Texts) -> Result<(), Diagnostic> {
+        let mut asked = tempfile::tempfile().map_err(failed)?;
+        let lines: String = objects.values().map(|object| format!("{object}\n")).collect();
+        asked.write_all(lines.as_bytes()).and_then(|()| asked.rewind()).map_err(failed)?;
+        let mut git = self.git("", &["cat-file", "--batch"]);
+        let mut git = git.stdin(asked).stderr(Stdio::null()).spawn().map_err(failed)?;
+        let mut answers = BufReader::new(git.stdout.take().ok_or_else(|| complaint("no output"))?);
+        let mut total = 0;
+        for path in objects.keys() {
+            let mut head = String::new();
+            answers.read_line(&mut head).map_err(failed)?;
+            // Git has not fetched a text that is missing because of its length.
+            let length =
+                head.trim_end().rsplit(' ').next().and_then(|length| length.parse().ok()).unwrap_or(usize::MAX);
+            total += length.min(MAX_TEXTS);
+            if length > MAX_FILE || total > MAX_TEXTS {
+                end(&mut git);
+                let (what, limit) = if length > MAX_FILE { (path, MAX_FILE) } else { (&self.address, MAX_TEXTS) };
+                return Err(too_much(what, &format!("{} MiB of text", limit >> 20)));
+            }
+            let mut bytes = vec![0; length + 1]; // with a line break
+            answers.read_exact(&mut bytes).map_err(failed)?;
+            bytes.truncate(length);
+            match String::from_utf8(bytes) {
+                Ok(text) => _ = texts.files.insert(path.clone(), text),
+                Err(_) => texts.left_out.push(format!("{} is not UTF-8", quoted(path))),
+            }
+        }
+        end(&mut git);
+        Ok(())
+    }
+}
+
+fn end(git: &mut Child) {
+    _ = git.kill();
+    _ = git.wait();
+}
+
+/// The last of what git says; a server can say any number of lines.
+fn end_of(mut stderr: ChildStderr) -> String {
+    const KEPT: usize = 4096;
+    let (mut said, mut buffer) = (Vec::new(), [0; KEPT]);
+    while let Ok(length @ 1..) = stderr.read(&mut buffer) {
+        said.extend(&buffer[..length]);
+        said.drain(..said.len().saturating_sub(KEPT));
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+fn check_version(text: &str) -> Result<(), Diagnostic> {
+    let mut numbers = text.split([' ', '.']).filter_map(|word| word.parse().ok());
+    if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= OLDEST {
+        return Ok(());
+    }
+    let message = format!("packs need git {}.{} or newer; this is {}", OLDEST.0, OLDEST.1, text.trim());
+    Err(refused(message, "install a newer git"))
+}
+
+fn refused(message: String, fix: &str) -> Diagnostic {
+    Diagnostic::new(Kind::Invalid, message, fix)
+}
+
+fn too_much(what: &str, limit: &str) -> Diagnostic {
+    refused(format!("{} has more than {limit}", quoted(what)), "choose less with `--path` or `--only`")
+}
+
+/// Why git, or the file for what it is asked, cannot be used.
+fn failed(error: io::Error) -> Diagnostic {
+    match error.kind() {
+        ErrorKind::NotFound => refused("packs need git, and there is none".to_owned(), "install git"),
+        _ => refused(format!("git cannot be used: {error}"), "correct that"),
+    }
+}
+
+/// Git's own words.
+fn complaint(said: &str) -> Diagnostic {
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    refused(format!("git has failed: {}", lines.join("; ")), "")
+}
