@@ -51,11 +51,11 @@ impl State {
     /// What the keys do.
     fn hint(&self) -> &'static str {
         match (&self.step, self.purpose.is_draft) {
-            (Step::List, true) => "Enter use  Tab fill in  Esc keep the draft  ^O editor",
+            (Step::List, true) => "Enter use  Tab fill in  Esc end  ^O edit",
             (Step::List, false) => "Enter choose  ↑↓ move  Esc end",
             (Step::Form(_), _) => "Enter done  Tab next  Esc back",
-            (Step::Chosen(_), true) => "Enter use  e editor  ↑↓ scroll  Esc back",
-            (Step::Chosen(_), false) => "Enter print  c copy  e editor  ↑↓ scroll  Esc back",
+            (Step::Chosen(_), true) => "Enter use  e edit  Esc back  ↑↓ scroll",
+            (Step::Chosen(_), false) => "Enter print  c copy  e edit  Esc back  ↑↓ scroll",
         }
     }
 
