@@ -92,20 +92,31 @@ impl Message {
     /// # Errors
     /// Those of [`Message::parse`].
     pub fn from_value(message: Value) -> Result<Message, Response> {
-        let Value::Object(mut message) = message else {
+        let Value::Object(message) = message else {
             return Err(Response::error(None, Error::invalid_request("a message must be a JSON object")));
         };
-        let method = match message.remove("method") {
+        let (mut version, mut id, mut method, mut params, mut is_response) = (None, None, None, None, false);
+        for (name, value) in message {
+            match name.as_str() {
+                "jsonrpc" => version = Some(value),
+                "id" => id = Some(value),
+                "method" => method = Some(value),
+                "params" => params = Some(value),
+                "result" | "error" => is_response = true,
+                _ => {}
+            }
+        }
+        let method = match method {
             Some(Value::String(method)) => Some(method),
-            None if message.contains_key("result") || message.contains_key("error") => return Ok(Message::Response),
+            None if is_response => return Ok(Message::Response),
             _ => None,
         };
-        let params = match message.remove("params") {
+        let params = match params {
             None | Some(Value::Null) => Some(Object::new()),
             Some(Value::Object(params)) => Some(params),
             Some(_) => None,
         };
-        let (id, method) = match (message.remove("id"), method) {
+        let (id, method) = match (id, method) {
             (None, Some(method)) => {
                 return Ok(Message::Notification { method, params: params.unwrap_or_default() });
             }
@@ -115,7 +126,7 @@ impl Message {
             return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
         };
         let error = match (method, params) {
-            _ if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") => {
+            _ if version.as_ref().and_then(Value::as_str) != Some("2.0") => {
                 Error::invalid_request("`jsonrpc` must be \"2.0\"")
             }
             (None, _) => Error::invalid_request("`method` must be a string"),
@@ -175,7 +186,8 @@ fn values(text: &str) -> usize {
 /// # Errors
 /// The first member that is missing or has another type.
 pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Mismatch> {
-    serde_path_to_error::deserialize(object).map_err(|error| {
+    // The path is tracked only for an error: that takes longer than the rest.
+    T::deserialize(object).or_else(|_| serde_path_to_error::deserialize(object)).map_err(|error| {
         let path = if error.path().iter().len() == 0 { String::new() } else { error.path().to_string() };
         let message = error.into_inner().to_string();
         Mismatch(if let Some(member) = message.strip_prefix("missing field ") {

@@ -7,8 +7,8 @@
 
 use crate::jsonrpc::{Id, count};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -136,9 +136,31 @@ pub(crate) struct Prompt {
     pub(crate) description: String,
     /// In the order in which a client asks for them.
     pub(crate) arguments: Vec<PromptArgument>,
-    /// What its file says about itself (2025-06-18), and which content it has.
-    #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
-    pub(crate) meta: Map<String, Value>,
+    /// (2025-06-18)
+    #[serde(rename = "_meta", skip_serializing_if = "PromptMeta::is_empty")]
+    pub(crate) meta: PromptMeta,
+}
+
+/// What the file of a prompt says about itself, and which content it has. (The map that was built for each prompt took a third
+/// of a list's time.)
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(crate) struct PromptMeta {
+    #[serde(rename = "io.github.prompt-expander/tags", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<String>,
+    #[serde(rename = "io.github.prompt-expander/category", skip_serializing_if = "Option::is_none")]
+    pub(crate) category: Option<String>,
+    #[serde(rename = "io.github.prompt-expander/author", skip_serializing_if = "Option::is_none")]
+    pub(crate) author: Option<String>,
+    #[serde(rename = "io.github.prompt-expander/version", skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
+    #[serde(rename = "io.github.prompt-expander/revision", skip_serializing_if = "Option::is_none")]
+    pub(crate) revision: Option<String>,
+}
+
+impl PromptMeta {
+    fn is_empty(&self) -> bool {
+        *self == PromptMeta::default()
+    }
 }
 
 /// An argument of a prompt. Its value is a string.

@@ -2,7 +2,6 @@
 
 use super::limits::{MAX_DEPTH, MAX_NAME};
 use serde::{Serialize, Serializer};
-use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -105,14 +104,18 @@ pub(crate) fn strip(command: &str) -> &str {
 /// composed and with separate accents, as different systems store them.
 pub(crate) fn spellings(command: &str) -> Vec<String> {
     let stripped = strip(command);
-    let typed = [command.to_owned(), stripped.to_owned(), stripped.replace(COLONS, "/")];
-    let mut all = typed.to_vec();
+    let mut all = vec![command.to_owned(), stripped.to_owned(), stripped.replace(COLONS, "/")];
     if !command.is_ascii() && command.len() <= MAX_TYPED {
-        all.extend(typed.iter().flat_map(|name| [name.nfc().collect(), name.nfd().collect::<String>()]));
+        let accents = |name: &String| [name.nfc().collect(), name.nfd().collect::<String>()];
+        all.extend(all.iter().flat_map(accents).collect::<Vec<_>>());
     }
-    let mut known = HashSet::new();
-    all.retain(|name| known.insert(name.clone()));
-    all
+    let mut known = Vec::new();
+    for name in all {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    known
 }
 
 /// The longest text that can be a name, in bytes: a composed accent may be a quarter of what was typed.

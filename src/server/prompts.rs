@@ -15,7 +15,7 @@ use crate::wording::{alternatives, named};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -61,14 +61,10 @@ fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
 }
 
 /// What a prompt says about itself, and its revision.
-fn meta(prompt: &Summary, revision: Option<Revision>) -> Map<String, Value> {
-    let Metadata { author, version, category } = &prompt.metadata;
-    let said = [("category", category), ("author", author), ("version", version)];
-    let said = said.map(|(key, text)| (key, json!(text)));
-    let tags = (!prompt.tags.is_empty()).then_some(&prompt.tags);
-    let all = [("tags", json!(tags))].into_iter().chain(said).chain([("revision", json!(revision))]);
-    let given = all.filter(|(_, value)| !value.is_null());
-    given.map(|(key, value)| (format!("io.github.prompt-expander/{key}"), value)).collect()
+fn meta(prompt: &Summary, revision: Option<Revision>) -> mcp::PromptMeta {
+    let Metadata { author, version, category } = prompt.metadata.clone();
+    let revision = revision.map(|revision| revision.to_string());
+    mcp::PromptMeta { tags: prompt.tags.clone(), category, author, version, revision }
 }
 
 /// The first protocol versions with blocks of audio, and with links to resources.
