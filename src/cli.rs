@@ -11,6 +11,8 @@ mod completions;
 mod compose;
 mod config;
 mod copy;
+#[cfg(feature = "store")]
+mod database;
 mod diff;
 mod doctor;
 mod edit;
@@ -37,11 +39,16 @@ mod serve;
 mod show;
 mod source;
 mod stdin;
+#[cfg(feature = "store")]
+mod store;
+mod stored;
 mod test;
 mod text_editor;
 #[cfg(feature = "http")]
 mod token;
 mod trust;
+#[cfg(any(feature = "openapi", feature = "store"))]
+mod unrepeated;
 mod version;
 
 use crate::prompt::COLONS;
@@ -283,6 +290,10 @@ enum Command {
     #[cfg(feature = "http")]
     #[command(after_help = token::EXAMPLES)]
     Token(token::Token),
+    /// Prepare a PostgreSQL database for prompts
+    #[cfg(feature = "store")]
+    #[command(after_help = store::EXAMPLES)]
+    Store(store::StoreCommand),
     /// Print a script that lets your shell complete commands, options and prompt names
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Completions),
@@ -307,7 +318,7 @@ fn command_for(arguments: &[OsString]) -> clap::Command {
 
 fn with_common_options(is_needed: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "install" | "uninstall" | "token" | "completions" | "man" => command,
+        "install" | "uninstall" | "token" | "store" | "completions" | "man" => command,
         "pack" if is_needed("pack") => command.args(hidden_options().into_iter().map(|option| option.global(true))),
         name if is_needed(name) => command.args(hidden_options()),
         _ => command,
@@ -363,7 +374,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import", "pack"],
     ),
     ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
-    ("Server", &["serve", "token", "completions", "man"]),
+    ("Server", &["serve", "token", "store", "completions", "man"]),
 ];
 
 /// What `-h` prints.
@@ -426,6 +437,8 @@ impl Cli {
             }
             #[cfg(feature = "http")]
             Some(Command::Token(token)) => token.run(),
+            #[cfg(feature = "store")]
+            Some(Command::Store(store)) => store.run(),
             Some(Command::Completions(completions)) => completions.run(&words[0]),
             Some(Command::Man(man)) => man.run(),
         }
@@ -434,6 +447,10 @@ impl Cli {
 
 /// The options with what the settings file adds to them.
 fn loaded(mut source: PromptSource) -> PromptSource {
+    #[cfg(feature = "store")]
+    if source.open_store() {
+        return source;
+    }
     config::load(&mut source);
     source
 }
@@ -448,10 +465,10 @@ fn with_warnings(given: PromptSource) -> anyhow::Result<PromptSource> {
 /// The same for a command that shows what else is wrong with the file by itself.
 fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     let source = loaded(given);
-    match source.settings.problems.first().filter(|_| source.settings.is_unusable) {
-        Some(problem) => Err(anyhow::anyhow!("{problem}")),
-        None => Ok(source),
-    }
+    let problem = source.settings.problems.first().filter(|_| source.settings.is_unusable).cloned();
+    #[cfg(feature = "store")]
+    let problem = problem.or_else(|| source.opened.as_ref()?.wait().err());
+    problem.map_or(Ok(source), |problem| Err(anyhow::anyhow!("{problem}")))
 }
 
 fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, PromptSource), clap::Error> {

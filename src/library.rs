@@ -23,10 +23,13 @@ mod include;
 mod openapi;
 pub(crate) mod pack;
 mod plugins;
+#[cfg(feature = "store")]
+mod postgres;
 mod project;
 mod query;
 mod read;
 mod root;
+mod rows;
 mod settings;
 mod source;
 mod stamp;
@@ -48,6 +51,8 @@ pub use history::{Operation, VERSIONS, Version};
 pub use openapi::openapi_requests;
 #[cfg(feature = "openapi")]
 pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base, check_header_name};
+#[cfg(feature = "store")]
+pub use postgres::{Address, Postgres};
 pub(crate) use project::Project;
 pub use project::{FOLDER as PROJECT_FOLDER, Trust};
 pub(crate) use query::has_tag;

@@ -6,7 +6,7 @@ use super::output::{self, FAINT};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::Agent;
-use crate::library::{Found, Library, Report, TestFile, View};
+use crate::library::{Found, Library, Report, View};
 use crate::prompt::{Diagnostic, Format, Kind, LONG, Severity};
 use crate::wording::{all_of, count, thousands};
 use anyhow::bail;
@@ -119,7 +119,7 @@ impl Checks {
                 return true;
             }
         };
-        let tests = found.test_file().filter(TestFile::exists);
+        let tests = view.test_file(&found);
         self.report.files += 1 + usize::from(tests.is_some());
         self.report.problems.extend(found.check());
         let too_long = self.too_long(&found, None);

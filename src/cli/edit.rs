@@ -1,12 +1,12 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
-use super::completions;
 use super::history::editor;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::text_editor::{self, Ended};
+use super::{completions, stored};
 use crate::library::{Found, Layer, Library, create, delete_if};
-use crate::prompt::{Format, Severity};
+use crate::prompt::{Format, Revision, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -36,6 +36,11 @@ impl Edit {
         let place = found.place();
         let is_here = !source.project || found.layer == Layer::PROJECT;
         match &place.file {
+            _ if source.has_store => {
+                let (editor, text) = (editor(&library, false)?, found.text()?);
+                let expected = editor.own(&found.name).map(|_| Revision::of(text.as_bytes()));
+                stored::write(&editor, (&found.name, expected), &text, (true, false))
+            }
             Some(file) if is_here && place.is_editable && file.is_file() => edit_file(&library, file, &found),
             Some(file) if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here => {
                 found.text()?;

@@ -62,7 +62,9 @@ impl Mv {
                 output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
-        edit::check(&library, &to); // a relative path in it may be broken now
+        if !source.has_store {
+            edit::check(&library, &to); // a relative path in it may be broken now
+        }
         rm::note_what_is_used_now(editor.view(), &found.name);
         new::warn_of_the_same_name(&library, &name, &to);
         Ok(ExitCode::SUCCESS)

@@ -1,9 +1,10 @@
 //! `prompt-expander new`: creates a prompt file.
 
+use super::history::editor;
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
-use super::{edit, path, stdin, test, text_editor};
-use crate::library::{Found, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if};
+use super::{edit, path, stdin, stored, test, text_editor};
+use crate::library::{Editor, Found, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if};
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -52,14 +53,16 @@ impl New {
         let library = source.library();
         let name = Name::for_new_file(&self.name).map_err(|why| anyhow!(why))?;
         let name = library.view().stored_spelling(name);
+        if source.has_store && self.dir.is_none() {
+            return self.create_in_store(&editor(&library, false)?, &name);
+        }
         let folder = match &self.dir {
             Some(_) if source.project => bail!("--dir and --project each choose a folder; leave out one of them"),
             Some(dir) => absolute(dir),
             None => source.folder_of_new(&library)?,
         };
         let own = Library::named([folder.clone()]);
-        let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
-        let is_template = piped.trim().is_empty();
+        let (text, is_template) = self.text(&name)?;
         let edit_command = format!("prompt-expander edit {name}{}", if source.project { " --project" } else { "" });
         if is_template && !self.empty {
             match own.view().get(&name) {
@@ -68,12 +71,6 @@ impl New {
                 Some(_) => {}
             }
         }
-        let description = self.description.as_deref();
-        let text = match is_template {
-            true => draft(&name, description),
-            false => draft_around(&name, &piped, description)
-                .map_err(|error| anyhow!("{}", error.in_file(Path::new("standard input"))))?,
-        };
         let file = create(&folder, &name, &text).map_err(|error| match error.kind {
             Kind::Exists => anyhow!("{}; `{edit_command}` opens it", error.message),
             _ => anyhow!("{error}"),
@@ -124,6 +121,26 @@ impl New {
             output::note(&format!("type `:{name} …` in a chat; `{edit_command}` opens the file"));
         }
         Ok(checked)
+    }
+
+    /// Creates a prompt that is in no folder of this machine. A template is edited first.
+    fn create_in_store(&self, editor: &Editor<'_>, name: &Name) -> anyhow::Result<ExitCode> {
+        if self.test {
+            bail!("--test needs a folder; write the test file there, and `prompt-expander store push` it");
+        }
+        let (text, is_template) = self.text(name)?;
+        stored::write(editor, (name, None), &text, (is_template || self.edit, self.json))
+    }
+
+    /// The text from a pipe, else a template; and whether it is one.
+    fn text(&self, name: &Name) -> anyhow::Result<(String, bool)> {
+        let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
+        let description = self.description.as_deref();
+        if piped.trim().is_empty() {
+            return Ok((draft(name, description), true));
+        }
+        let text = draft_around(name, &piped, description);
+        Ok((text.map_err(|error| anyhow!("{}", error.in_file(Path::new("standard input"))))?, false))
     }
 
     /// Creates the first tests of a prompt that exists.

@@ -1,16 +1,14 @@
 //! The options for all commands, the environment variables that select prompts, and the library that they select.
 
+#[cfg(feature = "openapi")]
+use super::unrepeated::Unrepeated;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::{Folder, Layer, Library, Project, SettingsFile, Trust};
 #[cfg(feature = "openapi")]
 use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
 use crate::prompt::{Diagnostic, Format};
-use anyhow::Context;
-#[cfg(feature = "openapi")]
-use clap::builder::TypedValueParser;
-#[cfg(feature = "openapi")]
-use clap::error::ErrorKind;
+use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -23,6 +21,15 @@ use std::sync::Arc;
 pub(super) struct PromptSource {
     #[command(flatten)]
     pub(super) folders: Folders,
+    // Whether the user's prompts are in a database.
+    #[arg(skip)]
+    pub(super) has_store: bool,
+    #[cfg(feature = "store")]
+    #[command(flatten)]
+    pub(super) store: super::database::StoreOptions,
+    #[cfg(feature = "store")]
+    #[arg(skip)]
+    pub(super) opened: Option<Arc<crate::library::Postgres>>,
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[arg(skip)]
@@ -186,11 +193,32 @@ impl PromptSource {
         library
     }
 
+    /// Opens the database of --store, and waits until it was tried to be read. Returns whether one is given.
+    #[cfg(feature = "store")]
+    pub(super) fn open_store(&mut self) -> bool {
+        let has_folders = !self.folders.prompts.is_empty();
+        let Some(address) = self.store.address(has_folders) else { return false };
+        match address.and_then(|address| crate::library::Postgres::open(address).map_err(|error| error.to_string())) {
+            Ok(store) => {
+                _ = store.wait();
+                (self.opened, self.has_store) = (Some(Arc::new(store)), !self.project);
+            }
+            Err(why) => {
+                let problem = Diagnostic::error(None, why, "correct it, and start again");
+                self.settings = Settings { problems: vec![problem], is_unusable: true, ..Settings::default() };
+            }
+        }
+        true
+    }
+
     /// The folder that new prompts are written to, which may be missing.
     pub(super) fn folder_of_new(&self, library: &Library) -> anyhow::Result<PathBuf> {
         let store = library.store(self.project);
         let store =
             store.context("there is no folder of your own prompts to write to; choose one with --prompts DIR")?;
+        if self.has_store {
+            bail!("the prompts are in a store, and in no folder; choose one with --prompts DIR instead");
+        }
         Ok(store?.folder().to_owned())
     }
 
@@ -235,6 +263,12 @@ impl PromptSource {
     /// The library without the prompts of the project, but with those of agents in it.
     fn library_in(&self, project: Option<&Path>, trust: Option<Arc<dyn Trust>>) -> Library {
         let settings = &self.settings.folders;
+        #[cfg(feature = "store")]
+        if let Some(store) = &self.opened {
+            let library = Library::default().with_store(Arc::clone(store));
+            let library = library.with_mentions(!self.folders.no_mentions);
+            return if self.folders.no_builtin { library } else { library.with_builtin() };
+        }
         let named = self.named();
         let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
         let mut library = match named.is_empty() {
@@ -292,25 +326,6 @@ impl OpenApi {
             are_shared: self.openapi.len() > 1,
         };
         library.with_openapi(self.openapi.iter().map(|path| absolute(path)).collect(), options)
-    }
-}
-
-/// Parses the value of an option, and does not repeat it in an error, as clap would: it may have a secret.
-#[cfg(feature = "openapi")]
-#[derive(Debug, Clone, Copy)]
-struct Unrepeated<T>(fn(&str) -> Result<T, String>);
-
-#[cfg(feature = "openapi")]
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unrepeated<T> {
-    type Value = T;
-
-    fn parse_ref(&self, command: &Command, option: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
-        let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
-        text.and_then(self.0).map_err(|why| {
-            let option = option.map(Arg::to_string).unwrap_or_default();
-            clap::Error::raw(ErrorKind::ValueValidation, format!("invalid value for '{option}': {why}\n"))
-                .with_cmd(command)
-        })
     }
 }
 

@@ -123,7 +123,7 @@ fn test_files(written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
         }
     }
     let found = view.find(&written.to_string_lossy()).map_err(output::failure(view, "test"))?;
-    match found.test_file().filter(TestFile::exists) {
+    match view.test_file(&found) {
         Some(tests) => Ok(vec![tests]),
         None => {
             bail!("{0} has no test file; `prompt-expander new --test {1}` creates one", named(&found.name), found.name)

@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The attachments of a prompt in this file, in their order, each with what is wrong with it. They are read one after the other. With a
-/// prefix, no other file of the folder may be attached.
+/// The attachments of a prompt in this file, in their order, each with what is wrong with it. They are read one after the other. Without a
+/// root, there are no files. With a prefix, no other file of the folder may be attached.
 pub(super) fn attachments<'p>(
-    root: &'p Root,
+    root: Option<&'p Root>,
     prompt: &'p Prompt,
     file: &'p Path,
     prefix: Option<&'p Prefix>,
@@ -28,6 +28,10 @@ pub(super) fn attachments<'p>(
         if attachment.is_address()? {
             return Ok(Attachment { name: attachment.path.clone(), content: Content::Address });
         }
+        let Some(root) = root else {
+            let problem = attachment.problem("is a file, and a store of prompts has none", "give an https:// address");
+            return Err(Diagnostic { kind: Kind::Missing, ..problem });
+        };
         let (bytes, target) = bytes_of(root, attachment, file, prefix)
             .map_err(|why| Diagnostic { kind: why.kind, ..attachment.problem(&why.message, &why.fix) })?;
         total += bytes.len();

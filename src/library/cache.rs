@@ -14,6 +14,7 @@
 //! What a stamp does not show is never kept: an error of the system other than "not found", and in a project, where the target of a
 //! symlink decides what may be read, whatever was reached through one.
 
+use super::rows::Rows;
 use super::stamp::Stamp;
 use crate::lock::lock;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems tick every few
 /// milliseconds; the coarsest known, FAT's, every two seconds.
@@ -31,6 +32,8 @@ pub(super) const SETTLING: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Trace {
     seen: Vec<(PathBuf, Option<Stamp>)>,
+    /// The same of files in memory, with the number of each: that changes whenever the file does.
+    rows: Vec<(Arc<Rows>, Box<str>, i64)>,
     is_trusted: bool,
     settling: Duration,
 }
@@ -43,7 +46,7 @@ impl Default for Trace {
 
 impl Trace {
     pub(super) fn new(settling: Duration) -> Trace {
-        Trace { seen: Vec::new(), is_trusted: true, settling }
+        Trace { seen: Vec::new(), rows: Vec::new(), is_trusted: true, settling }
     }
 
     /// Records the state of a path, symlinks followed. To be called before it is read.
@@ -59,6 +62,12 @@ impl Trace {
         stamp
     }
 
+    /// Records the state of a file in memory. To be called before it is read. Returns when it was written.
+    pub(super) fn look_at(&mut self, rows: &Arc<Rows>, path: &str) -> Option<SystemTime> {
+        self.rows.push((Arc::clone(rows), path.into(), rows.number(path)));
+        rows.get(path).map(|row| row.at)
+    }
+
     /// The value depends on something that no stamp shows.
     pub(super) fn distrust(&mut self) {
         self.is_trusted = false;
@@ -66,7 +75,8 @@ impl Trace {
 
     /// Whether every stamp is still the same.
     fn is_current(&self) -> bool {
-        self.seen.iter().all(|(path, stamp)| Stamp::at(path).is_ok_and(|now| now == *stamp))
+        self.rows.iter().all(|(rows, path, number)| rows.number(path) == *number)
+            && self.seen.iter().all(|(path, stamp)| Stamp::at(path).is_ok_and(|now| now == *stamp))
     }
 
     /// The paths that were looked at.

@@ -13,6 +13,7 @@ use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
 use crate::wording::{named, quoted};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -215,12 +216,21 @@ impl Editor<'_> {
         self.write(&found.name, Some(revision), Some(&text), &By::default(), false, Vec::new()).map(|_| ())
     }
 
-    /// Renames the file of a prompt, with its versions; returns the new path.
+    /// Renames the file of a prompt, with its versions; returns the new path. Of one in a database, the versions stay with the old name,
+    /// which `restore` brings back.
     ///
     /// # Errors
     /// There is a file of that name, or the file cannot be renamed.
     pub fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
-        rename(self.store.folder(), from, to)
+        let found = self.own(from).ok_or_else(|| self.unknown(from))?;
+        if found.place().file.is_some_and(|file| fs::symlink_metadata(file).is_ok()) {
+            return rename(self.store.folder(), from, to);
+        }
+        let text = found.text()?;
+        let by = By { note: Some(format!("renamed from {from} to {to}")), ..By::default() };
+        self.create(to, &text, &by)?;
+        self.delete(from, Revision::of(text.as_bytes()), &by)?;
+        self.own(to).and_then(|found| found.place().file).ok_or_else(|| self.unknown(to))
     }
 
     /// The warnings of a text that is to be the file of this name.

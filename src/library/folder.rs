@@ -5,7 +5,8 @@ use super::file_store::FileStore;
 use super::handle::Files;
 use super::pack::lock::Pack;
 use super::root::Root;
-use super::source::{About, Found, Layer, Listing, Source, Store};
+use super::rows::Rows;
+use super::source::{About, Answered, Found, Layer, Listing, Source, Store};
 use super::walk::scan;
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Name};
@@ -46,6 +47,16 @@ impl Folder {
         Folder::of(Root { path, format: pack.format(), is_confined: true, prefix, pack: Some(pack) }, Layer::PACK)
     }
 
+    /// A folder whose files are in memory. `path`: the address of the database that has them.
+    #[cfg_attr(not(feature = "store"), allow(dead_code))]
+    pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>, answered: Arc<Answered>) -> Folder {
+        let root = Root { path, format: Format::OWN, is_confined: false, prefix: String::new(), pack: None };
+        let about = About { answered: Some(answered), ..About::new(Layer::USER, root.format, Some(root.path.clone())) };
+        let mut files = Files::new(root.clone(), about, SETTLING);
+        files.rows = Some(rows);
+        Folder { files: Arc::new(files), ..Folder::of(root, Layer::USER) }
+    }
+
     fn of(root: Root, layer: Layer) -> Folder {
         let about = About { pack: root.pack.clone(), ..About::new(layer, root.format, Some(root.path.clone())) };
         Folder {
@@ -64,7 +75,7 @@ impl Source for Folder {
 
     fn find(&self, name: &Name) -> Option<Found> {
         self.names.get(name, |trace| {
-            let file = self.files.root.resolve(name, trace);
+            let file = self.files.resolve(name, trace);
             if file.is_none() {
                 trace.distrust();
             }

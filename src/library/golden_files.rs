@@ -2,6 +2,7 @@
 
 use super::read::read;
 use super::root::{Root, is_hidden};
+use super::rows::Rows;
 use super::source::{Found, Layer, TestFile};
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, TEST_SUFFIX, Tests};
@@ -10,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The test file at this path, in a folder with these prompts, which are sorted by name.
-pub(super) fn test_file(root: &Root, path: PathBuf, prompts: &[Found]) -> TestFile {
+/// The test file at this path, in a folder with these prompts, which are sorted by name. `rows` holds it instead of the disk.
+pub(super) fn test_file(root: &Root, rows: Option<Arc<Rows>>, path: PathBuf, prompts: &[Found]) -> TestFile {
     let below = root.below(&path);
     let name = below.strip_suffix(TEST_SUFFIX).unwrap_or(&below);
     let found = prompts.binary_search_by(|found| (*found.name).cmp(name)).map(|index| prompts[index].clone());
@@ -24,7 +25,7 @@ pub(super) fn test_file(root: &Root, path: PathBuf, prompts: &[Found]) -> TestFi
         };
         Diagnostic::new(Kind::Warning, message, fix).in_file(&*path) // no prompt is the worse for it
     });
-    TestFile { path, below, found, is_read_only: root.is_read_only() }
+    TestFile { path, below, found, is_read_only: root.is_read_only() || rows.is_some(), rows }
 }
 
 impl TestFile {
@@ -44,7 +45,10 @@ impl TestFile {
     /// There is no such prompt, its file is broken, or the tests cannot be read or parsed.
     pub fn read(&self) -> Result<(Arc<Prompt>, Tests, Vec<u8>), Diagnostic> {
         let prompt = self.found.as_ref().map_err(Clone::clone)?.prompt()?;
-        let bytes = read(&self.path, MAX_FILE, |_| Ok(()));
+        let bytes = match self.rows.as_ref().and_then(|rows| rows.get(&self.below)) {
+            Some(row) => Ok(row.text.as_bytes().to_vec()),
+            None => read(&self.path, MAX_FILE, |_| Ok(())),
+        };
         let tests = bytes.and_then(|bytes| Ok((Tests::parse(&bytes)?, bytes)));
         let (tests, bytes) = tests.map_err(|why| why.in_file(&*self.path))?;
         Ok((prompt, tests, bytes))
@@ -76,6 +80,7 @@ impl Found {
         let next_to = if is_in_folder { file.parent()? } else { &file };
         let path = tests_next_to(next_to, &self.name);
         let is_read_only = self.format != Format::OWN;
-        Some(TestFile { path, below: format!("{}{TEST_SUFFIX}", self.name), found: Ok(self.clone()), is_read_only })
+        let below = format!("{}{TEST_SUFFIX}", self.name);
+        Some(TestFile { path, below, found: Ok(self.clone()), is_read_only, rows: None })
     }
 }

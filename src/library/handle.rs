@@ -6,8 +6,11 @@ use super::caller::Prefix;
 use super::include::Includes;
 use super::read::read;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
+use super::rows::{LIST, Rows};
 use super::source::{About, Found, Handle, Info, Join, Layer, Place};
-use crate::prompt::{Call, Diagnostic, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt, not_utf8};
+use crate::prompt::{
+    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt, not_utf8,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,6 +26,8 @@ pub(super) struct Files {
     pub(super) root: Root,
     pub(super) about: About,
     pub(super) settling: Duration,
+    /// What holds the files instead of the disk. The path of the folder is the address of a database then.
+    pub(super) rows: Option<Arc<Rows>>,
     infos: Cache<Arc<Path>, Info>,
     prompts: Cache<Arc<Path>, Parsed>,
 }
@@ -33,6 +38,7 @@ impl Files {
             root,
             about,
             settling,
+            rows: None,
             infos: Cache::new(MAX_ENTRIES, settling),
             prompts: Cache::weighed(MAX_PROMPT_BYTES, weight, settling),
         }
@@ -57,8 +63,33 @@ impl Files {
         Found::new(name, &self.about, Arc::new(handle))
     }
 
+    /// The file with exactly this name.
+    pub(super) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
+        let Some(rows) = &self.rows else { return self.root.resolve(name, trace) };
+        trace.look_at(rows, LIST);
+        let (below, kind) = self.paths_of(name).find(|(below, _)| rows.number(below) != 0)?;
+        Some(PromptFile { path: self.root.path.join(below).into(), kind, is_linked: false })
+    }
+
+    /// The paths below the folder that the file of a name may have, in the order in which they win.
+    pub(super) fn paths_of<'n>(&self, name: &'n Name) -> impl Iterator<Item = (String, FileName)> + use<'n> {
+        self.root.ends(name).map(move |(end, kind)| (format!("{name}{end}"), kind))
+    }
+
+    /// Records the state of a file, and returns when it was modified.
+    fn look(&self, path: &Path, trace: &mut Trace) -> Option<SystemTime> {
+        match &self.rows {
+            Some(rows) => trace.look_at(rows, &self.root.below(path)),
+            None => trace.look(path)?.modified,
+        }
+    }
+
     /// Reads a file, unless it is outside a project's folder.
     pub(super) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
+        if let Some(rows) = &self.rows {
+            let missing = || Diagnostic::new(Kind::Missing, "there is no such file", "").in_file(path);
+            return Ok(rows.get(&self.root.below(path)).ok_or_else(missing)?.text.as_bytes().to_vec());
+        }
         let escape = if is_linked { self.root.escape(path) } else { None };
         escape
             .map_or(Ok(()), Err)
@@ -106,24 +137,25 @@ struct Draft {
 impl FileHandle {
     fn read(&self, trace: &mut Trace) -> Result<Contents, Diagnostic> {
         let path = &self.file.path;
-        let (bytes, stamp) = match &self.draft {
+        let (bytes, modified) = match &self.draft {
             Some(draft) => (draft.text.as_bytes().to_vec(), None),
             None => {
-                let stamp = trace.look(path);
+                let modified = self.files.look(path, trace);
                 if self.file.is_linked && self.files.root.is_confined {
                     trace.distrust();
                 }
                 let read = self.files.read(path, self.file.is_linked);
-                (read.inspect_err(|_| trace.distrust())?, stamp)
+                (read.inspect_err(|_| trace.distrust())?, modified)
             }
         };
         let prompt = self.parse(&bytes, trace).map_err(|why| why.in_file(Arc::clone(path)));
-        Ok(Contents { bytes, prompt, modified: stamp.and_then(|stamp| stamp.modified) })
+        Ok(Contents { bytes, prompt, modified })
     }
 
     fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
         let root = &self.files.root;
-        let mut includes = Includes { root, own: &self.file.path, prefix: self.prefix(), trace };
+        let rows = self.files.rows.as_ref();
+        let mut includes = Includes { root, rows, own: &self.file.path, prefix: self.prefix(), trace };
         // Other programs' files include nothing.
         let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() { None } else { Some(&mut includes) };
         let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
@@ -138,6 +170,11 @@ impl FileHandle {
 
     fn prefix(&self) -> Option<&Prefix> {
         self.draft.as_ref()?.prefix.as_ref()
+    }
+
+    fn attachments<'p>(&'p self, prompt: &'p Prompt) -> impl Iterator<Item = Result<Attachment, Diagnostic>> {
+        let root = Some(&self.files.root).filter(|_| self.files.rows.is_none());
+        attachments(root, prompt, &self.file.path, self.prefix())
     }
 
     fn make_info(&self, trace: &mut Trace) -> Info {
@@ -187,8 +224,7 @@ impl Handle for FileHandle {
         if prompt.attachments.is_empty() {
             return Ok(messages);
         }
-        let attachments = attachments(&self.files.root, prompt, &self.file.path, self.prefix());
-        let attachments: Result<_, Diagnostic> = attachments.collect();
+        let attachments: Result<_, Diagnostic> = self.attachments(prompt).collect();
         Ok(Messages { attachments: attachments.map_err(|why| why.in_file(Arc::clone(&self.file.path)))?, ..messages })
     }
 
@@ -197,8 +233,7 @@ impl Handle for FileHandle {
             Ok(prompt) => prompt,
             Err(broken) => return broken.apart(),
         };
-        let attachments =
-            attachments(&self.files.root, &prompt, &self.file.path, self.prefix()).filter_map(Result::err);
+        let attachments = self.attachments(&prompt).filter_map(Result::err);
         let warnings = prompt.warnings().into_iter().chain(attachments);
         warnings.map(|diagnostic| diagnostic.in_file(Arc::clone(&self.file.path))).collect()
     }

@@ -6,10 +6,12 @@ use super::cache::Trace;
 use super::caller::Prefix;
 use super::read;
 use super::root::{Root, is_hidden};
+use super::rows::Rows;
 use crate::prompt::{Diagnostic, IncludeReader, IncludedFile, Kind, MAX_FILE};
 use crate::wording::quoted;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// What the name of a built-in prompt follows.
 const BUILTIN: &str = "builtin:";
@@ -19,6 +21,8 @@ const FIX: &str = "write a path from the folder of this file, or from the prompt
 /// The files that one prompt includes.
 pub(super) struct Includes<'f> {
     pub(super) root: &'f Root,
+    /// What holds the files instead of the disk.
+    pub(super) rows: Option<&'f Arc<Rows>>,
     /// The prompt's own file.
     pub(super) own: &'f Path,
     /// No other file of the folder may be included.
@@ -35,14 +39,15 @@ impl Includes<'_> {
 
     /// The bytes of a file of the prompts folder.
     fn read_file(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+        if let Some(rows) = self.rows {
+            return self.read_row(rows, path);
+        }
         self.trace.look(path);
         let target = fs::canonicalize(path);
         if let Some(prefix) = self.prefix
             && !target.as_ref().is_ok_and(|target| prefix.has_file(&self.root.path, target))
         {
-            // The error does not say whether there is such a file elsewhere.
-            let message = format!("there is no such file in {}", quoted(&prefix.to_string()));
-            return Err(Diagnostic::new(Kind::Missing, message, FIX));
+            return Err(missing(Some(prefix)));
         }
         let target = target.map_err(|error| Diagnostic { fix: FIX.to_owned(), ..read::unreadable(path, &error) })?;
         let below = target.strip_prefix(self.real_root()).map_err(|_| {
@@ -59,6 +64,24 @@ impl Includes<'_> {
             IncludedFile { name: self.root.below(&self.root.path.join(below)), path: self.root.path.join(below) },
             bytes,
         ))
+    }
+
+    /// The same of a file in memory.
+    fn read_row(&mut self, rows: &Arc<Rows>, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+        let mut steps = Vec::new();
+        for step in path.strip_prefix(&self.root.path).unwrap_or(path).components() {
+            match step {
+                Component::ParentDir if steps.pop().is_none() => return Err(missing(self.prefix)),
+                Component::Normal(step) => steps.push(step.to_string_lossy()),
+                _ => {}
+            }
+        }
+        let name = steps.join("/");
+        self.trace.look_at(rows, &name);
+        let row = rows.get(&name).filter(|_| self.prefix.is_none_or(|prefix| prefix.contains(&name)));
+        let row = row.ok_or_else(|| missing(self.prefix))?;
+        let path = self.root.path.join(&name);
+        Ok((IncludedFile { name, path }, row.text.as_bytes().to_vec()))
     }
 
     fn read_any(&mut self, path: &str, from: &IncludedFile) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
@@ -86,6 +109,12 @@ impl Includes<'_> {
         }
         self.read_file(&whole)
     }
+}
+
+/// The error does not say whether there is such a file elsewhere.
+fn missing(prefix: Option<&Prefix>) -> Diagnostic {
+    let place = prefix.map(|prefix| format!(" in {}", quoted(&prefix.to_string()))).unwrap_or_default();
+    Diagnostic::new(Kind::Missing, format!("there is no such file{place}"), FIX)
 }
 
 impl IncludeReader for Includes<'_> {

@@ -110,7 +110,7 @@ impl Root {
     }
 
     /// The ends of the paths that a file with this name may have, in the order in which they win.
-    fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = (String, FileName)> + use<'n> {
+    pub(super) fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = (String, FileName)> + use<'n> {
         let format = self.format;
         let all = format.file_names().flat_map(|kind| kind.spellings().map(move |end| (end, kind)));
         // Not that of `x.prompt`, for example: `x.prompt.md` is `x`.

@@ -3,6 +3,7 @@
 use super::caller::Caller;
 use super::history::Version;
 use super::pack::lock::Pack;
+use super::rows::Rows;
 use super::watched::Watched;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// Where prompts come from. What is on disk is read when it is asked for.
@@ -59,14 +60,19 @@ pub struct About {
     pub for_editors: bool,
     /// The pack that they are of.
     pub(super) pack: Option<Arc<Pack>>,
+    /// When the database that has them last answered.
+    pub(super) answered: Option<Arc<Answered>>,
 }
 
 impl About {
     /// A source of local prompts for everybody.
     pub(super) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
-        About { layer, path, format, calls_services: false, for_editors: false, pack: None }
+        About { layer, path, format, calls_services: false, for_editors: false, pack: None, answered: None }
     }
 }
+
+/// When something last answered; `None`: never.
+pub(super) type Answered = Mutex<Option<SystemTime>>;
 
 /// Who wrote a prompt. Of two prompts of one name, the one of the lower rank is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -198,7 +204,7 @@ pub fn joined(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
 pub struct Place {
     /// For people: a path, or the name of a layer that has no files.
     pub shown: String,
-    /// The file that it is in, perhaps with others.
+    /// The file that it is in, perhaps with others. The path of one in a database begins with its address.
     pub file: Option<PathBuf>,
     /// Whether a person may change it there.
     pub is_editable: bool,
@@ -281,8 +287,10 @@ pub struct TestFile {
     pub below: String,
     /// Its prompt, or why it has none.
     pub found: Result<Found, Diagnostic>,
-    /// Whether nothing is written to its folder, which is another program's.
+    /// Whether it is not written: its folder is another program's, or in a database.
     pub is_read_only: bool,
+    /// What holds it instead of the disk.
+    pub(super) rows: Option<Arc<Rows>>,
 }
 
 /// Where prompts are written.
@@ -309,7 +317,7 @@ pub trait Store: Debug + Send + Sync {
     /// It cannot be read, or was changed in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// The folder of its files, which may be missing.
+    /// The folder of its files, which may be missing; or the address of the database that has them.
     fn folder(&self) -> &Path;
 }
 

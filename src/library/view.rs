@@ -8,22 +8,24 @@ use super::pack::Packs;
 use super::plugins::Plugins;
 use super::project::{FOLDER as PROJECT_FOLDER, Project, REPOSITORY, Trust};
 use super::read::read;
-use super::source::{Found, Layer, Listing, Source, Store};
+use super::source::{Found, Layer, Listing, Source, Store, TestFile};
 use super::stamp::is_remote;
 use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
+use crate::lock::lock;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, Severity};
 use crate::wording::{named, printable};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The sources of prompts, of which the first that has a name wins. It is shared by all threads.
 #[derive(Debug, Clone)]
 pub struct Library {
     sources: Arc<Vec<Arc<dyn Source>>>,
     project: Option<Arc<Project>>,
-    changes: Arc<Changes>,
+    pub(super) changes: Arc<Changes>,
     takes_mentions: bool,
     /// How many versions of a prompt a write leaves in its history besides the current one.
     pub(super) versions: NonZeroUsize,
@@ -135,6 +137,12 @@ impl Library {
         sources.find_map(|source| source.store())
     }
 
+    /// How long ago the database of its prompts last answered, if it has one that ever did.
+    pub fn store_age(&self) -> Option<Duration> {
+        let answered = self.sources.iter().find_map(|source| source.about().answered.clone())?;
+        lock(&answered).map(|at| at.elapsed().unwrap_or_default())
+    }
+
     /// Tells the watchers that something has changed; called by whoever changes a source.
     pub fn changed(&self, change: &Change) {
         self.changes.tell(change);
@@ -236,6 +244,12 @@ impl View {
         let store = of_user.find_map(|source| source.store())?.ok()?;
         let caller = Caller { prefix: self.prefix.clone(), ..Caller::local() };
         Some(store.draft(name, text, &caller))
+    }
+
+    /// The test file of a prompt, if it has one.
+    pub fn test_file(&self, found: &Found) -> Option<TestFile> {
+        let is_its_own = |tests: &TestFile| tests.found.as_ref().is_ok_and(|of| of.place() == found.place());
+        self.list().tests.into_iter().find(is_its_own)
     }
 
     /// Which prompts there are: folders are read, files are not.

@@ -5,6 +5,7 @@ use super::golden_files::{is_test_file, test_file};
 use super::handle::Files;
 use super::read::{BROKEN_LINK, is_broken_link};
 use super::root::{MAX_ENTRIES, PromptFile, is_hidden};
+use super::rows::LIST;
 use super::source::Listing;
 use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
 use crate::wording::printable;
@@ -22,6 +23,12 @@ pub const MAX_LINKED_FOLDERS: usize = 1_000;
 /// Scans a folder of prompts: folders and symlinks are looked at, files are not.
 pub(super) fn scan(files: &Arc<Files>, is_required: bool, trace: &mut Trace) -> Listing {
     let root = &files.root;
+    if let Some(rows) = &files.rows {
+        trace.look_at(rows, LIST);
+        let mut walk = Walk::new(files, trace);
+        rows.paths().iter().for_each(|path| walk.add_file(&root.path.join(&**path), false));
+        return walk.listing();
+    }
     trace.look(&root.path);
     if let Some(missing) = root.missing(is_required) {
         if missing.kind != Kind::Missing {
@@ -29,24 +36,11 @@ pub(super) fn scan(files: &Arc<Files>, is_required: bool, trace: &mut Trace) -> 
         }
         return Listing { problems: vec![missing], ..Listing::default() };
     }
-    let mut walk = Walk {
-        files,
-        trace,
-        found: BTreeMap::new(),
-        tests: Vec::new(),
-        listing: Listing::default(),
-        stack: Vec::new(),
-        linked_folders: 0,
-    };
+    let mut walk = Walk::new(files, trace);
     walk.refuse_prompt();
     walk.enter(&root.path, 0);
     walk.run();
-    let Walk { found, mut tests, mut listing, .. } = walk;
-    tests.sort();
-    listing.found = found.into_iter().map(|(name, file)| files.found(name, file)).collect();
-    listing.tests = tests.into_iter().map(|path| test_file(root, path, &listing.found)).collect();
-    listing.problems.sort_by(|a, b| a.file.cmp(&b.file)); // walkdir yields the order of the file system
-    listing
+    walk.listing()
 }
 
 /// A walk through the prompts folder and, one on top of the other, through the folders that symlinks point to. walkdir
@@ -65,7 +59,23 @@ struct Walk<'f> {
     linked_folders: usize,
 }
 
-impl Walk<'_> {
+impl<'f> Walk<'f> {
+    fn new(files: &'f Arc<Files>, trace: &'f mut Trace) -> Walk<'f> {
+        let (found, tests, listing) = (BTreeMap::new(), Vec::new(), Listing::default());
+        Walk { files, trace, found, tests, listing, stack: Vec::new(), linked_folders: 0 }
+    }
+
+    /// What was found.
+    fn listing(self) -> Listing {
+        let Walk { files, found, mut tests, mut listing, .. } = self;
+        tests.sort();
+        listing.found = found.into_iter().map(|(name, file)| files.found(name, file)).collect();
+        let test_file = |path| test_file(&files.root, files.rows.clone(), path, &listing.found);
+        listing.tests = tests.into_iter().map(test_file).collect();
+        listing.problems.sort_by(|a, b| a.file.cmp(&b.file)); // walkdir yields the order of the file system
+        listing
+    }
+
     fn run(&mut self) {
         let root = self.files.root.path.clone();
         for count in 0.. {

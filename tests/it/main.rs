@@ -75,6 +75,8 @@ mod parts;
 mod path_and_show;
 #[cfg(target_os = "linux")]
 mod pick;
+#[cfg(all(unix, feature = "store"))]
+mod postgres;
 mod project;
 mod prompts_dir;
 mod properties;
@@ -83,6 +85,8 @@ mod proxy;
 mod readme;
 mod resources;
 mod rm_and_mv;
+#[cfg(all(unix, feature = "store"))]
+mod store;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod test;

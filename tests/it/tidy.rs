@@ -25,7 +25,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
 const COMMON: [&str; 2] = ["wording", "lock"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 23] = [
+const USED_IN: [(&str, &[&str]); 25] = [
     ("anstream", &["cli"]),
     ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
@@ -39,10 +39,12 @@ const USED_IN: [(&str, &[&str]); 23] = [
     ("percent_encoding", &["library", "server", "transport"]),
     ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
+    ("rustls_platform_verifier", &["library"]),
     ("sha2", &["library", "prompt", "transport"]),
     ("signal_hook", &["cli"]),
     ("subtle", &["transport"]),
     ("textwrap", &["cli"]),
+    ("tokio_postgres", &["library"]),
     ("toml_edit", &["agents", "cli", "prompt"]),
     ("tracing_subscriber", &["cli"]),
     ("ureq", &["library"]),
@@ -97,8 +99,8 @@ fn dependencies_between_modules_point_one_way() {
 /// The most lines of code of a file, without tests, comments and blank lines.
 const MAX_FILE: usize = 450;
 
-/// The same of the whole crate: 24,000, and what stacks, mentions, `pick`, `compose` and packs may add.
-const MAX_TOTAL: usize = 26_300;
+/// The same of the whole crate: 24,000, what stacks, mentions, `pick`, `compose` and packs may add, and 750 for prompts in PostgreSQL.
+const MAX_TOTAL: usize = 27_050;
 
 /// How many methods the traits have at most that a new source implements.
 const MAX_METHODS: [(&str, &str, usize); 3] =
@@ -262,12 +264,14 @@ fn a_dependency_is_used_in_its_modules_only() {
 }
 
 #[test]
-fn only_http_needs_a_runtime() {
+fn only_http_and_a_database_need_a_runtime() {
     for dependency in ["axum", "http_body_util", "hyper", "hyper_util", "tokio", "tokio_rustls", "tower", "tower_http"]
     {
         for (_, file, code) in code() {
             let is_used = code.contains(&format!("{dependency}::"));
-            assert!(!is_used || file.starts_with("transport/http"), "{file} uses {dependency}");
+            let may_use = file.starts_with("transport/http")
+                || (file.starts_with("library/postgres") && dependency.starts_with("tokio"));
+            assert!(!is_used || may_use, "{file} uses {dependency}");
         }
     }
 }

@@ -11,6 +11,7 @@ use super::sse::Streams;
 use super::tls::Tls;
 use crate::jsonrpc::Message;
 use crate::library::Caller;
+use crate::prompt::Diagnostic;
 use crate::server::{Reply, Server, Session, Work};
 use crate::transport::tap::Tap;
 use ipnet::IpNet;
@@ -61,7 +62,7 @@ pub(super) struct App {
     pub(super) requests: Requests,
     pub(super) metrics: Metrics,
     /// When the library was last looked at, and how many of its folders could not be read.
-    pub(super) readiness: tokio::sync::Mutex<Option<(Instant, usize)>>,
+    pub(super) readiness: tokio::sync::Mutex<Option<(Instant, Vec<Diagnostic>)>>,
     /// Whether the server was told to stop.
     pub(super) stopping: watch::Receiver<bool>,
 }

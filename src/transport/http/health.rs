@@ -4,6 +4,7 @@ use super::app::{App, Exchange, on_thread};
 use super::auth::require;
 use super::refusal::{JSON, Refusal};
 use crate::library::Role;
+use crate::prompt::Severity;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -29,19 +30,23 @@ pub(super) async fn health() -> Response {
 /// `/ready`: whether the library can be read. The reason names no path: anyone may ask.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
     let mut checked = app.readiness.lock().await; // so that all who ask at the same time wait for one look
-    let missing = match *checked {
-        Some((at, missing)) if at.elapsed() < CHECKED_FOR => missing,
+    let found = match &*checked {
+        Some((at, found)) if at.elapsed() < CHECKED_FOR => found.clone(),
         _ => {
             let server = Arc::clone(&app.server);
-            let missing = on_thread(&app.files, move || server.library().view().health(false)).await?;
-            missing.iter().for_each(|problem| tracing::warn!(%problem, "not ready"));
-            *checked = Some((Instant::now(), missing.len()));
-            missing.len()
+            let found = on_thread(&app.files, move || server.library().view().health(false)).await?;
+            found.iter().for_each(|problem| tracing::warn!(%problem, "not ready"));
+            *checked = Some((Instant::now(), found.clone()));
+            found
         }
     };
-    if missing == 0 {
-        return Ok(health().await);
+    // What is served all the same, such as the last state of a store that is gone.
+    let (hints, missing): (Vec<_>, Vec<_>) = found.iter().partition(|problem| problem.severity() == Severity::Hint);
+    if missing.is_empty() {
+        let ready = hints.first().map(|hint| json!({ "status": "ok", "reason": hint.message }));
+        return Ok(status(StatusCode::OK, ready.unwrap_or_else(|| json!({ "status": "ok" }))));
     }
+    let missing = missing.len();
     let reason = format!("{missing} of the prompts folders cannot be read; the log says which");
     Ok(status(StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "unavailable", "reason": reason })))
 }
@@ -56,6 +61,7 @@ pub(super) async fn metrics(Extension(exchange): Extension<Exchange>) -> Result<
     if caller.token.is_some() {
         require(&caller, Role::Admin)?;
     }
-    let text = app.metrics.encode(app.streams.count()).map_err(|_| Refusal::bug())?;
+    let age = app.server.library().store_age();
+    let text = app.metrics.encode(app.streams.count(), age).map_err(|_| Refusal::bug())?;
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
 }

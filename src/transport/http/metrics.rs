@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
 /// Further labels of messages, besides the methods.
@@ -29,6 +30,8 @@ pub(super) struct Metrics {
     event_streams: Gauge,
     websockets: Gauge,
     connections: Gauge,
+    /// Without a value until there is one.
+    store_age: Family<Vec<(&'static str, &'static str)>, Gauge<f64, AtomicU64>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -65,9 +68,13 @@ impl Metrics {
         let help = "The time from a message to its answer, without the network";
         registry.register_with_unit("request_duration", help, Unit::Seconds, times.clone());
         let started = ConstGauge::new(SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |since| since.as_secs_f64()));
+        let store_age: Family<Vec<(&str, &str)>, Gauge<f64, AtomicU64>> = Family::default();
+        let help = "How long ago the database of the prompts last answered";
+        registry.register_with_unit("store_age", help, Unit::Seconds, store_age.clone());
         registry.register_with_unit("start_time", "When the server started, since 1970", Unit::Seconds, started);
         Metrics {
             times,
+            store_age,
             requests: registered(&mut registry, "requests", "Messages of clients, by method and outcome"),
             responses: registered(&mut registry, "http_responses", "HTTP responses, by status"),
             event_streams: registered(&mut registry, "event_streams", "Event streams of notifications that are open"),
@@ -101,7 +108,10 @@ impl Metrics {
     }
 
     /// All metrics, as a text.
-    pub(super) fn encode(&self, event_streams: usize) -> Result<String, fmt::Error> {
+    pub(super) fn encode(&self, event_streams: usize, store_age: Option<Duration>) -> Result<String, fmt::Error> {
+        if let Some(age) = store_age {
+            self.store_age.get_or_create(&Vec::new()).set(age.as_secs_f64());
+        }
         self.event_streams.set(event_streams as i64);
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

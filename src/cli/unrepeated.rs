@@ -1,0 +1,23 @@
+//! Values of options that errors do not repeat, because they may have a secret.
+
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
+use std::ffi::OsStr;
+
+/// Parses the value of an option, and does not repeat it in an error, as clap would: it may have a secret.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unrepeated<T>(pub(super) fn(&str) -> Result<T, String>);
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unrepeated<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, option: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
+        text.and_then(self.0).map_err(|why| {
+            let option = option.map(Arg::to_string).unwrap_or_default();
+            clap::Error::raw(ErrorKind::ValueValidation, format!("invalid value for '{option}': {why}\n"))
+                .with_cmd(command)
+        })
+    }
+}

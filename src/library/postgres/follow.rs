@@ -1,0 +1,186 @@
+//! Follows a database: what others write is in memory soon after, and changes are told.
+
+use super::connection::{Address, STATEMENT, ask, gone, within};
+use crate::library::folder::Folder;
+use crate::library::rows::{Row, Rows};
+use crate::library::source::Answered;
+use crate::library::watch::Changes;
+use crate::library::watched::Change;
+use crate::lock::lock;
+use crate::prompt::{Diagnostic, Kind, Name};
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::{Client, GenericClient, IsolationLevel};
+
+/// The writes after the last one that is known.
+pub(super) const FRESH: &str = "select seq, path, text, at from history where seq > $1 order by seq";
+
+/// How long the database may be silent.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long to wait between two attempts to connect: at first, and at most.
+const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How often to ask without a notification.
+const ASK: Duration = Duration::from_secs(1);
+
+/// How many files are read at once.
+const PORTION: i32 = 500;
+
+const ALL: &str = "select file.path, file.text, seq, history.at from file left join history using (seq)";
+
+/// What its threads share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) address: Address,
+    pub(super) folder: Folder,
+    pub(super) rows: Arc<Rows>,
+    pub(super) answered: Arc<Answered>,
+    pub(super) status: Mutex<Status>,
+    /// Whoever writes, or reads everything, holds it. `None` until the first write, and after a connection was lost.
+    pub(super) writer: tokio::sync::Mutex<Option<Client>>,
+    /// Whether everything was tried to be read once.
+    pub(super) tried: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Status {
+    /// Why the database cannot be followed now.
+    pub(super) failure: Option<Diagnostic>,
+    /// The format of the tables; `None` until they were read.
+    pub(super) format: Option<i32>,
+    /// Whom changes are told.
+    pub(super) changes: Arc<Changes>,
+}
+
+/// A write: the path, its number, and the file unless it was deleted.
+pub(super) type Written = (Arc<str>, i64, Option<Row>);
+
+/// The writes in the answer to [`FRESH`].
+pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
+    let write = |row: &tokio_postgres::Row| {
+        let (number, path, text): (i64, &str, Option<&str>) = (row.get(0), row.get(1), row.get(2));
+        (path.into(), number, text.map(|text| Row { text: text.into(), number, at: row.get(3) }))
+    };
+    rows.iter().map(write).collect()
+}
+
+/// Follows the database for ever.
+pub(super) async fn follow(shared: Arc<Shared>) {
+    let mut wait = WAITS.0;
+    loop {
+        let Err(why) = follow_until_lost(&shared, &mut wait).await;
+        tracing::warn!(store = %shared.address, %why, "the store cannot be followed");
+        lock(&shared.status).failure = Some(why);
+        shared.tried.send_replace(true);
+        let jitter = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
+        sleep(wait.mul_f64(0.5 + jitter / 2.0)).await;
+        wait = (wait * 2).min(WAITS.1);
+    }
+}
+
+async fn follow_until_lost(shared: &Shared, wait: &mut Duration) -> Result<Infallible, Diagnostic> {
+    let (mut client, mut notifications) = shared.address.connect().await?;
+    within(STATEMENT, client.batch_execute("listen prompt_expander")).await?;
+    {
+        let _nobody_writes = shared.writer.lock().await;
+        shared.load(&mut client).await?;
+    }
+    *wait = WAITS.0;
+    shared.tried.send_replace(true);
+    let fresh = within(STATEMENT, client.prepare(FRESH)).await?;
+    loop {
+        let rows = within(SILENCE, client.query(&fresh, &[&shared.rows.last()])).await?;
+        shared.apply(writes(&rows));
+        shared.has_answered();
+        if let Ok(None) = timeout(ASK, notifications.recv()).await {
+            return Err(gone("the connection was closed"));
+        }
+        while notifications.try_recv().is_ok() {}
+    }
+}
+
+/// The format of the tables.
+pub(super) async fn format(client: &impl GenericClient) -> Result<i32, Diagnostic> {
+    let rows = ask(client, "select format from store", &[]).await?;
+    rows.first().and_then(|row| row.try_get(0).ok()).ok_or_else(not_ours)
+}
+
+pub(super) fn not_ours() -> Diagnostic {
+    let message = "the database has tables named store, file or history that are not those of this program";
+    let fix = "use a database of its own, or a schema: add options=-csearch_path%3DSCHEMA to the address";
+    Diagnostic::new(Kind::Clash, message, fix)
+}
+
+impl Shared {
+    /// The connection that writes.
+    pub(super) async fn connected<'w>(&self, writer: &'w mut Option<Client>) -> Result<&'w mut Client, Diagnostic> {
+        if writer.as_ref().is_none_or(Client::is_closed) {
+            *writer = Some(self.address.connect().await?.0);
+        }
+        writer.as_mut().ok_or_else(|| gone("not connected"))
+    }
+
+    /// Ends a connection of which nobody knows what it does now.
+    pub(super) fn disconnect(&self, writer: &mut Option<Client>, why: &Diagnostic) {
+        if why.kind == Kind::Busy {
+            *writer = None;
+        }
+    }
+
+    fn has_answered(&self) {
+        *lock(&self.answered) = Some(SystemTime::now());
+        lock(&self.status).failure = None;
+    }
+
+    /// Reads everything, as it is at one moment.
+    pub(super) async fn load(&self, client: &mut Client) -> Result<(), Diagnostic> {
+        let transaction = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let transaction = within(STATEMENT, transaction.start()).await?;
+        let format = format(&transaction).await?;
+        let last = "select coalesce(max(seq), 0) from history";
+        let last: i64 = within(STATEMENT, transaction.query_one(last, &[])).await?.get(0);
+        let all = within(STATEMENT, transaction.bind(ALL, &[])).await?;
+        let mut files = BTreeMap::new();
+        loop {
+            let rows = within(SILENCE, transaction.query_portal(&all, PORTION)).await?;
+            for row in &rows {
+                let (path, text): (&str, &str) = (row.get(0), row.get(1));
+                let at = row.get::<_, Option<SystemTime>>(3).unwrap_or(SystemTime::UNIX_EPOCH);
+                files.insert(path.into(), Row { text: text.into(), number: row.get(2), at });
+            }
+            if rows.len() < PORTION as usize {
+                break;
+            }
+        }
+        within(STATEMENT, transaction.commit()).await?;
+        self.rows.replace(files, last);
+        lock(&self.status).format = Some(format);
+        self.has_answered();
+        self.tell(&Change::Anything);
+        Ok(())
+    }
+
+    /// Carries out writes in memory, and tells the changes.
+    pub(super) fn apply(&self, writes: Vec<Written>) {
+        let changed = self.rows.apply(writes);
+        if changed.is_empty() {
+            return;
+        }
+        let root = &self.folder.files.root;
+        let names: Option<BTreeSet<Name>> = changed
+            .iter()
+            .map(|path| root.name_of(&root.path.join(&**path)).and_then(Result::ok).map(|(name, _)| name))
+            .collect();
+        self.tell(&names.map_or(Change::Anything, Change::Prompts));
+    }
+
+    fn tell(&self, change: &Change) {
+        let changes = Arc::clone(&lock(&self.status).changes);
+        changes.tell(change);
+    }
+}

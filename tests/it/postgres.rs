@@ -1,0 +1,88 @@
+//! The harness of PostgreSQL: one server for all tests of a process, and a database for each test.
+//!
+//! Where PostgreSQL is not installed, the tests print that and are skipped, unless `POSTGRES=required` is set, as CI does.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex};
+
+/// Runs a server with a folder of its own until the standard input ends, which it does however this process ends.
+const SERVER: &str = r#"
+set -e
+d=$(mktemp -d); trap '"$0/pg_ctl" -D "$d/data" -m immediate stop >/dev/null 2>&1 || true; rm -rf "$d"' EXIT
+"$0/initdb" -D "$d/data" -U postgres -A trust -E UTF8 --locale C.UTF-8 --no-sync >"$d/log" 2>&1
+"$0/pg_ctl" -D "$d/data" -o "-p $1 -k $d -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=300" -l "$d/log" -w start >"$d/log" 2>&1
+echo "$d"
+while read -r line; do :; done
+"#;
+
+/// A server, with its port.
+pub(crate) struct Postgres {
+    child: Mutex<Child>,
+    pub(crate) port: u16,
+}
+
+static SHARED: LazyLock<Option<Postgres>> = LazyLock::new(Postgres::start);
+
+/// Runs a program as somebody who may run PostgreSQL, which refuses root.
+pub(crate) fn as_postgres(program: &str) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("runuser");
+    command.args(["-u", "postgres", "--", program]);
+    command
+}
+
+impl Postgres {
+    /// `None` if it is not installed.
+    pub(crate) fn start() -> Option<Postgres> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+        let programs = versions.map(|version| version.unwrap().path().join("bin").display().to_string()).max()?;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = as_postgres("bash");
+        command.args(["-c", SERVER, &programs, &port.to_string()]).current_dir("/");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut folder = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut folder).unwrap();
+        assert!(!folder.is_empty(), "PostgreSQL has not started");
+        Some(Postgres { child: Mutex::new(child), port })
+    }
+
+    /// The address of a database.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}?sslmode=disable", self.port)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let child = self.child.get_mut().unwrap();
+        drop(child.stdin.take());
+        _ = child.wait();
+    }
+}
+
+#[allow(clippy::print_stdout)] // a test that is skipped says so
+/// The address of a new database; `None` if PostgreSQL is not installed.
+pub(crate) fn database() -> Option<String> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let Some(server) = &*SHARED else {
+        assert!(std::env::var_os("POSTGRES").is_none(), "PostgreSQL is not installed");
+        println!("skipped: PostgreSQL is not installed");
+        return None;
+    };
+    let name = format!("t{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    sql(&server.url("postgres"), &format!("create database {name}"));
+    Some(server.url(&name))
+}
+
+/// What psql prints for a statement.
+#[track_caller]
+pub(crate) fn sql(url: &str, statement: &str) -> String {
+    let ran = Command::new("psql").args(["-XqAt", "-v", "ON_ERROR_STOP=1", url, "-c", statement]).output().unwrap();
+    assert!(ran.status.success(), "{statement}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+}

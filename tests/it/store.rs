@@ -1,0 +1,177 @@
+//! `--store`: prompts in PostgreSQL, for the command line and for several servers.
+
+use crate::client::{Client, LEGACY};
+use crate::http_client::{HttpServer, write_secret};
+use crate::postgres::{database, sql};
+use prompt_expander::prompt::Revision;
+use serde_json::{Value, json};
+
+/// A client whose library is a new store without built-in prompts; `None` if PostgreSQL is not installed.
+fn client() -> Option<Client> {
+    let url = database()?;
+    Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+    Some(on(&url))
+}
+
+/// A client of a store.
+fn on(url: &str) -> Client {
+    Client::new().arguments(["--no-builtin", "--store", url])
+}
+
+/// The address of the store of a client.
+fn url(client: &Client) -> String {
+    client.library_arguments()[2].clone()
+}
+
+fn address(url: &str) -> String {
+    url.replace("postgres@", "").replace("?sslmode=disable", "")
+}
+
+/// A prompt as `new` writes it.
+fn prompt(text: &str) -> String {
+    format!("---\ntitle: T\n---\n{text}")
+}
+
+fn revision(text: &str) -> String {
+    Revision::of(text.as_bytes()).to_string()
+}
+
+fn call(server: &HttpServer, tool: &str, arguments: Value) -> Value {
+    server.modern("tools/call", json!({"name": tool, "arguments": arguments})).json()["result"].clone()
+}
+
+/// A replica.
+fn replica(url: &str) -> HttpServer {
+    HttpServer::start(on(url))
+}
+
+#[test]
+fn the_commands_do_on_a_store_what_they_do_in_a_folder() {
+    let Some(client) = client() else { return };
+    let place = |file: &str| format!("{}/{file}\n", address(&url(&client)));
+    Client::new().arguments([]).run(["store", "init", "--store", &url(&client)], "").says(0, &["nothing is changed"]);
+    client.run(["new", "git/commit"], prompt("Commit {{input}}.\n")).says(0, &[&place("git/commit.md")]);
+    client
+        .words("list --long")
+        .printed(&format!("git/commit\tCommit {{{{input}}}}.\tuser\t\t\t{}", place("git/commit.md")));
+    client.words("show git/commit").printed(&prompt("Commit {{input}}.\n"));
+    client.words("expand git/commit now").printed("Commit now.\n");
+    client.run(["new", "git/commit"], "Other").says(1, &["there is already a prompt named `git/commit`"]);
+    let editor = |text: &str| format!("sh -c 'printf \"{text}\" > \"$0\"'");
+    let editing = on(&url(&client)).variable("VISUAL", &editor("Two.\\n"));
+    editing.words("edit git/commit").says(0, &[&place("git/commit.md")]);
+    editing.words("edit git/commit").says(0, &["nothing was changed"]);
+    let ran = client.words("history git/commit");
+    let shown: Vec<(&str, &str)> =
+        ran.stdout.lines().map(|line| (line.split('\t').next().unwrap(), line.split('\t').nth(2).unwrap())).collect();
+    assert_eq!(shown, [(&*revision("Two.\n"), "updated"), (&*revision(&prompt("Commit {{input}}.\n")), "created")]);
+    assert!(client.words("diff git/commit").stdout.ends_with("-Commit {{input}}.\n+Two.\n"));
+    client.words("restore git/commit").says(0, &[&place("git/commit.md")]);
+    client.words("mv git/commit commit").says(0, &[&place("commit.md")]);
+    client.words("rm --yes commit").says(0, &[&place("commit.md")]);
+    client.words("restore commit").says(0, &[&place("commit.md")]);
+    client.words("check").printed("1 file checked: 0 errors, 0 warnings\n");
+    let history = client.words("history commit").stdout;
+    let done: Vec<&str> = history.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
+    assert_eq!(done, ["restored", "deleted", "created"]);
+    client.words("path").says(1, &["the prompts are in a store"]);
+    assert_eq!(std::fs::read_dir(client.root()).unwrap().count(), 1, "nothing is written beside the folder of prompts");
+}
+
+#[test]
+fn a_prompt_includes_others_of_the_store_and_no_file() {
+    let Some(client) = client() else { return };
+    sql(
+        &url(&client),
+        "insert into history (seq, path, text) values (1, '_style.md', 'Be brief.'), (2, 'git/a.md', E'---\\ninclude: true\\n---\\n{{> /_style}}'), \
+         (3, 'git/a.test.txt', E'=== A\\n--- contains\\nbrief\\n');
+         insert into file (path, folded, text, seq) select path, lower(path), text, seq from history",
+    );
+    client.words("expand git/a").printed("Be brief.\n");
+    for (text, why) in [
+        (
+            "---\ninclude: true\n---\n{{> ../../etc/passwd}}",
+            "x.md:4:1: `../../etc/passwd` cannot be included: there is no such file",
+        ),
+        ("---\nattachments: [/etc/passwd]\n---\nA", "is a file, and a store of prompts has none"),
+    ] {
+        client.run(["new", "x"], text).says(1, &[why]);
+    }
+    client.words("test git/a").says(0, &["1 passed"]);
+    client.words("test").says(0, &["1 passed"]);
+    assert_eq!(sql(&url(&client), "select count(*) from file"), "3");
+}
+
+#[test]
+fn what_a_store_cannot_keep_is_refused_and_says_why() {
+    let Some(client) = client() else { return };
+    client
+        .run(["new", "a"], prompt(&"a".repeat(256 * 1024 - 17)))
+        .says(1, &["the file is 262145 bytes long, the limit of a store is 262144"]);
+    client.run(["new", "a"], prompt(&"a".repeat(256 * 1024 - 18))).says(0, &[]);
+    client.run(["new", "b"], "a\0b").says(1, &["NUL"]);
+    client.run(["new", "A"], "a").says(1, &["choose a name that differs from all others in more than letter case"]);
+}
+
+#[test]
+fn a_password_in_an_argument_is_refused_and_never_printed() {
+    let client = Client::new().arguments([]);
+    let secret = "postgres://ada:s3cret@127.0.0.1:1/prompts";
+    let refused = client.run(["list", "--store", secret], "");
+    assert_eq!(refused.status.code(), Some(2));
+    write_secret(client.root().join("address"), secret);
+    let from_file = client.words("list --store-file address");
+    let from_variable = client.variable("PROMPT_EXPANDER_STORE", secret).words("list");
+    for ran in [refused, from_file, from_variable] {
+        assert!(!ran.status.success() && !ran.stderr.contains("s3cret") && ran.stdout.is_empty(), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn tables_that_are_not_prepared_or_are_those_of_others_are_named() {
+    let Some(url) = database() else { return };
+    let client = on(&url);
+    client.words("list").says(1, &["prepare the database with `prompt-expander store init`"]);
+    let init = || Client::new().arguments([]).run(["store", "init", "--store", &url], "");
+    for tables in ["create table file (id int)", "create table store (name text)"] {
+        sql(&url, tables);
+        init().says(1, &["are not those of this program"]);
+        sql(&url, "drop table if exists file, store");
+    }
+    init().says(0, &[]);
+    client.run(["new", "a"], prompt("A\n")).says(0, &[]);
+    sql(&url, "update store set format = 2");
+    client.words("show a").printed(&prompt("A\n"));
+    client.run(["new", "b"], "B").says(1, &["the store has the format 2 of a newer version, and is only read"]);
+    init().says(1, &["update prompt-expander"]);
+    sql(
+        &url,
+        "update store set format = 1; drop role if exists reader; create role reader login; grant select on all tables in schema public to reader",
+    );
+    on(&url.replace("postgres@", "reader@")).run(["new", "b"], "B").says(1, &["permission denied"]);
+    sql(&url, "drop owned by reader; drop role reader");
+}
+
+#[test]
+fn a_write_on_one_replica_is_seen_and_told_by_the_others() {
+    let Some(client) = client() else { return };
+    let replicas: Vec<HttpServer> = (0..3).map(|_| replica(&url(&client))).collect();
+    let mut streams: Vec<_> = replicas
+        .iter()
+        .map(|replica| {
+            let session = replica.initialize(LEGACY);
+            replica.initialized(&session);
+            replica.stream(&session)
+        })
+        .collect();
+    client.run(["new", "a"], prompt("One.\n")).says(0, &[]);
+    for (replica, stream) in replicas.iter().zip(&mut streams) {
+        while !stream.next().unwrap().data.contains("prompts/list_changed") {}
+        let expanded = call(replica, "expand_prompt", json!({"command": "a", "input": ""}));
+        assert_eq!(expanded["structuredContent"]["prompt"], "One.");
+        let ready = replica.send("GET", "/ready", &[], "");
+        assert_eq!((ready.status, ready.json()), (200, json!({"status": "ok"})));
+        let metrics = replica.send("GET", "/metrics", &[], "").text();
+        assert!(metrics.contains("\nprompt_expander_store_age_seconds"), "{metrics}");
+    }
+}
