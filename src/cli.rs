@@ -368,11 +368,8 @@ fn is_given(line: &ArgMatches, flag: &str) -> bool {
 
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show", "compose"]),
-    (
-        "Write prompts",
-        &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import", "pack"],
-    ),
+    ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show", "compose", "pack"]),
+    ("Write prompts", &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import"]),
     ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
     ("Server", &["serve", "token", "store", "completions", "man"]),
 ];

@@ -35,6 +35,13 @@ impl Edit {
         let found = view.find(&self.name).map_err(output::failure(&view, "edit"))?;
         let place = found.place();
         let is_here = !source.project || found.layer == Layer::PROJECT;
+        if let Some(pack) = found.pack() {
+            let name = &found.name;
+            bail!(
+                "{} is of the pack {pack}; `prompt-expander show {name} | prompt-expander new NAME` copies it",
+                named(name)
+            );
+        }
         match &place.file {
             _ if source.has_store => {
                 let (editor, text) = (editor(&library, false)?, found.text()?);

@@ -5,13 +5,13 @@ use super::pager;
 use super::source::{PromptSource, absolute, folder_of_packs};
 use crate::library::difference;
 use crate::library::pack::git::{Repository, Texts};
-use crate::library::pack::lock::{LOCK, Pack, hash_of, is_commit, pack_name};
+use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
 use crate::library::pack::{Copies, load, lock, save};
 use crate::prompt::notable::{is_hidden, notable};
-use crate::prompt::{Name, fold};
+use crate::prompt::{FileName, Name, fold};
 use crate::wording::{count, is_control, named};
 use anstyle::Style;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -43,9 +43,19 @@ enum Action {
     /// Show what has changed in packs, text by text, and take it if you agree
     Update(Update),
     /// Make the files what packs.lock says; shows the texts that you have not accepted yet, and asks
-    Sync(Sync),
+    Sync {
+        /// Fetch and write nothing; if a file is not what packs.lock says, name it, and end with the exit status 1
+        #[arg(long, conflicts_with = "yes")]
+        locked: bool,
+        /// Accept all texts without asking
+        #[arg(long)]
+        yes: bool,
+    },
     /// Remove a pack
-    Remove(Remove),
+    Remove {
+        /// The pack
+        name: String,
+    },
     /// List the packs, with address, commit, date and number of prompts
     List,
 }
@@ -87,22 +97,6 @@ struct Update {
     yes: bool,
 }
 
-#[derive(Debug, Args)]
-struct Sync {
-    /// Fetch and write nothing; if a file is not what packs.lock says, name it, and end with the exit status 1
-    #[arg(long, conflicts_with = "yes")]
-    locked: bool,
-    /// Accept all texts without asking
-    #[arg(long)]
-    yes: bool,
-}
-
-#[derive(Debug, Args)]
-struct Remove {
-    /// The pack
-    name: String,
-}
-
 /// A lock, and what belongs to it.
 struct Packs {
     lock: PathBuf,
@@ -125,12 +119,11 @@ struct Review {
     texts: String,
     /// What should not be overlooked in what is new.
     notable: BTreeSet<String>,
-    unchanged: usize,
 }
 
 impl PackCommand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let is_written = !matches!(self.action, Action::List | Action::Sync(Sync { locked: true, .. }));
+        let is_written = !matches!(self.action, Action::List | Action::Sync { locked: true, .. });
         let mut packs = Packs::open(source, is_written)?;
         let fetches_what_others_wrote = source.project && is_written && !matches!(self.action, Action::Add(_));
         if let Some(hint) = source.untrusted_hint().filter(|_| fetches_what_others_wrote) {
@@ -139,8 +132,8 @@ impl PackCommand {
         let is_done = match self.action {
             Action::Add(add) => add.run(&mut packs, source)?,
             Action::Update(update) => update.run(&mut packs)?,
-            Action::Sync(sync) => sync.run(&mut packs)?,
-            Action::Remove(Remove { name }) => packs.remove(&name)?,
+            Action::Sync { locked, yes } => packs.sync(locked, yes)?,
+            Action::Remove { name } => packs.remove(&name)?,
             Action::List => packs.list()?,
         };
         Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -185,12 +178,12 @@ impl Packs {
         yes: bool,
     ) -> anyhow::Result<bool> {
         texts.left_out.iter().for_each(|what| output::warning(&format!("left out: {what}")));
-        pack.files = texts.files.iter().map(|(file, text)| (file.clone(), hash_of(text.as_bytes()))).collect();
-        let mut review = Review::default();
+        pack.files = texts.hashes();
+        let (mut review, mut unchanged) = (Review::default(), 0);
         for (file, text) in &texts.files {
             let before = old.and_then(|old| self.copies.text(old, file));
             if before.as_ref() == Some(text) || known.contains(&pack.files[file]) {
-                review.unchanged += 1;
+                unchanged += 1;
             } else {
                 review.add(&pack, file, before.as_deref().unwrap_or_default(), text);
             }
@@ -199,7 +192,9 @@ impl Packs {
             review.summary.push(format!("{NAME}:{}{NAME:#}  removed", shown_name(&pack, file)));
         }
         let version = pack.version();
-        if !review.summary.is_empty() && !review.is_accepted(&format!("Take {version}?"), yes)? {
+        let is_changed = !review.summary.is_empty();
+        review.summary.extend((unchanged > 0).then(|| format!("{} unchanged", count(unchanged, "text"))));
+        if is_changed && !review.is_accepted(&format!("Take {version}?"), yes)? {
             output::note("nothing is changed");
             return Ok(false);
         }
@@ -215,6 +210,28 @@ impl Packs {
         }
         self.copies.clean(&self.packs);
         Ok(true)
+    }
+
+    fn sync(&mut self, is_locked: bool, yes: bool) -> anyhow::Result<bool> {
+        let mut is_done = true;
+        for pack in self.packs.clone() {
+            let differing = self.copies.differing(&pack);
+            if is_locked || differing.is_empty() {
+                output::print_lines(&differing.iter().map(|problem| format!("{problem}\n")).collect::<String>())?;
+                is_done &= differing.is_empty();
+                continue;
+            }
+            let repository = Repository::open(&self.cache, &pack.address)?;
+            repository.fetch_commit(&pack.commit, &pack.reference)?;
+            let mut texts = repository.texts(&pack)?;
+            texts.files.retain(|file, _| pack.files.contains_key(file));
+            if texts.hashes() != pack.files {
+                bail!("{} has other texts than {} says", named(&pack.version()), full_path(&self.lock));
+            }
+            let known = fs::read_to_string(&self.accepted).unwrap_or_default();
+            is_done &= self.take(pack, None, &texts, &known, yes)?;
+        }
+        Ok(is_done)
     }
 
     fn remove(&mut self, name: &str) -> anyhow::Result<bool> {
@@ -233,10 +250,7 @@ impl Packs {
             let number = files.len().to_string();
             let fields = [name, address, reference, pack.short(), date, path, &number].map(visible);
             output::print(format!("{}\n", fields.join("\t")).as_bytes())?;
-            let differing = self.copies.differing(pack);
-            differing.iter().for_each(|file| {
-                output::warning(&pack.differs("the file is not the one").in_file(&**file).to_string())
-            });
+            self.copies.differing(pack).iter().for_each(|problem| output::warning(&problem.to_string()));
         }
         Ok(true)
     }
@@ -260,9 +274,7 @@ impl Review {
     /// Adds a text, which was empty or another one before.
     fn add(&mut self, pack: &Pack, file: &str, before: &str, text: &str) {
         let name = shown_name(pack, file);
-        let parse = |(stem, kind): (&str, crate::prompt::FileName)| {
-            Some(kind.parse(&Name::new(stem).ok()?, text.as_bytes(), None))
-        };
+        let parse = |(stem, kind): (&str, FileName)| Some(kind.parse(&Name::new(stem).ok()?, text.as_bytes(), None));
         let about = match pack.format().prompt_file(file).and_then(parse) {
             None => "to be included in others".to_owned(),
             Some(Ok(prompt)) => one_line(prompt.description.as_deref().unwrap_or_default()),
@@ -291,11 +303,7 @@ impl Review {
         if !yes && !io::stdout().is_terminal() {
             bail!("the texts are shown on a terminal, and there is none; add --yes to {UNSEEN}");
         }
-        let unchanged = match self.unchanged {
-            0 => String::new(),
-            number => format!("{} unchanged\n", count(number, "text")),
-        };
-        pager::show(&format!("{}\n{unchanged}{}", self.summary.join("\n"), self.texts))?;
+        pager::show(&format!("{}\n{}", self.summary.join("\n"), self.texts))?;
         if !self.notable.is_empty() {
             let facts: String = self.notable.iter().map(String::as_str).collect();
             output::print(format!("\nNew in these texts:\n{facts}\n").as_bytes())?;
@@ -304,18 +312,11 @@ impl Review {
     }
 }
 
-/// # Errors
-/// --yes was given without a commit.
-fn check_yes(yes: bool, reference: Option<&str>) -> anyhow::Result<()> {
-    if yes && !reference.is_some_and(is_commit) {
-        bail!("--yes takes only texts that are known: add --ref with the 40 digits of the commit");
-    }
-    Ok(())
-}
+const YES: &str = "--yes takes only texts that are known: add --ref with the 40 digits of the commit";
 
 impl Add {
     fn run(self, packs: &mut Packs, source: &PromptSource) -> anyhow::Result<bool> {
-        check_yes(self.yes, self.reference.as_deref())?;
+        ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
         let address = local(&self.address)?.unwrap_or(self.address);
         let name = self.name.map_or_else(|| pack_name(default_name(&address)), Ok);
         let name = name.map_err(|why| anyhow::anyhow!("{why}; choose a name with `--as`"))?;
@@ -363,10 +364,13 @@ fn default_name(address: &str) -> &str {
 
 impl Update {
     fn run(self, packs: &mut Packs) -> anyhow::Result<bool> {
-        check_yes(self.yes, self.reference.as_deref())?;
-        let chosen = self.name.as_deref().map_or_else(|| Ok(packs.packs.clone()), |name| Ok(vec![packs.named(name)?]));
+        ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
         let mut is_done = true;
-        for old in chosen.map_err(|error: anyhow::Error| error)? {
+        let chosen = match &self.name {
+            Some(name) => vec![packs.named(name)?],
+            None => packs.packs.clone(),
+        };
+        for old in chosen {
             let repository = Repository::open(&packs.cache, &old.address)?;
             let given = self.reference.as_deref().unwrap_or(&old.reference);
             let (reference, (commit, date)) = match is_commit(given) {
@@ -383,37 +387,6 @@ impl Update {
                 let texts = repository.texts(&pack)?;
                 packs.take(pack, Some(&old), &texts, "", self.yes)?
             };
-        }
-        Ok(is_done)
-    }
-}
-
-impl Sync {
-    fn run(self, packs: &mut Packs) -> anyhow::Result<bool> {
-        let mut is_done = true;
-        for pack in packs.packs.clone() {
-            let differing = packs.copies.differing(&pack);
-            if self.locked {
-                let line = |file: &PathBuf| format!("{}\n", pack.differs("the file is not the one").in_file(&**file));
-                output::print_lines(&differing.iter().map(line).collect::<String>())?;
-            }
-            if self.locked || differing.is_empty() {
-                is_done &= differing.is_empty();
-                continue;
-            }
-            let repository = Repository::open(&packs.cache, &pack.address)?;
-            repository.fetch_commit(&pack.commit, &pack.reference)?;
-            let mut texts = Texts { left_out: Vec::new(), ..repository.texts(&pack)? };
-            texts.files.retain(|file, _| pack.files.contains_key(file));
-            let is_other = |(file, hash): &(&String, &String)| {
-                texts.files.get(*file).is_none_or(|text| hash_of(text.as_bytes()) != **hash)
-            };
-            if let Some((file, _)) = pack.files.iter().find(is_other) {
-                let (name, lock) = (shown_name(&pack, file), full_path(&packs.lock));
-                bail!("{} has another text at {} than {lock} says", named(&name), pack.version());
-            }
-            let known = fs::read_to_string(&packs.accepted).unwrap_or_default();
-            is_done &= packs.take(pack, None, &texts, &known, self.yes)?;
         }
         Ok(is_done)
     }

@@ -19,7 +19,7 @@ use super::read::read;
 use super::source::{About, Found, Layer, Listing, Source};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name};
-use lock::{LOCK, Pack, hash_of};
+use lock::{LOCK, MAX_FILES, Pack, hash_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -94,13 +94,12 @@ impl Source for Packs {
         let mut all = Listing { problems: self.health(false), ..Listing::default() };
         for (pack, folder) in self.folders().iter().flatten() {
             let Listing { found, problems, .. } = folder.list();
-            let here: BTreeSet<PathBuf> = found.iter().filter_map(|found| found.place().file).collect();
-            let root = &folder.files.root.path;
-            let missing =
-                pack.files.keys().map(|file| root.join(file)).filter(|path| !here.contains(path) && !path.exists());
-            let missing = missing.map(|path| pack.differs("there is no file, which would be the one").in_file(path));
-            // Without any, the folder is missing.
-            all.problems.extend(missing.take(if found.is_empty() { 1 } else { usize::MAX }));
+            if found.len() < pack.files.len() {
+                let paths =
+                    pack.files.keys().map(|file| folder.files.root.path.join(file)).filter(|path| !path.exists());
+                let missing = paths.map(|path| pack.differs("it is missing").in_file(path));
+                all.problems.extend(missing.take(if found.is_empty() { 1 } else { MAX_FILES })); // the folder is missing
+            }
             all.problems.extend(problems);
             all.found.extend(found);
         }
@@ -185,10 +184,10 @@ impl Copies {
         pack.check(file, &bytes).ok().and_then(|()| String::from_utf8(bytes).ok())
     }
 
-    /// The files of a pack that are missing, or are not those of the pack.
-    pub(crate) fn differing(&self, pack: &Pack) -> Vec<PathBuf> {
+    /// What is wrong with the files of a pack: they are missing, or are not those of the pack.
+    pub(crate) fn differing(&self, pack: &Pack) -> Vec<Diagnostic> {
         let differing = pack.files.keys().filter(|file| self.text(pack, file).is_none());
-        differing.map(|file| self.folder_of(pack).join(file)).collect()
+        differing.map(|file| pack.differs("it is another one").in_file(self.folder_of(pack).join(file))).collect()
     }
 
     /// Writes the files of a pack.

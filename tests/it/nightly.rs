@@ -431,3 +431,17 @@ fn is_complete(prompts: &Path, name: &str) {
     let now = fs::read(prompts.join(format!("{name}.md"))).unwrap();
     assert_eq!(before, Some(Revision::of(&now).to_string()), "{name}");
 }
+
+#[test]
+fn updates_of_a_pack_that_are_killed_leave_the_old_pack_or_the_new_one() {
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let moments = (0..seconds().min(50)).map(|_| Duration::from_millis(chance.below(400) as u64));
+    crate::pack::kill_updates(moments);
+}
+
+#[test]
+fn a_repository_that_is_too_large_is_refused_while_it_is_fetched() {
+    if seconds() > SHORT {
+        crate::pack::fetch_too_much(); // 300 MiB are written
+    }
+}

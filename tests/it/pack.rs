@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ fn a_pack_is_served_under_its_name_from_add_to_remove_and_without_its_repository
     for (bare, near) in [("review", "acme/review"), ("commit", "acme/git/commit")] {
         client.words(&format!("expand {bare} x")).says(1, &[&format!("did you mean `{near}`?")]);
     }
-    client.words("edit acme/review").says(1, &[]);
+    client.words("edit acme/review").says(1, &["is of the pack acme@", "| prompt-expander new NAME"]);
     client.words("pack update acme").says(1, &["git has failed: "]);
     client.words("pack remove acme").says(0, &["removed acme@"]);
     assert_eq!(client.names(), "own");
@@ -418,7 +418,7 @@ fn what_others_do_to_a_repository_leaves_what_is_served() {
     repository.git(&["-c", "gc.pruneExpire=now", "-c", "gc.reflogExpire=now", "gc", "--quiet"], "");
     let file = copy(&client, "review.md");
     fs::remove_file(&file).unwrap();
-    client.words("list").says(0, &["review.md: there is no file"]);
+    client.words("list").says(0, &["not served: it is missing"]);
     client.words("pack sync").says(0, &[]);
     served(&client);
     fs::remove_file(copy(&client, "review.md")).unwrap();
@@ -455,7 +455,7 @@ fn one_flipped_bit_is_not_served_and_every_command_names_it_until_sync_restores_
         bytes[1] ^= 1;
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         fs::write(&file, bytes).unwrap();
-        let differs = "is not the one of the pack `acme@";
+        let differs = "not the file of the pack `acme@";
         client.words(&format!("expand {command}")).says(1, &[differs]);
         assert!(client.expand(command, "").error().contains(differs));
         for (line, status) in [("list", 0), ("pack list", 0), ("check", 1), ("doctor", 1), ("pack sync --locked", 1)] {
@@ -466,7 +466,7 @@ fn one_flipped_bit_is_not_served_and_every_command_names_it_until_sync_restores_
         client.words(&format!("expand {command}")).says(0, &[]);
     }
     fs::write(copy(&client, "review.md").with_file_name("more.md"), "More").unwrap();
-    client.words("expand acme/more").says(1, &["there is no such file of the pack"]);
+    client.words("expand acme/more").says(1, &["not served: it is no file"]);
 }
 
 #[test]
@@ -519,7 +519,7 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     }
     assert!(!client.root().join(".cache").join("prompt-expander/packs").exists());
     client.words("trust --yes").says(0, &[]);
-    client.words("list").says(0, &["there is no file, which would be the one of the pack `acme@"]);
+    client.words("list").says(0, &["not the file of the pack `acme@"]);
     client.words("expand acme/review x").says(1, &[]);
     client.words("pack sync --project").says(1, &["the texts are shown on a terminal"]);
     client.words("expand acme/review x").says(1, &[]);
@@ -532,7 +532,7 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     // Somebody else edits the lock.
     let hash = text.lines().find(|line| line.ends_with(" review.md")).unwrap();
     for (edited, says) in [
-        (text.replace(hash, &format!("{} review.md", "0".repeat(64))), "has another text at acme@"),
+        (text.replace(hash, &format!("{} review.md", "0".repeat(64))), "` has other texts than "),
         (text.replace(hash, &format!("{hash}\n{} ../../x.md", "0".repeat(64))), "packs.lock:9:1: "),
         (text.replace("address file:", "address ext:"), "packs.lock:4:1: "),
     ] {
@@ -568,7 +568,7 @@ fn over_a_git_daemon_folders_of_other_programs_are_read_by_their_rules_and_a_loc
     let folder = other.root().join(".config/prompt-expander");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("packs.lock"), lock(&client)).unwrap();
-    other.words("list").says(0, &["there is no file, which would be the one of the pack `claude@"]);
+    other.words("list").says(0, &["not the file of the pack `claude@"]);
     let Some(shown) = terminal::ran(&other, 100, "pack sync", &[], "y\nn\ny\n") else { return };
     assert!(shown.contains("+Fix $ARGUMENTS") && shown.contains("+Plan {{input}}"), "{shown}");
     // The packs are sorted by name: the second was refused.
@@ -691,6 +691,18 @@ pub(crate) fn kill_updates(moments: impl Iterator<Item = Duration>) {
     client.words(&format!("pack update acme --yes --ref {commit}")).says(0, &[]);
     client.words("expand acme/a").printed("last\n");
     assert_eq!(files_of_packs(&client), [("a.md".to_owned(), "last".to_owned())]);
+}
+
+/// Fetches a repository of more bytes than one may have.
+pub(crate) fn fetch_too_much() {
+    let (client, repository) = person();
+    let mut random = fs::File::open("/dev/urandom").unwrap().take(300 * 1024 * 1024);
+    std::io::copy(&mut random, &mut fs::File::create(repository.folder.join("big")).unwrap()).unwrap();
+    let blob = repository.git(&["-c", "core.compression=0", "hash-object", "-w", "big"], "");
+    let commit = repository.commit(&repository.tree(&[("100644", "big.md", &blob)]));
+    add(&client, &repository, &commit, "").says(1, &["has more than 256 MiB"]);
+    assert_eq!(lock(&client), "");
+    assert_eq!(fs::read_dir(client.root().join(".cache/prompt-expander/packs")).unwrap().count(), 0);
 }
 
 #[test]

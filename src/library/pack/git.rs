@@ -8,11 +8,10 @@ use crate::library::root::MAX_ENTRIES;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE};
 use crate::wording::{count, named, quoted};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::thread;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use unicode_normalization::UnicodeNormalization;
 use wait_timeout::ChildExt;
@@ -31,7 +30,7 @@ const MAX_TEXTS: usize = 64 * 1024 * 1024;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The oldest git that can do all of this.
-const OLDEST: (u32, u32) = (2, 30);
+const OLDEST: [u32; 2] = [2, 30];
 
 /// The protocols that git may use.
 const PROTOCOLS: &str = "https:ssh:git:file";
@@ -55,6 +54,13 @@ pub(crate) struct Repository {
 pub(crate) struct Texts {
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) left_out: Vec<String>,
+}
+
+impl Texts {
+    /// The hash of each.
+    pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
+        self.files.iter().map(|(file, text)| (file.clone(), hash_of(text.as_bytes()))).collect()
+    }
 }
 
 impl Repository {
@@ -103,8 +109,10 @@ impl Repository {
 
     fn run(&self, protocols: &str, arguments: &[&str]) -> Result<String, Diagnostic> {
         let output = self.git(protocols, arguments).output().map_err(failed)?;
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() { Ok(said(&output.stdout)) } else { Err(complaint(&said(&output.stderr))) }
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(complaint(&output.stderr)),
+        }
     }
 
     /// Fetches what a branch or a tag is now. Returns the commit, and its day.
@@ -147,14 +155,16 @@ impl Repository {
     fn commit(&self, name: &str) -> Result<(String, String), Diagnostic> {
         let shown = self.run("", &["log", "-1", "--no-show-signature", "--format=%H %cs", name, "--"])?;
         let parts = shown.trim().split_once(' ').map(|(commit, day)| (commit.to_owned(), day.to_owned()));
-        parts.ok_or_else(|| complaint(&shown))
+        parts.ok_or_else(|| complaint(shown.as_bytes()))
     }
 
     fn fetch_from(&self, name: &str) -> Result<(), Diagnostic> {
         let filter = "--filter=blob:limit=4m";
         let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", filter, "--", &self.address, name];
-        let mut git = self.git(PROTOCOLS, &arguments).stdout(Stdio::null()).spawn().map_err(failed)?;
-        let said = git.stderr.take().map(|stderr| thread::spawn(move || end_of(stderr)));
+        // What a server says is limited with the repository.
+        let said = self.folder.join("said");
+        let stderr = File::create(&said).map_err(failed)?;
+        let mut git = self.git(PROTOCOLS, &arguments).stderr(stderr).spawn().map_err(failed)?;
         let status = loop {
             match git.wait_timeout(LOOK).map_err(failed)? {
                 Some(status) => break status,
@@ -166,8 +176,7 @@ impl Repository {
                 }
             }
         };
-        let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
-        if status.success() { Ok(()) } else { Err(complaint(&said)) }
+        if status.success() { Ok(()) } else { Err(complaint(&fs::read(said).unwrap_or_default())) }
     }
 
     /// The texts of a pack at its commit, which was fetched.
@@ -180,15 +189,14 @@ impl Repository {
         for (mode, object, path) in self.entries(pack)? {
             let shown = quoted(&path);
             let wrong = |why: &str| {
-                let fix = "have it corrected there, or leave it out with `--path` or `--only`";
+                let fix = "have it corrected there, or leave it out with `--path`";
                 Err(refused(format!("{shown} {why}"), fix))
             };
-            let is_hidden = path.split('/').any(|part| part.starts_with('.'));
             match (&*mode, pack.takes(&path)) {
                 _ if path.split('/').any(|part| matches!(part, "" | "." | "..")) => {
                     return wrong("is a path that leads out of the repository");
                 }
-                ("120000", taken) if taken != Ok(false) || (pack.only.is_empty() && !is_hidden) => {
+                ("120000", _) if !path.split('/').any(|part| part.starts_with('.')) => {
                     return wrong("is a symlink, which is not followed");
                 }
                 ("160000", _) => texts.left_out.push(format!("{shown} is a submodule")),
@@ -230,10 +238,8 @@ impl Repository {
             return Err(too_much(&self.address, &count(MAX_ENTRIES, "file")));
         }
         if !git.wait().is_ok_and(|status| status.success()) {
-            return Err(refused(
-                format!("{} has no folder {}", named(&self.address), named(&pack.path)),
-                "correct `--path`",
-            ));
+            let message = format!("{} has no folder {}", named(&self.address), named(&pack.path));
+            return Err(refused(message, "correct `--path`"));
         }
         let entries = lines.iter().filter_map(|line| {
             let line = String::from_utf8_lossy(line);
@@ -251,14 +257,13 @@ impl Repository {
         asked.write_all(lines.as_bytes()).and_then(|()| asked.rewind()).map_err(failed)?;
         let mut git = self.git("", &["cat-file", "--batch"]);
         let mut git = git.stdin(asked).stderr(Stdio::null()).spawn().map_err(failed)?;
-        let mut answers = BufReader::new(git.stdout.take().ok_or_else(|| complaint("no output"))?);
+        let mut answers = BufReader::new(git.stdout.take().ok_or_else(|| complaint(b"no output"))?);
         let mut total = 0;
         for path in objects.keys() {
             let mut head = String::new();
             answers.read_line(&mut head).map_err(failed)?;
             // Git has not fetched a text that is missing because of its length.
-            let length =
-                head.trim_end().rsplit(' ').next().and_then(|length| length.parse().ok()).unwrap_or(usize::MAX);
+            let length = head.trim_end().rsplit(' ').next().unwrap_or_default().parse().unwrap_or(usize::MAX);
             total += length.min(MAX_TEXTS);
             if length > MAX_FILE || total > MAX_TEXTS {
                 end(&mut git);
@@ -283,24 +288,10 @@ fn end(git: &mut Child) {
     _ = git.wait();
 }
 
-/// The last of what git says; a server can say any number of lines.
-fn end_of(mut stderr: ChildStderr) -> String {
-    const KEPT: usize = 4096;
-    let (mut said, mut buffer) = (Vec::new(), [0; KEPT]);
-    while let Ok(length @ 1..) = stderr.read(&mut buffer) {
-        said.extend(&buffer[..length]);
-        said.drain(..said.len().saturating_sub(KEPT));
-    }
-    String::from_utf8_lossy(&said).into_owned()
-}
-
 fn check_version(text: &str) -> Result<(), Diagnostic> {
-    let mut numbers = text.split([' ', '.']).filter_map(|word| word.parse().ok());
-    if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= OLDEST {
-        return Ok(());
-    }
-    let message = format!("packs need git {}.{} or newer; this is {}", OLDEST.0, OLDEST.1, text.trim());
-    Err(refused(message, "install a newer git"))
+    let numbers: Vec<u32> = text.split([' ', '.']).filter_map(|word| word.parse().ok()).collect();
+    let message = || format!("packs need git 2.30 or newer; this is {}", text.trim());
+    if numbers.as_slice() >= OLDEST.as_slice() { Ok(()) } else { Err(refused(message(), "install a newer git")) }
 }
 
 fn refused(message: String, fix: &str) -> Diagnostic {
@@ -320,7 +311,9 @@ fn failed(error: io::Error) -> Diagnostic {
 }
 
 /// Git's own words.
-fn complaint(said: &str) -> Diagnostic {
+fn complaint(said: &[u8]) -> Diagnostic {
+    const KEPT: usize = 2_000;
+    let said = String::from_utf8_lossy(&said[said.len().saturating_sub(KEPT)..]);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     refused(format!("git has failed: {}", lines.join("; ")), "")
 }

@@ -19,6 +19,9 @@ const HEAD: &str = "# The packs of `prompt-expander pack`: each with its commit,
 /// The most files of a pack.
 pub(crate) const MAX_FILES: usize = 1_000;
 
+/// The most packs of a lock.
+const MAX_PACKS: usize = 100;
+
 /// How many digits of a commit people see.
 const SHORT: usize = 12;
 
@@ -45,7 +48,8 @@ pub(crate) struct Pack {
 
 /// The SHA-256 of a text, as 64 hexadecimal digits.
 pub(crate) fn hash_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = Sha256::digest(bytes).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 fn is_hexadecimal(text: &str, digits: usize) -> bool {
@@ -71,20 +75,16 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
         }
     }
     let is_whole = |pack: &Pack| [&pack.address, &pack.reference, &pack.commit].iter().all(|field| !field.is_empty());
-    match packs.iter().find(|pack| !is_whole(pack)) {
-        Some(pack) => {
-            let message = format!("the pack {} has no address, ref or commit", named(&pack.name));
-            Err(Diagnostic::error(None, message, "remove the pack from the file, and add it again"))
-        }
-        None => Ok(packs),
-    }
+    let Some(pack) = packs.iter().find(|pack| !is_whole(pack)) else { return Ok(packs) };
+    let message = format!("the pack {} has no address, ref or commit", named(&pack.name));
+    Err(Diagnostic::error(None, message, "remove the pack from the file, and add it again"))
 }
 
 /// Adds what a line says; `None` if it is no line of a lock.
 fn add_line(packs: &mut Vec<Pack>, line: &str) -> Option<()> {
     let (word, value) = line.split_once(' ')?;
     if word == "pack" {
-        let is_new = packs.iter().all(|pack| fold(&pack.name) != fold(value));
+        let is_new = packs.len() < MAX_PACKS && packs.iter().all(|pack| fold(&pack.name) != fold(value));
         let name = pack_name(value).ok().filter(|_| is_new)?;
         packs.push(Pack { name, ..Pack::default() });
         return Some(());
@@ -178,27 +178,25 @@ impl Pack {
     pub(crate) fn check(&self, path: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
         match self.files.get(path) {
             Some(hash) if *hash == hash_of(bytes) => Ok(()),
-            Some(_) => Err(self.differs("the file is not the one")),
-            None => Err(self.differs("there is no such file")),
+            Some(_) => Err(self.differs("it is another one")),
+            None => Err(self.differs("it is no file")),
         }
     }
 
     /// What is wrong with a file: it is not what the lock says.
-    pub(crate) fn differs(&self, what: &str) -> Diagnostic {
-        let message = format!("{what} of the pack {} in {LOCK}, and is not served", named(&self.version()));
+    pub(crate) fn differs(&self, why: &str) -> Diagnostic {
+        let message = format!("not the file of the pack {} in {LOCK}, and not served: {why}", named(&self.version()));
         Diagnostic::new(Kind::Differs, message, "`prompt-expander pack sync` restores it")
     }
 }
 
 /// Whether a text fits a pattern, in which `*` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|after| {
-            let ends = after.char_indices().map(|(at, _)| at).chain([after.len()]);
-            rest.is_empty() || ends.into_iter().any(|at| fits(rest, &after[at..]))
-        }),
-    }
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let rest = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
+    let after = |text, part| str::split_once(text, part).map(|(_, after)| after);
+    rest.is_some_and(|text| middle.split('*').try_fold(text, after).is_some())
 }
 
 fn only_if(is_valid: bool, text: &str, why: &str) -> Result<String, String> {
