@@ -42,6 +42,7 @@ mod stdin;
 #[cfg(feature = "store")]
 mod store;
 mod stored;
+mod team;
 mod test;
 mod text_editor;
 #[cfg(feature = "http")]
@@ -357,7 +358,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_given(&line, "json") {
         output::collect_messages();
     }
-    finish(cli.run(&line, given, &arguments))
+    let is_long = matches!(cli.command, None | Some(Command::Serve(_) | Command::Doctor(_)));
+    let status = finish(cli.run(&line, given, &arguments));
+    #[cfg(feature = "openapi")]
+    if let Some(team) = team::team().filter(|_| !is_long) {
+        team.refresh_if_due();
+    }
+    status
 }
 
 /// Whether a flag is given, before the command or after it.
@@ -465,6 +472,8 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     let problem = source.settings.problems.first().filter(|_| source.settings.is_unusable).cloned();
     #[cfg(feature = "store")]
     let problem = problem.or_else(|| source.opened.as_ref()?.wait().err());
+    #[cfg(feature = "openapi")]
+    team::team().into_iter().for_each(|team| team.get_first_list());
     problem.map_or(Ok(source), |problem| Err(anyhow::anyhow!("{problem}")))
 }
 

@@ -39,7 +39,7 @@
 //!   user's editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the clipboard; and `library/pack/git.rs` git, only
 //!   for the command `pack`.
 //! - Only `library/openapi/send.rs` connects to anything: to the service of a document that the user named, at addresses that
-//!   `library/openapi/address.rs` allows.
+//!   `library/openapi/address.rs` allows, and for `library/team/server.rs` to the server of the user's team.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 
 pub mod prompt;

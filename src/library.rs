@@ -33,12 +33,14 @@ mod rows;
 mod settings;
 mod source;
 mod stamp;
+#[cfg(feature = "openapi")]
+mod team;
 mod view;
 mod walk;
 mod watch;
 mod watched;
 
-pub use caller::{Caller, Prefix, Role, Token};
+pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
 pub use diff::{DiffLine, Hunk, difference, hunks};
 pub use edit::{Current, Editor, Written};
 pub(crate) use file_store::rename_to_new;
@@ -62,6 +64,8 @@ pub(crate) use read::{read_regular, read_whole};
 pub use root::MAX_ENTRIES;
 pub(crate) use settings::SettingsFile;
 pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, TestFile, joined};
+#[cfg(feature = "openapi")]
+pub(crate) use team::{Team, team_url};
 pub use view::{Library, Report, View};
 pub use walk::MAX_LINKED_FOLDERS;
 pub use watch::{POLL, Watch};

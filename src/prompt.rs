@@ -55,7 +55,7 @@ pub use format::{FORMATS, FileName, Format, Parse};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests};
 pub use import::hexai::hexai_prompts;
 pub use import::{IMPORTED, Imported, import};
-pub use include::{IncludeReader, IncludedFile, is_partial};
+pub use include::{IncludeReader, Included, IncludedFile, is_partial};
 pub use limits::{
     LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
     MAX_FILTERED, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES, MAX_NAME, MAX_READ, MAX_STEPS,

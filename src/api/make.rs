@@ -2,8 +2,8 @@
 
 use super::tokens::tokens;
 use super::types::{
-    Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, Lengths, List, Listed, MeasuredLimit,
-    Placeholder, Preview, Range, Shadowed, Shown,
+    Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, IncludedText, Lengths, List, Listed,
+    MeasuredLimit, Placeholder, Preview, Range, Shadowed, Shown,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook;
@@ -35,6 +35,9 @@ pub fn list(view: &View, filter: &Filter) -> List {
         usage: prompt.usage.clone(),
         arguments: prompt.arguments.clone(),
         revision: info.revision,
+        size: info.size,
+        takes_input: prompt.takes_input,
+        metadata: prompt.metadata.clone(),
     });
     List { prompts: listed.collect(), problems }
 }
@@ -69,7 +72,13 @@ pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
         let template = prompt.template_of(&shown.text);
         units(&shown.text, template.placeholders().map(|placeholder| placeholder.range.clone()))
     });
-    Ok(File { shown, fields: prompt.as_deref().map(fields), marks: marks.unwrap_or_default() })
+    let included = prompt.iter().flat_map(|prompt| prompt.included()).map(|included| IncludedText {
+        path: included.file.name.clone(),
+        revision: Revision::of(included.text.as_bytes()),
+        text: included.text.to_string(),
+    });
+    let (includes, fields) = (included.collect(), prompt.as_deref().map(fields));
+    Ok(File { shown, fields, marks: marks.unwrap_or_default(), includes })
 }
 
 fn fields(prompt: &Prompt) -> Fields {
@@ -210,7 +219,7 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<(Explanation, 
         pack: found.pack(),
         format: format(found).filter(|_| layer.is_some()),
         source: place.shown,
-        includes: prompt.included().iter().map(|file| file.path.display().to_string()).collect(),
+        includes: prompt.included().iter().map(|included| included.file.path.display().to_string()).collect(),
         shadows,
         tags: prompt.tags.clone(),
         usage: prompt.usage(),

@@ -4,7 +4,7 @@
 #![allow(missing_docs)] // the names are those of the JSON, which docs/reference.md explains
 
 use crate::library::{Hunk, Layer, ServiceRequest, Version};
-use crate::prompt::{Argument, Diagnostic, Origin, Revision, Unexpanded};
+use crate::prompt::{Argument, Diagnostic, Metadata, Origin, Revision, Unexpanded};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -94,6 +94,12 @@ pub struct Listed {
     pub arguments: Vec<Argument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
+    /// Of the file, in bytes.
+    pub size: u64,
+    /// Whether the expansion contains the input.
+    pub takes_input: bool,
+    #[serde(flatten)]
+    pub metadata: Metadata,
 }
 
 /// The file of a prompt.
@@ -239,6 +245,18 @@ pub struct File {
     #[serde(flatten)]
     pub fields: Option<Fields>,
     pub marks: Vec<Range>,
+    /// What the file includes, so that it can be expanded elsewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub includes: Vec<IncludedText>,
+}
+
+/// A file that is included.
+#[derive(Debug, Clone, Serialize)]
+pub struct IncludedText {
+    /// Below the folder of the prompts; or `builtin:NAME`.
+    pub path: String,
+    pub text: String,
+    pub revision: Revision,
 }
 
 /// From where to where in a text, in UTF-16 units, as scripts count.

@@ -6,6 +6,7 @@
 use super::output;
 use super::serve::Serve;
 use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
+use super::team::TeamKeys;
 use crate::agents::ConfigFile;
 use crate::library::Trust;
 use crate::library::pack::lock::LOCK;
@@ -27,7 +28,7 @@ use std::time::{Duration, SystemTime};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
 
 /// Each key, and the option that has its meaning; `trusted` has none.
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 16] = [
     ("prompts", "prompts"),
     ("from-agents", "from-agents"),
     ("builtin", "no-builtin"),
@@ -39,6 +40,10 @@ const KEYS: [(&str, &str); 12] = [
     ("log-file", "log-file"),
     ("log-level", "log-level"),
     ("tap", "tap"),
+    ("team", "team"),
+    ("team-token-file", "team-token-file"),
+    ("team-token-env", "team-token-env"),
+    ("team-insecure", "team-insecure"),
     (TRUSTED, ""),
 ];
 
@@ -55,7 +60,7 @@ const OPENAPI: &str = "openapi";
 const TRUSTED: &str = "trusted";
 
 /// What a file inside a project cannot grant.
-const OWN: [&str; 3] = ["edit", TRUSTED, OPENAPI];
+const OWN: [&str; 7] = ["edit", TRUSTED, OPENAPI, "team", "team-token-file", "team-token-env", "team-insecure"];
 
 // The options that have keys.
 #[derive(Debug, Parser)]
@@ -65,6 +70,8 @@ struct Keys {
     source: PromptSource,
     #[command(flatten)]
     serve: Serve,
+    #[command(flatten)]
+    team: TeamKeys,
 }
 
 /// The settings file; `None` if none is to be read, or the home directory is unknown.
@@ -100,6 +107,8 @@ pub(super) fn load(source: &mut PromptSource) {
             unusable(&path, Diagnostic::error(None, format!("the settings file cannot be read: {error}"), REPAIR))
         }
     };
+    #[cfg(feature = "openapi")]
+    settings.team.iter().for_each(super::team::set);
     let packs = Some(path.with_file_name(LOCK));
     source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), packs, ..settings };
 }
@@ -131,7 +140,13 @@ fn read(path: &Path, text: &str) -> Settings {
     let words = reader.words(document.as_table(), &KEYS);
     // All of these were accepted one by one before.
     let folders = |words: &[OsString]| Keys::try_parse_from(words).map(|keys| keys.source.folders).unwrap_or_default();
-    let mut settings = Settings { folders: folders(&words), words, ..Settings::default() };
+    let mut settings = Settings { folders: folders(&words), ..Settings::default() };
+    #[cfg(feature = "openapi")]
+    match Keys::try_parse_from(&words).map(|keys| keys.team).unwrap_or_default().team(reader.folder) {
+        Ok(team) => settings.team = team,
+        Err(why) => reader.problem(document.get("team").and_then(Item::span), why, "correct it"),
+    }
+    settings.words = words;
     let tables = document.get(OPENAPI).filter(|_| reader.is_own).and_then(Item::as_array_of_tables);
     for table in tables.into_iter().flatten() {
         let folders = folders(&reader.words(table, &OPENAPI_KEYS));

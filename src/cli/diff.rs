@@ -1,7 +1,7 @@
 //! `prompt-expander diff`: what has changed in a prompt since a version of it.
 
 use super::completions;
-use super::history::{editor, revision};
+use super::history::{editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED};
 use super::source::PromptSource;
 use crate::library::difference;
@@ -33,7 +33,7 @@ pub(super) struct Diff {
 impl Diff {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let editor = editor(&library, source.project)?;
+        let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
         let name = editor.name(&self.name)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);

@@ -77,6 +77,10 @@ impl Doctor {
             online: self.online,
         };
         let Diagnosis { mut findings, is_registered } = examination.diagnosis(self.agent, &source.library());
+        #[cfg(feature = "openapi")]
+        findings.extend(
+            super::team::team().map(|team| team.examine()).map(|diagnostic| Finding { agent: None, diagnostic }),
+        );
         let settings = source.settings.problems.iter().cloned();
         findings.extend(settings.map(|diagnostic| Finding { agent: None, diagnostic }));
         let is_broken = |finding: &Finding| finding.diagnostic.severity() == Severity::Error;

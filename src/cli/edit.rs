@@ -5,7 +5,7 @@ use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::text_editor::{self, Ended};
 use super::{completions, stored};
-use crate::library::{Found, Layer, Library, create, delete_if};
+use crate::library::{Caller, Found, Layer, Library, create, delete_if};
 use crate::prompt::{Format, Revision, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -47,6 +47,10 @@ impl Edit {
                 let (editor, text) = (editor(&library, false)?, found.text()?);
                 let expected = editor.own(&found.name).map(|_| Revision::of(text.as_bytes()));
                 stored::write(&editor, (&found.name, expected), &text, (true, false))
+            }
+            None if found.layer == Layer::TEAM && !source.project => {
+                let (editor, text) = (library.editor_of(Layer::TEAM, &Caller::local())?, found.text()?);
+                stored::write(&editor, (&found.name, Some(Revision::of(text.as_bytes()))), &text, (true, false))
             }
             Some(file) if is_here && place.is_editable && file.is_file() => edit_file(&library, file, &found),
             Some(file) if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here => {

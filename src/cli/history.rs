@@ -3,7 +3,7 @@
 use super::completions;
 use super::output::{self, FAINT, NAME};
 use super::source::PromptSource;
-use crate::library::{Caller, Editor, Library, Operation, Version};
+use crate::library::{Caller, Editor, Layer, Library, Operation, Version};
 use crate::prompt::Revision;
 use crate::wording::{alternatives, printable, quoted};
 use anyhow::bail;
@@ -33,7 +33,7 @@ pub(super) struct History {
 impl History {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let editor = editor(&library, source.project)?;
+        let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
         let name = editor.name(&self.name)?;
         if self.json {
@@ -52,7 +52,17 @@ impl History {
 /// # Errors
 /// There is no folder to write to.
 pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<'_>> {
-    Ok(library.editor_of(project, &Caller::local())?)
+    Ok(library.editor_of(if project { Layer::PROJECT } else { Layer::USER }, &Caller::local())?)
+}
+
+/// The same for a prompt, which may be the team's if the user has none of this name.
+pub(super) fn editor_for<'l>(library: &'l Library, project: bool, name: &str) -> anyhow::Result<Editor<'l>> {
+    let own = editor(library, project)?;
+    if project || own.name(name).is_ok() {
+        return Ok(own);
+    }
+    let team = library.editor_of(Layer::TEAM, &Caller::local()).ok();
+    Ok(team.filter(|team| team.name(name).is_ok()).unwrap_or(own))
 }
 
 /// The revision that begins with what was typed.

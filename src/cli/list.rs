@@ -3,6 +3,8 @@
 use super::completions;
 use super::output::{self, FAINT, NAME, Row, WARNING, one_line};
 use super::source::PromptSource;
+#[cfg(feature = "openapi")]
+use super::team;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::prompt::Diagnostic;
 use anstyle::Style;
@@ -22,9 +24,10 @@ Examples:
   prompt-expander list | cut -f 1      only the names";
 
 /// The prompts of each layer, the user's own first.
-const HEADINGS: [(&str, &str); 5] = [
+const HEADINGS: [(&str, &str); 6] = [
     ("project", "Prompts of the project"),
     ("user", "Your prompts"),
+    ("team", "Prompts of the team"),
     ("pack", "Prompts of a pack"),
     ("remote", "Prompts that a service renders"),
     (BUILT_IN, "Built-in prompts"),
@@ -46,8 +49,9 @@ pub(super) struct List {
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
-    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`, `pack`, `remote` or `built-in`), pack
-    /// with its commit, format of another program (such as `claude`), source, tags, usage, arguments and revision, and `problems` if there are any
+    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`, `team`, `pack`, `remote` or `built-in`),
+    /// pack with its commit, format of another program (such as `claude`), source, tags, usage, arguments, revision, size, takes_input,
+    /// author, version and category, and `problems` if there are any
     #[arg(long)]
     json: bool,
 }
@@ -68,7 +72,11 @@ impl List {
                 output::print(&self.lines(&list.prompts)?)?;
                 list.problems.iter().for_each(|problem| output::warning(&problem.to_string()));
             }
-            Some(columns) => output::print(&self.page(&list, columns)?)?,
+            Some(columns) => {
+                output::print(&self.page(&list, columns)?)?;
+                #[cfg(feature = "openapi")]
+                output::note_if_any(team::team().and_then(|team| team.absence()));
+            }
         }
         if list.prompts.is_empty() && list.problems.is_empty() {
             let whose = if self.mine { " of your own" } else { "" };

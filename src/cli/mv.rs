@@ -1,6 +1,6 @@
 //! `prompt-expander mv`: renames a prompt file.
 
-use super::history::editor;
+use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, edit, new, path, rm};
@@ -32,9 +32,9 @@ pub(super) struct Mv {
 impl Mv {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let editor = editor(&library, source.project)?;
+        let editor = editor_for(&library, source.project, &self.old)?;
         let found = rm::own(&editor, &self.old)?;
-        let (from, tests) = (found.place().file.unwrap_or_default(), rm::tests(&found));
+        let (from, tests) = (found.place().path(), rm::tests(&found));
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
         let name = editor.view().stored_spelling(name);
         let to = editor.rename(&found.name, &name)?;
@@ -62,7 +62,7 @@ impl Mv {
                 output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
-        if !source.has_store {
+        if !source.has_store && found.place().file.is_some() {
             edit::check(&library, &to); // a relative path in it may be broken now
         }
         rm::note_what_is_used_now(editor.view(), &found.name);

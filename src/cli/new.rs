@@ -4,7 +4,9 @@ use super::history::editor;
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
 use super::{edit, path, stdin, stored, test, text_editor};
-use crate::library::{Editor, Found, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if};
+use crate::library::{
+    Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if,
+};
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -33,6 +35,9 @@ pub(super) struct New {
     /// combined with --project
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
+    /// Create the prompt on the team's server (see `team` in the settings file); without text from a pipe, opens your editor first
+    #[arg(long, conflicts_with_all = ["dir", "empty", "test"])]
+    team: bool,
     /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; a template that you leave unchanged is
     /// removed
     #[arg(long)]
@@ -53,6 +58,9 @@ impl New {
         let library = source.library();
         let name = Name::for_new_file(&self.name).map_err(|why| anyhow!(why))?;
         let name = library.view().stored_spelling(name);
+        if self.team {
+            return self.create_in_store(&library.editor_of(Layer::TEAM, &Caller::local())?, &name);
+        }
         if source.has_store && self.dir.is_none() {
             return self.create_in_store(&editor(&library, false)?, &name);
         }

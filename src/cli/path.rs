@@ -31,11 +31,12 @@ impl PathOf {
         let path = match &self.name {
             Some(name) => {
                 let view = source.library_with_warnings().view();
-                let file = view.find(name).map_err(output::failure(&view, "path"))?.place().file;
-                file.with_context(|| {
+                let found = view.find(name).map_err(output::failure(&view, "path"))?;
+                found.place().file.with_context(|| {
                     format!(
-                        "the built-in prompt {} has no file; `prompt-expander show {name}` prints it, and `prompt-expander edit \
+                        "the {} prompt {} has no file; `prompt-expander show {name}` prints it, and `prompt-expander edit \
                          {name}` copies it into your own folder",
+                        found.layer.name,
                         named(name)
                     )
                 })?

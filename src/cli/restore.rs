@@ -1,6 +1,6 @@
 //! `prompt-expander restore`: writes an earlier version of a prompt again.
 
-use super::history::{editor, revision};
+use super::history::{editor_for, revision};
 use super::source::PromptSource;
 use super::{completions, output, path};
 use crate::library::By;
@@ -32,14 +32,14 @@ pub(super) struct Restore {
 impl Restore {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let editor = editor(&library, source.project)?;
+        let editor = editor_for(&library, source.project, &self.name)?;
         let name = editor.name(&self.name)?;
         let versions = editor.history(&name)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
         let to = self.revision.map(|typed| revision(&versions, &typed)).transpose()?;
         let written = editor.restore(&name, current, to, &By::default())?;
-        let file = editor.own(&name).and_then(|found| found.place().file);
-        let file = file.with_context(|| format!("{} was deleted just now", named(&name)))?;
+        let restored = editor.own(&name).with_context(|| format!("{} was deleted just now", named(&name)))?;
+        let file = restored.place().path();
         if self.json {
             output::print_json(&json!({ "path": file.display().to_string(), "revision": written.revision }))?;
         } else if current != Some(written.revision) {
@@ -48,7 +48,7 @@ impl Restore {
         for warning in &written.warnings {
             output::warning(&warning.to_string());
         }
-        let is_used = library.view().get(&name).is_some_and(|found| found.is_in(&file));
+        let is_used = library.view().get(&name).is_some_and(|found| found.place() == restored.place());
         match current {
             Some(current) if current == written.revision => {
                 output::note(&format!("{} has this text already; nothing is changed", named(&name)));

@@ -1,6 +1,6 @@
 //! `prompt-expander rm`: removes prompt files.
 
-use super::history::editor;
+use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, path};
@@ -37,18 +37,18 @@ pub(super) struct Rm {
 impl Rm {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
-        let editor = editor(&library, source.project)?;
-        let mut prompts: Vec<Found> = Vec::new();
+        let mut prompts: Vec<(Editor<'_>, Found)> = Vec::new();
         for typed in &self.names {
+            let editor = editor_for(&library, source.project, typed)?;
             let found = own(&editor, typed)?;
-            if prompts.iter().all(|other| other.name != found.name) {
-                prompts.push(found);
+            if prompts.iter().all(|(_, other)| other.name != found.name) {
+                prompts.push((editor, found));
             }
         }
         let mut removed: Vec<PathBuf> = Vec::new();
         let mut result = Ok(());
         if self.yes || is_confirmed(&prompts)? {
-            result = prompts.iter().try_for_each(|found| remove(&editor, found, &mut removed));
+            result = prompts.iter().try_for_each(|(editor, found)| remove(editor, found, &mut removed));
         } else {
             output::note("nothing is removed");
         }
@@ -67,7 +67,7 @@ fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> any
     let (name, info) = (&found.name, found.info());
     let revision = info.revision.with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
     editor.delete(name, revision, &By::default())?;
-    removed.extend(found.place().file);
+    removed.push(found.place().path());
     if editor.own(name).is_none() {
         let tests = tests(found);
         let what = if tests.is_some() { "the prompt back, not its test file" } else { "it back" };
@@ -95,15 +95,14 @@ pub(super) fn tests(found: &Found) -> Option<PathBuf> {
 /// Says which prompt has a name after its file was removed or renamed, if there is one.
 pub(super) fn note_what_is_used_now(view: &View, name: &Name) {
     if let Some(found) = view.get(name) {
-        let place = found.place();
-        let place = place.file.map_or(format!("the {} prompt", place.shown), |file| full_path(&file));
+        let place = found.place().file.map_or(format!("the {} prompt", found.layer.name), |file| full_path(&file));
         output::note(&format!("{} now refers to {place}", named(name)));
     }
 }
 
 /// Shows the files, and asks at the terminal whether to remove them.
-fn is_confirmed(prompts: &[Found]) -> anyhow::Result<bool> {
-    let files = |found: &Found| [found.place().file, tests(found)].into_iter().flatten();
+fn is_confirmed(prompts: &[(Editor<'_>, Found)]) -> anyhow::Result<bool> {
+    let files = |(_, found): &(Editor<'_>, Found)| std::iter::once(found.place().path()).chain(tests(found));
     let shown: Vec<String> = prompts.iter().flat_map(files).map(|path| full_path(&path)).collect();
     let question = match shown.as_slice() {
         [file] => format!("Remove {file}? (`restore` brings it back)"),

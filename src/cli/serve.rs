@@ -5,6 +5,8 @@ mod http;
 
 use super::output;
 use super::record;
+#[cfg(feature = "openapi")]
+use super::team;
 use crate::library::{Library, VERSIONS};
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server, Settings, Work};
 use crate::transport::{Tap, stdio};
@@ -175,6 +177,8 @@ impl Serve {
             notifier_warns: Some(warn),
             jobs_from,
         };
+        #[cfg(feature = "openapi")]
+        team::team().into_iter().for_each(|team| team.follow(&library));
         Server::new(library, settings)
     }
 

@@ -4,6 +4,8 @@
 use super::unrepeated::Unrepeated;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
+#[cfg(feature = "openapi")]
+use crate::library::Team;
 use crate::library::{Folder, Layer, Library, Project, SettingsFile, Trust};
 #[cfg(feature = "openapi")]
 use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
@@ -63,6 +65,8 @@ pub(super) struct Settings {
     pub(super) folders: Folders,
     #[cfg(feature = "openapi")]
     pub(super) openapi: Vec<OpenApi>,
+    #[cfg(feature = "openapi")]
+    pub(super) team: Option<Arc<Team>>,
     /// `None` if there is no settings file that could grant it.
     pub(super) trust: Option<Arc<dyn Trust>>,
     /// The lock of the user's packs, beside the file; `None` if no settings file is read.
@@ -213,7 +217,7 @@ impl PromptSource {
 
     /// The folder that new prompts are written to, which may be missing.
     pub(super) fn folder_of_new(&self, library: &Library) -> anyhow::Result<PathBuf> {
-        let store = library.store(self.project);
+        let store = library.store(if self.project { Layer::PROJECT } else { Layer::USER });
         let store =
             store.context("there is no folder of your own prompts to write to; choose one with --prompts DIR")?;
         if self.has_store {
@@ -297,6 +301,10 @@ impl PromptSource {
             let given = if options.openapi.is_empty() { &self.settings.openapi } else { std::slice::from_ref(options) };
             library = given.iter().fold(library, |library, openapi| openapi.add_to(library));
         }
+        #[cfg(feature = "openapi")]
+        if let Some(team) = &self.settings.team {
+            library = library.with_team(Arc::clone(team));
+        }
         let library = library.with_mentions(!(self.folders.no_mentions || settings.no_mentions));
         if self.folders.no_builtin || settings.no_builtin { library } else { library.with_builtin() }
     }
@@ -332,7 +340,7 @@ impl OpenApi {
 /// The address that `--openapi-base` takes.
 #[cfg(feature = "openapi")]
 fn base(url: &str) -> Result<String, String> {
-    check_base(url).map(|()| url.to_owned())
+    check_base(url).map(|_| url.to_owned())
 }
 
 /// A header as `--openapi-header` takes it. Its value is not repeated in an error: it may be the secret itself.

@@ -38,7 +38,7 @@ pub(super) fn write(
         Err(why) if is_edited => bail!("{why}; it is not written, and your text is in {}", full_path(&file.keep()?)),
         Err(why) => return Err(why.into()),
     }
-    let place = editor.own(name).and_then(|found| found.place().file).unwrap_or_default();
+    let place = editor.own(name).map(|found| found.place().path()).unwrap_or_default();
     if json {
         output::print_json(&json!({ "path": place.display().to_string() }))?
     } else {

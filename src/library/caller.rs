@@ -5,6 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, fs};
 
+/// The header of a request by which the team layer of another machine asks. It sees no team layer, so that a server cannot ask itself.
+pub const TEAM_HEADER: &str = "x-prompt-expander-team";
+
 /// Who sent a message. There is no default: it would grant rights to whoever was forgotten.
 ///
 /// ```compile_fail,E0599
@@ -18,6 +21,8 @@ pub struct Caller {
     pub role: Role,
     /// Which prompts there are for them; `None`: all.
     pub prefix: Option<Prefix>,
+    /// Whether the prompts of the team are there for them, which are asked for with the token of the user of this machine.
+    pub sees_team: bool,
 }
 
 /// Which token somebody has, without the token.
@@ -54,7 +59,7 @@ pub enum Role {
 impl Caller {
     /// The user of this machine, for whom all prompts exist and who may do everything.
     pub fn local() -> Caller {
-        Caller { token: None, role: Role::Admin, prefix: None }
+        Caller { token: None, role: Role::Admin, prefix: None, sees_team: true }
     }
 }
 

@@ -62,20 +62,23 @@ impl Library {
     /// # Errors
     /// There is no such folder.
     pub fn editor(&self, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
-        self.editor_of(false, caller)
+        self.editor_of(Layer::USER, caller)
     }
 
-    /// The same in the user's folder or, with `of_project`, in that of the project.
+    /// The same in this layer: that of the user, of the project or of the team.
     ///
     /// # Errors
-    /// There is no such folder.
-    pub fn editor_of(&self, of_project: bool, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
+    /// There is no such folder, or no team.
+    pub fn editor_of(&self, layer: Layer, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
         let no_folder = || {
+            if layer == Layer::TEAM {
+                let fix = "write `team = \"https://…\"`, the address of its server, into the settings file";
+                return Diagnostic::new(Kind::NotWritable, "there is no team", fix);
+            }
             let message = "there is no folder of prompts to write to";
             Diagnostic::new(Kind::NotWritable, message, "start the program with --prompts DIR")
         };
-        let store = self.store(of_project).ok_or_else(no_folder)??;
-        let layer = if of_project { Layer::PROJECT } else { Layer::USER };
+        let store = self.store(layer).ok_or_else(no_folder)??;
         let view = self.view_for(caller).for_editing(true);
         Ok(Editor { library: self, layer, store, view, caller: caller.clone() })
     }
@@ -160,7 +163,7 @@ impl Editor<'_> {
     /// The prompt of this name in the folder that is written to.
     pub fn own(&self, name: &Name) -> Option<Found> {
         let is_own = |found: &Found| {
-            found.layer == self.layer && found.place().file.is_some_and(|file| file.starts_with(self.store.folder()))
+            found.layer == self.layer && found.place().file.is_none_or(|file| file.starts_with(self.store.folder()))
         };
         self.view.all(name).into_iter().find(is_own)
     }
@@ -216,7 +219,7 @@ impl Editor<'_> {
         self.write(&found.name, Some(revision), Some(&text), &By::default(), false, Vec::new()).map(|_| ())
     }
 
-    /// Renames the file of a prompt, with its versions; returns the new path. Of one in a database, the versions stay with the old name,
+    /// Renames the file of a prompt, with its versions; returns the new path. Of one that is in no folder, the versions stay with the old name,
     /// which `restore` brings back.
     ///
     /// # Errors
@@ -230,7 +233,7 @@ impl Editor<'_> {
         let by = By { note: Some(format!("renamed from {from} to {to}")), ..By::default() };
         self.create(to, &text, &by)?;
         self.delete(from, Revision::of(text.as_bytes()), &by)?;
-        self.own(to).and_then(|found| found.place().file).ok_or_else(|| self.unknown(to))
+        self.own(to).map(|found| found.place().path()).ok_or_else(|| self.unknown(to))
     }
 
     /// The warnings of a text that is to be the file of this name.
@@ -357,11 +360,15 @@ fn exists(name: &Name) -> Diagnostic {
 fn not_yours(found: &Found) -> Diagnostic {
     let name = named(&found.name);
     let message = match found.place().file {
+        None if found.layer == Layer::TEAM => format!("{name} is a prompt of the team"),
         Some(file) => format!("{name} is in {}, where nothing is written", named(&file.display().to_string())),
         None => format!("{name} is a {} prompt, which cannot be changed, and has no history", found.layer.name),
     };
     let fix = match found.layer.is_project() {
         true => "change it in its repository, or create a prompt with another name".to_owned(),
+        false if found.layer == Layer::TEAM => {
+            format!("`prompt-expander edit {}` changes it on the team's server", found.name)
+        }
         false => format!("create a prompt named {name}, which overrides it"),
     };
     Diagnostic::new(Kind::NotWritable, message, fix)

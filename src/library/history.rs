@@ -15,7 +15,7 @@ use crate::wording::named;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File, Metadata, OpenOptions, TryLockError};
@@ -72,14 +72,14 @@ pub enum Operation {
     ByHand,
 }
 
-/// A version of a prompt. Its record is read as one.
+/// A version of a prompt. Its record is read as one, and what the server of a team says of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     /// Of its text; of a delete, that of the text that was deleted.
-    #[serde(skip_deserializing)]
+    #[serde(default)]
     pub revision: Revision,
     /// When it was written; of one that was made by hand, when its file was last modified.
-    #[serde(skip_deserializing, serialize_with = "as_text")]
+    #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
     pub at: Timestamp,
     /// How it came about; by hand if it has no record, or a damaged one.
     pub operation: Operation,
@@ -90,7 +90,7 @@ pub struct Version {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Whether it is what the prompt's file holds.
-    #[serde(rename = "current", skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "current", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_current: bool,
     /// The path of the prompt's file below the folder, `/`-separated.
     #[serde(skip_serializing)]
@@ -174,7 +174,7 @@ impl History {
             let by_hand = Version { revision, at, ..Version::default() };
             let record = read_regular(&folder.join(by_hand.file(RECORD)), MAX_RECORD);
             let record = record.and_then(|json| Ok(serde_json::from_slice::<Version>(&json)?));
-            record.map_or(by_hand, |record| Version { revision, at, ..record })
+            record.map_or(by_hand, |record| Version { revision, at, is_current: false, ..record })
         });
         let has_text =
             |version: &Version| fs::symlink_metadata(folder.join(version.file(TEXT))).is_ok_and(|text| text.is_file());
@@ -278,6 +278,10 @@ pub(super) fn write_temporary_file(folder: &Path, bytes: &[u8], like: Option<&Me
 
 fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(time)
+}
+
+fn from_text<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
 }
 
 /// The diagnostic for an error of the system.

@@ -31,6 +31,7 @@ use address::Base;
 pub(crate) use address::check_base;
 use document::{Document, MAX_DOCUMENT};
 use request::request;
+pub(super) use send::{no_answer, respond, secrets, settings as client_settings};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

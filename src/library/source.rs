@@ -96,12 +96,14 @@ impl Layer {
     pub const PROJECT_AGENT: Layer = Layer { rank: 3, ..Layer::PROJECT };
     /// The user, in the folder of an agent.
     pub const AGENT: Layer = Layer { rank: 4, ..Layer::USER };
+    /// The user's team, whose server has them.
+    pub const TEAM: Layer = Layer { rank: 5, name: "team", mark: "(team) " };
     /// The authors of a pack, of the user or of the project.
-    pub const PACK: Layer = Layer { rank: 5, name: "pack", mark: "(pack) " };
+    pub const PACK: Layer = Layer { rank: 6, name: "pack", mark: "(pack) " };
     /// A service that renders them. An OpenAPI document describes it.
-    pub const SERVICE: Layer = Layer { rank: 6, name: "remote", mark: "(remote) " };
+    pub const SERVICE: Layer = Layer { rank: 7, name: "remote", mark: "(remote) " };
     /// The authors of this program.
-    pub const BUILTIN: Layer = Layer { rank: 7, name: "built-in", mark: "" };
+    pub const BUILTIN: Layer = Layer { rank: 8, name: "built-in", mark: "" };
 
     /// Whether it is of the project that the user works on.
     pub fn is_project(self) -> bool {
@@ -208,6 +210,13 @@ pub struct Place {
     pub file: Option<PathBuf>,
     /// Whether a person may change it there.
     pub is_editable: bool,
+}
+
+impl Place {
+    /// The path of the file or, without one, what people see.
+    pub fn path(self) -> PathBuf {
+        self.file.unwrap_or_else(|| self.shown.into())
+    }
 }
 
 /// What lists show of a prompt.
@@ -317,7 +326,7 @@ pub trait Store: Debug + Send + Sync {
     /// It cannot be read, or was changed in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// The folder of its files, which may be missing; or the address of the database that has them.
+    /// The folder of its files, which may be missing; or the address of the database that has them; empty for those of a team.
     fn folder(&self) -> &Path;
 }
 

@@ -8,7 +8,7 @@ use super::pack::Packs;
 use super::plugins::Plugins;
 use super::project::{FOLDER as PROJECT_FOLDER, Project, REPOSITORY, Trust};
 use super::read::read;
-use super::source::{Found, Layer, Listing, Source, Store, TestFile};
+use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use super::stamp::is_remote;
 use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
@@ -117,7 +117,8 @@ impl Library {
     /// The library as a user of this machine who does not edit prompts sees it.
     pub fn view(&self) -> View {
         let (sources, project) = (Arc::clone(&self.sources), self.project.clone());
-        View { sources, project, takes_mentions: self.takes_mentions, prefix: None, may_edit: false }
+        let takes_mentions = self.takes_mentions;
+        View { sources, project, takes_mentions, prefix: None, sees_team: true, may_edit: false }
     }
 
     /// Where the project's prompts were looked for, if they were asked for and there are none.
@@ -127,13 +128,13 @@ impl Library {
 
     /// The same for a caller: what they may not see is not in it.
     pub fn view_for(&self, caller: &Caller) -> View {
-        View { prefix: caller.prefix.clone(), ..self.view() }
+        View { prefix: caller.prefix.clone(), sees_team: caller.sees_team, ..self.view() }
     }
 
-    /// Where new prompts are written: in the project's folder, or in the user's first that is not another program's. `None` if there is
-    /// no such folder, for example without a home directory.
-    pub fn store(&self, of_project: bool) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
-        let mut sources = self.sources.iter().filter(|source| source.about().layer.is_project() == of_project);
+    /// Where the prompts of a layer are written: in the project's folder, in the user's first that is not another program's, or on the
+    /// team's server. `None` if there is no such place, for example without a home directory.
+    pub fn store(&self, layer: Layer) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
+        let mut sources = self.sources.iter().filter(|source| source.about().layer.name == layer.name);
         sources.find_map(|source| source.store())
     }
 
@@ -141,6 +142,11 @@ impl Library {
     pub fn store_age(&self) -> Option<Duration> {
         let answered = self.sources.iter().find_map(|source| source.about().answered.clone())?;
         lock(&answered).map(|at| at.elapsed().unwrap_or_default())
+    }
+
+    /// Whether somebody waits for changes.
+    pub fn is_watched(&self) -> bool {
+        self.changes.are_watched()
     }
 
     /// Tells the watchers that something has changed; called by whoever changes a source.
@@ -155,8 +161,11 @@ impl Library {
         Watch::start(Box::new(look), &self.changes, warn)
     }
 
-    /// Whether a folder of it is on a network file system, so that any access may take long.
+    /// Whether a folder of it is on a network file system, or a server has some of its prompts, so that any access may take long.
     pub fn is_on_network(&self) -> bool {
+        if self.sources.iter().any(|source| source.about().layer == Layer::TEAM) {
+            return true;
+        }
         let mut paths = self.sources.iter().filter_map(|source| source.about().path.as_deref());
         paths.any(|path| path.ancestors().find(|path| path.exists()).is_some_and(is_remote))
     }
@@ -170,6 +179,8 @@ pub struct View {
     takes_mentions: bool,
     /// Nothing else exists.
     prefix: Option<Prefix>,
+    /// Whether the prompts of the team exist.
+    sees_team: bool,
     /// Whether the prompts that are only for those who may edit prompts exist.
     may_edit: bool,
 }
@@ -215,7 +226,9 @@ impl View {
     }
 
     fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
-        self.sources.iter().filter(|source| self.may_edit || !source.about().for_editors)
+        let is_there =
+            |about: &About| (self.may_edit || !about.for_editors) && (self.sees_team || about.layer != Layer::TEAM);
+        self.sources.iter().filter(move |source| is_there(source.about()))
     }
 
     fn contains(&self, name: &str) -> bool {

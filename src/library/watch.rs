@@ -33,6 +33,10 @@ type Signal = (Change, bool);
 pub(super) struct Changes(Mutex<Vec<Sender<Signal>>>);
 
 impl Changes {
+    pub(super) fn are_watched(&self) -> bool {
+        !lock(&self.0).is_empty()
+    }
+
     pub(super) fn tell(&self, change: &Change) {
         lock(&self.0).retain(|sender| sender.send((change.clone(), false)).is_ok());
     }

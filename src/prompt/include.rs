@@ -7,6 +7,7 @@ use super::diagnostic::{Diagnostic, Position};
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 use super::text::text_of;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Reads the files that one prompt includes.
 pub trait IncludeReader {
@@ -29,11 +30,20 @@ pub struct IncludedFile {
     pub path: PathBuf,
 }
 
+/// A file that a prompt includes, with its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Included {
+    /// The file.
+    pub file: IncludedFile,
+    /// Its whole text, so that the prompt can be made elsewhere, too.
+    pub text: Arc<str>,
+}
+
 /// Where the lines of a body come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Origins {
     /// The included files, in the order in which they first appear.
-    pub(super) files: Vec<IncludedFile>,
+    pub(super) files: Vec<Included>,
     /// In the order of the lines; empty if nothing is included.
     sections: Vec<Section>,
 }
@@ -55,7 +65,7 @@ impl Origins {
         let index = self.sections.partition_point(|section| section.line <= position.line);
         let Some(section) = index.checked_sub(1).map(|index| &self.sections[index]) else { return (None, position) };
         let line = section.line_in_file + (position.line - section.line);
-        (section.file.map(|file| &self.files[file]), Position { line, ..position })
+        (section.file.map(|file| &self.files[file].file), Position { line, ..position })
     }
 
     /// A diagnostic about the body, with the position in the file that the line comes from.
@@ -169,11 +179,12 @@ impl Assembly<'_> {
             position: error.position.or(Some(Position::START)),
             ..error
         };
-        let part = (self.read)(text_of(&bytes).map_err(within)?).map_err(within)?;
+        let text = text_of(&bytes).map_err(within)?;
+        let part = (self.read)(text).map_err(within)?;
         let includes = part.includes || is_partial(&file.name);
-        let known = self.origins.files.iter().position(|known| *known == file);
+        let known = self.origins.files.iter().position(|known| known.file == file);
         let index = known.unwrap_or_else(|| {
-            self.origins.files.push(file.clone());
+            self.origins.files.push(Included { file: file.clone(), text: text.into() });
             self.origins.files.len() - 1
         });
         self.add(&part.body, part.first_line, file, Some(index), includes)

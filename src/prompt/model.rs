@@ -2,7 +2,7 @@
 
 use super::attachment::AttachmentPath;
 use super::diagnostic::{Diagnostic, Position};
-use super::include::{IncludedFile, Origins};
+use super::include::{Included, Origins};
 use super::marks::{self, Marks};
 use super::name::Name;
 use super::template::{INPUT, MessageTemplate, Placeholder, Syntax};
@@ -80,13 +80,16 @@ pub(super) struct OtherKey {
 }
 
 /// What a frontmatter says about its file, for clients and people; it has no effect on the prompt.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Metadata {
     /// Who wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// The version of the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// A word by which a list can be filtered.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
 }
 
@@ -97,7 +100,7 @@ pub struct Argument {
     /// The name in `{{name}}`.
     pub name: String,
     /// The name that clients show.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +129,8 @@ impl Argument {
 }
 
 /// A prompt without its text, as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
     /// See [`Prompt::title`].
     pub title: Option<String>,
@@ -139,6 +143,7 @@ pub struct Summary {
     /// See [`Prompt::tags`].
     pub tags: Vec<String>,
     /// See [`Prompt::metadata`].
+    #[serde(flatten)]
     pub metadata: Metadata,
     /// See [`Prompt::takes_input`].
     pub takes_input: bool,
@@ -270,7 +275,7 @@ impl Prompt {
     }
 
     /// The files that it includes, in the order in which they first appear.
-    pub fn included(&self) -> &[IncludedFile] {
+    pub fn included(&self) -> &[Included] {
         &self.origins.files
     }
 

@@ -546,3 +546,22 @@ fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_th
     let me = server.send("GET", "/api/me", &[("Authorization", &bearer)], "");
     assert_eq!(me.json()["may_edit"], true, "the same token after a restart");
 }
+
+#[test]
+fn an_answer_that_the_client_has_is_not_sent_again_and_one_of_a_file_has_what_it_includes() {
+    let home = Client::new().prompt("a.md", "---\ndescription: A\ninclude: true\n---\n{{> _b}}").prompt("_b.md", "B");
+    let server = HttpServer::start(home);
+    for path in ["/api/prompts", "/api/prompts/a"] {
+        let first = server.send("GET", path, &[], "");
+        let tag = first.header("etag").unwrap();
+        let again = server.send("GET", path, &[("If-None-Match", tag)], "");
+        assert_eq!((again.status, again.text(), again.header("etag")), (304, String::new(), Some(tag)), "{path}");
+        server.home.save("_b.md", format!("B of {path}"));
+        let is_same = path == "/api/prompts";
+        assert_eq!(server.send("GET", path, &[("If-None-Match", tag)], "").status, if is_same { 304 } else { 200 });
+    }
+    let includes = server.send("GET", "/api/prompts/a", &[], "").json()["includes"].clone();
+    let text = "B of /api/prompts/a";
+    let revision = prompt_expander::prompt::Revision::of(text.as_bytes());
+    assert_eq!(includes, json!([{ "path": "_b.md", "text": text, "revision": revision }]));
+}

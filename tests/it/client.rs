@@ -213,6 +213,7 @@ impl Client {
             std::os::unix::process::CommandExt::uid(&mut command, user);
         }
         command.current_dir(self.root().join(&self.folder)).env("HOME", self.root()).env_remove("XDG_CONFIG_HOME");
+        command.env_remove("XDG_CACHE_HOME");
         command.env_remove("PROMPT_EXPANDER_PROMPTS").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         command.env_remove("CODEX_HOME").env_remove("CLAUDE_CONFIG_DIR").env_remove("GEMINI_CLI_HOME");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

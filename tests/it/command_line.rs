@@ -34,7 +34,7 @@ fn list_json_is_one_object_with_all_fields() {
     assert_eq!(
         list["prompts"],
         json!([
-            {"name": "a", "title": "A title", "description": "Text.", "layer": "user", "source": prompts.join("a.md"), "tags": [], "revision": revision("# A title\n\nText.")},
+            {"name": "a", "title": "A title", "description": "Text.", "layer": "user", "source": prompts.join("a.md"), "tags": [], "revision": revision("# A title\n\nText."), "size": 16, "takes_input": true},
             {
                 "name": "b", "description": "B", "layer": "user", "source": prompts.join("b.md"), "tags": ["x"],
                 "usage": ":b c=… [d=…]",
@@ -42,7 +42,7 @@ fn list_json_is_one_object_with_all_fields() {
                     {"name": "c", "description": "See", "required": true},
                     {"name": "d", "required": false, "default": "1", "choices": ["1", "2"]},
                 ],
-                "revision": revision(b),
+                "revision": revision(b), "size": b.len(), "takes_input": true,
             },
         ])
     );

@@ -129,8 +129,9 @@ impl Http {
         let own = (may_edit && self.token_file.is_none()).then(edit_token).transpose()?;
         let anonymous = match (&self.token_file, &own) {
             (Some(_), _) => None,
-            (None, Some(_)) => Some(Caller { role: Role::Read, ..Caller::local() }),
-            (None, None) => Some(Caller::local()),
+            // Other users of this machine may be among them.
+            (None, Some(_)) => Some(Caller { role: Role::Read, sees_team: false, ..Caller::local() }),
+            (None, None) => Some(Caller { sees_team: false, ..Caller::local() }),
         };
         let has_tokens = self.token_file.is_some();
         let token_file = self.token_file.clone().or(own.as_ref().map(|(path, _)| path.clone()));

@@ -35,7 +35,8 @@ fn of(text: &str) -> Revision {
 /// Somebody else who may write, only in this folder if there is one.
 fn stranger(prefix: Option<&str>) -> Caller {
     let token = Token { id: [0; 16], name: "t".into() };
-    Caller { token: Some(token), role: Role::Write, prefix: prefix.map(|prefix| Prefix::new(prefix).unwrap()) }
+    let prefix = prefix.map(|prefix| Prefix::new(prefix).unwrap());
+    Caller { token: Some(token), role: Role::Write, prefix, sees_team: false }
 }
 
 /// Why something was refused.

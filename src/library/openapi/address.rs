@@ -49,7 +49,7 @@ impl Base {
             return Err(NOT_ABSOLUTE);
         };
         if text.contains(['@', '?', '#']) {
-            return Err("must not have a user name, a password (use --openapi-header), `?` or `#`");
+            return Err("must not have a user name, a password (use a header, or a token), `?` or `#`");
         }
         let is_encrypted = scheme == "https";
         let is_loopback = is_loopback(&authority.host().to_ascii_lowercase());
@@ -87,9 +87,12 @@ impl Base {
     }
 }
 
-/// Whether a text can be the address of a service that the user names; or why not, without the text, which may have a password.
-pub(crate) fn check_base(text: &str) -> Result<(), String> {
-    Base::new(text, true).map(|_| ()).map_err(|why| format!("it {why}"))
+/// The address of a service that the user names, without a slash at its end.
+///
+/// # Errors
+/// Why it cannot be one, without the text, which may have a password.
+pub(crate) fn check_base(text: &str) -> Result<String, String> {
+    Base::new(text, true).map(|base| base.url).map_err(|why| format!("it {why}"))
 }
 
 impl Allowed {

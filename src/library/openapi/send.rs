@@ -11,12 +11,13 @@ use crate::wording::{named, printable, shortened};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::Agent;
+use ureq::config::Config;
 use ureq::http::header::CONTENT_TYPE;
 use ureq::http::{self, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Agent, Body};
 
 /// How long it may take to connect to a service, and a call in all.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
@@ -65,15 +66,21 @@ fn call<T>(
 ) -> Result<T, Diagnostic> {
     let Base { url, allowed } = Base::of(operation, options)?;
     let answered = secrets(&options.headers).and_then(|secrets| {
-        let answer = exchange(agent(resolver, within, allowed), request, &secrets);
-        read(&answer.map_err(|error| no_answer(error, &url))?, &secrets)
+        let answer = exchange(&agent(resolver, allowed), request, &secrets, within);
+        read(&answer.map_err(|error| no_answer(error, &url, MAX_BODY))?, &secrets)
     });
     let of_service =
         |what: String| format!("the service for {} {} {what}", operation.method, printable(&operation.path));
     answered.map_err(|why| Diagnostic { message: of_service(why.message), ..why })
 }
 
-fn agent(resolver: impl Resolver, within: Duration, allowed: Allowed) -> Agent {
+fn agent(resolver: impl Resolver, allowed: Allowed) -> Agent {
+    Agent::with_parts(settings(0), DefaultConnector::default(), CheckedResolver { resolver, allowed })
+}
+
+/// How a server is asked that the user named: with the certificates of the system, and without a proxy or redirects. `idle`: how many
+/// connections are kept for the next request.
+pub(in crate::library) fn settings(idle: usize) -> Config {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
@@ -81,17 +88,37 @@ fn agent(resolver: impl Resolver, within: Duration, allowed: Allowed) -> Agent {
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
-        .max_idle_connections(0)
+        .max_idle_connections(idle)
         .timeout_connect(Some(CONNECT_WITHIN))
-        .timeout_global(Some(within))
         .user_agent(concat!("prompt-expander/", env!("CARGO_PKG_VERSION")))
         .accept_encoding("identity")
         .proxy(None)
         .tls_config(tls.build());
-    Agent::with_parts(config.build(), DefaultConnector::default(), CheckedResolver { resolver, allowed })
+    config.build()
 }
 
-fn exchange(agent: Agent, request: &ServiceRequest, secrets: &[Secret]) -> Result<Answer, ureq::Error> {
+fn exchange(
+    agent: &Agent,
+    request: &ServiceRequest,
+    secrets: &[Secret],
+    within: Duration,
+) -> Result<Answer, ureq::Error> {
+    let mut response = respond(agent, request, secrets, within)?;
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    Ok(Answer {
+        status: response.status(),
+        content_type: content_type.unwrap_or_default().to_owned(),
+        body: response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?,
+    })
+}
+
+/// Sends a request. The body of the response is read later, within the same time.
+pub(in crate::library) fn respond(
+    agent: &Agent,
+    request: &ServiceRequest,
+    secrets: &[Secret],
+    within: Duration,
+) -> Result<http::Response<Body>, ureq::Error> {
     let mut builder = http::Request::builder().method(&*request.method).uri(&request.url);
     for (name, value) in &request.headers {
         builder = builder.header(name, value);
@@ -101,24 +128,18 @@ fn exchange(agent: Agent, request: &ServiceRequest, secrets: &[Secret]) -> Resul
     }
     // Without a length, ureq would send an empty body in chunks, which many services refuse.
     let has_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
-    let mut response = match request.body.as_deref().or(has_body.then_some("")) {
-        Some(body) => agent.run(builder.body(body)?)?,
-        None => agent.run(builder.body(())?)?,
-    };
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    Ok(Answer {
-        status: response.status(),
-        content_type: content_type.unwrap_or_default().to_owned(),
-        body: response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?,
-    })
+    match request.body.as_deref().or(has_body.then_some("")) {
+        Some(body) => agent.run(agent.configure_request(builder.body(body)?).timeout_global(Some(within)).build()),
+        None => agent.run(agent.configure_request(builder.body(())?).timeout_global(Some(within)).build()),
+    }
 }
 
 /// Why there is no whole answer of the service at an address.
-fn no_answer(error: ureq::Error, url: &str) -> Diagnostic {
+pub(in crate::library) fn no_answer(error: ureq::Error, url: &str, limit: u64) -> Diagnostic {
     let (what, fix) = match error {
         ureq::Error::Timeout(_) => ("did not answer in time".to_owned(), "try again later"),
         ureq::Error::BodyExceedsLimit(_) => {
-            (format!("answered with more than {MAX_BODY} bytes"), "ask those who operate the service to correct it")
+            (format!("answered with more than {limit} bytes"), "ask those who operate the service to correct it")
         }
         // The address is not allowed.
         ureq::Error::Other(why) => (
@@ -143,12 +164,7 @@ struct CheckedResolver<R> {
 }
 
 impl<R: Resolver> Resolver for CheckedResolver<R> {
-    fn resolve(
-        &self,
-        uri: &Uri,
-        config: &ureq::config::Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+    fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let addresses = self.resolver.resolve(uri, config, timeout)?;
         for address in addresses.iter() {
             let checked = self.allowed.check(uri.host().unwrap_or_default(), address.ip());
@@ -159,14 +175,14 @@ impl<R: Resolver> Resolver for CheckedResolver<R> {
 }
 
 /// A secret header, as it is sent.
-struct Secret {
+pub(in crate::library) struct Secret {
     name: String,
     value: http::HeaderValue,
-    text: String,
+    pub(in crate::library) text: String,
 }
 
 /// Reads the values of secret headers.
-fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, Diagnostic> {
+pub(in crate::library) fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, Diagnostic> {
     let read = |header: &SecretHeader| {
         let text = match &header.value {
             HeaderValue::File(path) => read_file(path, MAX_SECRET, |_| Ok(()))
@@ -185,7 +201,7 @@ fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, Diagnostic> {
         secret.map_err(|why| {
             let (value, name) = (header.value.named(), named(&header.name));
             let message = format!("is not called: {value} of the header {name} cannot be used: {}", printable(&why));
-            Diagnostic::new(Kind::Service, message, "correct it, or the option --openapi-header")
+            Diagnostic::new(Kind::Service, message, "correct it, or the settings")
         })
     };
     headers.iter().map(read).collect()

@@ -11,7 +11,7 @@ use crate::library::{By, Editor, Layer, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{self, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
@@ -99,14 +99,23 @@ async fn answer(
         _ => &app.files,
     };
     let (of_work, started) = (exchange.clone(), Instant::now());
+    let known = (head.method == Method::GET).then(|| head.headers.clone());
     let name = name.map(|Path(name)| name).unwrap_or_default();
     let work = move || (route.answer)(&Request { exchange: &of_work, uri: &head.uri, name: &name, body: &body });
     let answered = on_thread(threads, work).await.flatten();
     app.metrics.answered("http", route.name, answered.is_err(), started.elapsed());
     let answer = answered?;
-    exchange.client.sent(&answer);
     let headers = [(CONTENT_TYPE, JSON), (CACHE_CONTROL, "no-store"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    Ok((headers, answer).into_response())
+    let Some(known) = known else {
+        exchange.client.sent(&answer);
+        return Ok((headers, answer).into_response());
+    };
+    // A team layer asks again and again.
+    let tag = format!("\"{}\"", Revision::of(&answer));
+    let is_known = headers::has_tag(&known, &tag);
+    let (status, answer) = if is_known { (StatusCode::NOT_MODIFIED, Bytes::new()) } else { (StatusCode::OK, answer) };
+    exchange.client.sent(&answer);
+    Ok((status, headers, [(ETAG, tag)], answer).into_response())
 }
 
 /// Whether a service renders the prompt that a body names. Calls of services have threads of their own, so that no other prompt waits for

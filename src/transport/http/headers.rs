@@ -5,7 +5,7 @@ use super::refusal::{JSON, Refusal};
 use crate::jsonrpc::{Error, Request};
 use crate::server::{check_modern_version, legacy_version, method, modern_version};
 use crate::wording::quoted;
-use axum::http::header::{ACCEPT, CONTENT_TYPE, ORIGIN};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -51,6 +51,11 @@ pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), 
     }
     let message = format!("the answer is {media_type}, which the header Accept excludes");
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
+}
+
+/// Whether the client has the answer with this ETag already.
+pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
+    headers.get_all(IF_NONE_MATCH).iter().any(|known| known.to_str().is_ok_and(|known| known.contains(tag)))
 }
 
 /// Whether a request is that of a browser for a page: no client of MCP names HTML.

@@ -1,11 +1,11 @@
 //! The web page: three files that are the same for everybody. It is a client of the API (`api.rs`), and needs no token itself.
 
 use super::app::App;
+use super::headers;
 use super::tokens::hex;
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::{Router, routing};
@@ -61,9 +61,7 @@ impl File {
     }
 
     fn answer(&self, headers: &HeaderMap) -> http::Response<Body> {
-        let tag = self.tag.to_str().unwrap_or_default();
-        let is_known =
-            headers.get_all(IF_NONE_MATCH).iter().any(|known| known.to_str().is_ok_and(|known| known.contains(tag)));
+        let is_known = headers::has_tag(headers, self.tag.to_str().unwrap_or_default());
         let mut response = http::Response::new(Body::from(if is_known { String::new() } else { self.text.clone() }));
         if is_known {
             *response.status_mut() = StatusCode::NOT_MODIFIED;

@@ -5,6 +5,7 @@ use super::proxy::{Client, Peer};
 use super::refusal::{self, MCP_PATH, Refusal};
 use super::tls::Tls;
 use super::{api, connection, headers, health, mcp, origin, page, websocket};
+use crate::library::{Caller, TEAM_HEADER};
 use crate::server::Server;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -125,7 +126,10 @@ async fn authorize(State(app): State<Arc<App>>, mut request: Request, next: Next
         return Ok(Redirect::to("./").into_response()); // the page asks for a token where one is needed
     }
     let client = request.extensions_mut().remove::<Arc<Client>>().ok_or_else(Refusal::bug)?;
-    let caller = app.options.access.authorize(request.headers(), client.address)?;
+    let mut caller = app.options.access.authorize(request.headers(), client.address)?;
+    if caller.sees_team && request.headers().contains_key(TEAM_HEADER) {
+        caller = Arc::new(Caller { sees_team: false, ..Caller::clone(&caller) });
+    }
     request.extensions_mut().insert(Exchange { app, client, caller });
     timeout(ANSWER_WITHIN, next.run(request)).await.map_err(|_| {
         let message = format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs());

@@ -80,7 +80,8 @@ impl Entry {
     fn new(hash: [u8; 32], name: Option<String>, role: Role, prefix: Option<Prefix>, expires: Option<Date>) -> Entry {
         let id = std::array::from_fn(|index| hash[index]);
         let name = name.unwrap_or_else(|| hex(&hash[..4])).into();
-        Entry { hash, caller: Arc::new(Caller { token: Some(Token { id, name }), role, prefix }), expires }
+        let sees_team = role == Role::Admin;
+        Entry { hash, caller: Arc::new(Caller { token: Some(Token { id, name }), role, prefix, sees_team }), expires }
     }
 
     /// # Errors

@@ -66,7 +66,7 @@ pub(super) fn check(body: &str, partials: &[&str], a: &str, input: &str) {
 fn is_of(prompt: &Prompt, files: &[(String, &str)], a: &str, input: &str) {
     assert!(prompt.messages.iter().map(|message| message.body().len()).sum::<usize>() <= MAX_FILE);
     for file in prompt.included() {
-        assert!(files.iter().any(|(name, _)| *name == file.name), "{file:?}");
+        assert!(files.iter().any(|(name, _)| *name == file.file.name), "{file:?}");
     }
     for warning in prompt.warnings() {
         is_about(&warning, files);

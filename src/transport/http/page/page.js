@@ -235,7 +235,7 @@ addEventListener("keydown", (event) => {
 const ROWS = 500;
 
 /** The order of layers in the list. */
-const LAYERS = ["project", "user", "pack", "remote", "built-in"];
+const LAYERS = ["project", "user", "team", "pack", "remote", "built-in"];
 
 /** `team2` comes before `team10`. */
 const inOrder = new Intl.Collator("en", { numeric: true }).compare;

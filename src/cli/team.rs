@@ -1,0 +1,71 @@
+//! The team: its keys in the settings file.
+
+#[cfg(feature = "openapi")]
+use super::source::absolute;
+#[cfg(feature = "openapi")]
+use crate::doctor::EXAMINED_VARIABLE;
+#[cfg(feature = "openapi")]
+use crate::library::{HeaderValue, SecretHeader, Team, team_url};
+use clap::Args;
+#[cfg(feature = "openapi")]
+use std::path::Path;
+use std::path::PathBuf;
+#[cfg(feature = "openapi")]
+use std::sync::{Arc, OnceLock};
+
+// The keys of the team. There are no options of these names.
+#[derive(Debug, Default, Args)]
+pub(super) struct TeamKeys {
+    #[arg(long, value_name = "URL")]
+    pub(super) team: Option<String>,
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    team_token_file: Option<PathBuf>,
+    #[arg(long, value_name = "NAME")]
+    team_token_env: Option<String>,
+    #[arg(long)]
+    team_insecure: bool,
+}
+
+/// The team of this process.
+#[cfg(feature = "openapi")]
+static TEAM: OnceLock<Arc<Team>> = OnceLock::new();
+
+#[cfg(feature = "openapi")]
+impl TeamKeys {
+    /// The team, if there is one. `folder`: that of the settings file.
+    ///
+    /// # Errors
+    /// Why its address cannot be used.
+    pub(super) fn team(self, folder: &Path) -> Result<Option<Arc<Team>>, String> {
+        let Some(url) = self.team else { return Ok(None) };
+        let url = team_url(&url, self.team_insecure).map_err(|why| format!("`team` is not used: {why}"))?;
+        let file = self.team_token_file.map(|path| absolute(&path));
+        let file = file.or_else(|| Some(folder.join("team-token")).filter(|file| file.exists()));
+        #[cfg(unix)]
+        if let Some(Ok(token)) = file.as_ref().map(std::fs::metadata)
+            && std::os::unix::fs::PermissionsExt::mode(&token.permissions()) & 0o077 != 0
+        {
+            return Err("`team` is not used: other users may read its token; run `chmod 600` on the file".to_owned());
+        }
+        let value = self.team_token_env.map(HeaderValue::Variable).or(file.map(HeaderValue::File));
+        let header =
+            |value| SecretHeader { name: "authorization".to_owned(), scheme: Some("Bearer".to_owned()), value };
+        let token = value.map(header).into_iter().collect();
+        let caches = dirs::cache_dir().ok_or("`team` is not used: the home directory is unknown")?;
+        Ok(Some(Arc::new(Team::new(url, token, &caches))))
+    }
+}
+
+/// Makes it the team of this process, unless `doctor` has started it, which writes nothing.
+#[cfg(feature = "openapi")]
+pub(super) fn set(team: &Arc<Team>) {
+    if std::env::var_os(EXAMINED_VARIABLE).is_none() {
+        _ = TEAM.set(Arc::clone(team));
+    }
+}
+
+/// The team of this process, if there is one.
+#[cfg(feature = "openapi")]
+pub(super) fn team() -> Option<&'static Arc<Team>> {
+    TEAM.get()
+}

@@ -1,0 +1,394 @@
+//! `team` in `config.toml`: the prompts of a team's server as a layer of one's own library, with and without the server.
+
+use crate::certificates::Authority;
+use crate::client::{Client, LEGACY, Ran};
+use crate::http_client::{HttpServer, write_secret};
+use crate::http_service::{Request, Service, response};
+use crate::openapi_call::base;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// A server that lets the owner of its token edit these prompts.
+fn server(files: &[(&str, &str)]) -> HttpServer {
+    let home = files.iter().fold(Client::new(), |home, (file, text)| home.prompt(file, text));
+    HttpServer::start_with(home, &["--edit"])
+}
+
+fn url(server: &HttpServer) -> String {
+    format!("http://{}", server.address)
+}
+
+/// A person whose team has its server there, with further lines of the settings file.
+fn person_with(url: &str, settings: &str) -> Client {
+    let client = Client::new().arguments([]);
+    let folder = client.root().join(".config/prompt-expander");
+    fs::create_dir_all(&folder).unwrap();
+    let text = format!("prompts = ['~/prompts']\nbuiltin = false\nteam = '{url}'\n{settings}");
+    fs::write(folder.join("config.toml"), text).unwrap();
+    client
+}
+
+/// The same with the token that the server has made.
+fn person(server: &HttpServer) -> Client {
+    let person = person_with(&url(server), "");
+    write_secret(person.root().join(".config/prompt-expander/team-token"), &server.edit_token());
+    person
+}
+
+/// The names and layers of a list.
+fn listed(person: &Client) -> Vec<String> {
+    let lines = person.words("list").stdout;
+    let shown = |line: &str| line.split('\t').step_by(2).take(2).collect::<Vec<_>>().join(" ");
+    lines.lines().map(shown).collect()
+}
+
+/// Where the cache of the person is.
+fn cache(person: &Client) -> PathBuf {
+    let folders = fs::read_dir(person.root().join(".cache/prompt-expander/team")).unwrap();
+    let [only] = &folders.map(|folder| folder.unwrap().path()).collect::<Vec<_>>()[..] else { panic!("one server") };
+    only.clone()
+}
+
+/// Standard output of what succeeded, perhaps with notes.
+#[track_caller]
+fn output(ran: Ran) -> String {
+    assert!(ran.status.success(), "{ran:?}");
+    ran.stdout
+}
+
+/// What `doctor` says of the team.
+fn doctor(person: &Client) -> String {
+    let findings: Value = serde_json::from_str(&person.words("doctor --json").stdout).unwrap();
+    let messages = findings["findings"].as_array().unwrap().iter().map(|finding| finding["message"].as_str().unwrap());
+    messages.filter(|message| message.contains("the team's server")).collect::<Vec<_>>().join("\n")
+}
+
+fn hook(person: &Client, prompt: &str) -> String {
+    let event = json!({ "hook_event_name": "UserPromptSubmit", "prompt": prompt }).to_string();
+    person.run(["hook", "codex"], event).stdout
+}
+
+/// The expansion by the server itself.
+fn expanded_there(server: &HttpServer, command: &str, input: &str) -> String {
+    let body = json!({ "command": command, "input": input }).to_string();
+    let answer = server.send("POST", "/api/expand", &[("Content-Type", "application/json")], body);
+    answer.json()["prompt"].as_str().unwrap().to_owned()
+}
+
+const ONBOARDING: &str = "---\ndescription: Begin\ninclude: true\narguments:\n  - {name: who, title: Who, required: true}\n\
+                          attachments: ['https://example.com/map']\n---\nWelcome {{who}}.\n{{> parts/_style}}\n{{> builtin:plan}}\n";
+
+const TEAM: [(&str, &str); 4] = [
+    ("git/onboarding.md", ONBOARDING),
+    ("git/parts/_style.md", "Be brief.\n{{> ../../_end.md}}"),
+    ("_end.md", "\u{1F600} {{unknown}} \\{{who}}"),
+    ("review.md", "The team's review: {{input}}"),
+];
+
+#[test]
+fn the_teams_prompts_are_below_ones_own_in_each_interface_and_expand_to_the_bytes_of_the_server() {
+    let server = server(&TEAM);
+    let person = person(&server).prompt("review.md", "Mine: {{input}}");
+    assert_eq!(listed(&person), ["git/onboarding team", "review user"]);
+    let want = expanded_there(&server, "git/onboarding", "Ana");
+    assert!(want.contains("Welcome Ana.\nBe brief.\n\u{1F600} {{unknown}} {{who}}"), "{want}");
+    person.words("expand git/onboarding Ana").printed(&format!("{want}\n"));
+    assert!(hook(&person, ":git/onboarding Ana").contains(&json!(want).to_string().trim_matches('"').to_owned()));
+    person.words("show git/onboarding").printed(ONBOARDING);
+    person.words("expand review x").printed("Mine: x\n");
+    let mut person = person;
+    person.expand("git/onboarding", "Ana").text(&want);
+    let prompts = person.request("prompts/list", json!({}))["result"]["prompts"].clone();
+    let argument = json!({ "name": "who", "title": "Who", "required": true });
+    assert_eq!((&prompts[0]["description"], &prompts[0]["arguments"][0]), (&json!("(team) Begin"), &argument));
+    person.ignore_notifications();
+}
+
+#[test]
+fn without_the_server_everything_comes_from_the_cache_and_nobody_asks_for_a_while() {
+    let list = json!({ "prompts": [{ "name": "a", "layer": "user", "source": "/p/a.md", "description": "A" },
+                                   { "name": "b", "layer": "user", "source": "/p/b.md", "description": "B" }] });
+    let text = json!({ "text": "Hello {{input}}", "revision": "0" });
+    let is_there = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let switch = std::sync::Arc::clone(&is_there);
+    let service = Service::start(move |request: &Request| match is_there.load(std::sync::atomic::Ordering::Relaxed) {
+        true if request.head.contains("/api/prompts/") => response("200 OK", "application/json", &text.to_string()),
+        true => response("200 OK", "application/json", &list.to_string()),
+        false => String::new(), // it closes the connection
+    });
+    let person = person_with(&service.url(), "");
+    assert_eq!(listed(&person), ["a team", "b team"]);
+    assert!(service.requests().iter().all(|request| request.head.contains("x-prompt-expander-team: 1")));
+    person.words("expand a x").printed("Hello x\n");
+    assert_eq!(service.requests().len(), 1, "the list is current");
+    switch.store(false, std::sync::atomic::Ordering::Relaxed);
+    person.words("expand a y").printed("Hello y\n");
+    assert_eq!(service.requests().len(), 1);
+    for _ in 0..3 {
+        person.words("expand a z").printed("Hello z\n");
+        assert_eq!(listed(&person), ["a team", "b team"]);
+        let error = person.words("expand b").stderr;
+        assert!(error.contains("its text is not in the cache: the team's server"), "{error}");
+    }
+    assert_eq!(service.requests(), []);
+    switch.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(doctor(&person).contains("cannot read"), "it asks in any case, and the service has no such answer");
+}
+
+#[test]
+fn a_server_that_never_answers_is_waited_for_once_by_a_hook_with_several_prompts() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let asked = || std::iter::from_fn(|| listener.accept().ok()).count();
+    let person = person_with(&format!("http://{}", listener.local_addr().unwrap()), "").prompt("own.md", "Own");
+    assert_eq!(listed(&person), ["own user"]);
+    assert_eq!(asked(), 1);
+    assert!(hook(&person, ":own and :other").contains("Own"));
+    assert_eq!(listed(&person), ["own user"]);
+    assert_eq!(asked(), 0);
+}
+
+#[test]
+fn edits_of_the_teams_prompts_go_to_the_server_with_the_persons_token() {
+    let server = server(&TEAM);
+    let person = person(&server);
+    let there = |file: &str| fs::read_to_string(server.home.prompts().join(file)).ok();
+    let page = |name: &str| format!("{}/prompts/{name}\n", url(&server));
+    let created = person.run(["new", "--team", "team/standup"], "What was done: {{input}}\n");
+    assert_eq!(output(created), page("team/standup"));
+    assert!(there("team/standup.md").unwrap().ends_with("What was done: {{input}}\n"));
+    assert_eq!(listed(&person), ["git/onboarding team", "review team", "team/standup team"]);
+    let again = person.run(["new", "--team", "team/standup"], "Other").stderr;
+    assert!(again.contains("there is already a prompt named `team/standup`"), "{again}");
+    let person = person.variable("EDITOR", "sed -i s/done/planned/");
+    assert_eq!(output(person.words("edit team/standup")), page("team/standup"));
+    assert!(there("team/standup.md").unwrap().contains("What was planned"));
+    assert!(person.words("edit team/standup").stderr.contains("nothing was changed"));
+    assert_eq!(output(person.words("mv team/standup team/daily")), page("team/daily"));
+    assert!(there("team/standup.md").is_none() && there("team/daily.md").unwrap().contains("planned"));
+    assert_eq!(output(person.words("rm --yes team/daily")), page("team/daily"));
+    assert_eq!(there("team/daily.md"), None);
+    assert_eq!(output(person.words("restore team/daily")), page("team/daily"));
+    let history = person.words("history team/daily").stdout;
+    let done: Vec<&str> = history.lines().flat_map(|line| line.split('\t').skip(2).take(2)).collect();
+    assert_eq!(done, ["restored", "edit", "deleted", "edit", "created", "edit"]);
+    assert!(fs::read_dir(person.prompts()).unwrap().next().is_none(), "nothing is written here");
+    let own = person.prompt("mine.md", "Mine");
+    output(own.words("rm --yes mine"));
+    assert_eq!(listed(&own), ["git/onboarding team", "review team", "team/daily team"]);
+}
+
+#[test]
+fn a_prompt_that_has_changed_meanwhile_is_not_overwritten_and_the_text_of_the_person_stays() {
+    let server = server(&TEAM);
+    let file = server.home.prompts().join("review.md");
+    // Somebody else is faster.
+    let editor = format!("sh -c 'echo Mine >> \"$0\"; echo Theirs > {}'", file.display());
+    let person = person(&server).variable("EDITOR", &editor);
+    output(person.words("list"));
+    let error = person.words("edit review").stderr;
+    assert!(error.contains("`review` has changed since you read it, and nothing is written"), "{error}");
+    assert!(error.contains("-Theirs\n+The team's review: {{input}}Mine"), "{error}");
+    let kept = error.split("your text is in ").nth(1).unwrap().trim();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "The team's review: {{input}}Mine\n");
+    fs::remove_file(kept).unwrap();
+    assert_eq!(fs::read_to_string(file).unwrap(), "Theirs\n");
+}
+
+#[test]
+fn a_token_that_may_only_read_writes_nothing() {
+    let home = Client::new().prompt("review.md", "Review {{input}}");
+    write_secret(home.root().join("tokens"), "a-token-for-reading name=ana");
+    let tokens = home.root().join("tokens").display().to_string();
+    let server = HttpServer::start_with(home, &["--token-file", &tokens]);
+    let person =
+        person_with(&url(&server), "team-token-env = 'TEAM_TOKEN'").variable("TEAM_TOKEN", "a-token-for-reading");
+    person.words("expand review x").printed("Review x\n");
+    let refused = person.run(["new", "--team", "other"], "Other").stderr;
+    assert!(refused.contains("needs a token with the role `write`"), "{refused}");
+    assert!(person.words("rm --yes review").stderr.contains("role `write`"));
+    assert_eq!(listed(&person), ["review team"]);
+}
+
+#[test]
+fn the_cached_texts_of_a_token_that_is_no_longer_valid_are_deleted() {
+    let home = Client::new().prompt("review.md", "Review {{input}}");
+    let tokens = home.root().join("tokens");
+    write_secret(&tokens, "a-token-for-reading name=ana");
+    let path = tokens.display().to_string();
+    let server = HttpServer::start_with(home, &["--token-file", &path]);
+    let person = person_with(&url(&server), "team-token-file = 'secret'");
+    let token = person.root().join(".config/prompt-expander/secret");
+    write_secret(&token, "a-token-for-reading\n");
+    person.words("expand review x").printed("Review x\n");
+    let is_kept = || cache(&person).join("list.json").exists() || cache(&person).join("texts").exists();
+    assert!(is_kept());
+    write_secret(&tokens, "another-token-for-reading name=bo");
+    let authorization = [("Authorization", "Bearer a-token-for-reading")];
+    while server.send("GET", "/api/me", &authorization, "").status != 401 {}
+    let error = person.words("expand review x").stderr;
+    assert!(error.contains("401") && !error.contains("a-token-for-reading"), "{error}");
+    assert!(!is_kept());
+    assert_eq!(listed(&person), [""; 0]);
+    assert!(doctor(&person).contains("this bearer token is wrong"));
+    write_secret(&token, "another-token-for-reading");
+    assert!(doctor(&person).ends_with("answers, and you have the role `read`"));
+}
+
+#[test]
+fn the_cache_and_the_token_are_only_for_the_person() {
+    let server = server(&TEAM);
+    let person = person(&server);
+    output(person.words("expand review x"));
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(cache(&person)), 0o700);
+    let token = person.root().join(".config/prompt-expander/team-token");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
+    let Ran { stdout, stderr, .. } = person.words("list");
+    assert!(stdout.is_empty() && stderr.contains("`team` is not used: other users may read its token"), "{stderr}");
+}
+
+#[test]
+fn what_only_the_server_can_render_is_expanded_there() {
+    let desk = "openapi: 3.1.0\npaths: { /brief: { get: { operationId: brief, x-mcp-prompt: {},\n  parameters: [{ name: on, in: query, \
+                schema: { type: string } }], responses: { '200': { description: Text } } } } }";
+    let service = Service::start(|request| response("200 OK", "text/plain", request.head.lines().next().unwrap()));
+    let home = Client::new().prompt("skill/SKILL.md", "---\nname: skill\ndescription: A skill\n---\nScripts");
+    fs::write(home.root().join("desk.yaml"), desk).unwrap();
+    fs::create_dir_all(home.root().join(".claude/commands")).unwrap();
+    fs::write(home.root().join(".claude/commands/fix.md"), "Fix $1 of $ARGUMENTS").unwrap();
+    fs::write(home.prompts().join("map.md"), "---\nattachments: [_map.txt]\n---\nThe map").unwrap();
+    fs::write(home.prompts().join("_map.txt"), "North").unwrap();
+    let base = base(&service);
+    let server = HttpServer::start_with(
+        home,
+        &["--prompts", ".claude/commands", "--openapi", "desk.yaml", "--openapi-base", &base],
+    );
+    let person = person_with(&url(&server), "");
+    assert_eq!(listed(&person), ["brief team", "fix team", "map team", "skill team"]);
+    for (command, input) in [("fix", "a b"), ("skill", "x"), ("map", "x"), ("brief", "on=Monday")] {
+        let want = format!("{}\n", expanded_there(&server, command, input));
+        person.run(["expand", command, input], "").printed(&want);
+    }
+    assert!(expanded_there(&server, "map", "").contains("North"));
+    service.requests();
+    assert!(hook(&person, ":brief on=Monday").contains("which a service renders when it is asked for"));
+    output(person.run(["explain", "brief", "on=Monday"], ""));
+    assert_eq!(service.requests(), []);
+}
+
+#[test]
+fn a_prompt_of_the_team_cannot_read_files_of_the_person() {
+    let answer = |body: &Value| response("200 OK", "application/json", &body.to_string());
+    let service = Service::start(move |request: &Request| {
+        let names = ["absolute", "above", "attached"];
+        let entry = |name: &&str| json!({ "name": name, "layer": "user", "source": format!("/p/{name}.md") });
+        let text = |text: &str| answer(&json!({ "text": text }));
+        match request.head.split(' ').nth(1).unwrap() {
+            "/api/prompts/absolute" => text("---\ninclude: true\n---\n{{> /etc/hosts.md}}"),
+            "/api/prompts/above" => text("---\ninclude: true\n---\n{{> ../../../../prompts/own.md}}"),
+            "/api/prompts/attached" => text("---\nattachments: [own.md]\n---\nText"),
+            "/api/expand" => answer(&json!({ "prompt": "From there" })),
+            _ => answer(&json!({ "prompts": names.iter().map(entry).collect::<Vec<_>>() })),
+        }
+    });
+    let person = person_with(&service.url(), "").prompt("own.md", "s3cret");
+    for name in ["absolute", "above"] {
+        let Ran { stdout, stderr, .. } = person.run(["expand", name], "");
+        assert!(
+            stdout.is_empty() && stderr.contains("cannot be included: the team's server did not send it"),
+            "{stderr}"
+        );
+    }
+    person.words("expand attached").printed("From there\n");
+}
+
+#[test]
+fn ones_own_server_shows_the_team_to_an_admin_only_and_to_no_team_layer() {
+    let there = server(&TEAM);
+    let person = person(&there).prompt("own.md", "Own");
+    output(person.words("list"));
+    let own = HttpServer::start_with(person, &["--edit"]);
+    let token = format!("Bearer {}", own.edit_token());
+    let names = |headers: &[(&str, &str)]| {
+        let list = own.send("GET", "/api/prompts", headers, "").json();
+        let names =
+            list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<String>>().join(" ")
+    };
+    assert_eq!(names(&[]), "own");
+    assert_eq!(names(&[("Authorization", &token)]), "git/onboarding own review");
+    assert_eq!(names(&[("Authorization", &token), ("x-prompt-expander-team", "1")]), "own");
+    assert_eq!(own.send("GET", "/api/prompts/review", &[], "").status, 404);
+}
+
+#[test]
+fn a_client_is_notified_when_the_team_changes_a_prompt() {
+    let server = server(&TEAM);
+    let mut person = person(&server);
+    output(person.words("list"));
+    person.initialize(LEGACY);
+    person.list();
+    person.request("prompts/list", json!({}));
+    server.home.write("new.md", "New");
+    while !person.names().contains("new") {
+        person.notification();
+    }
+    person.ignore_notifications();
+    // Its text is there without having been used.
+    while fs::read_dir(cache(&person).join("texts")).map_or(0, Iterator::count) < 3 {}
+}
+
+#[test]
+fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
+    let untouched = TcpListener::bind("127.0.0.1:0").unwrap();
+    untouched.set_nonblocking(true).unwrap();
+    let redirect = format!(
+        "HTTP/1.1 302 Found\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n",
+        untouched.local_addr().unwrap()
+    );
+    let endless = response("200 OK", "application/json", &" ".repeat(65 * 1024 * 1024));
+    for (answer, want) in [
+        (response("200 OK", "text/html", "<html>"), "answered 200 OK with text/html instead of JSON"),
+        (redirect, "answered 302 Found with  instead of JSON"),
+        (endless, "answered with more than 67108864 bytes"),
+        (response("503 Service Unavailable", "application/json", "{}"), "answered 503 Service Unavailable"),
+        ("nonsense".to_owned(), "cannot be reached"),
+    ] {
+        let service = Service::answering(answer);
+        let person = person_with(&service.url(), "");
+        assert_eq!(listed(&person), [""; 0], "{want}");
+        let said = doctor(&person);
+        assert!(said.contains(want), "{said}");
+    }
+    assert_eq!(untouched.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    let identity = Authority::new().issue(|_| {});
+    let service = Service::start_tls(&identity, |_| String::new());
+    let said = doctor(&person_with(&format!("https://localhost:{}", service.address.port()), ""));
+    assert!(said.contains("cannot be reached") && said.to_lowercase().contains("certificate"), "{said}");
+}
+
+#[test]
+fn an_address_that_may_not_be_the_teams_is_a_problem_and_nothing_is_asked() {
+    for (url, settings, want) in [
+        ("http://prompts.example.com", "", "`team` is not used: it must begin with https://"),
+        ("https://ana:s3cret@prompts.example.com", "", "must not have a user name"),
+        ("prompts.example.com", "team-insecure = true", "must be a whole address"),
+    ] {
+        let person = person_with(url, settings).prompt("own.md", "Own");
+        let Ran { stdout, stderr, .. } = person.words("list");
+        assert!(stdout.starts_with("own\t") && stderr.contains("config.toml:3:8: "), "{stderr}");
+        assert!(stderr.contains(want) && !stderr.contains("s3cret"), "{stderr}");
+        assert!(!person.root().join(".cache").exists());
+    }
+    let insecure = person_with("http://prompts.invalid", "team-insecure = true");
+    assert_eq!(insecure.words("list").stderr.matches("config.toml").count(), 0);
+    // A repository cannot name a team.
+    let project = Client::new().arguments(["--config", "config.toml"]).working_in("repository");
+    fs::write(project.root().join("repository/config.toml"), "team = 'https://localhost:1'").unwrap();
+    assert!(project.words("list").stderr.contains("`team` is not taken from a file inside a project"));
+}
