@@ -125,8 +125,8 @@ impl PackCommand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let is_written = !matches!(self.action, Action::List | Action::Sync { locked: true, .. });
         let mut packs = Packs::open(source, is_written)?;
-        let fetches_what_others_wrote = source.project && is_written && !matches!(self.action, Action::Add(_));
-        if let Some(hint) = source.untrusted_hint().filter(|_| fetches_what_others_wrote) {
+        let fetches_what_others_wrote = is_written && matches!(self.action, Action::Update(_) | Action::Sync { .. });
+        if let Some(hint) = source.untrusted_hint().filter(|_| source.project && fetches_what_others_wrote) {
             bail!("{hint}");
         }
         let is_done = match self.action {

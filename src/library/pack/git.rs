@@ -142,8 +142,11 @@ impl Repository {
     /// # Errors
     /// The commit is gone; git cannot fetch it; the repository is too large.
     pub(crate) fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(String, String), Diagnostic> {
-        if self.commit(commit).is_err() && self.fetch_from(commit).is_err() {
-            self.fetch_from(reference)?;
+        if self.commit(commit).is_err()
+            && let Err(error) = self.fetch_from(commit)
+        {
+            // It was removed if it is too large.
+            if self.folder.exists() { self.fetch_from(reference)? } else { return Err(error) }
         }
         self.commit(commit).map_err(|_| {
             let message = format!("the commit {commit} of {} is gone", named(&self.address));

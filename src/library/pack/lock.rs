@@ -186,7 +186,11 @@ impl Pack {
     /// What is wrong with a file: it is not what the lock says.
     pub(crate) fn differs(&self, why: &str) -> Diagnostic {
         let message = format!("not the file of the pack {} in {LOCK}, and not served: {why}", named(&self.version()));
-        Diagnostic::new(Kind::Differs, message, "`prompt-expander pack sync` restores it")
+        Diagnostic::new(
+            Kind::Differs,
+            message,
+            "`prompt-expander pack sync` restores it, with --project that of a project",
+        )
     }
 }
 
