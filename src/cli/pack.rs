@@ -42,7 +42,7 @@ enum Action {
     Add(Add),
     /// Show what has changed in packs, text by text, and take it if you agree
     Update(Update),
-    /// Make the files what packs.lock says; shows the texts that you have not accepted yet, and asks
+    /// Fetch what packs.lock says; shows the texts that you have not accepted yet, and asks
     Sync {
         /// Fetch and write nothing; if a file is not what packs.lock says, name it, and end with the exit status 1
         #[arg(long, conflicts_with = "yes")]
@@ -86,7 +86,7 @@ struct Add {
 struct Update {
     /// The pack; by default, all
     name: Option<String>,
-    /// Another branch or tag from now on, or a commit
+    /// Follow this branch or tag from now on, or take this commit
     #[arg(long = "ref", value_name = "REF", requires = "name", value_parser = lock::reference)]
     reference: Option<String>,
     /// Only say whether there is something new: then, the exit status is 1
@@ -201,7 +201,8 @@ impl Packs {
         self.copies.write(&pack, &texts.files)?;
         let mut accepted = OpenOptions::new().create(true).append(true).open(&self.accepted)?;
         accepted.write_all(pack.files.values().map(|hash| format!("{hash}\n")).collect::<String>().as_bytes())?;
-        let example = pack.files.keys().map(|file| shown_name(&pack, file)).next().unwrap_or_default();
+        let example = pack.files.keys().find(|file| pack.format().prompt_file(file).is_some());
+        let example = example.map_or_else(String::new, |file| shown_name(&pack, file));
         output::note(&format!("{version} has {}, such as `:{example}`", count(pack.files.len(), "text")));
         if !self.packs.contains(&pack) {
             self.packs.retain(|other| other.name != pack.name);
@@ -299,7 +300,7 @@ impl Review {
 
     /// Shows everything, and asks whether to go on.
     fn is_accepted(&self, question: &str, yes: bool) -> anyhow::Result<bool> {
-        const UNSEEN: &str = "take it unseen, with --ref and the 40 digits of a commit where the lock has none";
+        const UNSEEN: &str = "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
         if !yes && !io::stdout().is_terminal() {
             bail!("the texts are shown on a terminal, and there is none; add --yes to {UNSEEN}");
         }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-/// Shows a text with the program that PAGER names, else with `less`; without a terminal or a pager, prints it.
+/// Shows a text with the program that PAGER names, else with `less`; without a terminal, or if the pager fails, prints it.
 ///
 /// # Errors
 /// It cannot be printed.
@@ -24,6 +24,5 @@ pub(super) fn show(text: &str) -> anyhow::Result<()> {
     let Ok(mut pager) = command.spawn() else { return output::print(text.as_bytes()) };
     let written = pager.stdin.take().map(|mut input| input.write_all(text.as_bytes()));
     drop(written); // a pager may be closed before the end
-    pager.wait()?;
-    Ok(())
+    if pager.wait()?.success() { Ok(()) } else { output::print(text.as_bytes()) }
 }

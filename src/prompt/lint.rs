@@ -120,7 +120,8 @@ fn metadata(prompt: &Prompt) -> impl Iterator<Item = &String> {
 /// Where the first invisible character of a text is, and what to call it and the others.
 fn invisible(text: &str) -> Option<(usize, String)> {
     // Soft hyphens and the marks of right-to-left scripts are ordinary in a text.
-    let is_usual = |character: char| matches!(character, '\t' | '\n' | '\r' | '\u{ad}' | '\u{200e}' | '\u{200f}');
+    let is_usual =
+        |character: char| matches!(character, '\t' | '\n' | '\r' | '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}');
     let is_hidden = |character: char| is_invisible(character) && !is_usual(character);
     let mut hidden = text.char_indices().filter(|(_, character)| is_hidden(*character));
     let (at, character) = hidden.next()?;

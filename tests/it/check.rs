@@ -79,12 +79,12 @@ fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
     let listed =
         "---\ntitle: a\u{202e}b\ntags: [x\u{200b}y]\narguments:\n  - {name: a, default: \"\\x1b\"}\n---\n{{a}}\n";
     let client = Client::new()
-        .prompt("hidden.md", "Say hello.\u{e0041}\u{202e}\u{1b}[8m\n")
+        .prompt("hidden.md", "Say hello.\u{e0041}\u{e0101}\u{202e}\u{1b}[8m\n")
         .prompt("listed.md", listed)
-        .prompt("ordinary.md", "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}.\n");
+        .prompt("ordinary.md", "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}, \u{2764}\u{fe0f}.\n");
     let ran = client.words("check");
     let unseen = "the model reads what you cannot see";
-    ran.says(0, &[&format!("hidden.md:1:11: warning: an invisible character, U+E0041, and 2 more: {unseen}")]);
+    ran.says(0, &[&format!("hidden.md:1:11: warning: an invisible character, U+E0041, and 3 more: {unseen}")]);
     ran.says(0, &[&format!("listed.md: warning: the frontmatter has an invisible character, U+202E: {unseen}")]);
     assert!(!ran.stdout.contains("ordinary.md"), "{}", ran.stdout);
 }

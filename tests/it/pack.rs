@@ -153,6 +153,7 @@ fn a_pack_is_served_under_its_name_from_add_to_remove_and_without_its_repository
         client.words(&format!("expand {bare} x")).says(1, &[&format!("did you mean `{near}`?")]);
     }
     client.words("edit acme/review").says(1, &["is of the pack acme@", "| prompt-expander new NAME"]);
+    client.words("rm acme/review").says(1, &["; change it in its repository"]);
     client.words("pack update acme").says(1, &["git has failed: "]);
     client.words("pack remove acme").says(0, &["removed acme@"]);
     assert_eq!(client.names(), "own");
@@ -173,6 +174,8 @@ fn nothing_is_taken_without_a_yes_of_somebody_who_was_shown_the_texts() {
         assert!(shown.contains("\n+Review this change:\n") && shown.contains("nothing is changed"), "{shown}");
         assert_eq!(lock(&client), "");
     }
+    let shown = terminal::ran(&client, 100, &add, &[("PAGER", "false")], "n\n").unwrap();
+    assert!(shown.contains("\n+Review this change:\n"), "the pager has failed: {shown}");
     run(&add, "y\n").unwrap();
     client.words("expand acme/review x").printed("Review this change:\n\nx\n");
     let before = files(&client);
@@ -474,6 +477,7 @@ fn a_prompt_of_a_pack_includes_and_attaches_nothing_else_and_is_no_template() {
     let (client, repository) = person();
     let client = client.prompt("secret.md", "Secret");
     let commit = repository.put(&[
+        ("_part.md", "Part"),
         ("a.md", "---\ninclude: true\n---\n{{> ../../../../../../prompts/secret}}"),
         ("b.md", "---\ninclude: true\n---\n{{> builtin:review}}"),
         ("c.md", "---\nattachments: [../../../../../../prompts/secret.md]\n---\nx"),
@@ -481,7 +485,7 @@ fn a_prompt_of_a_pack_includes_and_attaches_nothing_else_and_is_no_template() {
         ("e.md", "---\nattachments: [f.md]\n---\nx"),
         ("f.md", "Attached"),
     ]);
-    add(&client, &repository, &commit, "").says(0, &[]);
+    add(&client, &repository, &commit, "").says(0, &["such as `:acme/a`"]);
     for (name, says) in [
         ("a", "it is outside the prompts folder"),
         ("b", "includes only files of the pack"),

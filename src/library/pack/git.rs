@@ -20,7 +20,7 @@ use walkdir::WalkDir;
 /// The most bytes that a repository may take in the cache.
 const MAX_REPOSITORY: u64 = 256 * 1024 * 1024;
 
-/// The most files that are named which are left out; of the others, the number is said.
+/// The most files that are left out and named; of the others, only the number is given.
 const MAX_NAMED: usize = 10;
 
 /// The most bytes of all texts of a pack.
@@ -149,8 +149,8 @@ impl Repository {
             if self.folder.exists() { self.fetch_from(reference)? } else { return Err(error) }
         }
         self.commit(commit).map_err(|_| {
-            let message = format!("the commit {commit} of {} is gone", named(&self.address));
-            refused(message, "see what is there now with `prompt-expander pack update`")
+            let message = format!("the commit {commit} of {} is gone, or never existed", named(&self.address));
+            refused(message, "choose one that it has, with `--ref` of `pack add` or `pack update`")
         })
     }
 
@@ -305,7 +305,7 @@ fn too_much(what: &str, limit: &str) -> Diagnostic {
     refused(format!("{} has more than {limit}", quoted(what)), "choose less with `--path` or `--only`")
 }
 
-/// Why git, or the file for what it is asked, cannot be used.
+/// Why git, or the file that git reads its input from, cannot be used.
 fn failed(error: io::Error) -> Diagnostic {
     match error.kind() {
         ErrorKind::NotFound => refused("packs need git, and there is none".to_owned(), "install git"),

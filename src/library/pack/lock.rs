@@ -94,7 +94,7 @@ fn add_line(packs: &mut Vec<Pack>, line: &str) -> Option<()> {
         "address" => (&mut pack.address, address(value).is_ok()),
         "ref" => (&mut pack.reference, reference(value).is_ok()),
         "commit" => (&mut pack.commit, is_commit(value)),
-        "date" => (&mut pack.date, value.len() == 10),
+        "date" => (&mut pack.date, value.parse::<jiff::civil::Date>().is_ok()),
         "path" => (&mut pack.path, folder(value).is_ok()),
         "only" => {
             pack.only.push(String::new());
@@ -140,7 +140,7 @@ impl Pack {
         &self.commit[..SHORT]
     }
 
-    /// How it is called where its version matters: `acme@0123456789ab`.
+    /// Its name with the beginning of its commit: `acme@0123456789ab`.
     pub(crate) fn version(&self) -> String {
         format!("{}@{}", self.name, self.short())
     }
@@ -166,7 +166,7 @@ impl Pack {
         let visible: Vec<&str> = stem.split('/').map(|part| part.trim_start_matches('_')).collect();
         match Name::for_new_file(&visible.join("/")) {
             Ok(name) if *name == visible.join("/") => Ok(true),
-            Ok(_) => Err("it is no name that can be typed".to_owned()),
+            Ok(_) => Err("it cannot be typed as a name".to_owned()),
             Err(why) => Err(why),
         }
     }
@@ -314,6 +314,7 @@ mod tests {
             let text = lock("").replace("https://a.example/x", address);
             assert!(parse(&text).is_err(), "{address}");
         }
+        assert!(parse(&lock("").replace("2026-11-23", "\u{1b}[31mabcde")).is_err());
     }
 
     #[test]
