@@ -18,8 +18,8 @@ const PASSWORDS: &str = "PGPASSFILE";
 pub(super) struct StoreOptions {
     /// Use the prompts in this PostgreSQL database instead of those in folders, and read no settings file
     ///
-    /// The address has no password, which others could see: that is in the file that PGPASSFILE names. Or the whole address is in the
-    /// environment variable PROMPT_EXPANDER_STORE or in --store-file.
+    /// Leave a password out of the address, where others could see it: write it into the file that PGPASSFILE names, or put the whole
+    /// address into the environment variable PROMPT_EXPANDER_STORE or into the file of --store-file.
     #[arg(long, value_name = "URL", value_parser = Unrepeated(address), conflicts_with = "store_file")]
     store: Option<Address>,
     /// The file with the address of the database, which only you may read

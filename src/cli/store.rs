@@ -18,7 +18,7 @@ pub(super) struct StoreCommand {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Create the tables; needs the owner of the database
+    /// Create the tables; connect as the owner of the database
     Init(StoreOptions),
 }
 

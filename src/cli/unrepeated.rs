@@ -5,7 +5,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
-/// Parses the value of an option, and does not repeat it in an error, as clap would: it may have a secret.
+/// Parses the value of an option. Unlike the parsers of clap, it does not repeat the value in an error, as it may have a secret.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unrepeated<T>(pub(super) fn(&str) -> Result<T, String>);
 

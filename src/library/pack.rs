@@ -4,8 +4,8 @@
 //! read; in addition, each file must have the hash that `packs.lock` says. Nothing here connects to anything: `pack/git.rs` does, and only
 //! for the command `pack`.
 //!
-//! An update writes the new copies into a folder of their own, and then replaces the lock in one step. So whoever reads meanwhile, and
-//! whoever is killed, leaves the old pack or the new one.
+//! An update writes the new copies into a folder of their own, and then replaces the lock in one step. So readers find the old pack or the
+//! new one, also while an update runs, or after one was killed.
 
 pub(crate) mod git;
 pub(crate) mod lock;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 pub(crate) struct Packs {
     about: About,
     lock: PathBuf,
-    /// The project whose lock it is, instead.
+    /// The project whose lock it is; `None` for the lock of the user.
     project: Option<Arc<Project>>,
     /// The folder of all copies.
     data: PathBuf,
@@ -53,7 +53,7 @@ impl Packs {
         }
     }
 
-    /// The path of the lock, unless it is one of a project that does not count.
+    /// The path of the lock; `None` for that of a project that is not trusted.
     fn lock(&self) -> Option<PathBuf> {
         match &self.project {
             None => Some(self.lock.clone()),
@@ -172,7 +172,7 @@ impl Copies {
         Copies { folder: data.join(&hash[..16]) }
     }
 
-    /// The folder of a pack, which another commit, path or selection of files does not have.
+    /// The folder of a pack; another commit, path or selection of files has another one.
     pub(crate) fn folder_of(&self, pack: &Pack) -> PathBuf {
         let hash = hash_of(pack.to_string().as_bytes());
         self.folder.join(format!("{}-{}", pack.version(), &hash[..16]))

@@ -180,8 +180,8 @@ impl Postgres {
                 let fresh = ask(&transaction, FRESH, &[(&shared.rows.last(), Type::INT8)]).await?;
                 within(STATEMENT, transaction.batch_execute("notify prompt_expander")).await?;
                 within(STATEMENT, transaction.commit()).await.map_err(|why| {
-                    let message = format!("{}; it may be written, or not", why.message);
-                    Diagnostic { message, fix: "try again: to repeat a write does no harm".to_owned(), ..why }
+                    let message = format!("{}; it may have been written", why.message);
+                    Diagnostic { message, fix: "try again; repeating a write does no harm".to_owned(), ..why }
                 })?;
                 Ok(follow::writes(&fresh))
             };

@@ -223,7 +223,7 @@ impl Store for TeamLayer {
                 other => other.into(),
             })?;
         let revision = member(answer, "revision")?;
-        _ = self.team.refresh(ANSWER_WITHIN); // else it is late, which the next refresh mends
+        _ = self.team.refresh(ANSWER_WITHIN); // if this fails, the next refresh brings the change
         Ok(revision)
     }
 

@@ -6,8 +6,8 @@
 //! | `texts/HASH.json` | the text of a prompt, with what it includes and its ETag |
 //! | `state.json` | when the list was last current; and the last failure, after which nobody asks for 30 s |
 //!
-//! Nothing waits for the list: a thread of a server refreshes it and the texts, and a command the list after it has answered. Only the
-//! text of a prompt that is used is asked for, for 300 ms at most; without an answer, it is the one in the cache.
+//! Nothing waits for the list: a thread of a server refreshes the list and the texts, and a command refreshes the list after it has
+//! answered. Only the text of a prompt that is used is waited for, for 300 ms at most; without an answer, the text in the cache is used.
 
 use super::super::cache::{Cache, SETTLING};
 use super::super::openapi::SecretHeader;
@@ -221,7 +221,7 @@ impl Team {
         answered
     }
 
-    /// Deletes what a token could read that is no longer valid.
+    /// Deletes what was read with a token that is no longer valid.
     fn forget(&self) {
         _ = fs::remove_file(self.folder.join(LIST));
         _ = fs::remove_dir_all(self.folder.join(TEXTS));
@@ -263,7 +263,7 @@ impl Team {
         Ok(())
     }
 
-    /// Whether nobody has refreshed the list for so many seconds, or failed in the last ones.
+    /// Whether nobody has refreshed the list for so many seconds, and the last failure is long enough ago.
     fn is_due(&self, seconds: u64) -> bool {
         now().abs_diff(self.state().listed) >= seconds && self.rest().is_none()
     }
