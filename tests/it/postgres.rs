@@ -2,25 +2,29 @@
 //!
 //! Where PostgreSQL is not installed, the tests print that and are skipped, unless `POSTGRES=required` is set, as CI does.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Runs a server with a folder of its own until the standard input ends, which it does however this process ends.
 const SERVER: &str = r#"
 set -e
-d=$(mktemp -d); trap '"$0/pg_ctl" -D "$d/data" -m immediate stop >/dev/null 2>&1 || true; rm -rf "$d"' EXIT
+d=$(mktemp -d); stop() { for data in data standby; do "$0/pg_ctl" -D "$d/$data" -m immediate stop || true; done; }
+trap 'stop >/dev/null 2>&1; rm -rf "$d"' EXIT
+start() { "$0/pg_ctl" -D "$d/$1" -o "-p $2 -k $d -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=300" -l "$d/log" -w start; }
 "$0/initdb" -D "$d/data" -U postgres -A trust -E UTF8 --locale C.UTF-8 --no-sync >"$d/log" 2>&1
-"$0/pg_ctl" -D "$d/data" -o "-p $1 -k $d -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=300" -l "$d/log" -w start >"$d/log" 2>&1
-echo "$d"
-while read -r line; do :; done
+start data "$1" >"$d/log" 2>&1
+echo ready
+while read -r line; do
+    if eval "$line" >>"$d/log" 2>&1; then echo done; else tail -n 5 "$d/log"; fi
+done
 "#;
 
 /// A server, with its port.
 pub(crate) struct Postgres {
-    child: Mutex<Child>,
+    child: Mutex<(Child, BufReader<ChildStdout>)>,
     pub(crate) port: u16,
 }
 
@@ -45,10 +49,21 @@ impl Postgres {
         let mut command = as_postgres("bash");
         command.args(["-c", SERVER, &programs, &port.to_string()]).current_dir("/");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut folder = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut folder).unwrap();
-        assert!(!folder.is_empty(), "PostgreSQL has not started");
-        Some(Postgres { child: Mutex::new(child), port })
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n", "PostgreSQL has not started");
+        Some(Postgres { child: Mutex::new((child, output)), port })
+    }
+
+    /// Runs a line in the shell of the server, in which `$0` is the folder of its programs, `$d` that of its data, and `start` and `stop` do so.
+    #[track_caller]
+    pub(crate) fn shell(&self, line: &str) {
+        let (child, output) = &mut *self.child.lock().unwrap();
+        writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "done\n", "{line}");
     }
 
     /// The address of a database.
@@ -59,7 +74,7 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        let child = self.child.get_mut().unwrap();
+        let (child, _) = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
         drop(child.stdin.take());
         _ = child.wait();
     }

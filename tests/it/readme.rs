@@ -361,6 +361,25 @@ fn the_files_that_the_pages_name_exist() {
     }
 }
 
+#[cfg(feature = "store")]
+#[test]
+fn the_files_for_a_team_have_options_and_paths_that_the_program_has() {
+    let [page, nginx, manifest] =
+        ["team.md", "team/nginx.conf", "team/kubernetes.yaml"].map(|file| page(&format!("docs/{file}")));
+    let client = crate::client::Client::new().arguments([]);
+    let known = client.words("serve --help").stdout + &client.words("--help").stdout;
+    let words =
+        [&page, &manifest].map(|text| text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-')));
+    for option in words.into_iter().flatten().filter(|word| word.starts_with("--") && word.len() > 3) {
+        let is_other = ["--name", "--now", "--role", "--from-file", "--team"].contains(&option);
+        assert!(is_other || known.contains(&format!("{option} ")), "{option}");
+    }
+    for port in page.split("prompts@").skip(1).filter_map(|rest| rest.get(..4)).filter(|port| port.starts_with("33")) {
+        assert!(nginx.contains(&format!("server 127.0.0.1:{port} ")), "{port}");
+    }
+    assert!(manifest.contains("path: /ready, port: 3333") && manifest.contains("path: /health, port: 3333"));
+}
+
 #[test]
 fn every_file_that_the_pages_name_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

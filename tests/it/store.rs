@@ -1,8 +1,8 @@
 //! `--store`: prompts in PostgreSQL, for the command line and for several servers.
 
 use crate::client::{Client, LEGACY};
-use crate::http_client::{HttpServer, write_secret};
-use crate::postgres::{database, sql};
+use crate::http_client::{Endpoint, HttpServer, write_secret};
+use crate::postgres::{Postgres, database, sql};
 use prompt_expander::prompt::Revision;
 use serde_json::{Value, json};
 
@@ -173,5 +173,58 @@ fn a_write_on_one_replica_is_seen_and_told_by_the_others() {
         assert_eq!((ready.status, ready.json()), (200, json!({"status": "ok"})));
         let metrics = replica.send("GET", "/metrics", &[], "").text();
         assert!(metrics.contains("\nprompt_expander_store_age_seconds"), "{metrics}");
+    }
+}
+
+const ADMIN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A server on which the token [`ADMIN`] may write.
+fn writable(url: &str) -> HttpServer {
+    let home = on(url);
+    write_secret(home.root().join("tokens"), &format!("{ADMIN} name=ada role=admin\n"));
+    HttpServer::start_with(home, &["--token-file", "tokens"])
+}
+
+/// What the JSON API answers.
+fn api(server: &Endpoint, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let authorization = format!("Bearer {ADMIN}");
+    let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+    let answer = server.send(method, path, &headers, body);
+    (answer.status, answer.json())
+}
+
+fn text(server: &Endpoint, name: &str) -> Option<String> {
+    api(server, "GET", &format!("/api/prompts/{name}"), "").1["text"].as_str().map(str::to_owned)
+}
+
+/// Appends a line to a prompt, if it still is as it was read. Returns whether that was acknowledged.
+fn append(server: &Endpoint, name: &str, line: &str) -> bool {
+    let Some(old) = text(server, name) else { return false };
+    let body = json!({"file": format!("{old}{line}\n"), "expected": revision(&old)}).to_string();
+    api(server, "PUT", &format!("/api/prompts/{name}"), &body).0 == 200
+}
+
+#[test]
+fn while_the_store_is_away_prompts_are_served_and_writes_are_errors() {
+    let Some(postgres) = Postgres::start() else { return };
+    let url = postgres.url("postgres");
+    Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+    on(&url).run(["new", "a"], prompt("One.\n")).says(0, &[]);
+    let server = writable(&url);
+    assert!(append(&server, "a", "Two."));
+    postgres.shell("stop");
+    assert!(!append(&server, "a", "Three."));
+    assert_eq!(text(&server, "a").unwrap(), prompt("One.\nTwo.\n"));
+    let ready = || server.send("GET", "/ready", &[], "");
+    while ready().json()["reason"].is_null() {}
+    assert_eq!(ready().status, 200);
+    assert!(ready().json()["reason"].as_str().unwrap().starts_with("the store has not answered since 20"));
+    let late = writable(&url);
+    assert_eq!(late.send("GET", "/ready", &[], "").status, 503);
+    postgres.shell(&format!("start data {}", postgres.port));
+    while late.send("GET", "/ready", &[], "").status != 200 {}
+    for server in [&server, &late] {
+        while !append(server, "a", "Four.") {}
+        while ready().json() != json!({"status": "ok"}) {}
     }
 }
