@@ -16,7 +16,7 @@ pub struct Drafts {
     pub(super) skips_empty: bool,
     /// Whether the value is read as by a shell, so that quotes or backslashes may protect spaces.
     pub(super) reads_quotes: bool,
-    /// Names of editors, one of which the first word must contain: else the agent goes on drawing, and reading keys.
+    /// Names of editors. The first word must contain one of them; otherwise, the agent goes on drawing and reading keys.
     pub(super) waits_for: &'static [&'static str],
     /// Whether it does nothing, and does not say so, if neither variable is set.
     pub(super) is_silent: bool,
@@ -32,7 +32,7 @@ pub struct DraftEditor {
 }
 
 impl Drafts {
-    /// An agent that does what is usual.
+    /// What most agents do.
     pub(super) const USUAL: Drafts = Drafts {
         is_file: |_, _| false,
         terminal: "",

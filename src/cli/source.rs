@@ -197,7 +197,7 @@ impl PromptSource {
         library
     }
 
-    /// Opens the database of --store, and waits until it was tried to be read. Returns whether one is given.
+    /// Opens the database of --store, and waits for the first attempt to read it. Returns whether one is given.
     #[cfg(feature = "store")]
     pub(super) fn open_store(&mut self) -> bool {
         let has_folders = !self.folders.prompts.is_empty();

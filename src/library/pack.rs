@@ -186,8 +186,9 @@ impl Copies {
 
     /// What is wrong with the files of a pack: they are missing, or are not those of the pack.
     pub(crate) fn differing(&self, pack: &Pack) -> Vec<Diagnostic> {
+        let (folder, problem) = (self.folder_of(pack), pack.differs("it is missing, or has another text"));
         let differing = pack.files.keys().filter(|file| self.text(pack, file).is_none());
-        differing.map(|file| pack.differs("it is another one").in_file(self.folder_of(pack).join(file))).collect()
+        differing.map(|file| problem.clone().in_file(folder.join(file))).collect()
     }
 
     /// Writes the files of a pack.

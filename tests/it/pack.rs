@@ -422,6 +422,7 @@ fn what_others_do_to_a_repository_leaves_what_is_served() {
     let file = copy(&client, "review.md");
     fs::remove_file(&file).unwrap();
     client.words("list").says(0, &["not served: it is missing"]);
+    client.words("pack sync --locked").says(1, &["not served: it is missing"]);
     client.words("pack sync").says(0, &[]);
     served(&client);
     fs::remove_file(copy(&client, "review.md")).unwrap();
@@ -469,7 +470,7 @@ fn one_flipped_bit_is_not_served_and_every_command_names_it_until_sync_restores_
         client.words(&format!("expand {command}")).says(0, &[]);
     }
     fs::write(copy(&client, "review.md").with_file_name("more.md"), "More").unwrap();
-    client.words("expand acme/more").says(1, &["not served: it is no file"]);
+    client.words("expand acme/more").says(1, &["not served: the lock does not name it"]);
 }
 
 #[test]

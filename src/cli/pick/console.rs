@@ -26,7 +26,7 @@ impl Lines {
     }
 }
 
-/// None: nothing is drawn.
+/// A terminal that does not exist here: nothing is drawn.
 pub(super) struct Terminal(Infallible);
 
 impl Terminal {

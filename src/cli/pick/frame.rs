@@ -159,7 +159,7 @@ fn details(field: &Field, columns: usize) -> Vec<Line> {
     lines
 }
 
-/// The text from the row `top` on, which is set so that there is one.
+/// The text from the row `top` on, after `top` was limited to the rows that exist.
 fn of_chosen(chosen: &mut Chosen, columns: usize, rows: usize) -> Frame {
     let notes = chosen.notes.iter().flat_map(|note| wrapped(&one_line(note), &[], WARNING, columns, 3));
     let mut lines: Vec<Line> = notes.take(rows.saturating_sub(1)).collect();
@@ -195,7 +195,7 @@ fn fit(text: &str, columns: usize) -> String {
     if columns > 0 { cut + "…" } else { cut }
 }
 
-/// The first characters, which leave a column for another one.
+/// The first characters that fit while one column stays free.
 fn beginning(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterator<Item = char> {
     let mut used = 0;
     characters.take_while(move |character| {

@@ -119,7 +119,7 @@ impl Input {
         let right = after.char_indices().skip(1).find(|(_, character)| is_base(character));
         let right = right.map_or(end, |(right, _)| at + right);
         let word = before.trim_end().trim_end_matches(|character: char| !character.is_whitespace()).len();
-        // The cursor is moved by replacing nothing elsewhere.
+        // A key that moves the cursor replaces nothing at another position.
         let (range, text) = match key {
             Key::Backspace => (left..at, ""),
             Key::Control('d') => (at..right, ""),

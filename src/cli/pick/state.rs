@@ -17,7 +17,7 @@ type Info = Result<Arc<Summary>, Diagnostic>;
 /// The prompts to choose from: their names at once, titles and descriptions as they are read.
 pub(super) struct Choices {
     pub(super) found: Vec<Found>,
-    /// Of those that have been read so far.
+    /// Of the prompts that have been read so far.
     pub(super) infos: Vec<Info>,
     fields: Vec<SearchFields>,
     read: Receiver<(SearchFields, Info)>,
@@ -161,7 +161,7 @@ pub(crate) struct Purpose {
 #[derive(Debug)]
 pub(super) enum Action {
     None,
-    /// To expand a call of this prompt, and to tell [`State::expanded`].
+    /// The caller expands a call of this prompt, and tells [`State::expanded`].
     Expand(Found, api::Call),
     End(Choice),
 }
@@ -176,7 +176,7 @@ pub(crate) enum Choice {
     Nothing,
     Use(String),
     Copy(String),
-    /// To open the text in the editor; without one, the draft as it is.
+    /// The caller opens the text in the editor; without a text, the draft as it is.
     Edit(Option<String>),
 }
 

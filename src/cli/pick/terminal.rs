@@ -26,7 +26,7 @@ const LEAVE: &str = "\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// How many bytes may be part of one key: of a text that is pasted.
 const MAX_KEY: usize = 1_000_000;
 
-/// How the terminal was found, while it is used; and what to write at the end.
+/// The terminal while it is used, with the modes that it had before, and what to write at the end.
 static FOUND: Mutex<Option<(File, Termios, String)>> = Mutex::new(None);
 
 /// The controlling terminal, if there is one.
@@ -157,7 +157,7 @@ impl Drop for Lines {
     }
 }
 
-/// Changes the modes of the terminal, after it was noted how they are.
+/// Changes the modes of the terminal, after saving the present ones.
 fn set(leave: &str, change: impl FnOnce(&mut Termios)) -> io::Result<File> {
     static WATCH: Once = Once::new();
     WATCH.call_once(watch);

@@ -1,7 +1,7 @@
 //! Fetches a repository and reads its files, with the user's own git and its credentials; only for `pack add`, `update` and `sync`.
 //!
 //! There is no work tree: texts are read from a bare repository in the cache, so that no hook, filter, submodule or symlink of somebody
-//! else has any effect. What git says of paths and lengths is held to the rules of a pack before a text is read.
+//! else has any effect. The paths and lengths that git reports must keep the rules of a pack before a text is read.
 
 use super::lock::{MAX_FILES, Pack, hash_of};
 use crate::library::root::MAX_ENTRIES;

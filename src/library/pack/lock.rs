@@ -178,19 +178,16 @@ impl Pack {
     pub(crate) fn check(&self, path: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
         match self.files.get(path) {
             Some(hash) if *hash == hash_of(bytes) => Ok(()),
-            Some(_) => Err(self.differs("it is another one")),
-            None => Err(self.differs("it is no file")),
+            Some(_) => Err(self.differs("it has another text")),
+            None => Err(self.differs("the lock does not name it")),
         }
     }
 
     /// What is wrong with a file: it is not what the lock says.
     pub(crate) fn differs(&self, why: &str) -> Diagnostic {
         let message = format!("not the file of the pack {} in {LOCK}, and not served: {why}", named(&self.version()));
-        Diagnostic::new(
-            Kind::Differs,
-            message,
-            "`prompt-expander pack sync` restores it, with --project that of a project",
-        )
+        let fix = "`prompt-expander pack sync` restores it; add --project if the pack is of a project";
+        Diagnostic::new(Kind::Differs, message, fix)
     }
 }
 

@@ -27,7 +27,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// How long a statement may take.
 pub(super) const STATEMENT: Duration = Duration::from_secs(3);
 
-/// The same for the server, which also ends a transaction that nobody goes on with: it may hold the lock of all writers.
+/// The same for the server, which also ends a transaction that is idle for so long, because it may hold the lock of all writers.
 const SESSION: &str = "set statement_timeout = '3s'; set idle_in_transaction_session_timeout = '3s'";
 
 /// Where a database is, and who connects to it. `Config` never shows the password.
@@ -63,7 +63,7 @@ impl Address {
         self.0.get_password().is_some()
     }
 
-    /// The same with the password that a file has for it, in the form of PostgreSQL's own programs: lines of
+    /// The same with its password from the text of a file, in the form of PostgreSQL's own programs: lines of
     /// `HOST:PORT:DATABASE:USER:PASSWORD`, in which `*` is anything, and `\` stands before a `:` or `\` of the password.
     #[must_use]
     pub fn with_passwords(mut self, file: &str) -> Address {

@@ -1,4 +1,4 @@
-//! Follows a database: what others write is in memory soon after, and changes are told.
+//! Follows a database: what others write is soon in memory, and listeners are notified of it.
 
 use super::connection::{Address, STATEMENT, ask, gone, within};
 use crate::library::folder::Folder;
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     pub(super) status: Mutex<Status>,
     /// Whoever writes, or reads everything, holds it. `None` until the first write, and after a connection was lost.
     pub(super) writer: tokio::sync::Mutex<Option<Client>>,
-    /// Whether everything was tried to be read once.
+    /// Whether the first attempt to read everything has ended.
     pub(super) tried: watch::Sender<bool>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Status {
     pub(super) failure: Option<Diagnostic>,
     /// The format of the tables; `None` until they were read.
     pub(super) format: Option<i32>,
-    /// Whom changes are told.
+    /// Who is notified of changes.
     pub(super) changes: Arc<Changes>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
     rows.iter().map(write).collect()
 }
 
-/// Follows the database for ever.
+/// Follows the database forever.
 pub(super) async fn follow(shared: Arc<Shared>) {
     let mut wait = WAITS.0;
     loop {
@@ -125,7 +125,7 @@ impl Shared {
         writer.as_mut().ok_or_else(|| gone("not connected"))
     }
 
-    /// Ends a connection of which nobody knows what it does now.
+    /// Ends a connection whose state is unknown.
     pub(super) fn disconnect(&self, writer: &mut Option<Client>, why: &Diagnostic) {
         if why.kind == Kind::Busy {
             *writer = None;
@@ -165,7 +165,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Carries out writes in memory, and tells the changes.
+    /// Carries out writes in memory, and notifies the listeners.
     pub(super) fn apply(&self, writes: Vec<Written>) {
         let changed = self.rows.apply(writes);
         if changed.is_empty() {
