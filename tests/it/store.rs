@@ -5,6 +5,10 @@ use crate::http_client::{Endpoint, HttpServer, write_secret};
 use crate::postgres::{Postgres, database, sql};
 use prompt_expander::prompt::Revision;
 use serde_json::{Value, json};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 
 /// A client whose library is a new store without built-in prompts; `None` if PostgreSQL is not installed.
 fn client() -> Option<Client> {
@@ -227,4 +231,75 @@ fn while_the_store_is_away_prompts_are_served_and_writes_are_errors() {
         while !append(server, "a", "Four.") {}
         while ready().json() != json!({"status": "ok"}) {}
     }
+}
+
+#[test]
+fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubled() {
+    let Some(postgres) = Postgres::start() else { return };
+    let standby = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let primary = postgres.port;
+    postgres.shell(&format!(
+        "\"$0/pg_basebackup\" -h 127.0.0.1 -p {primary} -U postgres -D \"$d/standby\" -R -X stream -C -S s -c fast && start standby {standby}"
+    ));
+    sql(&postgres.url("postgres"), "alter system set synchronous_standby_names = '*'");
+    sql(&postgres.url("postgres"), "select pg_reload_conf()");
+    let url = format!("postgres://postgres@127.0.0.1:{primary},127.0.0.1:{standby}/postgres?sslmode=disable");
+    Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+    for number in 0..8 {
+        on(&url).run(["new", &format!("p{number}")], prompt("")).says(0, &[]);
+    }
+    let running = [writable(&url), writable(&url)];
+    let servers: [Endpoint; 2] = [*running[0], *running[1]];
+    let (tried, stale, ends) = (Mutex::new(Vec::new()), AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, received) = channel();
+    let write = |writer: usize, sender: Sender<String>| {
+        for number in 0.. {
+            if ends.load(Ordering::Relaxed) {
+                return;
+            }
+            let (server, name) = (&servers[writer % 2], format!("p{}", (writer + number) % 8));
+            let line = format!("w{writer}-{number}");
+            tried.lock().unwrap().push(line.clone());
+            if append(server, &name, &line) {
+                _ = sender.send(line.clone());
+                let seen = text(server, &name).is_some_and(|text| text.lines().any(|other| other == line));
+                stale.fetch_add(usize::from(!seen), Ordering::Relaxed);
+            }
+        }
+    };
+    let mut acknowledged = Vec::new();
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let (write, sender) = (&write, sender.clone());
+            scope.spawn(move || write(writer, sender));
+        }
+        acknowledged.extend(received.iter().take(100));
+        postgres.shell("kill -9 $(head -1 \"$d/data/postmaster.pid\"); \"$0/pg_ctl\" -D \"$d/standby\" -w promote");
+        sql(
+            &format!("postgres://postgres@127.0.0.1:{standby}/postgres"),
+            "alter system set synchronous_standby_names = ''",
+        );
+        sql(&format!("postgres://postgres@127.0.0.1:{standby}/postgres"), "select pg_reload_conf()");
+        acknowledged.extend(received.iter().take(100));
+        ends.store(true, Ordering::Relaxed);
+    });
+    let stored = |name: &str| {
+        sql(
+            &format!("postgres://postgres@127.0.0.1:{standby}/postgres"),
+            &format!("select text from file where path = '{name}.md'"),
+        )
+    };
+    let texts: Vec<String> = (0..8).map(|number| stored(&format!("p{number}"))).collect();
+    for server in &servers {
+        for (number, stored) in texts.iter().enumerate() {
+            while text(server, &format!("p{number}")).is_none_or(|text| text.trim_end() != stored) {}
+        }
+    }
+    let count = |line: &String| texts.iter().flat_map(|text| text.lines()).filter(|other| other == line).count();
+    drop(sender);
+    acknowledged.extend(received);
+    let tried = tried.into_inner().unwrap();
+    let lost = acknowledged.iter().filter(|line| count(line) == 0).count();
+    let doubled = tried.iter().filter(|line| count(line) > 1).count();
+    assert_eq!((lost, doubled, stale.into_inner()), (0, 0, 0), "of {} acknowledged", acknowledged.len());
 }
