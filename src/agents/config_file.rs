@@ -5,11 +5,8 @@ use super::environment::Scope;
 use crate::prompt::{Diagnostic, Kind, Position};
 use serde_json::Value;
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-
-/// The longest file that is read, in bytes. (Claude Code has its history in its config, which may grow to megabytes.)
-const MAX_FILE: usize = 64 * 1024 * 1024;
 
 /// A byte order mark, which some editors put before a text.
 const BOM: char = '\u{feff}';
@@ -242,22 +239,16 @@ fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
 /// The text of a file. `None`: there is no such file.
 fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
     let failed = |message: &str, fix: &str| Err(Diagnostic::new(Kind::Unreadable, message, fix).in_file(path));
-    let unreadable = |error: io::Error| failed(&format!("it cannot be read: {error}"), "make it readable");
-    let metadata = match fs::metadata(path) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-        Err(error) => return unreadable(error),
-        Ok(metadata) => metadata,
-    };
-    if !metadata.is_file() {
-        return failed("it is not a regular file", "remove it, or give it another name");
+    if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
+        return failed("it is not a regular file", "remove it, or give it another name"); // reading it could have no end
     }
-    let mut bytes = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes));
-    match (read, String::from_utf8(bytes)) {
-        (Err(error), _) => unreadable(error),
-        (Ok(length), _) if length > MAX_FILE => failed("it is longer than 64 MiB, the limit", "shorten it"),
-        (_, Ok(text)) => Ok(Some(text)),
-        _ => failed("it is not UTF-8", "save it as UTF-8 in your editor"),
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+            ErrorKind::InvalidData => failed("it is not UTF-8", "save it as UTF-8 in your editor"),
+            _ => failed(&format!("it cannot be read: {error}"), "make it readable"),
+        },
     }
 }
 

@@ -473,10 +473,7 @@ fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
 fn divide_into_words<'v>(prompt: &Prompt, pairs: &[Pair], text: &'v str, given: &mut Given<'v>) {
     let others = gaps(pairs, text).flat_map(|gap| words(&text[gap]));
     give_words(prompt, given, others.map(|word| Cow::Owned(unquoted(word))));
-    given.input = prompt.takes_input().then(|| match prompt.joins_words {
-        true => Cow::Owned(words(text).into_iter().map(unquoted).collect::<Vec<_>>().join(" ")),
-        false => Cow::Borrowed(text),
-    });
+    given.input = prompt.takes_input().then_some(Cow::Borrowed(text));
 }
 
 /// The text before the first pair, between two, and after the last.

@@ -79,11 +79,6 @@ fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
         let fix = "keep that folder, or copy it and change the path in the first line of the imported prompt";
         note(message.to_owned(), fix);
     }
-    if prompt.joins_words && prompt.takes_input() {
-        let message =
-            "the quotes of words in the input are dropped by the other program; in the imported prompt they stay";
-        note(message.to_owned(), "no action is needed unless words are typed in quotes");
-    }
     for attachment in prompt.attachments.iter().filter(|attachment| !attachment.path.starts_with("https://")) {
         let message = format!("the attachment {} is not imported with the prompt", quoted(&attachment.path));
         note(message, "copy the file to the same place next to the imported prompt");

@@ -10,45 +10,31 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 /// At which marks a program does something.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marks {
     /// What the program is called.
     title: &'static str,
     marks: &'static [Mark],
 }
 
-impl PartialEq for Marks {
-    fn eq(&self, other: &Marks) -> bool {
-        self.title == other.title
-    }
-}
-
-impl Eq for Marks {}
-
 /// Marks of one kind, of which each message gets one warning.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Mark {
     open: &'static str,
     /// What ends it, in the same line; empty: the end of a word.
     close: &'static str,
-    /// Whether it is a mark, by the text before it and that within it. All else is ordinary text.
-    fits: fn(&str, &str) -> bool,
     /// What the program does with "it".
     does: &'static str,
     fix: &'static str,
 }
 
-const fn mark(open: &'static str, close: &'static str, does: &'static str, fits: fn(&str, &str) -> bool) -> Mark {
-    Mark { open, close, fits, does, fix: "the agent gets the text, and decides what to do with it" }
+const fn mark(open: &'static str, close: &'static str, does: &'static str) -> Mark {
+    Mark { open, close, does, fix: "the agent gets the text, and decides what to do with it" }
 }
 
-const COMMAND: Mark = mark("!`", "`", "run", |before, _| begins_a_word(before));
-const FILE: Mark = mark("@", "", "attach", |before, path| begins_a_word(before) && is_path(path));
-/// `$1` to `$9`, but not `$1.50` or `$10`.
-const WORD: Mark = mark("$", "", "replace", |before, word| {
-    !before.ends_with(|letter: char| letter.is_alphanumeric() || "$\\".contains(letter))
-        && matches!(word.as_bytes(), [b'1'..=b'9'])
-});
+const COMMAND: Mark = mark("!`", "`", "run");
+const FILE: Mark = mark("@", "", "attach");
+const WORD: Mark = mark("$", "", "replace");
 
 /// Those of this program, which does nothing. Its files were perhaps written for another one.
 pub(super) static OWN: Marks = Marks {
@@ -67,52 +53,25 @@ pub(super) static OWN: Marks = Marks {
         },
         Mark {
             fix: "write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if it is an example",
-            ..mark("{{>", "}}", "no file is included", |_, path| !path.contains(['{', '>']) && !path.trim().is_empty())
+            ..mark("{{>", "}}", "no file is included")
         },
         Mark {
             fix: "write `engine: jinja` in the frontmatter, or put it in a code block if it is an example",
-            ..mark("{%", "%}", "no template engine processes it", |_, tag| is_tag(tag))
+            ..mark("{%", "%}", "no template engine processes it")
         },
     ],
 };
-pub(super) static CLAUDE_CODE: Marks = Marks {
-    title: "Claude Code",
-    marks: &[
-        COMMAND,
-        FILE,
-        WORD,
-        mark("$ARGUMENTS[", "]", "replace", |before, index| !before.ends_with('\\') && index.parse::<u8>().is_ok()),
-        mark("${CLAUDE_", "}", "replace", |_, _| true),
-    ],
-};
-pub(super) static OPENCODE: Marks =
-    Marks { title: "opencode", marks: &[mark("!`", "`", "run", |_, _| true), FILE, WORD] };
-pub(super) static CODEX: Marks = Marks { title: "Codex", marks: &[] };
-pub(super) static GEMINI: Marks =
-    Marks { title: "Gemini CLI", marks: &[mark("!{", "}", "run", |_, _| true), mark("@{", "}", "read", |_, _| true)] };
-pub(super) static VS_CODE: Marks = Marks {
-    title: "VS Code",
-    marks: &[
-        mark("#file:", "", "attach", |before, _| begins_a_word(before)),
-        mark("#tool:", "", "enable", |before, _| begins_a_word(before)),
-    ],
-};
+pub(super) static CLAUDE_CODE: Marks =
+    Marks { title: "Claude Code", marks: &[COMMAND, FILE, WORD, mark("${CLAUDE_", "}", "replace")] };
+pub(super) static OPENCODE: Marks = Marks { title: "opencode", marks: &[COMMAND, FILE, WORD] };
 pub(super) static CURSOR: Marks = Marks { title: "Cursor", marks: &[FILE] };
-pub(super) static PI: Marks = Marks { title: "pi", marks: &[mark("${@:", "}", "replace", |_, _| true)] };
-pub(super) static WORKFLOW: Marks = Marks { title: "", marks: &[] };
-pub(super) static FABRIC: Marks = Marks {
-    title: "fabric",
-    marks: &[
-        mark("{{", "}}", "run", |_, name| name.starts_with("plugin:") || name.starts_with("ext:")),
-        mark("{{", "}}", "refuse the pattern without a value for", |before, name| {
-            !before.ends_with('{') && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
-        }),
-    ],
-};
-pub(super) static CONTINUE: Marks = Marks {
-    title: "Continue",
-    marks: &[mark("{{{", "}}}", "replace", |_, name| !matches!(name.trim(), "" | "input")), FILE],
-};
+pub(super) static CONTINUE: Marks = Marks { title: "Continue", marks: &[FILE] };
+pub(super) static GEMINI: Marks =
+    Marks { title: "Gemini CLI", marks: &[mark("!{", "}", "run"), mark("@{", "}", "read")] };
+pub(super) static VS_CODE: Marks =
+    Marks { title: "VS Code", marks: &[mark("#file:", "", "attach"), mark("#tool:", "", "enable")] };
+/// Those of a program that does nothing else than replace placeholders.
+pub(super) static NONE: Marks = Marks { title: "", marks: &[] };
 
 /// The warnings about a message of a file. `in_commands`: the file has a key that only command files of other programs have, in
 /// which `$1` is an argument.
@@ -161,9 +120,25 @@ impl Mark {
             let end = inside + text.len() + self.close.len();
             // Of several braces, the last one closes: `!{git diff {{args}}}`.
             let braces = body[end..].bytes().take_while(|byte| self.close.ends_with('}') && *byte == b'}').count();
-            (!text.is_empty() && (self.fits)(&body[..at], text)).then_some(at..end + braces)
+            (!text.is_empty() && self.fits(&body[..at], text)).then_some(at..end + braces)
         });
         found.collect()
+    }
+
+    /// Whether it is a mark, by the text before it and that within it. All else is ordinary text.
+    fn fits(&self, before: &str, text: &str) -> bool {
+        match self.open {
+            "!`" | "#file:" | "#tool:" => begins_a_word(before),
+            "@" => begins_a_word(before) && is_path(text),
+            // `$1` to `$9`, but not `$1.50` or `$10`
+            "$" => {
+                !before.ends_with(|letter: char| letter.is_alphanumeric() || "$\\".contains(letter))
+                    && matches!(text.as_bytes(), [b'1'..=b'9'])
+            }
+            "{{>" => !text.contains(['{', '>']) && !text.trim().is_empty(),
+            "{%" => is_tag(text),
+            _ => true,
+        }
     }
 }
 
@@ -210,7 +185,7 @@ fn is_tag(tag: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::prompt::format::{claude, codex, fabric, gemini, markdown, testing, vscode};
+    use crate::prompt::format::{claude, codex, gemini, markdown, testing, vscode};
     use crate::prompt::import::continue_dev;
 
     #[test]
@@ -237,13 +212,12 @@ mod tests {
             (
                 claude::command,
                 "---\nargument-hint: issue\n---\nStatus: !`git status` @src/main.rs and $2, ${CLAUDE_PLUGIN_ROOT}/x\n\
-                 Fix $ARGUMENTS[0] or \\$ARGUMENTS[1] $ARGUMENTS[x] ${CLAUDE_",
+                 Fix ${CLAUDE_",
                 &[
                     "4:9: `` !`git status` `` stays as written: Claude Code would run it",
                     "4:23: `@src/main.rs` stays as written: Claude Code would attach it",
                     "4:40: `$2` stays as written: Claude Code would replace it",
                     "4:44: `${CLAUDE_PLUGIN_ROOT}` stays as written: Claude Code would replace it",
-                    "5:5: `$ARGUMENTS[0]` stays as written: Claude Code would replace it",
                 ],
             ),
             (claude::command, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]),
@@ -253,8 +227,8 @@ mod tests {
             (markdown::parse, "Review $1", &["1:8: `$1` stays as written: only names in braces are replaced"]),
             (
                 claude::opencode,
-                "Great!`ls`\n\n!`git log` $ARGUMENTS",
-                &["1:6: `` !`ls` `` stays as written: opencode would run it"],
+                "!`git log` $ARGUMENTS",
+                &["1:1: `` !`git log` `` stays as written: opencode would run it"],
             ),
             (codex::parse, "Do $1 with $PATH and !`ls`", &[]),
             (
@@ -274,20 +248,9 @@ mod tests {
                 ],
             ),
             (
-                fabric::parse,
-                "{{plugin:file:read:/etc/passwd}} {{ext:a:b}} `{{code}}` {{Name}} {{lang}}",
-                &[
-                    "1:1: `{{plugin:file:read:/etc/passwd}}` stays as written: fabric would run it",
-                    "1:57: `{{Name}}` stays as written: fabric would refuse the pattern without a value for it",
-                ],
-            ),
-            (
                 continue_dev::parse,
-                "Review {{{ diff }}} of @src/main.rs {{{ input }}}",
-                &[
-                    "1:8: `{{{ diff }}}` stays as written: Continue would replace it",
-                    "1:24: `@src/main.rs` stays as written: Continue would attach it",
-                ],
+                "Review @src/main.rs {{{ input }}}",
+                &["1:8: `@src/main.rs` stays as written: Continue would attach it"],
             ),
         ] {
             let mut warnings = testing::parsed(parse, file).warnings();

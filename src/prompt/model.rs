@@ -49,8 +49,6 @@ pub struct Prompt {
     pub(super) is_no_mention: bool,
     /// Whether the frontmatter says that each argument gets one word of the text, and the input is the whole text.
     pub(super) has_words: bool,
-    /// Whether the input is then these words, with a space between two of them.
-    pub(super) joins_words: bool,
     /// Whether the text begins with the path of the folder that its file is in.
     pub(super) names_its_folder: bool,
     /// At which marks the program that its file is written for does something.
@@ -187,7 +185,6 @@ impl Prompt {
             append: Append::Paragraph,
             is_no_mention: false,
             has_words: false,
-            joins_words: false,
             names_its_folder: false,
             marks: &marks::OWN,
             origins: Origins::default(),

@@ -144,7 +144,6 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
         (".claude/skills/s/SKILL.md", "---\nname: s\ndescription: D\n---\nRun x.py\n"),
         (".claude/skills/t/SKILL.md", "---\nname: t\ndescription: D\n---\nRun y.py\n"),
         ("team/d.md", "---\nattachments: [x.png]\n---\nD\n"),
-        (".codex/prompts/e.md", "Do $ARGUMENTS\n"),
         (".gemini/commands/c.toml", "prompt = 'C:\\{{args}}'\n"),
     ];
     let client = client(&files);
@@ -160,7 +159,6 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
     let text = format!("Base directory for this skill: {root}/.claude/skills/s\n\nRun x.py\n");
     assert!(read(&client, "prompts/s.md").ends_with(&text));
     client.words("import team").says(0, &["d.md: warning: the attachment `x.png` is not imported"]);
-    client.words("import .codex/prompts").says(0, &["e.md: warning: the quotes of words in the input are dropped"]);
     let refused = ["c.toml: error: what `c` says cannot be written as one Markdown file"];
     client.words("import .gemini/commands").says(1, &refused);
 }

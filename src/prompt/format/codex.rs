@@ -8,7 +8,7 @@ use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::include::IncludeReader;
-use crate::prompt::marks::CODEX;
+use crate::prompt::marks::NONE;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{ARGUMENTS, Mark, Names, Syntax};
@@ -38,7 +38,7 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     }
     let has_words = source.frontmatter.arguments.iter().all(|argument| !argument.required);
     let prompt = source.into_prompt(name, &SYNTAX);
-    Ok(Prompt { has_words, joins_words: has_words, marks: &CODEX, ..prompt })
+    Ok(Prompt { has_words, marks: &NONE, ..prompt })
 }
 
 /// Declares `$1` to `$9`, as far as the body has them.
@@ -66,7 +66,7 @@ mod tests {
         check(CODEX, "Do $1, then $2.", "a \"b c\" d", "Do a, then b c.");
         check(CODEX, "Do $1, then $2.", "a", "Do a, then .");
         check(CODEX, "Only $2.", "a b", "Only b.");
-        check(CODEX, "Fix $ARGUMENTS", "a   \"b c\"", "Fix a b c");
+        check(CODEX, "Fix $ARGUMENTS", "a   \"b c\"", "Fix a   \"b c\"");
         check(CODEX, "$10 $$1 $$ARGUMENTS $0 $9", "x", "x0 $$1 $$ARGUMENTS $0 ");
         check(CODEX, "$1 of $ARGUMENTS", "$2 $1", "$2 of $2 $1");
         check(CODEX, "{{input}} $1", "x", "{{input}} x");

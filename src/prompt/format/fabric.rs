@@ -7,7 +7,7 @@ use super::frontmatter::Frontmatter;
 use super::markdown::Source;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::include::IncludeReader;
-use crate::prompt::marks::FABRIC;
+use crate::prompt::marks::NONE;
 use crate::prompt::model::{Append, Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::outline::Code;
@@ -33,7 +33,7 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     });
     let variables = variables.collect();
     source.declare(&SYNTAX, variables)?;
-    Ok(Prompt { append: Append::Line, marks: &FABRIC, ..source.into_prompt(name, &SYNTAX) })
+    Ok(Prompt { append: Append::Line, marks: &NONE, ..source.into_prompt(name, &SYNTAX) })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::include::IncludeReader;
-use crate::prompt::marks::PI;
+use crate::prompt::marks::NONE;
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax};
@@ -22,20 +22,18 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // not a key of pi
     codex::declare_words(&mut source, &SYNTAX)?;
-    Ok(Prompt { has_words: true, joins_words: true, marks: &PI, ..source.into_prompt(name, &SYNTAX) })
+    Ok(Prompt { has_words: true, marks: &NONE, ..source.into_prompt(name, &SYNTAX) })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::prompt::format::testing::{check, warned};
+    use crate::prompt::format::testing::check;
 
     #[test]
     fn digits_are_words_and_an_at_sign_is_all_of_them() {
-        check(super::parse, "Create $1 with: $@", "Button \"a b\" c", "Create Button with: Button a b c");
-        check(super::parse, "Fix $ARGUMENTS", "a  b", "Fix a b");
+        check(super::parse, "Create $1 with: $@", "Button \"a b\" c", "Create Button with: Button \"a b\" c");
+        check(super::parse, "Fix $ARGUMENTS", "a  b", "Fix a  b");
         check(super::parse, "Look, $@x", "", "Look, x");
         check(super::parse, "Look.", "a", "Look.\n\na");
-        let want = "1:6: `${@:2}` stays as written: pi would replace it; the agent gets the text, and decides what to do with it";
-        warned(super::parse, "Rest ${@:2}", &[want]);
     }
 }

@@ -4,7 +4,7 @@ use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::include::IncludeReader;
-use crate::prompt::marks::WORKFLOW;
+use crate::prompt::marks::NONE;
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::Syntax;
@@ -15,7 +15,7 @@ use crate::prompt::template::Syntax;
 /// Those of the frontmatter.
 pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
     let prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
-    Ok(Prompt { marks: &WORKFLOW, ..prompt })
+    Ok(Prompt { marks: &NONE, ..prompt })
 }
 
 #[cfg(test)]

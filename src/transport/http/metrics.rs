@@ -4,7 +4,6 @@
 
 use crate::jsonrpc::Message;
 use crate::server::methods;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -24,32 +23,18 @@ const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
 /// The counters of a process.
 pub(super) struct Metrics {
     registry: Registry,
-    requests: Family<RequestLabels, Counter>,
-    times: Family<MethodLabel, Histogram, fn() -> Histogram>,
-    responses: Family<StatusLabel, Counter>,
+    requests: Family<Labels<3>, Counter>,
+    times: Family<Labels<1>, Histogram, fn() -> Histogram>,
+    responses: Family<Labels<1, u16>, Counter>,
     event_streams: Gauge,
     websockets: Gauge,
     connections: Gauge,
     /// Without a value until there is one.
-    store_age: Family<Vec<(&'static str, &'static str)>, Gauge<f64, AtomicU64>>,
+    store_age: Family<Labels<0>, Gauge<f64, AtomicU64>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    transport: &'static str,
-    method: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct MethodLabel {
-    method: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StatusLabel {
-    status: u16,
-}
+/// Names of labels with their values.
+type Labels<const N: usize, V = &'static str> = [(&'static str, V); N];
 
 /// Counts something that is open, until it is dropped.
 pub(super) struct Open(Gauge);
@@ -68,7 +53,7 @@ impl Metrics {
         let help = "The time from a message to its answer, without the network";
         registry.register_with_unit("request_duration", help, Unit::Seconds, times.clone());
         let started = ConstGauge::new(SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |since| since.as_secs_f64()));
-        let store_age: Family<Vec<(&str, &str)>, Gauge<f64, AtomicU64>> = Family::default();
+        let store_age: Family<Labels<0>, Gauge<f64, AtomicU64>> = Family::default();
         let help = "How long ago the database of the prompts last answered";
         registry.register_with_unit("store_age", help, Unit::Seconds, store_age.clone());
         registry.register_with_unit("start_time", "When the server started, since 1970", Unit::Seconds, started);
@@ -88,13 +73,13 @@ impl Metrics {
     /// is a [`label`].
     pub(super) fn answered(&self, transport: &'static str, method: &'static str, is_error: bool, took: Duration) {
         let outcome = if is_error { "error" } else { "ok" };
-        self.requests.get_or_create(&RequestLabels { transport, method, outcome }).inc();
-        self.times.get_or_create(&MethodLabel { method }).observe(took.as_secs_f64());
+        self.requests.get_or_create(&[("transport", transport), ("method", method), ("outcome", outcome)]).inc();
+        self.times.get_or_create(&[("method", method)]).observe(took.as_secs_f64());
     }
 
     /// An HTTP response has this status.
     pub(super) fn responded(&self, status: u16) {
-        self.responses.get_or_create(&StatusLabel { status }).inc();
+        self.responses.get_or_create(&[("status", status)]).inc();
     }
 
     /// A WebSocket has opened.
@@ -110,7 +95,7 @@ impl Metrics {
     /// All metrics, as a text.
     pub(super) fn encode(&self, event_streams: usize, store_age: Option<Duration>) -> Result<String, fmt::Error> {
         if let Some(age) = store_age {
-            self.store_age.get_or_create(&Vec::new()).set(age.as_secs_f64());
+            self.store_age.get_or_create(&[]).set(age.as_secs_f64());
         }
         self.event_streams.set(event_streams as i64);
         let mut text = String::new();
