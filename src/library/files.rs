@@ -3,7 +3,7 @@
 use super::cache::Trace;
 use super::file_store::{exists, rename_to_new};
 use super::golden_files::tests_next_to;
-use super::history::{History, create_folders, failed};
+use super::history::{History, create_folders, failed, set_owner};
 use super::project::FOLDER;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
@@ -114,14 +114,8 @@ pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bo
     let target = fs::canonicalize(path)?;
     let folder = target.parent().unwrap_or(Path::new(""));
     let mut file = tempfile::Builder::new().prefix(".prompt-expander-").tempfile_in(folder)?;
-    let old = fs::metadata(&target)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        _ = fchown(file.as_file(), Some(old.uid()), Some(old.gid())); // only root can give a file to another user
-    }
+    set_owner(file.as_file(), &fs::metadata(&target)?)?;
     file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(old.permissions())?;
     file.as_file().sync_all()?;
     let is_unchanged = fs::read(&target)? == original;
     if is_unchanged {

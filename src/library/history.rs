@@ -262,18 +262,20 @@ pub(super) fn write_temporary_file(folder: &Path, bytes: &[u8], like: Option<&Me
     let path = folder.join(format!("{TEMPORARY}{}", process::id()));
     let mut file = File::create_new(&path)?;
     let temporary = TempPath::try_from_path(path)?;
-    if let Some(like) = like {
-        // Set before the file has any content. Only root can give a file to another user.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, fchown};
-            _ = fchown(&file, Some(like.uid()), Some(like.gid()));
-        }
-        file.set_permissions(like.permissions())?;
-    }
+    like.map_or(Ok(()), |like| set_owner(&file, like))?;
     file.write_all(bytes)?;
     file.sync_all()?;
     Ok(temporary)
+}
+
+/// Gives a file that has no content yet the owner and the permissions of another one.
+pub(super) fn set_owner(file: &File, like: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        _ = fchown(file, Some(like.uid()), Some(like.gid())); // only root can give a file to another user
+    }
+    file.set_permissions(like.permissions())
 }
 
 fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {

@@ -90,15 +90,8 @@ impl Source for Plugins {
     }
 
     fn list(&self) -> Listing {
-        let mut all = Listing { problems: self.health(false), ..Listing::default() };
-        for Listing { found, problems, tests, .. } in self.folders(None).iter().map(Source::list) {
-            all.found.extend(found);
-            all.problems.extend(problems);
-            all.tests.extend(tests);
-        }
-        all.found.sort_by(|a, b| a.name.cmp(&b.name));
-        all.found.dedup_by(|later, first| later.name == first.name);
-        all
+        let own = Listing { problems: self.health(false), ..Listing::default() };
+        own.with(self.folders(None).iter().map(Source::list))
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {

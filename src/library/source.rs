@@ -273,6 +273,18 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// This list with what others have. Of several prompts with one name, the first is there.
+    pub(super) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
+        for Listing { found, problems, tests, .. } in others {
+            self.found.extend(found);
+            self.problems.extend(problems);
+            self.tests.extend(tests);
+        }
+        self.found.sort_by(|a, b| a.name.cmp(&b.name)); // stable
+        self.found.dedup_by(|later, first| later.name == first.name);
+        self
+    }
+
     /// The parts that cannot be read, and may have further prompts.
     pub fn unreadable(&self) -> impl Iterator<Item = &Diagnostic> {
         let is_part = |kind: &Kind| matches!(kind, Kind::Missing | Kind::Unreadable | Kind::Escapes);

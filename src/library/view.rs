@@ -267,15 +267,7 @@ impl View {
 
     /// Which prompts there are: folders are read, files are not.
     pub fn list(&self) -> Listing {
-        let mut all = Listing::default();
-        for listing in self.sources().map(|source| source.list()) {
-            all.found.extend(listing.found);
-            all.problems.extend(listing.problems);
-            all.tests.extend(listing.tests);
-        }
-        // The sort is stable, and the first of each name remains, even if its file is broken.
-        all.found.sort_by(|a, b| a.name.cmp(&b.name));
-        all.found.dedup_by(|later, first| later.name == first.name);
+        let mut all = Listing::default().with(self.sources().map(|source| source.list()));
         if self.prefix.is_some() {
             all.found.retain(|found| self.contains(&found.name));
             all.problems.retain(|problem| self.is_visible(problem));

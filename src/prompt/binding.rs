@@ -458,7 +458,9 @@ fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
         given.give(Slot::Argument(pair.argument), value, Origin::Pair);
     }
     if prompt.takes_words() {
-        divide_into_words(prompt, &pairs, text, &mut given);
+        let others = gaps(&pairs, text).flat_map(|gap| words(&text[gap]));
+        give_words(prompt, &mut given, others.map(|word| Cow::Owned(unquoted(word))));
+        given.input = prompt.takes_input().then_some(Cow::Borrowed(text));
         return given;
     }
     match given.slots(prompt).as_slice() {
@@ -467,13 +469,6 @@ fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
         [first @ .., last] => by_position(&pairs, text, first, *last, &mut given),
     }
     given
-}
-
-/// Divides a text into words. The input is the text as typed, and in Codex its words with a space between two of them.
-fn divide_into_words<'v>(prompt: &Prompt, pairs: &[Pair], text: &'v str, given: &mut Given<'v>) {
-    let others = gaps(pairs, text).flat_map(|gap| words(&text[gap]));
-    give_words(prompt, given, others.map(|word| Cow::Owned(unquoted(word))));
-    given.input = prompt.takes_input().then_some(Cow::Borrowed(text));
 }
 
 /// The text before the first pair, between two, and after the last.

@@ -28,7 +28,7 @@ struct Output<'o> {
     prompts: &'o [ListedPrompt<'o>],
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<NonZeroUsize>,
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     problems: &'o [Value],
     #[serde(rename = "omittedProblems", skip_serializing_if = "Option::is_none")]
     omitted_problems: Option<NonZeroUsize>,
@@ -37,10 +37,6 @@ struct Output<'o> {
     part: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-}
-
-fn is_empty(list: &[Value]) -> bool {
-    list.is_empty()
 }
 
 #[derive(Serialize)]

@@ -5,9 +5,9 @@ use super::headers;
 use super::tokens::hex;
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::{Router, routing};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
@@ -39,9 +39,8 @@ static STYLE: LazyLock<File> =
 
 pub(super) fn routes() -> Router<Arc<App>> {
     let files = [("/page.js", &SCRIPT), ("/text.js", &TEXT), ("/page.css", &STYLE)];
-    let not_found = async |headers: HeaderMap| {
-        let is_for_people =
-            headers.get_all(ACCEPT).iter().any(|kinds| kinds.to_str().is_ok_and(|kinds| kinds.contains("text/html")));
+    let not_found = async |method: Method, headers: HeaderMap| {
+        let is_for_people = headers::asks_for_page(&method, &headers);
         let mut response = if is_for_people { HTML.answer(&HeaderMap::new()) } else { http::Response::default() };
         *response.status_mut() = StatusCode::NOT_FOUND;
         response
