@@ -9,7 +9,7 @@ use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
 use crate::library::pack::{Copies, load, lock, save};
 use crate::prompt::notable::{is_hidden, notable};
 use crate::prompt::{FileName, Name, fold};
-use crate::wording::{count, is_control, named};
+use crate::wording::{count, named};
 use anstyle::Style;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
@@ -167,6 +167,26 @@ impl Packs {
         found.with_context(|| format!("there is no pack {} in {}", named(name), full_path(&self.lock)))
     }
 
+    /// Does this with each pack. If it fails for one, says why, and goes on. Returns whether all was done.
+    fn each(&mut self, chosen: Vec<Pack>, run: impl Fn(&mut Packs, Pack) -> anyhow::Result<bool>) -> bool {
+        let mut is_done = true;
+        for pack in chosen {
+            let version = pack.version();
+            is_done &= run(self, pack).unwrap_or_else(|error| {
+                output::error(&format!("{version}: {error:#}"));
+                false
+            });
+        }
+        is_done
+    }
+
+    /// Fixes a pack at a commit, or at what a branch or a tag is now, and reads its texts there.
+    fn fetch(&self, pack: &mut Pack, given: &str) -> anyhow::Result<Texts> {
+        let repository = Repository::open(&self.cache, &pack.address)?;
+        repository.fix(pack, given)?;
+        Ok(repository.texts(pack)?)
+    }
+
     /// Shows the texts of a pack, unless they are those of `old` or are known, and asks. Then writes the files and the lock. Returns whether
     /// that was done.
     fn take(
@@ -178,6 +198,7 @@ impl Packs {
         yes: bool,
     ) -> anyhow::Result<bool> {
         texts.left_out.iter().for_each(|what| output::warning(&format!("left out: {what}")));
+        ensure!(!texts.files.is_empty(), "{} has no prompts; name their folder with `--path`", named(&pack.address));
         pack.files = texts.hashes();
         let (mut review, mut unchanged) = (Review::default(), 0);
         for (file, text) in &texts.files {
@@ -214,25 +235,20 @@ impl Packs {
     }
 
     fn sync(&mut self, is_locked: bool, yes: bool) -> anyhow::Result<bool> {
-        let mut is_done = true;
-        for pack in self.packs.clone() {
-            let differing = self.copies.differing(&pack);
+        Ok(self.each(self.packs.clone(), |packs, pack| {
+            let differing = packs.copies.differing(&pack);
             if is_locked || differing.is_empty() {
                 output::print_lines(&differing.iter().map(|problem| format!("{problem}\n")).collect::<String>())?;
-                is_done &= differing.is_empty();
-                continue;
+                return Ok(differing.is_empty());
             }
-            let repository = Repository::open(&self.cache, &pack.address)?;
-            repository.fetch_commit(&pack.commit, &pack.reference)?;
-            let mut texts = repository.texts(&pack)?;
+            let mut texts = packs.fetch(&mut pack.clone(), &pack.commit)?;
             texts.files.retain(|file, _| pack.files.contains_key(file));
             if texts.hashes() != pack.files {
-                bail!("{} has other texts than {} says", named(&pack.version()), full_path(&self.lock));
+                bail!("{} has other texts than {} says", named(&pack.version()), full_path(&packs.lock));
             }
-            let known = fs::read_to_string(&self.accepted).unwrap_or_default();
-            is_done &= self.take(pack, None, &texts, &known, yes)?;
-        }
-        Ok(is_done)
+            let known = fs::read_to_string(&packs.accepted).unwrap_or_default();
+            packs.take(pack, None, &texts, &known, yes)
+        }))
     }
 
     fn remove(&mut self, name: &str) -> anyhow::Result<bool> {
@@ -265,10 +281,8 @@ fn shown_name(pack: &Pack, file: &str) -> String {
 /// A line of a text in which every character is seen.
 fn visible(line: &str) -> String {
     let line = line.strip_suffix('\r').unwrap_or(line);
-    let is_escaped = |letter: char| letter != '\t' && (is_hidden(letter) || is_control(letter));
-    line.chars()
-        .map(|letter| if is_escaped(letter) { letter.escape_unicode().to_string() } else { letter.into() })
-        .collect()
+    let shown = |letter: char| if is_hidden(letter) { letter.escape_unicode().to_string() } else { letter.into() };
+    line.chars().map(shown).collect()
 }
 
 impl Review {
@@ -329,16 +343,10 @@ impl Add {
         if let Some(other) = listing.found.iter().find(|found| fold(&found.name).starts_with(&begins)) {
             bail!("there is a prompt {} already; give the pack another name with `--as`", named(&other.name));
         }
-        let repository = Repository::open(&packs.cache, &address)?;
-        let given = self.reference.unwrap_or_else(|| "HEAD".to_owned());
-        // A commit has no news; the main branch has.
-        let (reference, (commit, date)) = match is_commit(&given) {
-            true => ("HEAD".to_owned(), repository.fetch_commit(&given, "HEAD")?),
-            false => (given.clone(), repository.fetch(&given)?),
-        };
         let (path, only) = (self.path.unwrap_or_default(), self.only);
-        let pack = Pack { name, address, reference, commit, date, path, only, ..Pack::default() };
-        let texts = repository.texts(&pack)?;
+        // A commit has no news; the main branch has.
+        let mut pack = Pack { name, address, reference: "HEAD".to_owned(), path, only, ..Pack::default() };
+        let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or("HEAD"))?;
         packs.take(pack, None, &texts, "", self.yes)
     }
 }
@@ -366,29 +374,20 @@ fn default_name(address: &str) -> &str {
 impl Update {
     fn run(self, packs: &mut Packs) -> anyhow::Result<bool> {
         ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
-        let mut is_done = true;
         let chosen = match &self.name {
             Some(name) => vec![packs.named(name)?],
             None => packs.packs.clone(),
         };
-        for old in chosen {
-            let repository = Repository::open(&packs.cache, &old.address)?;
-            let given = self.reference.as_deref().unwrap_or(&old.reference);
-            let (reference, (commit, date)) = match is_commit(given) {
-                true => (&*old.reference, repository.fetch_commit(given, &old.reference)?),
-                false => (given, repository.fetch(given)?),
-            };
-            let pack = Pack { reference: reference.to_owned(), commit, date, files: Default::default(), ..old.clone() };
-            if (&pack.commit, &pack.reference) == (&old.commit, &old.reference) {
+        Ok(packs.each(chosen, |packs, old| {
+            let mut pack = old.clone();
+            let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or(&old.reference))?;
+            let has_news = texts.hashes() != old.files;
+            if pack == old || (self.check && !has_news) {
                 output::print_lines(&format!("{} is up to date", old.version()))?;
-                continue;
+                return Ok(true);
             }
             output::print_lines(&format!("{} ({}) → {} ({})", old.version(), old.date, pack.version(), pack.date))?;
-            is_done &= !self.check && {
-                let texts = repository.texts(&pack)?;
-                packs.take(pack, Some(&old), &texts, "", self.yes)?
-            };
-        }
-        Ok(is_done)
+            Ok(!self.check && packs.take(pack, Some(&old), &texts, "", self.yes)?)
+        }))
     }
 }

@@ -19,10 +19,9 @@ use super::read::read;
 use super::source::{About, Found, Layer, Listing, Source};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name};
-use lock::{LOCK, MAX_FILES, Pack, hash_of};
+use lock::{LOCK, Pack, hash_of};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,10 +94,8 @@ impl Source for Packs {
         for (pack, folder) in self.folders().iter().flatten() {
             let Listing { found, problems, .. } = folder.list();
             if found.len() < pack.files.len() {
-                let paths =
-                    pack.files.keys().map(|file| folder.files.root.path.join(file)).filter(|path| !path.exists());
-                let missing = paths.map(|path| pack.differs("it is missing").in_file(path));
-                all.problems.extend(missing.take(if found.is_empty() { 1 } else { MAX_FILES })); // the folder is missing
+                let root = &folder.files.root.path;
+                all.problems.extend(differing(pack, root, "it is missing", |file| root.join(file).exists()));
             }
             all.problems.extend(problems);
             all.found.extend(found);
@@ -120,6 +117,15 @@ impl Source for Packs {
         watched.add_path(&lock);
         self.folders().iter().flatten().for_each(|(_, folder)| folder.watch(watched));
     }
+}
+
+/// What is wrong with the files of a pack that are not valid; once, if its folder is missing.
+fn differing(pack: &Pack, folder: &Path, why: &str, is_valid: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+    if !folder.exists() {
+        return vec![pack.differs("all are missing").in_file(folder)];
+    }
+    let wrong = pack.files.keys().filter(|file| !is_valid(file));
+    wrong.map(|file| pack.differs(why).in_file(folder.join(file))).collect()
 }
 
 /// The packs of a lock, and its text; `None` if there is no lock.
@@ -186,15 +192,14 @@ impl Copies {
 
     /// What is wrong with the files of a pack: they are missing, or are not those of the pack.
     pub(crate) fn differing(&self, pack: &Pack) -> Vec<Diagnostic> {
-        let (folder, problem) = (self.folder_of(pack), pack.differs("it is missing, or has another text"));
-        let differing = pack.files.keys().filter(|file| self.text(pack, file).is_none());
-        differing.map(|file| problem.clone().in_file(folder.join(file))).collect()
+        let why = "it is missing, or has another text";
+        differing(pack, &self.folder_of(pack), why, |file| self.text(pack, file).is_some())
     }
 
     /// Writes the files of a pack.
     ///
     /// # Errors
-    /// They cannot be written; what was there before is there still.
+    /// They cannot be written.
     pub(crate) fn write(&self, pack: &Pack, texts: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
         let folder = self.folder_of(pack);
         let write = || {
@@ -203,15 +208,12 @@ impl Copies {
             for (file, text) in texts {
                 let path = new.path().join(file);
                 fs::create_dir_all(path.parent().unwrap_or(new.path()))?;
-                let mut copy = File::create_new(&path)?;
-                copy.write_all(text.as_bytes())?;
-                let mut permissions = copy.metadata()?.permissions();
+                fs::write(&path, text)?;
+                let mut permissions = fs::metadata(&path)?.permissions();
                 permissions.set_readonly(true);
-                copy.set_permissions(permissions)?;
+                fs::set_permissions(&path, permissions)?;
             }
-            if folder.exists() {
-                fs::rename(&folder, self.folder.join(format!("{}-old", new.path().display())))?;
-            }
+            _ = fs::remove_dir_all(&folder); // copies of the same texts, of which some differ
             fs::rename(new.keep(), &folder)
         };
         write().map_err(|error| failed(&folder, &error))

@@ -44,18 +44,14 @@ pub(crate) fn is_hidden(character: char) -> bool {
 }
 
 fn kind_of(word: &str) -> Option<&'static str> {
-    let first = word.split('/').next().unwrap_or_default();
-    let has_letters = word.contains(char::is_alphanumeric);
     let is_host = |part: &str| part.contains('.') && !part.starts_with('.') && !part.ends_with('.');
+    let has_host = word.split_once('/').is_some_and(|(host, _)| is_host(host));
+    let is_mail = word.split('@').nth(1).is_some_and(is_host);
+    let is_path = word.starts_with(['/', '~', '\\', '.']) || word.starts_with("$HOME") || word.contains(":\\");
     match word {
-        _ if !has_letters => None,
-        _ if word.contains("://") || word.starts_with("www.") || (word.contains('/') && is_host(first)) => {
-            Some("address")
-        }
-        _ if word.contains('@') && word.split('@').nth(1).is_some_and(is_host) => Some("address"),
-        _ if word.starts_with(['/', '~', '\\']) || word.starts_with("./") || word.starts_with("../") => Some("path"),
-        _ if word.starts_with("$HOME") || word.starts_with('.') || word.contains(":\\") => Some("path"),
-        _ => None,
+        _ if !word.contains(char::is_alphanumeric) => None,
+        _ if word.contains("://") || word.starts_with("www.") || has_host || is_mail => Some("address"),
+        _ => is_path.then_some("path"),
     }
 }
 

@@ -298,11 +298,11 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
         ("a name that Windows reserves", &file("con.md"), 1, "cannot be the name of a prompt"),
         ("a name with a space", &file("my prompt.md"), 1, "cannot be the name of a prompt"),
         ("a symlink to a file", &link("evil.md", "/etc/passwd"), 1, link_error),
-        ("a symlink to a folder", &link("evil", "/etc"), 1, link_error),
+        ("a symlink to a folder", &link("evil", "/etc"), 0, "left out: `evil` is a symlink"),
         ("a symlink out of the pack", &link("evil.md", "../../../accepted-texts"), 1, link_error),
         ("two names of other case", &two("Read.md", "read.md"), 1, "differ in case or accents only"),
         ("two names of other form", &two("e\u{301}.md", "\u{e9}.md"), 1, "differ in case or accents only"),
-        ("a submodule", &module, 0, "left out: `m` is a submodule"),
+        ("a submodule", &module, 0, "left out: `m` is a symlink or a submodule"),
         ("hooks, filters and commands in its config", &configured, 0, "has 1 text"),
         (
             "a pointer of LFS",
@@ -403,6 +403,42 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
     fs::remove_file(bin.join("git")).unwrap();
     client.words("pack update").says(1, &["packs need git, and there is none; install git"]);
     client.words("expand one/one").printed("One\n");
+}
+
+#[test]
+fn a_symlink_blocks_a_pack_only_if_the_pack_would_take_its_name() {
+    let (client, repository) = person();
+    let [text, link] = ["Do it", "do.md"].map(|text| repository.blob(text));
+    let tree = repository.tree(&[("120000", "AGENTS.md", &link), ("100644", "do.md", &text)]);
+    let commit = repository.commit(&tree);
+    add(&client, &repository, &commit, "").says(1, &["`AGENTS.md` is a symlink, which is not followed"]);
+    add(&client, &repository, &commit, "--only do").says(0, &["acme@", "has 1 text"]);
+    client.words("expand acme/do").printed("Do it\n");
+}
+
+#[test]
+fn files_that_a_pack_does_not_take_are_no_news_and_its_commit_moves_without_a_question() {
+    let (client, repository) = person();
+    let commit = repository.put(&[("a.md", "A")]);
+    add(&client, &repository, &commit, "").says(0, &[]);
+    let commit = repository.put(&[("a.md", "A"), ("main.rs", "fn main() {}")]);
+    client.words("pack update --check").says(0, &["is up to date"]);
+    client.words("pack update").says(0, &[" → acme@"]);
+    assert!(lock(&client).contains(&commit));
+}
+
+#[test]
+fn a_repository_that_cannot_be_reached_keeps_no_other_pack_from_its_update() {
+    let (client, repository) = person();
+    let gone = Repository::new(client.root().join("server/gone.git"));
+    for (name, repository) in [("a", &gone), ("b", &repository)] {
+        let commit = repository.put(&[("x.md", "Old")]);
+        add(&client, repository, &commit, &format!("--as {name}")).says(0, &[]);
+    }
+    fs::remove_dir_all(&gone.folder).unwrap();
+    let commit = repository.put(&[("x.md", "Old"), ("main.rs", "")]);
+    client.words("pack update").says(1, &["error: a@", "git has failed: ", "b@"]);
+    assert!(lock(&client).contains(&commit));
 }
 
 #[test]
@@ -574,6 +610,8 @@ fn over_a_git_daemon_folders_of_other_programs_are_read_by_their_rules_and_a_loc
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("packs.lock"), lock(&client)).unwrap();
     other.words("list").says(0, &["not the file of the pack `claude@"]);
+    let compared = other.words("pack sync --locked").stdout;
+    assert_eq!(compared.matches(": all are missing").count(), 3, "one line for each pack: {compared}");
     let Some(shown) = terminal::ran(&other, 100, "pack sync", &[], "y\nn\ny\n") else { return };
     assert!(shown.contains("+Fix $ARGUMENTS") && shown.contains("+Plan {{input}}"), "{shown}");
     // The packs are sorted by name: the second was refused.

@@ -3,13 +3,13 @@
 //! There is no work tree: texts are read from a bare repository in the cache, so that no hook, filter, submodule or symlink of somebody
 //! else has any effect. The paths and lengths that git reports must keep the rules of a pack before a text is read.
 
-use super::lock::{MAX_FILES, Pack, hash_of};
+use super::lock::{MAX_FILES, Pack, hash_of, is_commit};
 use crate::library::root::MAX_ENTRIES;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE};
 use crate::wording::{count, named, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,9 +19,6 @@ use walkdir::WalkDir;
 
 /// The most bytes that a repository may take in the cache.
 const MAX_REPOSITORY: u64 = 256 * 1024 * 1024;
-
-/// The most files that are left out and named; of the others, only the number is given.
-const MAX_NAMED: usize = 10;
 
 /// The most bytes of all texts of a pack.
 const MAX_TEXTS: usize = 64 * 1024 * 1024;
@@ -115,11 +112,21 @@ impl Repository {
         }
     }
 
-    /// Fetches what a branch or a tag is now. Returns the commit, and its day.
+    /// Fetches a commit, or what a branch or a tag is now, which the pack then follows, and fixes the pack at it.
     ///
     /// # Errors
-    /// There is no such ref, or several; git cannot fetch it; the repository is too large.
-    pub(crate) fn fetch(&self, reference: &str) -> Result<(String, String), Diagnostic> {
+    /// There is no such ref, or several; the commit is gone; git cannot fetch it; the repository is too large.
+    pub(crate) fn fix(&self, pack: &mut Pack, given: &str) -> Result<(), Diagnostic> {
+        if is_commit(given) {
+            (pack.commit, pack.date) = self.fetch_commit(given, &pack.reference)?;
+        } else {
+            (pack.commit, pack.date) = self.fetch(given)?;
+            given.clone_into(&mut pack.reference);
+        }
+        Ok(())
+    }
+
+    fn fetch(&self, reference: &str) -> Result<(String, String), Diagnostic> {
         let listed = self.run(PROTOCOLS, &["ls-remote", "--", &self.address, reference])?;
         let full = ["", "refs/", "refs/tags/", "refs/heads/"].map(|start| format!("{start}{reference}"));
         let names = listed.lines().filter_map(|line| Some(line.split_once('\t')?.1));
@@ -138,10 +145,7 @@ impl Repository {
     }
 
     /// Fetches a commit, unless it is there: from a server that refuses it, what a branch or a tag is now, if that is the same commit.
-    ///
-    /// # Errors
-    /// The commit is gone; git cannot fetch it; the repository is too large.
-    pub(crate) fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(String, String), Diagnostic> {
+    fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(String, String), Diagnostic> {
         if self.commit(commit).is_err()
             && let Err(error) = self.fetch_from(commit)
         {
@@ -185,7 +189,7 @@ impl Repository {
     /// The texts of a pack at its commit, which was fetched.
     ///
     /// # Errors
-    /// A name escapes or is a symlink, or two differ in case only; there are none, or too many; a text is too long.
+    /// A name escapes or is a symlink, or two differ in case only; there are too many; a text is too long.
     pub(crate) fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
         let mut texts = Texts::default();
         let (mut objects, mut folded) = (BTreeMap::new(), BTreeMap::new());
@@ -199,10 +203,8 @@ impl Repository {
                 _ if path.split('/').any(|part| matches!(part, "" | "." | "..")) => {
                     return wrong("is a path that leads out of the repository");
                 }
-                ("120000", _) if !path.split('/').any(|part| part.starts_with('.')) => {
-                    return wrong("is a symlink, which is not followed");
-                }
-                ("160000", _) => texts.left_out.push(format!("{shown} is a submodule")),
+                ("120000", Ok(true)) => return wrong("is a symlink, which is not followed"),
+                ("120000" | "160000", _) => texts.left_out.push(format!("{shown} is a symlink or a submodule")),
                 ("100644" | "100755" | "100664", Ok(true)) => {
                     let key: String = path.to_lowercase().nfc().collect();
                     if let Some(other) = folded.insert(key, path.clone()) {
@@ -214,18 +216,10 @@ impl Repository {
                 _ => {}
             }
         }
-        if objects.len() > MAX_FILES {
+        if objects.len() + texts.left_out.len() > MAX_FILES {
             return Err(too_much(&self.address, &count(MAX_FILES, "prompt")));
         }
         self.read(&objects, &mut texts)?;
-        let more = texts.left_out.len().saturating_sub(MAX_NAMED);
-        texts.left_out.truncate(MAX_NAMED);
-        texts.left_out.extend((more > 0).then(|| format!("{more} more files")));
-        if texts.files.is_empty() {
-            let fix = "name the folder that has them with `--path`; prompts are files such as `review.md`";
-            let left_out: String = texts.left_out.iter().map(|what| format!("; {what}")).collect();
-            return Err(refused(format!("{} has no prompts{left_out}", named(&self.address)), fix));
-        }
         Ok(texts)
     }
 
@@ -255,15 +249,16 @@ impl Repository {
 
     /// Reads texts, of objects by their paths, from one process.
     fn read(&self, objects: &BTreeMap<String, String>, texts: &mut Texts) -> Result<(), Diagnostic> {
-        let mut asked = tempfile::tempfile().map_err(failed)?;
-        let lines: String = objects.values().map(|object| format!("{object}\n")).collect();
-        asked.write_all(lines.as_bytes()).and_then(|()| asked.rewind()).map_err(failed)?;
         let mut git = self.git("", &["cat-file", "--batch"]);
-        let mut git = git.stdin(asked).stderr(Stdio::null()).spawn().map_err(failed)?;
-        let mut answers = BufReader::new(git.stdout.take().ok_or_else(|| complaint(b"no output"))?);
+        let mut git = git.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
+        let (Some(mut asked), Some(answers)) = (git.stdin.take(), git.stdout.take()) else {
+            return Err(complaint(b"no output"));
+        };
+        let mut answers = BufReader::new(answers);
         let mut total = 0;
-        for path in objects.keys() {
+        for (path, object) in objects {
             let mut head = String::new();
+            writeln!(asked, "{object}").map_err(failed)?;
             answers.read_line(&mut head).map_err(failed)?;
             // Git has not fetched a text that is missing because of its length.
             let length = head.trim_end().rsplit(' ').next().unwrap_or_default().parse().unwrap_or(usize::MAX);

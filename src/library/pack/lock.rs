@@ -19,9 +19,6 @@ const HEAD: &str = "# The packs of `prompt-expander pack`: each with its commit,
 /// The most files of a pack.
 pub(crate) const MAX_FILES: usize = 1_000;
 
-/// The most packs of a lock.
-const MAX_PACKS: usize = 100;
-
 /// How many digits of a commit people see.
 const SHORT: usize = 12;
 
@@ -84,7 +81,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
 fn add_line(packs: &mut Vec<Pack>, line: &str) -> Option<()> {
     let (word, value) = line.split_once(' ')?;
     if word == "pack" {
-        let is_new = packs.len() < MAX_PACKS && packs.iter().all(|pack| fold(&pack.name) != fold(value));
+        let is_new = packs.iter().all(|pack| fold(&pack.name) != fold(value));
         let name = pack_name(value).ok().filter(|_| is_new)?;
         packs.push(Pack { name, ..Pack::default() });
         return Some(());
@@ -97,8 +94,8 @@ fn add_line(packs: &mut Vec<Pack>, line: &str) -> Option<()> {
         "date" => (&mut pack.date, value.parse::<jiff::civil::Date>().is_ok()),
         "path" => (&mut pack.path, folder(value).is_ok()),
         "only" => {
-            pack.only.push(String::new());
-            (pack.only.last_mut()?, true)
+            pack.only.push(value.to_owned());
+            return Some(());
         }
         _ => {
             let is_file = is_hexadecimal(word, 64) && pack.takes(value) == Ok(true) && pack.files.len() < MAX_FILES;
@@ -222,8 +219,7 @@ pub(crate) fn pack_name(text: &str) -> Result<String, String> {
 /// # Errors
 /// Git would take it for an option, or start another program for it; or others would read a password in the lock.
 pub(crate) fn address(text: &str) -> Result<String, String> {
-    let is_word = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
-    let is_helper = text.split_once("::").is_some_and(|(helper, _)| is_word(helper));
+    let is_helper = text.contains("::") && !text.contains("://"); // with both, the scheme is checked
     if text.is_empty() || text.starts_with('-') || is_helper || text.contains(char::is_control) {
         return Err("it is not the address of a repository, such as `https://github.com/acme/prompts`".to_owned());
     }
