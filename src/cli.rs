@@ -291,7 +291,7 @@ enum Command {
     #[cfg(feature = "http")]
     #[command(after_help = token::EXAMPLES)]
     Token(token::Token),
-    /// Prepare a PostgreSQL database for prompts
+    /// Prepare a PostgreSQL database for prompts, and copy a folder to it or from it
     #[cfg(feature = "store")]
     #[command(after_help = store::EXAMPLES)]
     Store(store::StoreCommand),
@@ -385,7 +385,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
 fn short_help() -> String {
     let program = command();
     let mut text = "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
-                    Usage: prompt-expander COMMAND, or prompt-expander :NAME INPUT\n"
+                    Usage: prompt-expander COMMAND, or prompt-expander :NAME INPUT\n\
+                    `prompt-expander COMMAND --help` explains a command, and --help all options.\n"
         .to_owned();
     for (title, names) in GROUPS {
         text += &format!("\n{title}:\n");
@@ -395,7 +396,7 @@ fn short_help() -> String {
             text += &format!("  {NAME}{:<11}{NAME:#}  {about}\n", command.get_name());
         }
     }
-    text + "\n`prompt-expander COMMAND --help` explains a command, and --help all options.\n"
+    text
 }
 
 impl Cli {

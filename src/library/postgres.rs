@@ -14,6 +14,7 @@
 
 mod connection;
 mod follow;
+mod push;
 
 pub use connection::Address;
 

@@ -230,7 +230,7 @@ fn every_option_is_in_the_reference_and_none_that_is_not_there() {
     for command in commands(&client) {
         known.extend(options(&client.run([&command, "--help"], "").stdout));
     }
-    for action in [["token", "add"], ["pack", "add"], ["pack", "update"], ["pack", "sync"]] {
+    for action in [["token", "add"], ["pack", "add"], ["pack", "update"], ["pack", "sync"], ["store", "push"]] {
         known.extend(options(&client.run(action.into_iter().chain(["--help"]), "").stdout));
     }
     let text = reference();
@@ -371,7 +371,7 @@ fn the_files_for_a_team_have_options_and_paths_that_the_program_has() {
     let words =
         [&page, &manifest].map(|text| text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-')));
     for option in words.into_iter().flatten().filter(|word| word.starts_with("--") && word.len() > 3) {
-        let is_other = ["--name", "--now", "--role", "--from-file", "--team"].contains(&option);
+        let is_other = ["--name", "--now", "--role", "--from-file", "--prune", "--team"].contains(&option);
         assert!(is_other || known.contains(&format!("{option} ")), "{option}");
     }
     for port in page.split("prompts@").skip(1).filter_map(|rest| rest.get(..4)).filter(|port| port.starts_with("33")) {
