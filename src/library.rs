@@ -65,7 +65,7 @@ pub use root::MAX_ENTRIES;
 pub(crate) use settings::SettingsFile;
 pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, TestFile, joined};
 #[cfg(feature = "openapi")]
-pub(crate) use team::{Team, team_url};
+pub(crate) use team::Team;
 pub use view::{Library, Report, View};
 pub use walk::MAX_LINKED_FOLDERS;
 pub use watch::{POLL, Watch};

@@ -364,7 +364,7 @@ methods! {
     "prompts/list"             None,   Folders Read  None,         Some(FRESH), plain(prompts::list);
     "prompts/update"           None,   Write   Write None,         None,        plain(prompt_edits::update);
     "resources/list"           None,   Folders Read  None,         Some(FRESH), plain(resources::list);
-    "resources/read"           None,   Files   Read  Some("uri"),  Some(FRESH), plain(resources::read);
+    "resources/read"           None,   Files   Read  Some("uri"),  Some(FRESH), slow(resources::read);
     "resources/subscribe"      LEGACY, Memory  Read  None,         None,        session(session::subscribe);
     "resources/templates/list" None,   Memory  Read  None,         Some(FRESH), plain(resources::templates);
     "resources/unsubscribe"    LEGACY, Memory  Read  None,         None,        session(session::unsubscribe);

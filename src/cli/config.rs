@@ -28,7 +28,7 @@ use std::time::{Duration, SystemTime};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
 
 /// Each key, and the option that has its meaning; `trusted` has none.
-const KEYS: [(&str, &str); 16] = [
+const KEYS: [(&str, &str); 15] = [
     ("prompts", "prompts"),
     ("from-agents", "from-agents"),
     ("builtin", "no-builtin"),
@@ -43,7 +43,6 @@ const KEYS: [(&str, &str); 16] = [
     ("team", "team"),
     ("team-token-file", "team-token-file"),
     ("team-token-env", "team-token-env"),
-    ("team-insecure", "team-insecure"),
     (TRUSTED, ""),
 ];
 
@@ -60,7 +59,7 @@ const OPENAPI: &str = "openapi";
 const TRUSTED: &str = "trusted";
 
 /// What a file inside a project cannot grant.
-const OWN: [&str; 7] = ["edit", TRUSTED, OPENAPI, "team", "team-token-file", "team-token-env", "team-insecure"];
+const OWN: [&str; 6] = ["edit", TRUSTED, OPENAPI, "team", "team-token-file", "team-token-env"];
 
 // The options that have keys.
 #[derive(Debug, Parser)]

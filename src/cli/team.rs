@@ -5,7 +5,7 @@ use super::source::absolute;
 #[cfg(feature = "openapi")]
 use crate::doctor::EXAMINED_VARIABLE;
 #[cfg(feature = "openapi")]
-use crate::library::{HeaderValue, SecretHeader, Team, team_url};
+use crate::library::{HeaderValue, SecretHeader, Team, check_base};
 use clap::Args;
 #[cfg(feature = "openapi")]
 use std::path::Path;
@@ -22,8 +22,6 @@ pub(super) struct TeamKeys {
     team_token_file: Option<PathBuf>,
     #[arg(long, value_name = "NAME")]
     team_token_env: Option<String>,
-    #[arg(long)]
-    team_insecure: bool,
 }
 
 /// The team of this process.
@@ -38,7 +36,7 @@ impl TeamKeys {
     /// Why its address cannot be used.
     pub(super) fn team(self, folder: &Path) -> Result<Option<Arc<Team>>, String> {
         let Some(url) = self.team else { return Ok(None) };
-        let url = team_url(&url, self.team_insecure).map_err(|why| format!("`team` is not used: {why}"))?;
+        let url = check_base(url.trim()).map_err(|why| format!("`team` is not used: {why}"))?;
         let file = self.team_token_file.map(|path| absolute(&path));
         let file = file.or_else(|| Some(folder.join("team-token")).filter(|file| file.exists()));
         #[cfg(unix)]

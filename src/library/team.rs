@@ -9,7 +9,6 @@ mod cache;
 mod server;
 
 pub(crate) use cache::Team;
-pub(crate) use server::team_url;
 
 use super::caller::Caller;
 use super::history::Version;
@@ -93,7 +92,7 @@ struct TeamPrompt {
 
 impl TeamPrompt {
     fn read(&self) -> Result<&Text, Diagnostic> {
-        self.text.get_or_init(|| self.team.text(&self.name)).as_ref().map_err(Clone::clone)
+        self.text.get_or_init(|| self.team.text(&self.name, self.team.patience())).as_ref().map_err(Clone::clone)
     }
 
     /// The body of the request with which the server expands it.

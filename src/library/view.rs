@@ -161,11 +161,8 @@ impl Library {
         Watch::start(Box::new(look), &self.changes, warn)
     }
 
-    /// Whether a folder of it is on a network file system, or a server has some of its prompts, so that any access may take long.
+    /// Whether a folder of it is on a network file system, so that any access may take long.
     pub fn is_on_network(&self) -> bool {
-        if self.sources.iter().any(|source| source.about().layer == Layer::TEAM) {
-            return true;
-        }
         let mut paths = self.sources.iter().filter_map(|source| source.about().path.as_deref());
         paths.any(|path| path.ancestors().find(|path| path.exists()).is_some_and(is_remote))
     }

@@ -1,7 +1,7 @@
 //! `completion/complete`: suggestions while a user types a value. They are the choices of a prompt's argument, or the names
 //! of prompts for the resource template.
 
-use super::context::{Context, Failure};
+use super::context::{Context, Failure, FailureKind};
 use super::{prompts, resources};
 use crate::mcp::CompleteParams;
 use crate::prompt::{MAX_NAME, fold};
@@ -23,8 +23,9 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
     let mut compared: fn(&str) -> String = |text| text.to_lowercase().nfc().collect();
     let candidates = match (reference.kind, reference.name, reference.uri) {
         ("ref/prompt", Some(name), _) => {
-            let (_, prompt) = prompts::find(&view, name)?;
-            let declared = prompt.arguments.iter().find(|declared| declared.name == argument.name);
+            let summary = prompts::find(&view, name)?.info().summary;
+            let summary = summary.map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
+            let declared = summary.arguments.iter().find(|declared| declared.name == argument.name);
             declared.map(|declared| declared.choices.clone()).unwrap_or_default()
         }
         ("ref/resource", _, Some(resources::TEMPLATE))

@@ -7,7 +7,7 @@
 use super::notifier::Notifier;
 use crate::agents::{Agent, PartLimit, Unit};
 use crate::jsonrpc::{self, Mismatch, Object, Request, read};
-use crate::library::{By, Caller, Editor, Library, Role, View};
+use crate::library::{By, Caller, Editor, Layer, Library, Role, View};
 use crate::mcp::{Cacheable, Empty, ModernParams, ModernResult, RequestMeta};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable_json;
@@ -141,8 +141,19 @@ pub enum Work {
 /// What a handler gives.
 pub(super) enum Answer {
     Now(Box<RawValue>),
-    /// The work that waits for a service, and then gives the result.
+    /// The work that waits for a service or the team's server, and then gives the result.
     Later(Box<dyn FnOnce() -> Result<Box<RawValue>, Failure> + Send>),
+}
+
+impl Answer {
+    /// What the work gives that reads or expands a prompt of this layer: later, if it may wait for a server.
+    pub(super) fn about(
+        layer: Layer,
+        work: impl FnOnce() -> Result<Box<RawValue>, Failure> + Send + 'static,
+    ) -> Result<Answer, Failure> {
+        let may_wait = layer == Layer::TEAM || layer == Layer::SERVICE;
+        if may_wait { Ok(Answer::Later(Box::new(work))) } else { work().map(Answer::Now) }
+    }
 }
 
 /// Why a request failed. [`Era::error`] turns it into a JSON-RPC error.

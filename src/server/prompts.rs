@@ -108,13 +108,14 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
     let values: BTreeMap<String, String> = values.collect();
     let view = context.view();
-    let (found, mut prompt) = find(&view, params.name)?;
-    if context.agent.is_some_and(|agent| agent.runs_prompts) {
-        prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
-    }
-    let (is_remote, context) = (prompt.is_remote(), context.clone());
-    let work = move || messages(&context, &found, &prompt, &values);
-    if is_remote { Ok(Answer::Later(Box::new(work))) } else { work().map(Answer::Now) }
+    let (found, context) = (find(&view, params.name)?, context.clone());
+    Answer::about(found.layer, move || {
+        let mut prompt = found.prompt().map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
+        if context.agent.is_some_and(|agent| agent.runs_prompts) {
+            prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
+        }
+        messages(&context, &found, &prompt, &values)
+    })
 }
 
 /// The result with the messages of a prompt.
@@ -191,17 +192,15 @@ fn block(
 /// The prompt that a client names, found as tolerantly as by `expand_prompt`.
 ///
 /// # Errors
-/// The prompt is unknown, or its file is not a valid prompt.
-pub(super) fn find(view: &View, name: &str) -> Result<(Found, Arc<Prompt>), Failure> {
-    let found = view.find(name).map_err(|why| {
+/// The prompt is unknown.
+pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
+    view.find(name).map_err(|why| {
         let why = without_templates(why, view).to_string();
         let unreadable: String =
             view.unreadable().iter().map(|problem| format!("; cannot be read: {problem}")).collect();
         let next = if why.ends_with('?') { "" } else { "; prompts/list shows all" };
         Failure::invalid_params(format!("{why}{next}{unreadable}"))
-    })?;
-    let prompt = found.prompt().map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
-    Ok((found, prompt))
+    })
 }
 
 /// The same error without a suggestion of a template that was not changed, for a model.

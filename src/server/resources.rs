@@ -3,7 +3,7 @@
 //! The URI of a prompt is `prompt://` and the name, percent-encoded (RFC 3986) except for `/`. A URI is decoded to a name, which is then
 //! looked up in the library: no part of a URI is ever used as a path.
 
-use super::context::{Context, Failure, FailureKind};
+use super::context::{Answer, Context, FRESH, Failure, FailureKind};
 use super::cursor::{self, Page};
 use crate::library::{Found, Info};
 use crate::mcp;
@@ -68,15 +68,16 @@ pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result
 ///
 /// # Errors
 /// Those of [`not_found`]; the file cannot be read as text.
-pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result<Value, Failure> {
-    let (uri, view) = (params.uri, context.view());
-    let found = names(uri).into_iter().find_map(|name| view.get(&Name::new(&name).ok()?));
-    let text = found
-        .ok_or_else(|| not_found(uri))?
-        .text()
-        .map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
-    let meta = meta(Revision::of(text.as_bytes()));
-    Ok(json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] }))
+pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result<Answer, Failure> {
+    let (uri, view, era) = (params.uri.to_owned(), context.view(), context.era);
+    let found = names(&uri).into_iter().find_map(|name| view.get(&Name::new(&name).ok()?));
+    let found = found.ok_or_else(|| not_found(&uri))?;
+    Answer::about(found.layer, move || {
+        let text = found.text().map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
+        let meta = meta(Revision::of(text.as_bytes()));
+        let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
+        era.result(&contents, Some(FRESH))
+    })
 }
 
 /// Which content the file of a prompt has (2025-06-18).

@@ -153,6 +153,26 @@ fn a_server_that_never_answers_is_waited_for_once_by_a_hook_with_several_prompts
 }
 
 #[test]
+fn only_a_request_for_a_prompt_of_the_team_is_counted_among_those_that_wait() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut person = person_with(&format!("http://{}", listener.local_addr().unwrap()), "").prompt("own.md", "Own");
+    person.initialize(LEGACY);
+    let request = |id: usize| {
+        let (method, params) = match id % 3 {
+            0 => ("prompts/get", json!({ "name": "own" })),
+            1 => ("resources/read", json!({ "uri": "prompt://own" })),
+            _ => ("tools/call", json!({ "name": "expand_prompt", "arguments": { "command": "own", "input": "" } })),
+        };
+        format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+    };
+    person.send((0..90).map(request).collect::<String>());
+    for id in 0..90 {
+        let response = person.read();
+        assert_eq!((&response["id"], &response["error"]), (&json!(id), &Value::Null), "{response}");
+    }
+}
+
+#[test]
 fn edits_of_the_teams_prompts_go_to_the_server_with_the_persons_token() {
     let server = server(&TEAM);
     let person = person(&server);
@@ -377,7 +397,7 @@ fn an_address_that_may_not_be_the_teams_is_a_problem_and_nothing_is_asked() {
     for (url, settings, want) in [
         ("http://prompts.example.com", "", "`team` is not used: it must begin with https://"),
         ("https://ana:s3cret@prompts.example.com", "", "must not have a user name"),
-        ("prompts.example.com", "team-insecure = true", "must be a whole address"),
+        ("prompts.example.com", "", "must be a whole address"),
     ] {
         let person = person_with(url, settings).prompt("own.md", "Own");
         let Ran { stdout, stderr, .. } = person.words("list");
@@ -385,8 +405,6 @@ fn an_address_that_may_not_be_the_teams_is_a_problem_and_nothing_is_asked() {
         assert!(stderr.contains(want) && !stderr.contains("s3cret"), "{stderr}");
         assert!(!person.root().join(".cache").exists());
     }
-    let insecure = person_with("http://prompts.invalid", "team-insecure = true");
-    assert_eq!(insecure.words("list").stderr.matches("config.toml").count(), 0);
     // A repository cannot name a team.
     let project = Client::new().arguments(["--config", "config.toml"]).working_in("repository");
     fs::write(project.root().join("repository/config.toml"), "team = 'https://localhost:1'").unwrap();

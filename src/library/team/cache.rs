@@ -17,7 +17,7 @@ use super::super::view::Library;
 use super::super::watched::Change;
 use super::server::{self, ANSWER_WITHIN, Answer, Server, Trouble, member};
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, Kind, Name, Revision, Summary};
+use crate::prompt::{Diagnostic, Kind, Revision, Summary};
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
@@ -286,18 +286,17 @@ impl Team {
     pub(crate) fn follow(self: &Arc<Self>, library: &Arc<Library>) {
         self.is_server.store(true, Ordering::Relaxed);
         let (team, library, mut known) = (Arc::clone(self), Arc::downgrade(library), self.list());
-        let mut is_complete = false;
         let follow = move || {
+            team.fetch_texts(&known);
             while let Some(library) = library.upgrade() {
                 if team.is_due(if library.is_watched() { OFTEN } else { SELDOM }) {
                     _ = team.refresh(ANSWER_WITHIN);
                 }
                 let list = team.list(); // another process may have refreshed it
                 if list.prompts != known.prompts {
-                    is_complete = false;
                     library.changed(&Change::Anything);
+                    team.fetch_texts(&list);
                 }
-                is_complete = is_complete || list.prompts.values().all(|entry| team.has_text(entry));
                 known = list;
                 drop(library);
                 thread::sleep(Duration::from_secs(OFTEN));
@@ -308,43 +307,36 @@ impl Team {
         }
     }
 
-    /// Whether the text of a prompt is in the cache; else it is asked for: from far away, an answer takes longer than a call may wait.
-    fn has_text(&self, entry: &Entry) -> bool {
-        let Some(name) = Name::new(&entry.name).ok().filter(|_| !entry.is_remote()) else { return true };
-        let kept = self.read(&file_of(&name)).map(|kept: Text| Revision::of(kept.text.as_bytes()));
-        let is_kept = kept.is_some() && kept == entry.revision;
-        is_kept || !matches!(self.ask_for_text(&name, ANSWER_WITHIN).0, Err(Trouble::Gone(_)))
+    /// Asks for the texts that are not in the cache: from far away, an answer takes longer than a call may wait.
+    fn fetch_texts(&self, list: &List) {
+        for entry in list.prompts.values().filter(|entry| !entry.is_remote()) {
+            let kept: Option<Text> = self.read(&file_of(&entry.name));
+            if kept.is_none_or(|kept| Some(Revision::of(kept.text.as_bytes())) != entry.revision) {
+                _ = self.text(&entry.name, ANSWER_WITHIN); // a call that needs it asks again
+            }
+        }
     }
 
-    /// Asks for the text of a prompt, and keeps it; also returns the one in the cache if there is no other.
-    fn ask_for_text(&self, name: &Name, within: Duration) -> (Result<Option<Text>, Trouble>, Option<Text>) {
-        let kept: Option<Text> = self.read(&file_of(name));
+    /// The text of a prompt: that of the server or, if it does not answer in time, the one in the cache.
+    pub(super) fn text(&self, name: &str, within: Duration) -> Result<Text, Diagnostic> {
+        let file = file_of(name);
+        let kept: Option<Text> = self.read(&file);
         let tag = kept.as_ref().map(|kept| kept.tag.as_str());
         let asked = match self.rest() {
             Some(why) => Err(Trouble::Gone(why)),
             None => self.ask("GET", &self.address("/api/prompts/", name), tag, None, within),
         };
-        let read = asked.and_then(|answer| {
-            if answer.body.is_none() {
-                return Ok(None);
-            }
-            let tag = answer.tag.clone();
-            let text = Text { tag, ..server::read(answer).map_err(Trouble::Gone)? };
-            _ = self.write(&file_of(name), &text); // the text is used in any case
-            Ok(Some(text))
-        });
-        (read, kept)
-    }
-
-    /// The text of a prompt: that of the server or, if it cannot be asked in time, the one in the cache.
-    pub(super) fn text(&self, name: &Name) -> Result<Text, Diagnostic> {
-        match self.ask_for_text(name, self.patience()) {
-            (Ok(Some(text)), _) | (Ok(None) | Err(Trouble::Gone(_)), Some(text)) => Ok(text),
+        match (asked, kept) {
+            (Ok(Answer { body: None, .. }) | Err(Trouble::Gone(_)), Some(kept)) => Ok(kept),
             (Err(Trouble::Gone(why)), None) => {
                 Err(Diagnostic { message: format!("its text is not in the cache: {}", why.message), ..why })
             }
-            (Err(why), _) => Err(why.into()),
-            (Ok(None), None) => Err(Diagnostic::new(Kind::Service, "the team's server gave no text", "")),
+            (asked, _) => {
+                let answer = asked?;
+                let text = Text { tag: answer.tag.clone(), ..server::read(answer)? };
+                _ = self.write(&file, &text); // the text is used in any case
+                Ok(text)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The team's server over HTTP: what its API answers, within limits of time and size. No redirect is followed.
 
 use super::super::caller::TEAM_HEADER;
-use super::super::openapi::{SecretHeader, check_base, client_settings, no_answer, respond, secrets};
+use super::super::openapi::{SecretHeader, client_settings, no_answer, respond, secrets};
 use super::super::source::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::{printable, shortened};
@@ -23,17 +23,6 @@ const MAX_ANSWER: u64 = 64 * 1024 * 1024;
 const MAX_SHOWN: usize = 300;
 
 const JSON: &str = "application/json";
-
-/// The address of a team's server, without a slash at its end. With `is_insecure`, another machine may be asked without TLS.
-///
-/// # Errors
-/// Why it cannot be one, as a clause about it. The text is not repeated, because it may have a password.
-pub(crate) fn team_url(text: &str, is_insecure: bool) -> Result<String, String> {
-    match text.trim().strip_prefix("http://").filter(|_| is_insecure) {
-        Some(rest) => check_base(&format!("https://{rest}")).map(|url| url.replacen("https", "http", 1)),
-        None => check_base(text),
-    }
-}
 
 /// The team's server.
 #[derive(Debug)]

@@ -5,14 +5,13 @@ use super::parts::{Part, part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
 use crate::library::{Found, View, joined};
-use crate::prompt::{Call, Diagnostic, Kind, Name, Prompt, strip};
+use crate::prompt::{Call, Diagnostic, Kind, Name, strip};
 use crate::server::prompts::without_templates;
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The sentence of the description about stacks and mentions.
 pub(super) const MENTIONS: &str = "Commands that follow each other (`:review :security the parser`) each get the same `input`, and a name in a sentence \
@@ -43,15 +42,13 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     })?;
     let (values, view, limit) = (values(arguments)?, context.view(), context.part_limit());
     let part = part.unwrap_or_default();
-    let (found, prompt) = find(&view, command)?;
-    let is_remote = prompt.is_remote();
-    let work = move || expand(&found, &prompt, &values, &input, limit, &part);
-    if is_remote { Ok(Answer::Later(Box::new(work))) } else { work().map(Answer::Now) }
+    let found = find(&view, command)?;
+    Answer::about(found.layer, move || expand(&found, &values, &input, limit, &part))
 }
 
 /// The prompt of a command; an error says what the model should do.
-fn find(view: &View, command: &str) -> Result<(Found, Arc<Prompt>), Failure> {
-    let found = view.find(command).map_err(|why| {
+fn find(view: &View, command: &str) -> Result<Found, Failure> {
+    view.find(command).map_err(|why| {
         let why = without_templates(why, view);
         let untrusted = view.untrusted_hint().filter(|_| why.kind != Kind::NotACommand);
         let untrusted = untrusted.map(|hint| format!("Tell the user: {hint}."));
@@ -59,35 +56,34 @@ fn find(view: &View, command: &str) -> Result<(Found, Arc<Prompt>), Failure> {
         let sentences = [sentence(&why.to_string()), next, untrusted.unwrap_or_default(), unreadable_places(view)];
         let said = sentences.iter().filter(|sentence| !sentence.is_empty());
         Failure::for_model(said.map(String::as_str).collect::<Vec<_>>().join(" "))
-    })?;
-    let prompt = found.prompt().map_err(|broken| {
-        Failure::for_model(format!(
-            "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as that is done.",
-            quoted(command)
-        ))
-    })?;
-    Ok((found, prompt))
+    })
 }
 
 /// The requested part of an expansion.
 fn expand(
     found: &Found,
-    prompt: &Prompt,
     values: &BTreeMap<String, String>,
     input: &str,
     limit: Option<PartLimit>,
     requested: &str,
 ) -> Result<Box<RawValue>, Failure> {
-    let expansion = found.expand(prompt, Call::Named { values, input, is_strict: true }, &joined).map_err(|error| {
-        let next = match error.kind {
-            Kind::NoSuchArgument => "Call expand_prompt again with only these.",
-            Kind::UnusedText if !values.is_empty() => {
-                "Call expand_prompt again: with an empty `input`, or without `arguments`."
-            }
-            _ => "Tell the user this.",
-        };
-        Failure::for_model(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
+    let prompt = found.prompt().map_err(|broken| {
+        Failure::for_model(format!(
+            "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as that is done.",
+            quoted(&found.name)
+        ))
     })?;
+    let expansion =
+        found.expand(&prompt, Call::Named { values, input, is_strict: true }, &joined).map_err(|error| {
+            let next = match error.kind {
+                Kind::NoSuchArgument => "Call expand_prompt again with only these.",
+                Kind::UnusedText if !values.is_empty() => {
+                    "Call expand_prompt again: with an empty `input`, or without `arguments`."
+                }
+                _ => "Tell the user this.",
+            };
+            Failure::for_model(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
+        })?;
     let text = expansion.into_text();
     let Some(limit) = limit else { return Ok(to_raw_value(&Part { prompt: text.into(), next: None })?) };
     let part = part(&text, limit, requested).map_err(|why| {
