@@ -384,6 +384,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 /// What `-h` prints.
 fn short_help() -> String {
     let program = command();
+    let room = output::terminal_width().unwrap_or(80).clamp(40, 100) - 16; // besides the name and the `…`
     let mut text = "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
                     Usage: prompt-expander COMMAND, or prompt-expander :NAME INPUT\n\
                     `prompt-expander COMMAND --help` explains a command, and --help all options.\n"
@@ -392,7 +393,7 @@ fn short_help() -> String {
         text += &format!("\n{title}:\n");
         for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            let about = output::cut(&about, 64);
+            let about = output::cut(&about, room);
             text += &format!("  {NAME}{:<11}{NAME:#}  {about}\n", command.get_name());
         }
     }

@@ -16,7 +16,7 @@ mod prose;
 pub use invocations::{Form, Invocation, MAX_CANDIDATES};
 
 use crate::agents::Agent;
-use crate::library::{Found, Library, View, joined, meant_by, with_last_part};
+use crate::library::{Found, Layer, Library, View, joined, meant_by, with_last_part};
 use crate::prompt::{Call, Diagnostic, Messages, Name, Prompt, fold, is_usual_after_colon};
 use crate::wording::{all_of, alternatives, named, quoted};
 use invocations::{Invoked, is_smiley};
@@ -191,9 +191,10 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: Result
     let prompt = match prompt {
         Ok(prompt) => prompt,
         Err(problem) => {
+            // What is wrong with the settings says when it works.
+            let then = if found.layer == Layer::SETTINGS { "" } else { "; the command works once the file is saved" };
             return format!(
-                "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this; \
-                 the command works as soon as the file is saved."
+                "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this{then}."
             );
         }
     };

@@ -29,6 +29,8 @@ Examples:
 
 Then press Ctrl-G in the agent; in opencode, Ctrl-X and then e.";
 
+const ASKED: &str = "Any key: go on. Esc: keep the draft.";
+
 #[derive(Debug, Args)]
 pub(super) struct Compose {
     /// The file with the draft
@@ -49,18 +51,21 @@ impl Compose {
         let agent = Agent::of_draft(&self.file).filter(|_| pick::has_terminal());
         let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else { return self.open_editor() };
         let said = match self.change(given, drafts.terminal) {
-            Ok(false) => None,
-            Ok(true) => self.open_editor().err().map(|why| format!("{why:#}")), // the draft may be the expansion by now
+            Ok(None) => None,
+            Ok(Some(now)) => self.open_editor().err().map(|why| format!("{why:#}\n\n{now}")),
             Err(why) => Some(format!("{why:#}\n\nThe draft is as it was.")),
         };
-        if let Some(said) = said {
-            _ = pick::tell(&said, drafts.terminal); // if it cannot be said either, the draft is right all the same
-        }
+        // If it cannot be said either, the draft is right all the same.
+        _ = said.map(|said| pick::tell(&said, "Any key: go on", drafts.terminal));
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Replaces the draft, or leaves it alone. Returns whether the editor is to be opened.
-    fn change(&self, given: anyhow::Result<PromptSource>, terminal: &'static str) -> anyhow::Result<bool> {
+    /// Replaces the draft, or leaves it alone. If the editor is to be opened, returns what the draft is by then.
+    fn change(
+        &self,
+        given: anyhow::Result<PromptSource>,
+        terminal: &'static str,
+    ) -> anyhow::Result<Option<&'static str>> {
         let library = given?.library();
         let view = library.view();
         let old = read_regular(&self.file, MAX_FILE).context("the draft cannot be read")?;
@@ -75,7 +80,7 @@ impl Compose {
         let choice = match in_place(&view, draft)? {
             Some((text, mut notes)) => {
                 notes.extend(taken_by_hook(&view, draft, &text));
-                match notes.is_empty() || pick::tell(&notes.join("\n\n"), terminal)? {
+                match notes.is_empty() || pick::tell(&notes.join("\n\n"), ASKED, terminal)? {
                     true => Choice::Use(text),
                     false => Choice::Nothing,
                 }
@@ -88,14 +93,14 @@ impl Compose {
         let (text, is_opened) = match choice {
             Choice::Use(text) => (text, false),
             Choice::Edit(Some(text)) => (text, true),
-            Choice::Edit(None) => return Ok(true),
-            Choice::Nothing | Choice::Copy(_) => return Ok(false),
+            Choice::Edit(None) => return Ok(Some("The draft is as it was.")),
+            Choice::Nothing | Choice::Copy(_) => return Ok(None),
         };
         // opencode would send a newline at the end.
         let is_unchanged =
             replace(&self.file, &old, text.trim_end_matches('\n')).context("the draft cannot be written")?;
         ensure!(is_unchanged, "another program has changed the draft meanwhile");
-        Ok(is_opened)
+        Ok(is_opened.then_some("The draft is the expansion now."))
     }
 
     /// Opens the file in the editor, whose exit status is returned.

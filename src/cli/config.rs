@@ -13,7 +13,7 @@ use crate::library::pack::lock::LOCK;
 use crate::lock::lock;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
-use crate::wording::{alternatives, named};
+use crate::wording::{all_of, named};
 use anyhow::bail;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
@@ -194,7 +194,7 @@ impl Reader<'_> {
                     let known = rows.iter().map(|(known, _)| *known).chain((rows == KEYS).then_some(OPENAPI));
                     let fix = match closest(key, known.clone()) {
                         Some(meant) => format!("did you mean {}?", named(meant)),
-                        None => format!("delete it; the keys are {}", alternatives(&known.collect::<Vec<_>>())),
+                        None => format!("delete it; the keys are {}", all_of(&known.collect::<Vec<_>>())),
                     };
                     self.problem(at_key, format!("there is no key {}", named(key)), &fix);
                 }

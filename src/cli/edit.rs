@@ -71,12 +71,8 @@ fn edit_file(library: &Library, file: &Path, found: &Found) -> anyhow::Result<Ex
     {
         output::warning(&format!("the old text is not kept in the history: {why}"));
     }
-    until_checked(library, file)
-}
-
-/// Opens a file, and then does what [`checked`] does.
-fn until_checked(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
-    checked(library, file, text_editor::open(file)?)
+    let ended = text_editor::open(file).with_context(|| format!("{} cannot be opened", full_path(file)))?;
+    checked(library, file, ended)
 }
 
 /// Checks a file after an editor has ended, and opens it again while it is broken and the user wants to; returns the exit status of
@@ -100,12 +96,13 @@ fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow:
     let original = original.unwrap_or_else(|| format!("the {} {}", found.layer.name, named(&found.name)));
     let text = found.text()?;
     let file = create(&source.folder_of_new(library)?, &found.name, &text)?;
-    let checked = until_checked(library, &file);
+    let checked = text_editor::open(&file).and_then(|ended| checked(library, &file, ended));
     let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged || is_deleted(&file) {
+        checked?;
         output::note(&format!("nothing was changed, and {original} stays in use; {}", text_editor::WAIT));
-        return checked.map(|_| ExitCode::SUCCESS);
+        return Ok(ExitCode::SUCCESS);
     }
     let file = full_path(&file);
     output::note(&format!("{file} overrides {original}; delete the file to restore that prompt"));

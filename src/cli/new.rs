@@ -96,8 +96,9 @@ impl New {
                 output::print_json(&json!({ "removed": file.display().to_string() }))?;
             }
             let (file, wait) = (full_path(&file), text_editor::WAIT);
+            let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))));
+            ended.with_context(|| format!("{file} is removed"))?;
             output::note(&format!("the template was not changed, so {file} is removed; {wait}"));
-            ended?.map_or(Ok(()), |ended| ended.check()).map_err(|why| anyhow!(why))?;
             return Ok(ExitCode::SUCCESS);
         }
         let tests = own.view().get(&name).filter(|_| self.test).map(|found| create_tests(&found)).transpose();

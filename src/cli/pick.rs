@@ -125,13 +125,13 @@ fn drawn(mut terminal: Terminal, state: &mut State, expand: Expand<'_>) -> io::R
     }
 }
 
-/// Says something on the terminal, and waits until the person has read it; returns `false` for Esc or Ctrl-C. `after` is written at the
-/// end.
-pub(super) fn tell(text: &str, after: &str) -> io::Result<bool> {
+/// Says something on the terminal, with what the keys do, and waits until the person has read it; returns `false` for Esc or Ctrl-C.
+/// `after` is written at the end.
+pub(super) fn tell(text: &str, keys: &str, after: &str) -> io::Result<bool> {
     if terminal::is_plain() {
         return Lines::new()?.tell(text);
     }
-    let key = Terminal::new(after)?.key(|columns, rows| frame::of_message(text, columns, rows))?;
+    let key = Terminal::new(after)?.key(|columns, rows| frame::of_message(text, keys, columns, rows))?;
     Ok(!matches!(key, Key::Escape | Key::Control('c')))
 }
 

@@ -90,10 +90,9 @@ pub(super) fn words(value: &OsStr) -> Vec<OsString> {
 
 /// Starts one of the [`DEFAULTS`], and prints which.
 fn default(file: &Path) -> anyhow::Result<Ended> {
-    let path = named(&file.display().to_string());
     let how = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
     if cfg!(not(windows)) && !(io::stdout().is_terminal() && has_terminal()) {
-        bail!("an editor needs a terminal, and none is available; {how}, or open {path} yourself");
+        bail!("an editor needs a terminal, and none is available; {how}");
     }
     for editor in DEFAULTS {
         match run(&[editor.into()], file) {
@@ -106,7 +105,7 @@ fn default(file: &Path) -> anyhow::Result<Ended> {
             }
         }
     }
-    bail!("no editor was found; {how}, or open {path} yourself");
+    bail!("no editor was found; {how}");
 }
 
 /// Runs an editor until it ends.

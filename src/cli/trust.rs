@@ -41,6 +41,7 @@ impl Trust {
     pub(super) fn run(self, source: PromptSource) -> anyhow::Result<ExitCode> {
         let file = config::path(&source.config).context("no settings file is used; leave out --no-config")?;
         let mut trusted = config::trusted(&file);
+        let mut said = format!("written to {}; it takes effect with the next message", full_path(&file));
         if !self.list {
             let folder = self.folder.as_deref().unwrap_or(Path::new("."));
             let folder = fs::canonicalize(folder).with_context(|| format!("{} cannot be found", full_path(folder)))?;
@@ -50,27 +51,28 @@ impl Trust {
                 (true, _) if !trusted.iter().any(is_known) => bail!("{} is not trusted", full_path(&folder)),
                 (true, _) => trusted.retain(|known| !is_known(known)),
                 (false, None) => bail!(
-                    "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for once",
+                    "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for one command",
                     full_path(&folder)
                 ),
                 (false, Some(root)) => {
                     let text = root.to_str().with_context(|| format!("{} is not UTF-8", full_path(root)))?;
-                    if !self.is_granted(source, root)? {
-                        output::note("it is not trusted");
-                        return Ok(ExitCode::SUCCESS);
+                    match trusted.iter().any(|known| known == text) {
+                        true => said = format!("{} is trusted already; --revoke stops that", full_path(root)),
+                        false if self.is_granted(source, root)? => trusted.push(text.to_owned()),
+                        false => said = "nothing is changed".to_owned(),
                     }
-                    trusted.retain(|known| known != text);
-                    trusted.push(text.to_owned());
                 }
             }
-            config::set_trusted(&file, &trusted)?;
+            if trusted != config::trusted(&file) {
+                config::set_trusted(&file, &trusted)?;
+            }
         }
         if self.json {
             output::print_json(&json!({ "trusted": trusted }))?;
         } else if self.list {
             trusted.iter().try_for_each(|root| path::print("", Path::new(root)))?;
         } else {
-            output::note(&format!("written to {}; it takes effect with the next message", full_path(&file)));
+            output::note(&said);
         }
         Ok(ExitCode::SUCCESS)
     }

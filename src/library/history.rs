@@ -289,7 +289,7 @@ fn from_text<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Timestamp, D::E
 /// The diagnostic for an error of the system.
 pub(super) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("{}: {error}", named(&path.display().to_string()));
-    Diagnostic::new(Kind::Unreadable, message, "fix that, and try again")
+    Diagnostic::new(Kind::Unreadable, message, "correct that, or the permissions, and try again")
 }
 
 fn obstacle(path: &Path) -> Diagnostic {

@@ -211,14 +211,13 @@ impl View {
     /// A line for somebody who misses the prompts of a repository that is not trusted.
     pub fn untrusted_hint(&self) -> Option<String> {
         let root = self.project.as_ref().filter(|_| self.prefix.is_none())?.untrusted()?;
-        let is_repository = root.join(REPOSITORY).exists();
-        let root = printable(&root.display().to_string());
-        let how = match is_repository {
-            true => format!("`prompt-expander trust {root}` does"),
-            false => "--project serves them for once".to_owned(),
+        let shown = printable(&root.display().to_string());
+        let how = match root.join(REPOSITORY).exists() {
+            true => format!("`prompt-expander trust {shown}` says so"),
+            false => "--project serves them for one command".to_owned(),
         };
         Some(format!(
-            "the prompts in {PROJECT_FOLDER} of {root} are not served, because you have not said that you trust them; {how}"
+            "the prompts in {PROJECT_FOLDER} of {shown} are not served, because you have not said that you trust them; {how}"
         ))
     }
 

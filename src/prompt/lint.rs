@@ -57,8 +57,7 @@ fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
         warn(message, "write `mention: false` into its frontmatter if only a line may begin with it");
     }
     if prompt.description.as_deref().is_some_and(is_template_description) {
-        let fix = format!("say what the prompt is for, with `prompt-expander edit {}`", prompt.name);
-        warn("the description is still the one that `new` wrote".to_owned(), &fix);
+        warn("the description is still the one that `new` wrote".to_owned(), "say in the file what it is for");
     }
     if prompt.messages.iter().all(|message| message.body().is_empty()) && !prompt.is_remote() {
         warn("the prompt has no body: it expands to its input only".to_owned(), "write the instructions");
@@ -93,8 +92,7 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
     };
     if prompt.is_template() {
         let text = "the body is still the template that `new` wrote, so the prompt is not listed to agents";
-        let fix = format!("write the prompt with `prompt-expander edit {}`, or delete the file", prompt.name);
-        warn(0, text.to_owned(), fix);
+        warn(0, text.to_owned(), "edit the file to write the prompt, or delete it".to_owned());
     }
     // People approve what they see, but the model reads the rest, too.
     if let Some((at, hidden)) = invisible(body) {

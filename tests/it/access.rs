@@ -167,8 +167,10 @@ fn tokens_are_added_to_a_file_listed_and_removed_while_a_server_uses_it() {
     let listed: Value = serde_json::from_str(&token("list --json").stdout).unwrap();
     assert_eq!(listed["tokens"][0], json!({"name": "ana", "role": "write"}));
     assert_eq!(listed["tokens"][1]["expires"], "2001-01-01");
-    token("remove nobody")
-        .failed(1, "error: tokens has no token named `nobody`; `prompt-expander token list` shows all\n");
+    token("remove nobody").failed(
+        1,
+        "error: tokens has no token named `nobody`; `prompt-expander token list --token-file tokens` shows all\n",
+    );
 
     let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
     let token = |line: &str| {

@@ -177,6 +177,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     assert!(client.run(["hook", "codex"], event).stdout.contains("Deploy"));
     assert!(client.words("list").stderr.is_empty());
     assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
+    client.words("trust").said(&format!("note: {shown} is trusted already; --revoke stops that\n"));
 
     assert!(client.words("trust --revoke").status.success());
     assert!(client.expand("deploy", "").error().contains(&hint));
@@ -186,7 +187,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     fs::create_dir(root.join("below/.prompts")).unwrap();
     let error = client.expand("deploy", "").error();
     assert!(
-        error.contains("--project serves them for once"),
+        error.contains("--project serves them for one command"),
         "outside of a repository, nothing can be trusted: {error}"
     );
 }

@@ -268,7 +268,11 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
     let begin =
         format!("In the user's message, `:broken x` names a stored prompt that cannot be read. {place}:1:1: the front");
     assert!(broken.starts_with(&begin) && broken.contains("; "), "{broken}");
-    assert!(broken.ends_with(". Tell the user this; the command works as soon as the file is saved."), "{broken}");
+    assert!(broken.ends_with(". Tell the user this; the command works once the file is saved."), "{broken}");
+    std::fs::write(client.root().join("broken.toml"), "a = ").unwrap();
+    let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":broken"}"#;
+    let said = client.run(["hook", "codex", "--config", "broken.toml"], event).stdout;
+    assert!(said.contains("restart the agents") && said.contains(". Tell the user this.\""), "{said}");
 }
 
 #[test]

@@ -458,12 +458,12 @@ mod at_a_terminal {
             assert_eq!(user.read(".codex/config.toml") != "a = 1\n", is_written, "{answer:?}: {said}");
             assert_eq!((status, said.ends_with("nothing is written\r\n")), (Some(0), !is_written), "{said}");
             assert!(!said.contains("error"), "{said}");
-            assert!(said.contains("Write this for Codex? [y/N]"), "{said}");
+            assert!(said.contains("Make these changes for Codex? [y/N]"), "{said}");
         }
         let user = User::new();
         let Some(mut child) = started(&user, "install codex gemini zed") else { return };
         child.stdin.as_mut().unwrap().write_all(b"n\n").unwrap();
         let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-        assert!(said.contains("Write this for Codex, Gemini CLI and Zed? [y/N]"), "{said}");
+        assert!(said.contains("Make these changes for Codex, Gemini CLI and Zed? [y/N]"), "{said}");
     }
 }

@@ -133,7 +133,9 @@ fn new_does_not_change_a_broken_link() {
     std::os::unix::fs::symlink("nowhere", own(&client, "a.md")).unwrap();
     client.words("new a").says(1, &["a.md` already exists"]);
     std::os::unix::fs::symlink("nowhere", own(&client, "dir")).unwrap();
-    client.words("new dir/a").says(1, &["dir`: File exists (os error 17); fix that, and try again"]);
+    client
+        .words("new dir/a")
+        .says(1, &["dir`: File exists (os error 17); correct that, or the permissions, and try again"]);
     assert!(!own(&client, "nowhere").exists());
 }
 
@@ -144,7 +146,7 @@ fn new_explains_a_missing_permission() {
     let client = home().unprivileged();
     fs::create_dir_all(own(&client, "")).unwrap();
     fs::set_permissions(own(&client, ""), fs::Permissions::from_mode(0o555)).unwrap();
-    let said = ["Permission denied (os error 13); fix that, "];
+    let said = ["Permission denied (os error 13); correct that, or the permissions"];
     client.words("new a").says(1, &said);
     client.words("new git/a").says(1, &said);
     let edited = client.variable("EDITOR", "true");
@@ -334,7 +336,11 @@ mod editors {
         let removed = serde_json::json!({ "removed": path.display().to_string() });
         client.words("new git/a --edit --json").says(0, &[&format!("{removed}\n")]);
         let client = editor(home(), "ed", "exit 3").variable("EDITOR", "./ed");
-        client.words("new a --edit").says(1, &["the editor `./ed` failed (exit status: 3)\n", "a.md is removed"]);
+        let failed = format!(
+            "error: {} is removed: the editor `./ed` failed (exit status: 3)\n",
+            own(&client, "a.md").display()
+        );
+        client.words("new a --edit").failed(1, &failed);
         assert!(!own(&client, "a.md").exists());
     }
 
@@ -351,9 +357,9 @@ mod editors {
     fn a_missing_editor_is_named_with_its_variable() {
         let client = home().variable("EDITOR", "nope --wait").variable("VISUAL", " ");
         let named = "EDITOR names the editor `nope`, which cannot be started: No such file";
-        client.words("edit research").says(1, &[named]);
+        assert!(!client.words("edit research").stderr.contains("an option that makes it wait"));
         assert!(!own(&client, "research.md").exists());
-        client.words("new a --edit").says(1, &[named, "a.md is removed"]);
+        client.words("new a --edit").says(1, &[named, "a.md is removed: "]);
         assert!(!own(&client, "a.md").exists());
         let path = format!("{}\n", own(&client, "a.md").display());
         let ran = client.run(["new", "a", "--edit"], "Text.");
@@ -363,8 +369,9 @@ mod editors {
     #[test]
     fn without_an_editor_or_a_terminal_edit_says_what_to_set() {
         let client = Client::new().prompt("a.md", "A").variable("EDITOR", "").variable("VISUAL", "");
-        let error = "error: an editor needs a terminal, and none is available; set EDITOR to your editor, for example";
-        client.words("edit a").says(1, &[error, "`EDITOR='code --wait'`, or open `", "/prompts/a.md` yourself\n"]);
+        let error = "an editor needs a terminal, and none is available; set EDITOR to your editor, for example `EDITOR='code --wait'`\n";
+        client.words("edit a").says(1, &[error, "/prompts/a.md cannot be opened: "]);
+        client.words("new b --edit").says(1, &[error, "b.md is removed: "]);
     }
 
     #[test]

@@ -140,8 +140,8 @@ impl Target {
         }
         let changed = changes.agents.iter().filter(|(_, plan)| !plan.files.is_empty()).map(|(agent, _)| agent.title);
         let question = match &changed.collect::<Vec<_>>()[..] {
-            [] => "Write this?".to_owned(),
-            agents => format!("Write this for {}?", list_of(agents, "and")),
+            [] => "Make these changes?".to_owned(),
+            agents => format!("Make these changes for {}?", list_of(agents, "and")),
         };
         let is_written = !changes.is_empty()
             && !self.dry_run

@@ -49,13 +49,13 @@ impl State {
     }
 
     /// What the keys do.
-    fn hint(&self) -> &'static str {
+    pub(super) fn hint(&self) -> &'static str {
         match (&self.step, self.purpose.is_draft) {
             (Step::List, true) => "Enter use  Tab fill in  Esc end  ^O edit",
             (Step::List, false) => "Enter choose  ↑↓ move  Esc end",
             (Step::Form(_), _) => "Enter done  Tab next  Esc back",
             (Step::Chosen(_), true) => "Enter use  e edit  Esc back  ↑↓ scroll",
-            (Step::Chosen(_), false) => "Enter print  c copy  e edit  Esc back  ↑↓ scroll",
+            (Step::Chosen(_), false) => "Enter print  c copy  e edit  Esc back",
         }
     }
 
@@ -74,7 +74,7 @@ impl State {
         let of_prompt = |(row, index): (usize, &usize)| self.of_prompt(*index, top + row == self.selected, width);
         lines.extend(shown.iter().enumerate().map(of_prompt));
         if shown.is_empty() {
-            lines.push(vec![(FAINT, "  no prompt matches".to_owned())]);
+            lines.extend(wrapped(self.none(), &[], FAINT, columns, listed));
         }
         if let Some(found) = self.selected().filter(|_| rows >= LEAST_ROWS) {
             lines.resize(1 + listed, Line::new());
@@ -169,10 +169,10 @@ fn of_chosen(chosen: &mut Chosen, columns: usize, rows: usize) -> Frame {
     Frame { lines, cursor: None }
 }
 
-/// A message that a key closes.
-pub(super) fn of_message(text: &str, columns: usize, rows: usize) -> Frame {
+/// A message that a key closes, and what the keys do.
+pub(super) fn of_message(text: &str, keys: &str, columns: usize, rows: usize) -> Frame {
     let mut lines = wrapped(text, &[], PLAIN, columns, rows.saturating_sub(1).max(1));
-    lines.push(vec![(FAINT, fit("Any key: go on. Esc: keep the draft.", columns))]);
+    lines.push(vec![(FAINT, fit(keys, columns))]);
     Frame { lines, cursor: None }
 }
 

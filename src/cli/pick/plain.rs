@@ -4,7 +4,7 @@ use super::keys::{Input, Key};
 use super::state::{Action, Choice, Expand, Field, State, Step};
 use super::terminal::Lines;
 use crate::cli::output::one_line;
-use crate::wording::{is_control, printable, quoted};
+use crate::wording::{is_control, printable};
 use std::io;
 
 /// How many prompts are listed at once.
@@ -82,9 +82,7 @@ impl Lines {
             self.say(&format!("{:2} :{}  {}\n", number + 1, found.name, one_line(&about)))?;
         }
         match state.matching.len().saturating_sub(LISTED) {
-            0 if state.matching.is_empty() => {
-                self.say(&format!("no prompt matches {}\n", quoted(&state.query.text)))?
-            }
+            0 if state.matching.is_empty() => self.say(&format!("{}\n", state.none()))?,
             0 => {}
             more => self.say(&format!("   and {more} more\n"))?,
         }

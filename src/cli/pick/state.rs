@@ -206,6 +206,14 @@ impl State {
         self.matching.get(self.selected).map(|index| &self.choices.found[*index])
     }
 
+    /// What is said if nothing is listed.
+    pub(super) fn none(&self) -> &'static str {
+        match self.choices.found.is_empty() {
+            true => "there are no prompts yet; `prompt-expander new NAME` creates one",
+            false => "no prompt matches",
+        }
+    }
+
     /// Takes what has been read meanwhile. What a person has selected stays selected.
     pub(super) fn update(&mut self) {
         if self.choices.update() {
@@ -227,7 +235,7 @@ impl State {
         match &mut self.step {
             Step::List => return self.key_of_list(key),
             Step::Form(form) => match key {
-                Key::Escape => self.step = Step::List,
+                Key::Escape => self.leave_form(Step::List),
                 Key::Enter => match form.fields.iter().position(Field::is_missing) {
                     Some(index) => {
                         form.current = index;
@@ -292,6 +300,10 @@ impl State {
     /// Goes on with the selected prompt. A draft is expanded at once if nothing is missing, and the fields are not asked for.
     fn choose(&mut self, is_direct: bool) -> Action {
         let Some(found) = self.selected().cloned() else { return Action::None };
+        if let Some(form) = self.form.take_if(|form| form.found.name == found.name && !form.fields.is_empty()) {
+            self.step = Step::Form(form);
+            return Action::None;
+        }
         let form = match Form::new(found, &self.purpose.text) {
             Ok(form) => form,
             Err(why) => {
@@ -312,16 +324,20 @@ impl State {
         Action::None
     }
 
+    /// Goes to another step. What was typed in the form stays.
+    fn leave_form(&mut self, step: Step) {
+        if let Step::Form(form) = std::mem::replace(&mut self.step, step) {
+            self.form = Some(form);
+        }
+    }
+
     /// What an expansion gave: its text, and what to know of it. A draft whose expansion needs no word is used at once.
     pub(super) fn expanded(&mut self, result: Result<(String, Vec<String>), String>) -> Action {
         match result {
             Err(why) => self.note = why,
             Ok((text, notes)) if self.purpose.is_draft && notes.is_empty() => return Action::End(Choice::Use(text)),
             Ok((text, notes)) => {
-                if let Step::Form(form) = std::mem::replace(&mut self.step, Step::List) {
-                    self.form = Some(form);
-                }
-                self.step = Step::Chosen(Chosen { text, notes, top: 0 });
+                self.leave_form(Step::Chosen(Chosen { text, notes, top: 0 }));
             }
         }
         Action::None
@@ -387,7 +403,7 @@ mod tests {
         typed(&mut state, &[Key::Down, Key::Control('u')]);
         assert_eq!((state.matching.len(), state.selected), (13, 0));
         typed(&mut state, &letters("xyzzy"));
-        assert!(shown(&mut state, 40, 14).contains("no prompt matches"));
+        assert!(shown(&mut state, 40, 14).contains("\nno prompt matches\n"));
         assert!(
             typed(&mut state, &[Key::Enter]).is_none()
                 && matches!(state.key(&Key::Escape), Action::End(Choice::Nothing))
@@ -412,6 +428,38 @@ mod tests {
             typed(&mut state, &[Key::Enter, Key::Escape, Key::Up, Key::Enter, Key::Enter]).unwrap(),
             "a or b by cost."
         );
+    }
+
+    #[test]
+    fn what_was_typed_in_a_form_is_there_again_after_the_list() {
+        for is_draft in [false, true] {
+            let (_folder, mut state) = state(&[("compare.md", COMPARE)], "a", is_draft);
+            typed(&mut state, &[&letters("compare")[..], &[Key::Tab, Key::Control('u')], &letters("speed")].concat());
+            let filled = shown(&mut state, 40, 8);
+            typed(&mut state, &[Key::Escape, Key::Enter]);
+            assert_eq!(shown(&mut state, 40, 8), filled);
+            typed(&mut state, &[&[Key::Escape, Key::Control('u')], &letters("research")[..], &[Key::Tab]].concat());
+            assert!(!shown(&mut state, 40, 8).contains("speed"), "another prompt");
+        }
+    }
+
+    #[test]
+    fn without_any_prompt_the_command_that_creates_one_is_named() {
+        let purpose = Purpose::default();
+        let mut state = State::new(Choices::of(&Library::named([]).view()), "", purpose);
+        let want = "there are no prompts yet;\n`prompt-expander new NAME` creates one\n";
+        assert!(shown(&mut state, 40, 14).contains(want), "{}", shown(&mut state, 40, 14));
+    }
+
+    #[test]
+    fn what_the_keys_do_fits_in_40_columns_in_every_step() {
+        for is_draft in [false, true] {
+            let (_folder, mut state) = state(&[("compare.md", COMPARE), ("next.md", ":next")], "", is_draft);
+            for keys in [&[][..], &[Key::Tab], &[Key::Character('x'), Key::Enter]] {
+                typed(&mut state, keys);
+                assert!(state.hint().width() <= 40, "{}", state.hint());
+            }
+        }
     }
 
     #[test]

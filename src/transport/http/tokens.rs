@@ -283,7 +283,10 @@ pub fn remove(path: &Path, name: &str) -> Result<(), String> {
     let text = read_text(path)?;
     let Tokens(entries) = parse(path, &text)?;
     if !entries.iter().any(|entry| entry.name() == name) {
-        return Err(format!("{} has no token named `{name}`; `prompt-expander token list` shows all", path.display()));
+        let file = path.display();
+        return Err(format!(
+            "{file} has no token named `{name}`; `prompt-expander token list --token-file {file}` shows all"
+        ));
     }
     let is_other = |line: &&str| {
         Entry::parse(line.trim_start_matches('\u{feff}').trim_ascii()).map_or(true, |entry| entry.name() != name)
