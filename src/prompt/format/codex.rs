@@ -1,4 +1,4 @@
-//! Prompts of Codex: Markdown in which `$1` to `$9` are words of the text and `$ARGUMENTS` is all of them, or `$NAME` is the value
+//! Prompts of Codex: Markdown in which `$1` to `$9` are words of the text and `$ARGUMENTS` is all of it, or `$NAME` is the value
 //! that is given as `NAME=…`.
 //!
 //! Codex takes every `$NAME` for an argument, `$PATH` in an example too, and then refuses any other text. Here only those that
@@ -62,7 +62,7 @@ mod tests {
     const CODEX: Parse = super::parse;
 
     #[test]
-    fn digits_are_words_of_the_text_and_arguments_is_all_of_them() {
+    fn digits_are_words_of_the_text_and_arguments_is_all_of_it() {
         check(CODEX, "Do $1, then $2.", "a \"b c\" d", "Do a, then b c.");
         check(CODEX, "Do $1, then $2.", "a", "Do a, then .");
         check(CODEX, "Only $2.", "a b", "Only b.");

@@ -1,4 +1,4 @@
-//! Prompt templates of pi: Markdown in which `$1` to `$9` are words of the text, and `$@` and `$ARGUMENTS` all of them.
+//! Prompt templates of pi: Markdown in which `$1` to `$9` are words of the text, and `$@` and `$ARGUMENTS` all of it.
 
 use super::codex;
 use super::frontmatter::Dialect;
@@ -30,7 +30,7 @@ mod tests {
     use crate::prompt::format::testing::check;
 
     #[test]
-    fn digits_are_words_and_an_at_sign_is_all_of_them() {
+    fn digits_are_words_and_an_at_sign_is_the_whole_text() {
         check(super::parse, "Create $1 with: $@", "Button \"a b\" c", "Create Button with: Button \"a b\" c");
         check(super::parse, "Fix $ARGUMENTS", "a  b", "Fix a  b");
         check(super::parse, "Look, $@x", "", "Look, x");
