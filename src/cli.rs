@@ -358,6 +358,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_given(&line, "json") {
         output::collect_messages();
     }
+    #[cfg(feature = "openapi")]
     let is_long = matches!(cli.command, None | Some(Command::Serve(_) | Command::Doctor(_)));
     let status = finish(cli.run(&line, given, &arguments));
     #[cfg(feature = "openapi")]
