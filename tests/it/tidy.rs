@@ -99,9 +99,9 @@ fn dependencies_between_modules_point_one_way() {
 /// The most lines of code of a file, without tests, comments and blank lines.
 const MAX_FILE: usize = 450;
 
-/// The same of the whole crate: 24,000, what stacks, mentions, `pick`, `compose` and packs may add, 920 for prompts in PostgreSQL, and 800
-/// for those of a team.
-const MAX_TOTAL: usize = 28_000;
+/// The same of the whole crate: 24,000; 1,400 for stacks, mentions, `pick` and `compose`; 1,300 for prompts in PostgreSQL and those of a team;
+/// 900 for packs; and 350 that the last two take in addition, and that are to go.
+const MAX_TOTAL: usize = 27_950;
 
 /// How many methods the traits have at most that a new source implements.
 const MAX_METHODS: [(&str, &str, usize); 3] =
