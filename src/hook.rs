@@ -82,6 +82,11 @@ pub fn invocations<'m>(view: &View, message: &'m str) -> Vec<Invocation<'m, Foun
     read(view, message).0
 }
 
+/// The name at the start of a message that is probably misspelled, as it is typed.
+pub fn slip<'m>(view: &View, message: &'m str) -> Option<&'m str> {
+    read(view, message).1.map(|slip| slip.typed)
+}
+
 /// A name that begins a message, and is probably misspelled.
 struct Slip<'m> {
     typed: &'m str,

@@ -86,8 +86,12 @@ impl Compose {
                 }
             }
             None => {
-                let text = draft.trim_end_matches(['\n', '\r']).to_owned();
-                pick::choose(&view, "", Purpose { text, is_draft: true, after: terminal }, &expand)?
+                let draft = draft.trim_end_matches(['\n', '\r']);
+                // A misspelled command is searched for, and what follows it is the input.
+                let misspelled = hook::slip(&view, draft).and_then(|name| Some((name, draft.split_once(name)?.1)));
+                let (query, text) = misspelled.map_or(("", draft), |(name, rest)| (name, rest.trim_start()));
+                let purpose = Purpose { text: text.to_owned(), is_draft: true, after: terminal };
+                pick::choose(&view, query, purpose, &expand)?
             }
         };
         let (text, is_opened) = match choice {

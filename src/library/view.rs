@@ -213,7 +213,7 @@ impl View {
         let root = self.project.as_ref().filter(|_| self.prefix.is_none())?.untrusted()?;
         let shown = printable(&root.display().to_string());
         let how = match root.join(REPOSITORY).exists() {
-            true => format!("`prompt-expander trust {shown}` says so"),
+            true => format!("`prompt-expander trust {}` says so", shlex::try_quote(&shown).unwrap_or_default()),
             false => "--project serves them for one command".to_owned(),
         };
         Some(format!(

@@ -10,7 +10,7 @@ const MISSING: &str = "…";
 
 impl Prompt {
     /// What to type for these values: `:compare Rust or Go criteria=speed`. Defaults are left out, and so are spaces at the end of a
-    /// value; a value that is missing is `name=…`. `None` if no text in one message gives these values.
+    /// value; a value that is missing is `name=…`. `None` if no text in one message gives these values, or the name has a space.
     pub fn typed(&self, binding: &Binding<'_>) -> Option<String> {
         let takes_all = !self.input_is_slot() && self.arguments.iter().all(|argument| !argument.required);
         let given =
@@ -38,7 +38,8 @@ impl Prompt {
         }
         let mut texts = ways.into_iter().map(|parts| parts.concat().join(" ").trim_end().to_owned());
         let text = texts.find(|text| text.trim_start() == text && self.is_bound_to(text, binding))?;
-        Some(format!(":{} {text}", self.name).trim_end().to_owned())
+        let is_one_word = !self.name.contains(char::is_whitespace);
+        is_one_word.then(|| format!(":{} {text}", self.name).trim_end().to_owned())
     }
 
     /// Whether a text gives the same values.
@@ -112,5 +113,7 @@ mod tests {
         assert_eq!(typed("", "{{input}}", &[("input", "\n\n  x")]), "");
         assert_eq!(typed("a", "Text", &[("a", "x")]), "");
         assert_eq!(typed("a", "{{a}} {{input}}", &[("input", "a=x")]), "");
+        let prompt = Prompt::parse(Name::new("my review").unwrap(), b"Text").unwrap();
+        assert_eq!(prompt.typed(&prompt.bind(Call::Text("x"))), None, "a command ends at the first space");
     }
 }

@@ -142,8 +142,8 @@ fn a_file_in_a_project_grants_nothing() {
 #[test]
 fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_option_from_the_next_message_on() {
     let (client, file) = with_settings("# mine\nbuiltin = false\n");
-    let mut client = client.prompt("x.md", "mine").working_in("repository/.git").working_in("repository/below");
-    let root = fs::canonicalize(client.root().join("repository")).unwrap();
+    let mut client = client.prompt("x.md", "mine").working_in("my repository/.git").working_in("my repository/below");
+    let root = fs::canonicalize(client.root().join("my repository")).unwrap();
     let shown = root.display().to_string();
     for (name, text) in [("deploy.md", "Deploy"), ("own.md", "theirs")] {
         fs::create_dir_all(root.join(".prompts")).unwrap();
@@ -152,7 +152,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     let own = client.root().join(".config/prompt-expander/prompts");
     fs::create_dir(&own).unwrap();
     fs::write(own.join("own.md"), "ours").unwrap();
-    let hint = format!("`prompt-expander trust {shown}`");
+    let hint = format!("`prompt-expander trust '{shown}'`");
 
     let error = client.expand("deploy", "").error();
     assert!(error.contains(&hint), "{error}");

@@ -199,6 +199,7 @@ fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_
         (":nested", &[(taken.0, "\x1b")], ":nested"),
         (":compare criteria=speed", &[("it needs a value for `options`", " ")], ":compare criteria=speed"),
         ("Look at :style", &[("review", "\x1b")], "Look at :style"),
+        (":reviw the parser\n", &[("> reviw", ""), (":review", "\r")], "Review this.\n\nthe parser"),
         ("a or b", &[("compare", "compare\t"), ("options*", "\t\x1b[B\r")], "Compare a or b by speed."),
         ("draft", &[("review", "\x0f")], "edited"),
         ("draft", &[("nested", "nested\r"), ("Enter use", "e")], "edited"),

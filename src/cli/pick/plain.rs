@@ -75,7 +75,8 @@ impl Lines {
     }
 
     /// Prints the first prompts that match; returns the question.
-    fn list(&mut self, state: &State) -> io::Result<String> {
+    fn list(&mut self, state: &mut State) -> io::Result<String> {
+        state.update();
         for (number, index) in state.matching.iter().take(LISTED).enumerate() {
             let found = &state.choices.found[*index];
             let about = found.info().summary.ok().and_then(|summary| summary.description.clone()).unwrap_or_default();

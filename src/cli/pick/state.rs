@@ -183,6 +183,8 @@ pub(crate) enum Choice {
 pub(super) struct State {
     pub(super) choices: Choices,
     pub(super) query: Input,
+    /// Whether the query has changed since the last search.
+    is_edited: bool,
     /// Indices of the prompts that match.
     pub(super) matching: Vec<usize>,
     /// Which of these is selected.
@@ -198,7 +200,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(choices: Choices, query: &str, purpose: Purpose) -> State {
         let (matching, query, note) = (matches(query, &choices.fields), Input::of(query), String::new());
-        State { choices, query, matching, selected: 0, step: Step::List, note, purpose, form: None }
+        State { choices, query, is_edited: false, matching, selected: 0, step: Step::List, note, purpose, form: None }
     }
 
     /// The prompt that is selected.
@@ -214,9 +216,10 @@ impl State {
         }
     }
 
-    /// Takes what has been read meanwhile. What a person has selected stays selected.
+    /// Takes what has been read meanwhile, and searches once if that or a key has changed anything. What a person has selected stays
+    /// selected.
     pub(super) fn update(&mut self) {
-        if self.choices.update() {
+        if self.choices.update() | std::mem::take(&mut self.is_edited) {
             let index = self.matching.get(self.selected).copied().filter(|_| self.selected > 0);
             self.matching = matches(&self.query.text, &self.choices.fields);
             let at = index.and_then(|index| self.matching.iter().position(|other| *other == index));
@@ -275,6 +278,9 @@ impl State {
     }
 
     fn key_of_list(&mut self, key: &Key) -> Action {
+        if self.is_edited {
+            self.update(); // another key came before a frame was drawn
+        }
         let last = self.matching.len().saturating_sub(1);
         self.selected = match key {
             Key::Escape => return Action::End(Choice::Nothing),
@@ -289,8 +295,7 @@ impl State {
                 if !self.query.edit(line.as_ref().unwrap_or(key)) {
                     return Action::None;
                 }
-                self.choices.update();
-                self.matching = matches(&self.query.text, &self.choices.fields);
+                self.is_edited = true;
                 0
             }
         };
@@ -401,6 +406,8 @@ mod tests {
             assert!(shown(&mut state, 40, 14).contains(part), "{}", shown(&mut state, 40, 14));
         }
         typed(&mut state, &[Key::Down, Key::Control('u')]);
+        assert_eq!((state.matching.len(), state.selected), (2, 0), "a key does not search: the next frame does, once");
+        state.update();
         assert_eq!((state.matching.len(), state.selected), (13, 0));
         typed(&mut state, &letters("xyzzy"));
         assert!(shown(&mut state, 40, 14).contains("\nno prompt matches\n"));
