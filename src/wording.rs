@@ -20,7 +20,7 @@ pub(crate) fn is_control(character: char) -> bool {
 
 /// A text of at most `max` characters: a longer one is cut after a word, and ends in `…`.
 pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
-    if text.char_indices().nth(max).is_none() {
+    if text.len() <= max || text.char_indices().nth(max).is_none() {
         return text.into();
     }
     let end = text.char_indices().nth(max - 1).map_or(0, |(at, _)| at); // leaves one character for the `…`
