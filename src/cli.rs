@@ -42,6 +42,7 @@ mod stdin;
 #[cfg(feature = "store")]
 mod store;
 mod stored;
+#[cfg(feature = "openapi")]
 mod team;
 mod test;
 mod text_editor;
@@ -358,13 +359,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_given(&line, "json") {
         output::collect_messages();
     }
-    #[cfg(feature = "openapi")]
-    let is_long = matches!(cli.command, None | Some(Command::Serve(_) | Command::Doctor(_)));
     let status = finish(cli.run(&line, given, &arguments));
     #[cfg(feature = "openapi")]
-    if let Some(team) = team::team().filter(|_| !is_long) {
-        team.refresh_if_due();
-    }
+    team::TEAM.get().into_iter().for_each(|team| team.refresh_if_due());
     status
 }
 
@@ -476,7 +473,9 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     #[cfg(feature = "store")]
     let problem = problem.or_else(|| source.opened.as_ref()?.wait().err());
     #[cfg(feature = "openapi")]
-    team::team().into_iter().for_each(|team| team.get_first_list());
+    if let Some(Err(why)) = team::TEAM.get().map(|team| team.get_first_list()) {
+        output::warning(&why.to_string());
+    }
     problem.map_or(Ok(source), |problem| Err(anyhow::anyhow!("{problem}")))
 }
 

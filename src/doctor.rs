@@ -1,8 +1,8 @@
 //! Finds out why `:research` does not work: reads the configuration of each agent, starts what it registers as the agent would,
 //! asks it for its prompts, and ends it.
 //!
-//! Nothing is written, not even by the server that is started ([`EXAMINED_VARIABLE`]). What a project registers may be
-//! untrusted, so it is started only if it is this program and nothing else; the same goes for what a relative path finds in the
+//! Nothing but the cache of a team's prompts is written, not even by the server that is started ([`EXAMINED_VARIABLE`]). What a project
+//! registers may be untrusted, so it is started only if it is this program and nothing else; the same goes for what a relative path finds in the
 //! working directory. Of the hooks, only a command that `install` could have written is run, and without a shell.
 
 mod client;

@@ -6,7 +6,8 @@
 use super::output;
 use super::serve::Serve;
 use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
-use super::team::TeamKeys;
+#[cfg(feature = "openapi")]
+use super::team::{TEAM, TeamKeys};
 use crate::agents::ConfigFile;
 use crate::library::Trust;
 use crate::library::pack::lock::LOCK;
@@ -69,6 +70,7 @@ struct Keys {
     source: PromptSource,
     #[command(flatten)]
     serve: Serve,
+    #[cfg(feature = "openapi")]
     #[command(flatten)]
     team: TeamKeys,
 }
@@ -107,7 +109,7 @@ pub(super) fn load(source: &mut PromptSource) {
         }
     };
     #[cfg(feature = "openapi")]
-    settings.team.iter().for_each(super::team::set);
+    settings.team.iter().for_each(|team| _ = TEAM.set(Arc::clone(team)));
     let packs = Some(path.with_file_name(LOCK));
     source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), packs, ..settings };
 }

@@ -3,8 +3,6 @@
 use super::completions;
 use super::output::{self, FAINT, NAME, Row, WARNING, one_line};
 use super::source::PromptSource;
-#[cfg(feature = "openapi")]
-use super::team;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::prompt::Diagnostic;
 use anstyle::Style;
@@ -75,7 +73,7 @@ impl List {
             Some(columns) => {
                 output::print(&self.page(&list, columns)?)?;
                 #[cfg(feature = "openapi")]
-                output::note_if_any(team::team().and_then(|team| team.absence()));
+                output::note_if_any(super::team::TEAM.get().and_then(|team| team.absence()));
             }
         }
         if list.prompts.is_empty() && list.problems.is_empty() {

@@ -5,8 +5,6 @@ mod http;
 
 use super::output;
 use super::record;
-#[cfg(feature = "openapi")]
-use super::team;
 use crate::library::{Library, VERSIONS};
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server, Settings, Work};
 use crate::transport::{Tap, stdio};
@@ -178,7 +176,7 @@ impl Serve {
             jobs_from,
         };
         #[cfg(feature = "openapi")]
-        team::team().into_iter().for_each(|team| team.follow(&library));
+        super::team::TEAM.get().into_iter().for_each(|team| team.follow(&library));
         Server::new(library, settings)
     }
 

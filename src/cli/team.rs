@@ -1,16 +1,10 @@
 //! The team: its keys in the settings file.
 
-#[cfg(feature = "openapi")]
 use super::source::absolute;
-#[cfg(feature = "openapi")]
-use crate::doctor::EXAMINED_VARIABLE;
-#[cfg(feature = "openapi")]
 use crate::library::{HeaderValue, SecretHeader, Team, check_base};
 use clap::Args;
-#[cfg(feature = "openapi")]
 use std::path::Path;
 use std::path::PathBuf;
-#[cfg(feature = "openapi")]
 use std::sync::{Arc, OnceLock};
 
 // The keys of the team. There are no options of these names.
@@ -24,11 +18,9 @@ pub(super) struct TeamKeys {
     team_token_env: Option<String>,
 }
 
-/// The team of this process.
-#[cfg(feature = "openapi")]
-static TEAM: OnceLock<Arc<Team>> = OnceLock::new();
+/// The team of this process, if there is one.
+pub(super) static TEAM: OnceLock<Arc<Team>> = OnceLock::new();
 
-#[cfg(feature = "openapi")]
 impl TeamKeys {
     /// The team, if there is one. `folder`: that of the settings file.
     ///
@@ -52,18 +44,4 @@ impl TeamKeys {
         let caches = dirs::cache_dir().ok_or("`team` is not used: the home directory is unknown")?;
         Ok(Some(Arc::new(Team::new(url, token, &caches))))
     }
-}
-
-/// Makes it the team of this process, unless `doctor` has started it, which writes nothing.
-#[cfg(feature = "openapi")]
-pub(super) fn set(team: &Arc<Team>) {
-    if std::env::var_os(EXAMINED_VARIABLE).is_none() {
-        _ = TEAM.set(Arc::clone(team));
-    }
-}
-
-/// The team of this process, if there is one.
-#[cfg(feature = "openapi")]
-pub(super) fn team() -> Option<&'static Arc<Team>> {
-    TEAM.get()
 }

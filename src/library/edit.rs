@@ -268,6 +268,9 @@ impl Editor<'_> {
             (kind, _) => Diagnostic { kind, ..error },
         })?;
         tracing::debug!(%name, %revision, "wrote a prompt");
+        if self.layer == Layer::TEAM {
+            warnings = text.and_then(|_| self.own(name)).map(|own| own.check()).unwrap_or_default();
+        }
         warnings.extend(text.and_then(|_| self.overridden(name)));
         Ok(Written { name: name.clone(), revision, warnings })
     }

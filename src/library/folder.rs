@@ -47,8 +47,8 @@ impl Folder {
         Folder::of(Root { path, format: pack.format(), is_confined: true, prefix, pack: Some(pack) }, Layer::PACK)
     }
 
-    /// A folder whose files are in memory. `path`: the address of the database that has them.
-    #[cfg_attr(not(feature = "store"), allow(dead_code))]
+    /// A folder whose files are in memory. `path`: the address of the database or the server that has them.
+    #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
     pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>, answered: Arc<Answered>) -> Folder {
         let root = Root { path, format: Format::OWN, is_confined: false, prefix: String::new(), pack: None };
         let about = About { answered: Some(answered), ..About::new(Layer::USER, root.format, Some(root.path.clone())) };

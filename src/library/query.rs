@@ -51,7 +51,7 @@ impl View {
         for (cost, (found, info)) in costs.into_iter().zip(listed) {
             match (cost, info.summary.clone()) {
                 (Some(cost), Ok(summary)) => selected.push((cost, (found, summary, info))),
-                (Some(_), Err(problem)) => problems.push(problem),
+                (Some(_), Err(problem)) => problems.push(Diagnostic { name: Some(found.name), ..problem }),
                 (None, _) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Files of a folder that is in a database: their texts, in memory, by their paths below the folder.
+//! Files of a folder that is in a database, or at a server: their texts, in memory, by their paths below the folder.
 
 #![cfg_attr(not(feature = "store"), allow(dead_code))] // nothing else fills it
 

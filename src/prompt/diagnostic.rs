@@ -3,7 +3,7 @@
 use super::name::Name;
 use super::revision::Revision;
 use crate::wording::printable;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +14,9 @@ pub struct Diagnostic {
     /// What code branches on; in JSON, how much it matters.
     #[serde(rename = "severity", serialize_with = "severity")]
     pub kind: Kind,
+    /// The prompt that is broken, in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
     /// The file. A parser leaves it out, and whoever read the file adds it.
     #[serde(serialize_with = "shown_path")]
     pub file: Option<Arc<Path>>,
@@ -116,7 +119,7 @@ pub enum Severity {
 }
 
 /// A position in a text, both numbers from 1; a column counts characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
     /// From 1.
     pub line: usize,
@@ -128,7 +131,7 @@ impl Diagnostic {
     /// One without a place.
     pub fn new(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
         let (message, fix) = (message.into(), fix.into());
-        Diagnostic { kind, file: None, position: None, message, fix, further: Vec::new() }
+        Diagnostic { kind, name: None, file: None, position: None, message, fix, further: Vec::new() }
     }
 
     /// The text of a file is not what it should be.

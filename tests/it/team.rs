@@ -7,10 +7,12 @@ use crate::http_service::{Request, Service, response};
 use crate::openapi_call::base;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 /// A server that lets the owner of its token edit these prompts.
 fn server(files: &[(&str, &str)]) -> HttpServer {
@@ -182,12 +184,18 @@ fn edits_of_the_teams_prompts_go_to_the_server_with_the_persons_token() {
     assert_eq!(output(created), page("team/standup"));
     assert!(there("team/standup.md").unwrap().ends_with("What was done: {{input}}\n"));
     assert_eq!(listed(&person), ["git/onboarding team", "review team", "team/standup team"]);
+    let typo = person.run(["new", "--team", "git/typo"], "---\ninclude: true\n---\n{{inptu}}\n{{> parts/_style}}");
+    assert!(typo.status.success() && typo.stderr.contains("`{{inptu}}` is not a placeholder"), "{typo:?}");
+    output(person.words("rm --yes git/typo"));
     let again = person.run(["new", "--team", "team/standup"], "Other").stderr;
     assert!(again.contains("there is already a prompt named `team/standup`"), "{again}");
     let person = person.variable("EDITOR", "sed -i s/done/planned/");
     assert_eq!(output(person.words("edit team/standup")), page("team/standup"));
     assert!(there("team/standup.md").unwrap().contains("What was planned"));
     assert!(person.words("edit team/standup").stderr.contains("nothing was changed"));
+    let person = person.variable("EDITOR", "sh -c 'echo --- > \"$0\"'");
+    let broken = person.words("edit team/standup").stderr;
+    assert!(broken.contains("is never closed") && broken.contains("your text is in "), "{broken}");
     assert_eq!(output(person.words("mv team/standup team/daily")), page("team/daily"));
     assert!(there("team/standup.md").is_none() && there("team/daily.md").unwrap().contains("planned"));
     assert_eq!(output(person.words("rm --yes team/daily")), page("team/daily"));
@@ -257,6 +265,7 @@ fn the_cached_texts_of_a_token_that_is_no_longer_valid_are_deleted() {
     assert!(doctor(&person).contains("this bearer token is wrong"));
     write_secret(&token, "another-token-for-reading");
     assert!(doctor(&person).ends_with("answers, and you have the role `read`"));
+    person.words("expand review x").printed("Review x\n");
 }
 
 #[test]
@@ -319,10 +328,7 @@ fn a_prompt_of_the_team_cannot_read_files_of_the_person() {
     let person = person_with(&service.url(), "").prompt("own.md", "s3cret");
     for name in ["absolute", "above"] {
         let Ran { stdout, stderr, .. } = person.run(["expand", name], "");
-        assert!(
-            stdout.is_empty() && stderr.contains("cannot be included: the team's server did not send it"),
-            "{stderr}"
-        );
+        assert!(stdout.is_empty() && stderr.contains("cannot be included: there is no such file"), "{stderr}");
     }
     person.words("expand attached").printed("From there\n");
 }
@@ -363,6 +369,41 @@ fn a_client_is_notified_when_the_team_changes_a_prompt() {
     while fs::read_dir(cache(&person).join("texts")).map_or(0, Iterator::count) < 3 {}
 }
 
+/// The address of a server that never ends its answers, and how much of each it could send.
+fn endless() -> (String, Receiver<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, sent) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, piece) = (stream.unwrap(), [b' '; 64 * 1024]);
+            _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
+            let pieces = std::iter::repeat_with(|| stream.write_all(&piece)).take_while(Result::is_ok).count();
+            _ = sender.send(pieces * piece.len()); // the test may have ended
+        }
+    });
+    (url, sent)
+}
+
+#[test]
+fn a_broken_prompt_of_the_team_is_named_in_lists_and_says_what_is_wrong() {
+    let server = server(&[("git/broken.md", "---\ndescription: x"), ("fine.md", "Fine")]);
+    let person = person(&server);
+    let Ran { stdout, stderr, .. } = person.words("list");
+    let why = "the frontmatter that line 1 opens with `---` is never closed";
+    assert!(stdout.starts_with("fine\t") && stdout.lines().count() == 1, "{stdout}");
+    assert!(stderr.contains(&format!("{}/prompts/git/broken:1:1: {why}", url(&server))), "{stderr}");
+    let json: Value = serde_json::from_str(&person.words("list --json").stdout).unwrap();
+    assert_eq!(json["problems"][0]["name"], "git/broken");
+    for command in ["check", "explain", "expand"] {
+        let Ran { stdout, stderr, .. } = person.run([command, "git/broken"], "");
+        assert!((stdout + &stderr).contains(why), "{command}: {stderr}");
+    }
+    assert!(hook(&person, ":git/broken").contains(why));
+    output(person.variable("EDITOR", "sed -i '$a\\---'").words("edit git/broken"));
+    assert_eq!(fs::read_to_string(server.home.prompts().join("git/broken.md")).unwrap(), "---\ndescription: x\n---\n");
+}
+
 #[test]
 fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
     let untouched = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -371,21 +412,28 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
         "HTTP/1.1 302 Found\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n",
         untouched.local_addr().unwrap()
     );
-    let endless = response("200 OK", "application/json", &" ".repeat(65 * 1024 * 1024));
     for (answer, want) in [
-        (response("200 OK", "text/html", "<html>"), "answered 200 OK with text/html instead of JSON"),
-        (redirect, "answered 302 Found with  instead of JSON"),
-        (endless, "answered with more than 67108864 bytes"),
+        (response("200 OK", "text/html", "<html>"), "answered 200 OK, and not with JSON; correct `team`"),
+        (redirect, "answered 302 Found, and not with JSON; correct `team`"),
+        (response("200 OK", "application/json", "[]"), "answered with what this program cannot read"),
+        (response("404 Not Found", "application/json", "[]"), "answered 404 Not Found"),
         (response("503 Service Unavailable", "application/json", "{}"), "answered 503 Service Unavailable"),
         ("nonsense".to_owned(), "cannot be reached"),
     ] {
         let service = Service::answering(answer);
-        let person = person_with(&service.url(), "");
-        assert_eq!(listed(&person), [""; 0], "{want}");
+        let person = person_with(&service.url(), "").prompt("own.md", "Own");
+        for _ in 0..2 {
+            let Ran { stdout, stderr, .. } = person.words("list");
+            assert!(stdout.starts_with("own\t") && stderr.contains(want), "{stderr}");
+        }
         let said = doctor(&person);
-        assert!(said.contains(want), "{said}");
+        assert!(said.contains(want.split(';').next().unwrap()), "{said}");
     }
     assert_eq!(untouched.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    let (url, sent) = endless();
+    let said = doctor(&person_with(&url, ""));
+    assert!(said.contains("answered with more than 67108864 bytes"), "{said}");
+    assert!(sent.iter().take(1).all(|bytes| bytes < 100_000_000));
     let identity = Authority::new().issue(|_| {});
     let service = Service::start_tls(&identity, |_| String::new());
     let said = doctor(&person_with(&format!("https://localhost:{}", service.address.port()), ""));

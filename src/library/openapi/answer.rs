@@ -10,11 +10,14 @@ use ureq::http::StatusCode;
 const MAX_REASON: usize = 200;
 
 /// What a service answers.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
+#[derive(Default)]
+pub(in crate::library) struct Answer {
+    pub(in crate::library) status: StatusCode,
     /// The header `Content-Type`; empty if there is none.
-    pub(super) content_type: String,
-    pub(super) body: Vec<u8>,
+    pub(in crate::library) content_type: String,
+    /// The same of `ETag`.
+    pub(in crate::library) tag: String,
+    pub(in crate::library) body: Vec<u8>,
 }
 
 /// A text, or an object that has messages.
@@ -172,7 +175,7 @@ mod tests {
 
     fn answer(status: u16, content_type: &str, body: &[u8]) -> Result<Messages, String> {
         let status = StatusCode::from_u16(status).unwrap();
-        let answer = Answer { status, content_type: content_type.to_owned(), body: body.to_vec() };
+        let answer = Answer { status, content_type: content_type.to_owned(), body: body.to_vec(), ..Answer::default() };
         let messages = answer.messages(|text| text.replace("s3cret", "…"));
         messages.map_err(|why| why.to_string())
     }

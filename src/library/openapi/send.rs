@@ -11,13 +11,13 @@ use crate::wording::{named, printable, shortened};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use ureq::Agent;
 use ureq::config::Config;
-use ureq::http::header::CONTENT_TYPE;
+use ureq::http::header::{CONTENT_TYPE, ETAG};
 use ureq::http::{self, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, Body};
 
 /// How long it may take to connect to a service, and a call in all.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
@@ -66,7 +66,7 @@ fn call<T>(
 ) -> Result<T, Diagnostic> {
     let Base { url, allowed } = Base::of(operation, options)?;
     let answered = secrets(&options.headers).and_then(|secrets| {
-        let answer = exchange(&agent(resolver, allowed), request, &secrets, within);
+        let answer = exchange(&agent(resolver, allowed), request, &secrets, within, MAX_BODY);
         read(&answer.map_err(|error| no_answer(error, &url, MAX_BODY))?, &secrets)
     });
     let of_service =
@@ -97,28 +97,14 @@ pub(in crate::library) fn settings(idle: usize) -> Config {
     config.build()
 }
 
-fn exchange(
+/// Sends a request, and reads the answer, whose body may have so many bytes.
+pub(in crate::library) fn exchange(
     agent: &Agent,
     request: &ServiceRequest,
     secrets: &[Secret],
     within: Duration,
+    limit: u64,
 ) -> Result<Answer, ureq::Error> {
-    let mut response = respond(agent, request, secrets, within)?;
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    Ok(Answer {
-        status: response.status(),
-        content_type: content_type.unwrap_or_default().to_owned(),
-        body: response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?,
-    })
-}
-
-/// Sends a request. The body of the response is read later, within the same time.
-pub(in crate::library) fn respond(
-    agent: &Agent,
-    request: &ServiceRequest,
-    secrets: &[Secret],
-    within: Duration,
-) -> Result<http::Response<Body>, ureq::Error> {
     let mut builder = http::Request::builder().method(&*request.method).uri(&request.url);
     for (name, value) in &request.headers {
         builder = builder.header(name, value);
@@ -128,10 +114,14 @@ pub(in crate::library) fn respond(
     }
     // Without a length, ureq would send an empty body in chunks, which many services refuse.
     let has_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
-    match request.body.as_deref().or(has_body.then_some("")) {
+    let mut response = match request.body.as_deref().or(has_body.then_some("")) {
         Some(body) => agent.run(agent.configure_request(builder.body(body)?).timeout_global(Some(within)).build()),
         None => agent.run(agent.configure_request(builder.body(())?).timeout_global(Some(within)).build()),
-    }
+    }?;
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (content_type, tag) = (header(CONTENT_TYPE).to_owned(), header(ETAG).to_owned());
+    let body = response.body_mut().with_config().limit(limit).read_to_vec()?;
+    Ok(Answer { status: response.status(), content_type, tag, body })
 }
 
 /// Why there is no whole answer of the service at an address.

@@ -10,16 +10,17 @@
 //! answered. Only the text of a prompt that is used is waited for, for 300 ms at most; without an answer, the text in the cache is used.
 
 use super::super::cache::{Cache, SETTLING};
+use super::super::history::failed;
 use super::super::openapi::SecretHeader;
 use super::super::read::read;
-use super::super::source::Layer;
+use super::super::source::{Layer, ServiceRequest};
 use super::super::view::Library;
 use super::super::watched::Change;
-use super::server::{self, ANSWER_WITHIN, Answer, Server, Trouble, member};
+use super::server::{self, ANSWER_WITHIN, Answer, Server};
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, Kind, Revision, Summary};
+use crate::prompt::{Diagnostic, Kind, Position, Revision, Summary};
 use jiff::Timestamp;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,11 +30,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long a call or a hook waits for the server, all in all: with what it does besides, 300 ms. A debug build, as in the tests, is slower
 /// in everything.
 const WAIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 290 });
+
+/// The same of a command without a list: the first connection to a server that is far away takes longer.
+const FIRST_WITHIN: Duration = Duration::from_secs(3);
 
 /// For how many seconds nobody asks after a failure.
 const REST: u64 = 30;
@@ -49,13 +53,10 @@ const LIST: &str = "list.json";
 const STATE: &str = "state.json";
 const TEXTS: &str = "texts";
 
-/// All characters except `/` and the unreserved ones of RFC 3986, section 2.3.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-
 /// The team's server, and the cache of what it has.
 #[derive(Debug)]
 pub(crate) struct Team {
-    server: Server,
+    pub(super) server: Server,
     folder: PathBuf,
     lists: Cache<(), Arc<List>>,
     /// How long this process has waited for the server.
@@ -64,17 +65,22 @@ pub(crate) struct Team {
     is_server: AtomicBool,
 }
 
-/// The list in the cache.
+/// The list in the cache, and its ETag.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct List {
-    /// For which token it is.
-    token: Revision,
-    /// `None` if there is no list of this token.
-    tag: Option<String>,
+    tag: String,
     pub(super) prompts: BTreeMap<String, Arc<Entry>>,
 }
 
-/// A prompt in the list, as the API writes it.
+/// The list as the API writes it.
+#[derive(Deserialize)]
+struct Listed {
+    prompts: Vec<Arc<Entry>>,
+    #[serde(default)]
+    problems: Vec<Arc<Entry>>,
+}
+
+/// A prompt in the list, which may be broken.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Entry {
@@ -86,14 +92,26 @@ pub(super) struct Entry {
     pub(super) size: u64,
     #[serde(flatten)]
     pub(super) summary: Summary,
+    #[serde(flatten)]
+    pub(super) problem: Option<Problem>,
+}
+
+/// Why a prompt is broken.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Problem {
+    pub(super) message: String,
+    pub(super) repair: String,
+    #[serde(flatten)]
+    pub(super) position: Option<Position>,
 }
 
 /// The text of a prompt, as the API writes it, and its ETag.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Text {
+    #[serde(default)]
     pub(super) tag: String,
     pub(super) text: String,
+    #[serde(default)]
     pub(super) includes: Vec<Include>,
 }
 
@@ -106,11 +124,10 @@ pub(super) struct Include {
 /// What the processes of the user know of the server, in seconds since 1970.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
-    /// When the list was last current.
+    /// When the list was last current; 0: there is none.
     listed: u64,
-    /// When it failed last, and first without an answer since; 0: it answers.
+    /// When it failed last, and why; 0: it answers.
     failed: u64,
-    since: u64,
     why: String,
 }
 
@@ -131,12 +148,7 @@ impl Team {
         Team { server: Server::new(url, token), folder, lists, waited, is_server }
     }
 
-    /// The address of the page, or of something else, of a prompt: what is before its name is `path`.
-    pub(super) fn address(&self, path: &str, name: &str) -> String {
-        format!("{}{path}{}", self.server.url, utf8_percent_encode(name, ENCODED))
-    }
-
-    fn read<T: for<'d> Deserialize<'d>>(&self, file: &str) -> Option<T> {
+    fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
         serde_json::from_slice(&read(&self.folder.join(file), MAX_CACHED, |_| Ok(())).ok()?).ok()
     }
 
@@ -152,10 +164,7 @@ impl Team {
             new.write_all(&serde_json::to_vec(value)?)?;
             Ok(new.persist(&path).map(|_| ())?)
         };
-        write().map_err(|error| {
-            let message = format!("the cache of the team's prompts cannot be written: {error}");
-            Diagnostic::new(Kind::Unreadable, message, "check its folder").in_file(path)
-        })
+        write().map_err(|error| failed(&path, &error))
     }
 
     fn state(&self) -> State {
@@ -171,60 +180,55 @@ impl Team {
         let State { failed, why, .. } = self.state();
         let is_over = self.patience().is_zero();
         let why = if is_over { "the team's server is not asked again in this call".to_owned() } else { why };
-        (is_over || now().abs_diff(failed) < REST).then(|| Diagnostic::new(Kind::Service, why, "try again later"))
+        (is_over || now().abs_diff(failed) < REST).then(|| Diagnostic::new(Kind::Service, why, ""))
     }
 
-    /// That the server is gone, and since when.
+    /// That the server is gone, and of when the list in the cache is.
     pub(crate) fn absence(&self) -> Option<String> {
-        let State { failed, since, why, .. } = self.state();
-        let since = Timestamp::from_second(since.try_into().ok()?).ok()?.strftime("%Y-%m-%d %H:%M UTC");
-        (failed > 0).then(|| format!("{why}; since {since}, the team's prompts are those of the cache"))
+        let State { listed, failed, why } = self.state();
+        let at = Timestamp::from_second(listed.try_into().ok()?).ok()?.strftime("%Y-%m-%d %H:%M UTC");
+        (failed > 0 && listed > 0).then(|| format!("{why}; the team's prompts are those of {at}"))
     }
 
-    /// Whether the server answers at this moment. Nothing is written.
+    /// Whether the server answers at this moment.
     pub(crate) fn examine(&self) -> Diagnostic {
-        let answer = self.server.send("GET", &self.address("/api/me", ""), None, None, ANSWER_WITHIN);
-        let role = answer.map_err(Diagnostic::from).and_then(|answer| member::<String>(answer, "role"));
-        role.map_or_else(
-            |why| why,
-            |role| {
-                let message = format!("the team's server {} answers, and you have the role `{role}`", self.server.url);
+        let (Server { url, .. }, me) = (&self.server, self.server.address("/api/me", ""));
+        match self.get(me, "", ANSWER_WITHIN).and_then(|answer| answer.member::<String>("role")) {
+            Err(why) => why,
+            Ok(role) => {
+                let message = format!("the team's server {url} answers, and you have the role `{role}`");
                 Diagnostic::new(Kind::Hint, message, "")
-            },
-        )
+            }
+        }
     }
 
-    /// Asks the server, and remembers whether it answers.
-    pub(super) fn ask(
-        &self,
-        method: &str,
-        url: &str,
-        tag: Option<&str>,
-        body: Option<&Value>,
-        within: Duration,
-    ) -> Result<Answer, Trouble> {
-        let started = SystemTime::now();
-        let answered = self.server.send(method, url, tag, body, within);
-        *lock(&self.waited) += started.elapsed().unwrap_or_default();
-        let state = self.state();
+    /// Asks for what is at an address, unless it still has this tag. Without one, that is empty.
+    pub(super) fn get(&self, url: String, tag: &str, within: Duration) -> Result<Answer, Diagnostic> {
+        let mut request = server::request("GET", url, &Value::Null);
+        let tag = Some(tag.to_owned()).filter(|tag| !tag.is_empty());
+        request.headers.extend(tag.map(|tag| ("if-none-match".to_owned(), tag)));
+        self.ask(&request, within)
+    }
+
+    /// Asks the server, and remembers whether it answers. What was read with a token that is no longer valid is deleted.
+    pub(super) fn ask(&self, request: &ServiceRequest, within: Duration) -> Result<Answer, Diagnostic> {
+        let started = Instant::now();
+        let answered = self.server.send(request, within);
+        *lock(&self.waited) += started.elapsed();
+        let State { mut listed, failed, .. } = self.state();
+        if let Err(Diagnostic { kind: Kind::Unreadable, .. }) = answered {
+            listed = 0;
+            _ = fs::remove_file(self.folder.join(LIST));
+            _ = fs::remove_dir_all(self.folder.join(TEXTS));
+        }
         match &answered {
-            Err(Trouble::Gone(why) | Trouble::Refused(why)) => {
-                let since = if state.failed > 0 { state.since } else { now() };
-                self.set_state(&State { failed: now(), since, why: why.message.clone(), ..state });
+            Err(why) if matches!(why.kind, Kind::Service | Kind::Unreadable) => {
+                self.set_state(&State { listed, failed: now(), why: why.text() });
             }
-            Ok(_) | Err(Trouble::Error(1.., ..)) if state.failed > 0 => self.set_state(&State { failed: 0, ..state }),
+            _ if failed > 0 => self.set_state(&State { listed, ..State::default() }),
             _ => {}
         }
-        if let Err(Trouble::Refused(_)) = answered {
-            self.forget();
-        }
         answered
-    }
-
-    /// Deletes what was read with a token that is no longer valid.
-    fn forget(&self) {
-        _ = fs::remove_file(self.folder.join(LIST));
-        _ = fs::remove_dir_all(self.folder.join(TEXTS));
     }
 
     /// How long may still be waited.
@@ -236,24 +240,18 @@ impl Team {
     pub(super) fn list(&self) -> Arc<List> {
         self.lists.get(&(), |trace| {
             trace.look(&self.folder.join(LIST));
-            let list: List = self.read(LIST).unwrap_or_default();
-            if list.tag.is_none() || list.token == self.server.revision_of_token() {
-                return Arc::new(list);
-            }
-            self.forget();
-            Arc::default()
+            self.read(LIST).unwrap_or_default()
         })
     }
 
     /// Makes the list in the cache that of the server. Its built-in prompts are not the team's.
     pub(super) fn refresh(&self, within: Duration) -> Result<(), Diagnostic> {
-        let (token, url) = (self.server.revision_of_token(), self.address("/api/prompts?mine=true", ""));
-        let answer = self.ask("GET", &url, self.list().tag.as_deref(), None, within)?;
-        if answer.body.is_some() {
-            let tag = Some(answer.tag.clone());
-            let prompts: Vec<Entry> = member(answer, "prompts")?;
-            let prompts = prompts.into_iter().map(|entry| (entry.name.clone(), Arc::new(entry))).collect();
-            let list = List { token, tag, prompts };
+        let url = self.server.address("/api/prompts?mine=true", "");
+        let Answer { tag, body } = self.get(url, &self.list().tag, within)?;
+        if !body.is_null() {
+            let Listed { prompts, problems } = server::read(body)?;
+            let named = prompts.into_iter().chain(problems).filter(|entry| !entry.name.is_empty());
+            let list = List { tag, prompts: named.map(|entry| (entry.name.clone(), entry)).collect() };
             self.write(LIST, &list)?;
             let known: BTreeSet<_> = list.prompts.keys().map(|name| self.folder.join(file_of(name))).collect();
             let kept = fs::read_dir(self.folder.join(TEXTS)).into_iter().flatten().flatten().map(|file| file.path());
@@ -270,16 +268,21 @@ impl Team {
 
     /// Refreshes the list after a command or a hook has answered, unless another process has done so.
     pub(crate) fn refresh_if_due(&self) {
-        if self.is_due(SELDOM) {
+        if !self.is_server.load(Ordering::Relaxed) && self.is_due(SELDOM) {
             _ = self.refresh(self.patience()); // `absence` says why it failed
         }
     }
 
     /// Gets the list for a command, if there is none yet.
-    pub(crate) fn get_first_list(&self) {
-        if self.list().tag.is_none() {
-            self.refresh_if_due();
+    ///
+    /// # Errors
+    /// There is still none.
+    pub(crate) fn get_first_list(&self) -> Result<(), Diagnostic> {
+        if self.state().listed == 0 {
+            self.rest().map_or_else(|| self.refresh(FIRST_WITHIN), Err)?;
+            *lock(&self.waited) = Duration::ZERO;
         }
+        Ok(())
     }
 
     /// Refreshes the list and the texts from now on, and tells the library what has changed.
@@ -321,19 +324,15 @@ impl Team {
     pub(super) fn text(&self, name: &str, within: Duration) -> Result<Text, Diagnostic> {
         let file = file_of(name);
         let kept: Option<Text> = self.read(&file);
-        let tag = kept.as_ref().map(|kept| kept.tag.as_str());
-        let asked = match self.rest() {
-            Some(why) => Err(Trouble::Gone(why)),
-            None => self.ask("GET", &self.address("/api/prompts/", name), tag, None, within),
-        };
+        let tag = kept.as_ref().map_or("", |kept| &kept.tag);
+        let asked = self.rest().map_or_else(|| self.get(self.server.address("/api/prompts/", name), tag, within), Err);
         match (asked, kept) {
-            (Ok(Answer { body: None, .. }) | Err(Trouble::Gone(_)), Some(kept)) => Ok(kept),
-            (Err(Trouble::Gone(why)), None) => {
-                Err(Diagnostic { message: format!("its text is not in the cache: {}", why.message), ..why })
-            }
+            (Ok(Answer { body: Value::Null, .. }), Some(kept)) => Ok(kept),
+            (Err(why), kept) if why.kind == Kind::Service => kept
+                .ok_or_else(|| Diagnostic { message: format!("its text is not in the cache: {}", why.message), ..why }),
             (asked, _) => {
-                let answer = asked?;
-                let text = Text { tag: answer.tag.clone(), ..server::read(answer)? };
+                let Answer { tag, body } = asked?;
+                let text = Text { tag, ..server::read(body)? };
                 _ = self.write(&file, &text); // the text is used in any case
                 Ok(text)
             }
@@ -345,6 +344,7 @@ impl Entry {
     /// Whether only the server can expand it: a service renders it, or it is written as for another program.
     pub(super) fn is_remote(&self) -> bool {
         let is_own_file = self.source.ends_with(&format!("{}.md", self.name.rsplit('/').next().unwrap_or_default()));
-        self.layer == Layer::SERVICE.name || self.format.is_some() || !is_own_file
+        let is_own = self.layer != Layer::SERVICE.name && self.format.is_none() && is_own_file;
+        !is_own && self.problem.is_none()
     }
 }
