@@ -69,6 +69,7 @@ mod operating;
 mod other_programs;
 #[cfg(target_os = "linux")]
 mod pack;
+mod packaging;
 #[cfg(all(unix, feature = "http"))]
 mod page;
 mod parts;
