@@ -6,7 +6,7 @@ use super::source::PromptSource;
 use super::text_editor::{self, Ended};
 use super::{completions, stored};
 use crate::library::{Caller, Found, Layer, Library, create, delete_if};
-use crate::prompt::{Format, Revision, Severity};
+use crate::prompt::{Diagnostic, Format, Revision, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -43,14 +43,11 @@ impl Edit {
             );
         }
         match &place.file {
-            _ if source.has_store => {
-                let (editor, text) = (editor(&library, false)?, found.text()?);
+            _ if source.has_store || (found.layer == Layer::TEAM && !source.project) => {
+                let layer = if source.has_store { Layer::USER } else { Layer::TEAM };
+                let (editor, text) = (library.editor_of(layer, &Caller::local())?, found.text()?);
                 let expected = editor.own(&found.name).map(|_| Revision::of(text.as_bytes()));
                 stored::write(&editor, (&found.name, expected), &text, (true, false))
-            }
-            None if found.layer == Layer::TEAM && !source.project => {
-                let (editor, text) = (library.editor_of(Layer::TEAM, &Caller::local())?, found.text()?);
-                stored::write(&editor, (&found.name, Some(Revision::of(text.as_bytes()))), &text, (true, false))
             }
             Some(file) if is_here && place.is_editable && file.is_file() => edit_file(&library, file, &found),
             Some(file) if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here => {
@@ -118,8 +115,12 @@ pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
     if is_deleted(file) {
         output::warning(&format!("{} was deleted", full_path(file)));
     }
-    let problems = library.view().check(Some(file)).problems;
-    for problem in &problems {
+    say(&library.view().check(Some(file)).problems)
+}
+
+/// Warns of problems; returns the exit status of `check`.
+pub(super) fn say(problems: &[Diagnostic]) -> ExitCode {
+    for problem in problems {
         let say = if problem.severity() == Severity::Error { output::error } else { output::warning };
         say(&problem.to_string());
     }

@@ -4,7 +4,6 @@ use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, edit, new, path, rm};
-use crate::library::rename_to_new;
 use crate::prompt::Name;
 use anyhow::anyhow;
 use clap::Args;
@@ -34,21 +33,12 @@ impl Mv {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.old)?;
         let found = rm::own(&editor, &self.old)?;
-        let (from, tests) = (found.place().path(), rm::tests(&found));
+        let (from, tests) = (found.place().path(), editor.view().test_file(&found));
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
         let name = editor.view().stored_spelling(name);
-        let to = editor.rename(&found.name, &name)?;
-        // They may belong to another prompt now.
-        let new_tests = editor.own(&name).and_then(|new| new.test_file());
-        let tests = tests.zip(new_tests).filter(|_| editor.own(&found.name).is_none());
-        let tests = tests.and_then(|(old, new)| match rename_to_new(&old, &new.path) {
-            Ok(()) => Some(new.path),
-            Err(error) => {
-                let new = full_path(&new.path);
-                output::warning(&format!("the prompt is renamed, but its test file is not: {new}: {error}"));
-                None
-            }
-        });
+        let renamed = editor.rename(&found, &name)?;
+        let to = renamed.place().path();
+        let tests = tests.and_then(|_| editor.view().test_file(&renamed)).map(|tests| tests.path);
         if self.json {
             let [from, to] = [&from, &to].map(|path| path.display().to_string());
             let mut renamed = json!({ "from": from, "to": to });
@@ -62,9 +52,7 @@ impl Mv {
                 output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
-        if !source.has_store && found.place().file.is_some() {
-            edit::check(&library, &to); // a relative path in it may be broken now
-        }
+        edit::say(&renamed.check()); // a relative path in it may be broken now
         rm::note_what_is_used_now(editor.view(), &found.name);
         new::warn_of_the_same_name(&library, &name, &to);
         Ok(ExitCode::SUCCESS)

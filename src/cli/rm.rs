@@ -4,14 +4,13 @@ use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, path};
-use crate::library::{By, Editor, Found, TestFile, View};
+use crate::library::{By, Editor, Found, View};
 use crate::prompt::Name;
 use crate::wording::{count, named};
 use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -66,15 +65,15 @@ impl Rm {
 fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let (name, info) = (&found.name, found.info());
     let revision = info.revision.with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
+    let tests = editor.view().test_file(found);
     editor.delete(name, revision, &By::default())?;
     removed.push(found.place().path());
     if editor.own(name).is_none() {
-        let tests = tests(found);
         let what = if tests.is_some() { "the prompt back, not its test file" } else { "it back" };
         output::note(&format!("`prompt-expander restore {name}` brings {what}"));
         if let Some(tests) = tests {
-            fs::remove_file(&tests).with_context(|| format!("{} cannot be removed", full_path(&tests)))?;
-            removed.push(tests);
+            editor.delete_tests(&tests)?;
+            removed.push(tests.path);
         }
     }
     note_what_is_used_now(editor.view(), name);
@@ -87,11 +86,6 @@ pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
     editor.own(&name).with_context(|| format!("{} was deleted; `restore` brings it back", named(&name)))
 }
 
-/// The test file of a prompt, if it has one.
-pub(super) fn tests(found: &Found) -> Option<PathBuf> {
-    Some(found.test_file().filter(TestFile::exists)?.path)
-}
-
 /// Says which prompt has a name after its file was removed or renamed, if there is one.
 pub(super) fn note_what_is_used_now(view: &View, name: &Name) {
     if let Some(found) = view.get(name) {
@@ -102,8 +96,9 @@ pub(super) fn note_what_is_used_now(view: &View, name: &Name) {
 
 /// Shows the files, and asks at the terminal whether to remove them.
 fn is_confirmed(prompts: &[(Editor<'_>, Found)]) -> anyhow::Result<bool> {
-    let files = |(_, found): &(Editor<'_>, Found)| std::iter::once(found.place().path()).chain(tests(found));
-    let shown: Vec<String> = prompts.iter().flat_map(files).map(|path| full_path(&path)).collect();
+    let tests = |(editor, found): &(Editor<'_>, Found)| editor.view().test_file(found).map(|tests| tests.path);
+    let files = |prompt: &(Editor<'_>, Found)| [Some(prompt.1.place().path()), tests(prompt)];
+    let shown: Vec<String> = prompts.iter().flat_map(files).flatten().map(|path| full_path(&path)).collect();
     let question = match shown.as_slice() {
         [file] => format!("Remove {file}? (`restore` brings it back)"),
         _ => {

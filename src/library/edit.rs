@@ -4,17 +4,14 @@
 
 use super::caller::Caller;
 use super::diff::difference;
-use super::files::rename;
 use super::history::{Operation, Version};
-use super::source::{By, Found, Layer, Store, Write};
+use super::source::{By, Found, Layer, Store, TestFile, Write};
 use super::view::{Library, View};
 use super::watched::Change;
 use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
 use crate::wording::{named, quoted};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How many lines of a diff a message has.
@@ -219,21 +216,27 @@ impl Editor<'_> {
         self.write(&found.name, Some(revision), Some(&text), &By::default(), false, Vec::new()).map(|_| ())
     }
 
-    /// Renames the file of a prompt, with its versions; returns the new path. Of one that is in no folder, the versions stay with the old name,
+    /// Renames a prompt, with its versions and its test file, and returns it. The versions of a prompt of the team stay with the old name,
     /// which `restore` brings back.
     ///
     /// # Errors
-    /// There is a file of that name, or the file cannot be renamed.
-    pub fn rename(&self, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
-        let found = self.own(from).ok_or_else(|| self.unknown(from))?;
-        if found.place().file.is_some_and(|file| fs::symlink_metadata(file).is_ok()) {
-            return rename(self.store.folder(), from, to);
-        }
-        let text = found.text()?;
-        let by = By { note: Some(format!("renamed from {from} to {to}")), ..By::default() };
-        self.create(to, &text, &by)?;
-        self.delete(from, Revision::of(text.as_bytes()), &by)?;
-        self.own(to).map(|found| found.place().path()).ok_or_else(|| self.unknown(to))
+    /// There is a prompt of that name, or it cannot be renamed.
+    pub fn rename(&self, from: &Found, to: &Name) -> Result<Found, Diagnostic> {
+        self.store.rename(&from.name, to).unwrap_or_else(|| {
+            let text = from.text()?;
+            let by = By { note: Some(format!("renamed from {} to {to}", from.name)), ..By::default() };
+            self.create(to, &text, &by)?;
+            self.delete(&from.name, Revision::of(text.as_bytes()), &by).map(drop)
+        })?;
+        self.own(to).ok_or_else(|| self.unknown(to))
+    }
+
+    /// Deletes the test file of a prompt that was deleted.
+    ///
+    /// # Errors
+    /// It cannot be deleted.
+    pub fn delete_tests(&self, tests: &TestFile) -> Result<(), Diagnostic> {
+        self.store.delete_tests(tests)
     }
 
     /// The warnings of a text that is to be the file of this name.

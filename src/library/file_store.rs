@@ -13,11 +13,12 @@
 
 use super::cache::Trace;
 use super::caller::Caller;
+use super::golden_files::tests_next_to;
 use super::handle::Files;
 use super::history::{History, Operation, Version, create_folders, failed, sync_folder, write_temporary_file};
 use super::read::read_regular;
 use super::root::PromptFile;
-use super::source::{Found, Store, Write};
+use super::source::{Found, Store, TestFile, Write};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, not_utf8};
 use crate::wording::named;
 use jiff::{SignedDuration, Timestamp};
@@ -92,6 +93,44 @@ impl FileStore {
         let at = time_after(last, like.and_then(modified));
         self.history.add(name, &Version { revision, at, ..Version::default() }, Some(current), like)?;
         Ok(Some(at))
+    }
+
+    fn rename_files(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
+        let (root, history) = (&self.files.root, &self.history);
+        let has_history = !history.versions(from)?.is_empty();
+        let _lock = has_history.then(|| history.lock()).transpose()?; // without a history, none is begun
+        let file = root.resolve(from, &mut Trace::default());
+        let file = file.ok_or_else(|| Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), ""))?;
+        if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
+            let message =
+                format!("{} is a symlink, or in a folder of its own", named(&file.path.display().to_string()));
+            return Err(Diagnostic::new(Kind::NotWritable, message, "rename it, or the folder, yourself"));
+        }
+        if let Some(other) = root.resolve(to, &mut Trace::default()) {
+            return Err(exists(&other.path));
+        }
+        let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
+        // Else the prompt would lose its tests, and get those of another one.
+        let [old_tests, new_tests] = [(&*file.path, from), (&path, to)].map(|(path, name)| tests_next_to(path, name));
+        let has_tests = fs::symlink_metadata(&old_tests).is_ok();
+        if has_tests && fs::symlink_metadata(&new_tests).is_ok() {
+            return Err(exists(&new_tests));
+        }
+        let parent = path.parent().unwrap_or(&root.path);
+        create_folders(parent).map_err(|error| failed(parent, &error))?;
+        let rename = |from: &Path, to: &Path| {
+            rename_to_new(from, to).map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => exists(to),
+                _ => failed(to, &error),
+            })
+        };
+        rename(&file.path, &path)?;
+        if has_history {
+            history.rename(from, to)?;
+        }
+        // They belong to another prompt now if one is left that has the name.
+        let are_its_own = has_tests && root.resolve(from, &mut Trace::default()).is_none();
+        if are_its_own { rename(&old_tests, &new_tests) } else { Ok(()) }
     }
 
     /// A write. `interrupt` fails a step, for tests.
@@ -259,6 +298,14 @@ impl Store for FileStore {
         text.transpose()
     }
 
+    fn rename(&self, from: &Name, to: &Name) -> Option<Result<(), Diagnostic>> {
+        Some(self.rename_files(from, to))
+    }
+
+    fn delete_tests(&self, tests: &TestFile) -> Result<(), Diagnostic> {
+        fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))
+    }
+
     fn folder(&self) -> &Path {
         &self.files.root.path
     }
@@ -270,7 +317,7 @@ pub(super) fn exists(path: &Path) -> Diagnostic {
 }
 
 /// Renames a file, and fails if there is one at the new path.
-pub(crate) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -1,9 +1,8 @@
 //! Creates, renames and replaces files for the command line.
 
 use super::cache::Trace;
-use super::file_store::{exists, rename_to_new};
-use super::golden_files::tests_next_to;
-use super::history::{History, create_folders, failed, set_owner};
+use super::file_store::exists;
+use super::history::{failed, set_owner};
 use super::project::FOLDER;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
@@ -47,42 +46,6 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
 fn root(folder: &Path) -> Root {
     let is_confined = folder.file_name().is_some_and(|name| name == FOLDER);
     Root { path: folder.to_owned(), format: Format::of_folder(folder), is_confined, prefix: String::new(), pack: None }
-}
-
-/// Renames the file of a prompt in a folder, whose suffix keeps its spelling, and gives its versions to the new name. Returns the new
-/// path. No other file is overwritten, not even one that another process creates meanwhile.
-///
-/// # Errors
-/// There is such a file, or the file cannot be renamed; or it was renamed, but its versions were not. Folders may have been created.
-pub(super) fn rename(folder: &Path, from: &Name, to: &Name) -> Result<PathBuf, Diagnostic> {
-    let (root, history) = (root(folder), History { root: folder.to_owned() });
-    let has_history = !history.versions(from)?.is_empty();
-    let _lock = has_history.then(|| history.lock()).transpose()?; // without a history, none is begun
-    let file = root.resolve(from, &mut Trace::default());
-    let file = file.ok_or_else(|| Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), ""))?;
-    if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
-        let message = format!("{} is a symlink, or in a folder of its own", named(&file.path.display().to_string()));
-        return Err(Diagnostic::new(Kind::NotWritable, message, "rename it, or the folder, yourself"));
-    }
-    if let Some(other) = root.resolve(to, &mut Trace::default()) {
-        return Err(exists(&other.path));
-    }
-    let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
-    // Else the prompt would lose its tests, and get those of another one.
-    let [old_tests, new_tests] = [(&*file.path, from), (&path, to)].map(|(path, name)| tests_next_to(path, name));
-    if [&old_tests, &new_tests].iter().all(|tests| fs::symlink_metadata(tests).is_ok()) {
-        return Err(exists(&new_tests));
-    }
-    let parent = path.parent().unwrap_or(folder);
-    create_folders(parent).map_err(|error| failed(parent, &error))?;
-    rename_to_new(&file.path, &path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(&path),
-        _ => failed(&path, &error),
-    })?;
-    if has_history {
-        history.rename(from, to)?;
-    }
-    Ok(path)
 }
 
 /// Creates a file, and the folders in its path that are missing.

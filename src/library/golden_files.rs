@@ -7,7 +7,6 @@ use super::source::{Found, Layer, TestFile};
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, TEST_SUFFIX, Tests};
 use crate::wording::{named, quoted};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,11 +31,6 @@ impl TestFile {
     /// The folder of prompts that it is in.
     pub fn folder(&self) -> &Path {
         self.path.ancestors().nth(self.below.split('/').count()).unwrap_or(&self.path)
-    }
-
-    /// Whether there is such a file, or a broken link.
-    pub fn exists(&self) -> bool {
-        fs::symlink_metadata(&self.path).is_ok()
     }
 
     /// The prompt, the tests, and the bytes of the file.

@@ -20,16 +20,17 @@ pub use connection::Address;
 
 use super::cache::Trace;
 use super::caller::Caller;
+use super::file_store::exists;
 use super::folder::Folder;
 use super::history::{Operation, Version};
 use super::root::PromptFile;
-use super::source::{About, By, Found, Listing, Source, Store, Write};
+use super::source::{About, By, Found, Listing, Source, Store, TestFile, Write};
 use super::view::Library;
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, FileName, Kind, Name, Revision, Severity};
+use crate::prompt::{Diagnostic, FileName, Kind, Name, Revision, Severity, TEST_SUFFIX};
 use crate::wording::named;
 use connection::{STATEMENT, ask, gone, within};
-use follow::{FRESH, Shared, Status, format, not_ours};
+use follow::{FRESH, Shared, format, not_ours};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::path::Path;
@@ -55,8 +56,8 @@ const TABLES: &str = "create table store (format integer not null);
     create table history (seq bigint primary key, path text collate \"C\" not null, text text, author text, note text, at timestamptz not null default now());
     create index history_path on history (path, seq); insert into store values (1)";
 
-/// What a write does: `None` is a deletion.
-type Edit = (String, Option<String>);
+/// A write of one file: its path, its text unless it is deleted, and the path whose versions it takes over.
+type Edit = (String, Option<String>, Option<String>);
 
 /// A store of prompts in PostgreSQL.
 #[derive(Debug)]
@@ -86,8 +87,8 @@ impl Postgres {
     /// It cannot be read. It is tried again and again.
     pub fn wait(&self) -> Result<(), Diagnostic> {
         _ = self.runtime.block_on(self.shared.tried.subscribe().wait_for(|tried| *tried));
-        let status = lock(&self.shared.status);
-        status.failure.clone().filter(|_| status.format.is_none()).map_or(Ok(()), Err)
+        let failure = lock(&self.shared.status).failure.clone();
+        failure.filter(|why| why.kind == Kind::Missing).map_or(Ok(()), Err)
     }
 
     /// Creates the tables. Returns whether they were not there.
@@ -128,15 +129,16 @@ impl Postgres {
         let mut versions: Vec<(Version, Option<String>)> = Vec::new();
         for row in rows {
             let text: Option<String> = row.get(0);
-            let last = versions.last().map(|(last, _)| last);
+            let last = versions.last();
             let operation = match last {
                 _ if text.is_none() => Operation::Delete,
+                Some((_, last)) if *last == text => Operation::Update, // it was renamed
                 _ if versions.iter().any(|(_, earlier)| *earlier == text) => Operation::Restore,
-                Some(last) if last.operation != Operation::Delete => Operation::Update,
+                Some((_, Some(_))) => Operation::Update,
                 _ => Operation::Create,
             };
             let revision = text.as_ref().map(|text| Revision::of(text.as_bytes()));
-            let revision = revision.or(last.map(|last| last.revision)).unwrap_or_default();
+            let revision = revision.or(last.map(|(last, _)| last.revision)).unwrap_or_default();
             let at = Timestamp::try_from(row.get::<_, SystemTime>(3)).unwrap_or_default();
             versions.push((
                 Version { revision, at, operation, author: row.get(1), note: row.get(2), ..Version::default() },
@@ -167,12 +169,12 @@ impl Postgres {
                 check_format(format(&transaction).await?)?;
                 let present = "select path, text from file where path = any($1)";
                 let present = ask(&transaction, present, &[(&paths, Type::TEXT_ARRAY)]).await?;
-                let edits = decide(&mut present.iter().map(|row| (row.get(0), row.get(1))).collect())?;
+                let edits = decide(&mut present.iter().map(|row| (row.get(0), row.get(1))).collect());
                 // In parts, so that none takes too long.
-                for part in edits.chunks(500) {
-                    let folded: Vec<String> = part.iter().map(|(path, _)| folded(path)).collect();
-                    let (paths, texts): (Vec<_>, Vec<_>) = part.iter().cloned().unzip();
-                    let arrays: [&(dyn ToSql + Sync); 3] = [&paths, &folded, &texts];
+                for part in edits.as_deref().unwrap_or_default().chunks(500) {
+                    let (paths, texts, from): (Vec<_>, Vec<_>, Vec<_>) = part.iter().cloned().collect();
+                    let folded: Vec<String> = part.iter().map(|(path, ..)| folded(path)).collect();
+                    let arrays: [&(dyn ToSql + Sync); 4] = [&paths, &folded, &texts, &from];
                     let words: [&(dyn ToSql + Sync); 2] = [&by.author.as_deref(), &by.note];
                     let arrays = arrays.map(|array| (array, Type::TEXT_ARRAY)).into_iter();
                     let of: Vec<_> = arrays.chain(words.map(|word| (word, Type::TEXT))).collect();
@@ -184,19 +186,22 @@ impl Postgres {
                     let message = format!("{}; it may have been written", why.message);
                     Diagnostic { message, fix: "try again; repeating a write does no harm".to_owned(), ..why }
                 })?;
-                Ok(follow::writes(&fresh))
+                Ok((edits.map(drop), follow::writes(&fresh)))
             };
-            shared.apply(done.await.inspect_err(|why| shared.disconnect(&mut writer, why))?);
-            Ok(())
+            let (decided, fresh) = done.await.inspect_err(|why| shared.disconnect(&mut writer, why))?;
+            shared.apply(fresh); // also if it is refused, so that what is read next is what it was refused for
+            decided
         })
     }
 }
 
-/// Writes files that have these paths, folded paths and texts, for an author and with a note.
+/// Writes files that have these paths, folded paths and texts, and the versions of these other paths, for an author and with a note. Who
+/// gives no name is the user of the database.
 const WRITE: &str =
-    "with new as (select (select coalesce(max(seq), 0) from history) + row_number() over () as seq, path, folded, text
-        from unnest($1, $2, $3) as new(path, folded, text)),
-    written as (insert into history (seq, path, text, author, note) select seq, path, text, $4, $5 from new),
+    "with new as (select (select coalesce(max(seq), 0) from history) + row_number() over () as seq, new.*
+        from unnest($1, $2, $3, $4) as new(path, folded, text, moved)),
+    taken as (update history set path = new.path from new where history.path = moved),
+    written as (insert into history (seq, path, text, author, note) select seq, path, text, coalesce($5, session_user), $6 from new),
     deleted as (delete from file where path in (select path from new where text is null))
     insert into file (path, folded, text, seq) select path, folded, text, seq from new where text is not null
     on conflict (path) do update set text = excluded.text, seq = excluded.seq";
@@ -258,19 +263,7 @@ impl Source for Arc<Postgres> {
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
-        let Status { failure, format, .. } = &*lock(&self.shared.status);
-        let failure = failure.clone().map(|why| match (format, *lock(&self.shared.answered)) {
-            (Some(_), Some(at)) => {
-                let at = Timestamp::try_from(at).unwrap_or_default();
-                let message = format!("the store has not answered since {at:.0}, and what it had then is served");
-                Diagnostic::new(Kind::Hint, message, why.message)
-            }
-            _ => Diagnostic { kind: Kind::Missing, ..why },
-        });
-        let newer = format.and_then(|format| check_format(format).err());
-        let newer = newer.map(|newer| Diagnostic { kind: Kind::Hint, ..newer });
-        let here = |why: Diagnostic| why.in_file(Path::new(&self.shared.address.to_string()));
-        failure.into_iter().chain(newer).map(here).collect()
+        lock(&self.shared.status).failure.iter().cloned().collect()
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
@@ -307,7 +300,7 @@ impl Store for Arc<Postgres> {
             match after == now {
                 true => Ok(Vec::new()),
                 false if now != expected => Err(conflict(now)),
-                false => Ok(vec![(path.clone(), text.map(str::to_owned))]),
+                false => Ok(vec![(path.clone(), text.map(str::to_owned), None)]),
             }
         })?;
         // What is deleted already was deleted by this caller, if its last text is the one that was to be deleted.
@@ -322,6 +315,30 @@ impl Store for Arc<Postgres> {
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
         let versions = self.versions(name)?.into_iter();
         Ok(versions.filter_map(|(_, text)| text).find(|text| Revision::of(text.as_bytes()) == revision))
+    }
+
+    fn rename(&self, from: &Name, to: &Name) -> Option<Result<(), Diagnostic>> {
+        if let Some(other) = self.shared.folder.find(to) {
+            return Some(Err(exists(&other.place().path())));
+        }
+        let old = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
+        let files = old.map(|old| [old.replacen(&**from, to, 1), old]);
+        let by = By { note: Some(format!("renamed from {from} to {to}")), ..By::default() };
+        Some(self.transact(&files.concat(), &by, |present| {
+            let mut edits = Vec::new();
+            for [new, old] in files {
+                let Some(text) = present.remove(&old) else { continue };
+                if present.contains_key(&new) {
+                    return Err(exists(&self.folder().join(new)));
+                }
+                edits.extend([(old.clone(), None, None), (new, Some(text), Some(old))]);
+            }
+            Ok(edits)
+        }))
+    }
+
+    fn delete_tests(&self, tests: &TestFile) -> Result<(), Diagnostic> {
+        self.transact(&[], &By::default(), |_| Ok(vec![(tests.below.clone(), None, None)]))
     }
 
     fn folder(&self) -> &Path {

@@ -338,6 +338,23 @@ pub trait Store: Debug + Send + Sync {
     /// It cannot be read, or was changed in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
+    /// Renames a prompt, with its versions and its test file; `None` if that cannot be done in one step. A file keeps the spelling of its
+    /// suffix. No other file is overwritten, not even one that another process creates meanwhile.
+    ///
+    /// # Errors
+    /// There is a file of that name, or it cannot be renamed; or it was renamed, but its versions or its test file were not.
+    fn rename(&self, _from: &Name, _to: &Name) -> Option<Result<(), Diagnostic>> {
+        None
+    }
+
+    /// Deletes the test file of a prompt that was deleted.
+    ///
+    /// # Errors
+    /// It cannot be deleted.
+    fn delete_tests(&self, _tests: &TestFile) -> Result<(), Diagnostic> {
+        Ok(()) // there are none
+    }
+
     /// The folder of its files, which may be missing; or the address of the database that has them; empty for those of a team.
     fn folder(&self) -> &Path;
 }

@@ -2,8 +2,18 @@
 
 use crate::client::Client;
 use crate::http_client::{Answer, HttpServer, USUAL, request};
+use crate::postgres::{folder_and_store, save};
+use prompt_expander::jsonrpc::{Message, Outgoing};
+use prompt_expander::library::{Caller, Library, Prefix, Role};
+use prompt_expander::server::{Reply, Server, Session, Settings};
 use serde_json::{Value, json};
 use std::fs;
+use std::sync::Arc;
+#[cfg(feature = "store")]
+use {
+    crate::postgres::store_of,
+    prompt_expander::library::{Address, Postgres},
+};
 
 const ANA: &str = "the-token-of-ana-who-may-do-everything";
 const TEAM_A: &str = "the-token-of-team-a-who-sees-its-own";
@@ -214,7 +224,90 @@ fn a_changed_token_file_counts_at_once_and_a_broken_one_not_at_all() {
     await_status(&server, ANA, 401);
 }
 
-/// What each answer shows to whom is tested without a process, in `server/tests.rs`.
+/// The library of a client, in this process.
+fn library(home: &Client) -> Library {
+    #[cfg(feature = "store")]
+    if let Some(url) = store_of(home) {
+        let store = Postgres::open(Address::parse(&url).unwrap()).unwrap();
+        store.wait().unwrap();
+        return Library::default().with_store(Arc::new(store));
+    }
+    Library::named([home.prompts()])
+}
+
+#[test]
+fn a_prompt_that_a_caller_may_not_see_changes_no_answer_to_them() {
+    let report = "---\ntags: [x]\narguments:\n  - name: a\n    choices: [one, two]\n---\nReport {{a}}";
+    let home = || Client::new().prompt("team-a/report.md", report).prompt("team-a/broken.md", "---\ndescription: x");
+    for home in folder_and_store(home) {
+        let server = Server::new(Arc::new(library(&home).with_builtin()), Settings::default());
+        let of_team_a = Caller { role: Role::Read, prefix: Some(Prefix::new("team-a/").unwrap()), ..Caller::local() };
+        let named = |name: &str| {
+            let uri = format!("prompt://{name}");
+            let call = |tool: &str, arguments: Value| ("tools/call", json!({"name": tool, "arguments": arguments}));
+            let complete = |reference: Value, argument: &str, value: &str| {
+                ("completion/complete", json!({"ref": reference, "argument": {"name": argument, "value": value}}))
+            };
+            vec![
+                ("tools/list", json!({})),
+                ("prompts/list", json!({})),
+                ("prompts/list", json!({"filter": {"query": name}})),
+                ("prompts/list", json!({"limit": 1})),
+                ("prompts/get", json!({"name": name})),
+                call("list_prompts", json!({})),
+                call("list_prompts", json!({"query": name, "limit": 1})),
+                call("list_prompts", json!({"tag": "hidden"})),
+                call("expand_prompt", json!({"command": name, "input": ""})),
+                call("expand_prompt", json!({"command": format!(":{}", name.to_uppercase()), "input": ""})),
+                call("expand_prompt", json!({"command": format!("{name} and text"), "input": ""})),
+                call("expand_prompt", json!({"command": name.replace('e', ""), "input": ""})),
+                ("resources/list", json!({})),
+                ("resources/templates/list", json!({})),
+                ("resources/read", json!({"uri": uri})),
+                ("resources/subscribe", json!({"uri": uri})),
+                ("resources/unsubscribe", json!({"uri": uri})),
+                complete(json!({"type": "ref/prompt", "name": name}), "a", ""),
+                complete(json!({"type": "ref/resource", "uri": "prompt://{+name}"}), "name", ""),
+                complete(json!({"type": "ref/resource", "uri": "prompt://{+name}"}), "name", &name[..2]),
+                complete(json!({"type": "ref/resource", "uri": uri}), "name", ""),
+            ]
+        };
+        let hidden =
+            ["team-b/secret", "secret", "team-abc/secret", "TEAM-A/secret", "team-b/team-a/secret", "team-b/broken"];
+        let shown = ["team-a/report", "team-a/broken", "report"];
+        let answers = |caller: &Caller| {
+            let mut answers = String::new();
+            for (method, params) in hidden.into_iter().chain(shown).chain(["research"]).flat_map(named) {
+                let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+                let message = Message::parse(line.to_string().as_bytes()).unwrap();
+                let Reply::Response(response) = server.handle(&mut Session::new(caller.clone()), message) else {
+                    panic!("{method}")
+                };
+                answers.push_str(&format!("{params} -> {}\n", response.to_json()));
+            }
+            answers
+        };
+        let before = answers(&of_team_a);
+        for name in &hidden[..5] {
+            let text = "---\ndescription: hidden\ntags: [hidden]\narguments: [a]\n---\nX";
+            save(&home, &format!("{name}.md"), text);
+        }
+        for (path, text) in
+            [("team-b/broken.md", "---\ndescription: x"), ("team-b/bad\\name.md", "x"), ("a\nb.md", "x")]
+        {
+            save(&home, path, text);
+        }
+        while server.library().view().list().problems.len() < 2 {} // until a store has told
+        let after = answers(&of_team_a);
+        for (before, after) in before.lines().zip(after.lines()) {
+            assert_eq!(before, after);
+        }
+        assert!(after.contains("Report {{a}}") && !after.contains("Research the topic below"));
+        let all = answers(&Caller::local());
+        assert!(all.contains("\"name\":\"team-b/secret\"") && all.contains("Research the topic below"));
+    }
+}
+
 #[test]
 fn the_prefix_of_a_token_counts_in_both_eras() {
     let server = server();
@@ -230,35 +323,43 @@ fn the_prefix_of_a_token_counts_in_both_eras() {
 
 #[test]
 fn a_change_of_a_prompt_that_a_token_may_not_see_is_no_news() {
-    let server = server();
-    let listen = |token: &str| {
-        let subscribed = ["prompt://team-b/secret", "prompt://team-a/report"];
-        let params = json!({"notifications": {
-            "promptsListChanged": true, "toolsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": subscribed
-        }});
-        let mut connection = server.connect();
-        connection.write_modern("1", "subscriptions/listen", params, &[("Authorization", &bearer(token))]);
-        let mut events = connection.into_events();
-        assert_eq!(events.methods(1), ["subscriptions/acknowledged"]);
-        events
-    };
-    let (mut of_ana, mut of_team_a) = (listen(ANA), listen(TEAM_A));
-    let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(TEAM_A))]);
-    let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    assert_eq!(server.post_with(&[("Mcp-Session-Id", &session), ("Authorization", &bearer(TEAM_A))], body).status, 202);
-    let mut legacy = server.stream_with(&session, &[("Authorization", &bearer(TEAM_A))]);
-    // Right after the start, everything may be announced to everybody.
-    server.home.save("team-a/report.md", "---\ndescription: 1\n---\nReport");
-    of_team_a.methods(4);
-    legacy.methods(3);
-    server.home.save("team-b/secret.md", "changed");
-    server.home.save("team-b/new.md", "new");
-    of_ana.methods(6);
-    server.home.save("team-a/report.md", "---\ndescription: 2\n---\nReport");
-    let lists = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
-    let told = of_team_a.methods(4);
-    assert!(lists.iter().all(|list| told.contains(&(*list).to_owned())) && told[2] == "resources/updated", "{told:?}");
-    assert_eq!(legacy.methods(3), lists);
+    for home in folder_and_store(home) {
+        let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+        let listen = |token: &str| {
+            let subscribed = ["prompt://team-b/secret", "prompt://team-a/report"];
+            let params = json!({"notifications": {
+                "promptsListChanged": true, "toolsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": subscribed
+            }});
+            let mut connection = server.connect();
+            connection.write_modern("1", "subscriptions/listen", params, &[("Authorization", &bearer(token))]);
+            let mut events = connection.into_events();
+            assert_eq!(events.methods(1), ["subscriptions/acknowledged"]);
+            events
+        };
+        let (mut of_ana, mut of_team_a) = (listen(ANA), listen(TEAM_A));
+        let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(TEAM_A))]);
+        let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(
+            server.post_with(&[("Mcp-Session-Id", &session), ("Authorization", &bearer(TEAM_A))], body).status,
+            202
+        );
+        let mut legacy = server.stream_with(&session, &[("Authorization", &bearer(TEAM_A))]);
+        // Right after the start, everything may be announced to everybody.
+        save(&server.home, "team-a/report.md", "---\ndescription: 1\n---\nReport");
+        of_team_a.methods(4);
+        legacy.methods(3);
+        save(&server.home, "team-b/secret.md", "changed");
+        save(&server.home, "team-b/new.md", "new");
+        of_ana.methods(6);
+        save(&server.home, "team-a/report.md", "---\ndescription: 2\n---\nReport");
+        let lists = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+        let told = of_team_a.methods(4);
+        assert!(
+            lists.iter().all(|list| told.contains(&(*list).to_owned())) && told[2] == "resources/updated",
+            "{told:?}"
+        );
+        assert_eq!(legacy.methods(3), lists);
+    }
 }
 
 #[test]

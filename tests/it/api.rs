@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::http_client::{Answer, HttpServer, write_secret};
+use crate::postgres::{folder_and_store, text_of};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -381,38 +382,43 @@ fn written(answer: &Answer, command: &str) -> String {
 
 #[test]
 fn a_prompt_is_created_updated_deleted_and_restored() {
-    let server = for_writers(Client::new());
-    let file = server.home.root().join("prompts/git/history.md");
-    let path = "/api/prompts/git/history";
-    let first = written(&ask(&server, ANA, "POST", path, json!({"file": "One\n", "note": "a start"})), "git/history");
-    assert_eq!(fs::read_to_string(&file).unwrap(), "One\n");
-    let warned = ask(&server, ANA, "PUT", path, json!({"file": "{{two}}\n", "expected": first}));
-    assert!(warned.json()["warnings"][0]["message"].as_str().unwrap().starts_with("`{{two}}` is not a placeholder"));
-    let second = written(&warned, "git/history");
-    assert_eq!(ask(&server, ANA, "POST", "/api/restore", json!({"command": "git/history"})).status, 409);
-    assert_eq!(written(&ask(&server, ANA, "DELETE", path, json!({"expected": second})), "git/history"), second);
-    assert!(!file.exists());
+    for home in folder_and_store(Client::new) {
+        let server = for_writers(home);
+        let file = || text_of(&server.home, "git/history.md");
+        let path = "/api/prompts/git/history";
+        let first =
+            written(&ask(&server, ANA, "POST", path, json!({"file": "One\n", "note": "a start"})), "git/history");
+        assert_eq!(file().unwrap(), "One\n");
+        let warned = ask(&server, ANA, "PUT", path, json!({"file": "{{two}}\n", "expected": first}));
+        assert!(
+            warned.json()["warnings"][0]["message"].as_str().unwrap().starts_with("`{{two}}` is not a placeholder")
+        );
+        let second = written(&warned, "git/history");
+        assert_eq!(ask(&server, ANA, "POST", "/api/restore", json!({"command": "git/history"})).status, 409);
+        assert_eq!(written(&ask(&server, ANA, "DELETE", path, json!({"expected": second})), "git/history"), second);
+        assert_eq!(file(), None);
 
-    let history = get_with(&server, ANA, "/api/history/git/history").json();
-    assert_eq!((&history["revision"], &history["file"]), (&Value::Null, &Value::Null));
-    let versions = history["versions"].as_array().unwrap();
-    let told: Vec<_> = versions.iter().map(|version| (&version["operation"], &version["revision"])).collect();
-    let want =
-        [("delete", &second), ("update", &second), ("create", &first)].map(|(what, of)| (json!(what), json!(of)));
-    assert_eq!(told, want.iter().map(|(what, of)| (what, of)).collect::<Vec<_>>());
-    assert_eq!((&versions[2]["author"], &versions[2]["note"]), (&json!("ana"), &json!("a start")));
+        let history = get_with(&server, ANA, "/api/history/git/history").json();
+        assert_eq!((&history["revision"], &history["file"]), (&Value::Null, &Value::Null));
+        let versions = history["versions"].as_array().unwrap();
+        let told: Vec<_> = versions.iter().map(|version| (&version["operation"], &version["revision"])).collect();
+        let want =
+            [("delete", &second), ("update", &second), ("create", &first)].map(|(what, of)| (json!(what), json!(of)));
+        assert_eq!(told, want.iter().map(|(what, of)| (what, of)).collect::<Vec<_>>());
+        assert_eq!((&versions[2]["author"], &versions[2]["note"]), (&json!("ana"), &json!("a start")));
 
-    let restore = json!({"command": "git/history", "revision": first});
-    assert_eq!(written(&ask(&server, ANA, "POST", "/api/restore", restore), "git/history"), first);
-    assert_eq!(fs::read_to_string(&file).unwrap(), "One\n");
-    let restored = get_with(&server, ANA, "/api/history/git/history").json();
-    assert_eq!((&restored["revision"], &restored["file"]), (&json!(first), &json!("One\n")));
-    let old = get_with(&server, ANA, &format!("/api/history/git/history?revision={second}")).json();
-    assert_eq!((&old["revision"], &old["file"]), (&json!(second), &json!("{{two}}\n")));
-    let lines = [json!({"kind": "delete", "text": "One\n"}), json!({"kind": "insert", "text": "{{two}}\n"})];
-    assert_eq!((&old["changes"], &restored["changes"]), (&json!([{"lines": lines}]), &Value::Null));
-    let unknown = get_with(&server, ANA, "/api/history/git/history?revision=00000000000000000000000000000000");
-    assert!(failed(&unknown, 404).contains("has no version"));
+        let restore = json!({"command": "git/history", "revision": first});
+        assert_eq!(written(&ask(&server, ANA, "POST", "/api/restore", restore), "git/history"), first);
+        assert_eq!(file().unwrap(), "One\n");
+        let restored = get_with(&server, ANA, "/api/history/git/history").json();
+        assert_eq!((&restored["revision"], &restored["file"]), (&json!(first), &json!("One\n")));
+        let old = get_with(&server, ANA, &format!("/api/history/git/history?revision={second}")).json();
+        assert_eq!((&old["revision"], &old["file"]), (&json!(second), &json!("{{two}}\n")));
+        let lines = [json!({"kind": "delete", "text": "One\n"}), json!({"kind": "insert", "text": "{{two}}\n"})];
+        assert_eq!((&old["changes"], &restored["changes"]), (&json!([{"lines": lines}]), &Value::Null));
+        let unknown = get_with(&server, ANA, "/api/history/git/history?revision=00000000000000000000000000000000");
+        assert!(failed(&unknown, 404).contains("has no version"));
+    }
 }
 
 #[test]
@@ -471,53 +477,56 @@ fn what_cannot_be_a_prompt_is_not_written() {
 #[test]
 fn only_those_who_may_edit_write_or_see_the_history() {
     let home = || Client::new().prompt("a.md", "A");
-    let expected = "0".repeat(32);
-    let requests = [
-        ("POST", "/api/prompts/new", json!({"file": "x"})),
-        ("PUT", "/api/prompts/a", json!({"file": "x", "expected": expected})),
-        ("DELETE", "/api/prompts/a", json!({"expected": expected})),
-        ("GET", "/api/history/a", Value::Null),
-        ("POST", "/api/restore", json!({"command": "a"})),
-        ("POST", "/api/check", json!({"command": "x", "file": "X"})),
-    ];
-    let (with_tokens, without) = (for_writers(home()), HttpServer::start(home()));
-    for (method, path, body) in requests {
-        let refused = ask(&with_tokens, TEAM_A, method, path, body.clone());
-        let why = "this needs a token with the role `write`, and yours has `read`; ask for another one";
-        assert_eq!(failed(&refused, 403), why, "{method} {path}");
-        assert_eq!(ask(&with_tokens, "wrong", method, path, body.clone()).status, 401);
-        let refused = without.send(method, path, &[JSON], body.to_string());
-        assert_eq!(failed(&refused, 403), "this server does not let anyone edit prompts; start it with `--edit`");
-    }
-    for server in [with_tokens, without] {
-        let home = server.stop();
-        let prompts = home.root().join("prompts");
-        assert_eq!(fs::read_to_string(prompts.join("a.md")).unwrap(), "A");
-        assert!(!prompts.join("new.md").exists() && !prompts.join(".history").exists());
+    for (one, other) in folder_and_store(home).into_iter().zip(folder_and_store(home)) {
+        let (with_tokens, without) = (for_writers(one), HttpServer::start(other));
+        let expected = "0".repeat(32);
+        let requests = [
+            ("POST", "/api/prompts/new", json!({"file": "x"})),
+            ("PUT", "/api/prompts/a", json!({"file": "x", "expected": expected})),
+            ("DELETE", "/api/prompts/a", json!({"expected": expected})),
+            ("GET", "/api/history/a", Value::Null),
+            ("POST", "/api/restore", json!({"command": "a"})),
+            ("POST", "/api/check", json!({"command": "x", "file": "X"})),
+        ];
+        for (method, path, body) in requests {
+            let refused = ask(&with_tokens, TEAM_A, method, path, body.clone());
+            let why = "this needs a token with the role `write`, and yours has `read`; ask for another one";
+            assert_eq!(failed(&refused, 403), why, "{method} {path}");
+            assert_eq!(ask(&with_tokens, "wrong", method, path, body.clone()).status, 401);
+            let refused = without.send(method, path, &[JSON], body.to_string());
+            assert_eq!(failed(&refused, 403), "this server does not let anyone edit prompts; start it with `--edit`");
+        }
+        for server in [with_tokens, without] {
+            let home = server.stop();
+            assert_eq!((text_of(&home, "a.md").as_deref(), text_of(&home, "new.md")), (Some("A"), None));
+            assert!(!home.prompts().join(".history").exists());
+        }
     }
 }
 
 #[test]
 fn a_caller_with_a_prefix_writes_only_inside_it() {
-    let server = for_writers(Client::new().prompt("team-b/a.md", "B").prompt("shared.md", "S"));
-    let ask = |method: &str, path: &str, body: Value| ask(&server, WRITER_A, method, path, body);
-    written(&ask("POST", "/api/prompts/team-a/own", json!({"file": "A"})), "team-a/own");
-    let created = ask("POST", "/api/prompts/team-b/new", json!({"file": "A"}));
-    assert!(failed(&created, 422).contains("begin with `team-a/`"));
-    let expected = "0".repeat(32);
-    for name in ["team-b/a", "shared", "team-b/none"] {
-        for (method, path, body) in [
-            ("PUT", format!("/api/prompts/{name}"), json!({"file": "x", "expected": expected})),
-            ("DELETE", format!("/api/prompts/{name}"), json!({"expected": expected})),
-            ("GET", format!("/api/history/{name}"), Value::Null),
-            ("POST", "/api/restore".to_owned(), json!({"command": name})),
-        ] {
-            assert_eq!(failed(&ask(method, &path, body), 404), format!("no prompt named `{name}`"), "{method}");
+    for home in folder_and_store(|| Client::new().prompt("team-b/a.md", "B").prompt("shared.md", "S")) {
+        let server = for_writers(home);
+        let ask = |method: &str, path: &str, body: Value| ask(&server, WRITER_A, method, path, body);
+        written(&ask("POST", "/api/prompts/team-a/own", json!({"file": "A"})), "team-a/own");
+        let created = ask("POST", "/api/prompts/team-b/new", json!({"file": "A"}));
+        assert!(failed(&created, 422).contains("begin with `team-a/`"));
+        let expected = "0".repeat(32);
+        for name in ["team-b/a", "shared", "team-b/none"] {
+            for (method, path, body) in [
+                ("PUT", format!("/api/prompts/{name}"), json!({"file": "x", "expected": expected})),
+                ("DELETE", format!("/api/prompts/{name}"), json!({"expected": expected})),
+                ("GET", format!("/api/history/{name}"), Value::Null),
+                ("POST", "/api/restore".to_owned(), json!({"command": name})),
+            ] {
+                assert_eq!(failed(&ask(method, &path, body), 404), format!("no prompt named `{name}`"), "{method}");
+            }
         }
+        let reaching = json!({"file": "---\ninclude: true\n---\n{{> ../shared}}\n"});
+        assert_eq!(ask("POST", "/api/prompts/team-a/reaches", reaching).status, 422);
+        assert_eq!(text_of(&server.home, "team-a/reaches.md"), None);
     }
-    let reaching = json!({"file": "---\ninclude: true\n---\n{{> ../shared}}\n"});
-    assert_eq!(ask("POST", "/api/prompts/team-a/reaches", reaching).status, 422);
-    assert!(!server.home.root().join("prompts/team-a/reaches.md").exists());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::client::{Client, LEGACY, golden, modern};
 use crate::http_client::{HttpServer, request, write_secret};
+use crate::postgres::{folder_and_store, save, text_of};
 use crate::websocket::WebSocket;
 use prompt_expander::prompt::Revision;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ fn editing() -> Client {
 }
 
 fn file(client: &Client, path: &str) -> String {
-    fs::read_to_string(client.prompts().join(path)).unwrap()
+    text_of(client, path).unwrap()
 }
 
 /// The names of all files of prompts, without the hidden ones.
@@ -273,79 +274,85 @@ fn an_update_of_fields_keeps_all_others_and_says_which_comments_are_lost() {
 
 #[test]
 fn a_prompt_is_only_changed_as_it_was_read() {
-    let mut client = editing().prompt("standup.md", STANDUP);
-    client.initialize(LEGACY);
-    let read = history(&mut client, "standup");
-    assert_eq!(read["file"], STANDUP);
-    let expected = &read["revision"];
-    client.save("standup.md", STANDUP.replace("Say {{input}}", "Shout {{input}}"));
-    for (tool, arguments, wanted) in [
-        (
-            "update_prompt",
-            json!({"command": "standup", "expected": expected, "file": "Tell"}),
-            "-Shout {{input}}.\n+Tell",
-        ),
-        ("delete_prompt", json!({"command": "standup", "expected": expected}), "has changed"),
-        ("update_prompt", json!({"command": "standup", "file": "Tell"}), "`expected` is missing; read `standup` with"),
-        ("delete_prompt", json!({"command": "standup"}), "`expected` is missing"),
-        ("restore_prompt", json!({"command": "standup"}), "`expected` is missing"),
-        ("update_prompt", json!({"command": "nope", "file": "Tell"}), "o prompt named `nope`"),
-    ] {
-        let error = client.call(tool, arguments).error();
-        assert!(error.contains(wanted), "{error}");
+    for mut client in folder_and_store(|| editing().prompt("standup.md", STANDUP)) {
+        client.initialize(LEGACY);
+        let read = history(&mut client, "standup");
+        assert_eq!(read["file"], STANDUP);
+        let expected = &read["revision"];
+        save(&client, "standup.md", &STANDUP.replace("Say {{input}}", "Shout {{input}}"));
+        for (tool, arguments, wanted) in [
+            ("update_prompt", json!({"command": "standup", "expected": expected, "file": "Tell"}), "Shout {{input}}."),
+            ("delete_prompt", json!({"command": "standup", "expected": expected}), "has changed"),
+            (
+                "update_prompt",
+                json!({"command": "standup", "file": "Tell"}),
+                "`expected` is missing; read `standup` with",
+            ),
+            ("delete_prompt", json!({"command": "standup"}), "`expected` is missing"),
+            ("restore_prompt", json!({"command": "standup"}), "`expected` is missing"),
+            ("update_prompt", json!({"command": "nope", "file": "Tell"}), "o prompt named `nope`"),
+        ] {
+            let error = client.call(tool, arguments).error();
+            assert!(error.contains(wanted), "{error}");
+        }
+        let (code, message) =
+            refused(&client.request("prompts/delete", json!({"name": "standup", "expected": expected})));
+        assert!(code == -32602 && message.contains("has changed"), "{message}");
+        assert!(file(&client, "standup.md").contains("Shout"));
+        let expected = revision(&mut client, "standup");
+        let written = client.call("update_prompt", json!({"command": "standup", "file": "Tell", "expected": expected}));
+        let deletion = json!({"command": "standup", "expected": written.structured()["revision"]});
+        client.call("delete_prompt", deletion).structured();
+        let error =
+            client.call("update_prompt", json!({"command": "standup", "file": "x", "expected": expected})).error();
+        assert!(error.contains("`standup` was deleted"), "{error}");
+        assert_eq!(text_of(&client, "standup.md"), None);
+        client.ignore_notifications();
     }
-    let (code, message) = refused(&client.request("prompts/delete", json!({"name": "standup", "expected": expected})));
-    assert!(code == -32602 && message.contains("has changed"), "{message}");
-    assert!(file(&client, "standup.md").contains("Shout"));
-    let expected = revision(&mut client, "standup");
-    let written = client.call("update_prompt", json!({"command": "standup", "file": "Tell", "expected": expected}));
-    let deletion = json!({"command": "standup", "expected": written.structured()["revision"]});
-    client.call("delete_prompt", deletion).structured();
-    let error = client.call("update_prompt", json!({"command": "standup", "file": "x", "expected": expected})).error();
-    assert!(error.contains("`standup` was deleted"), "{error}");
-    assert_eq!(files(&client), [""; 0]);
-    client.ignore_notifications();
 }
 
 #[test]
 fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
-    let mut client = editing();
-    client.initialize(LEGACY);
-    let mut write = |tool: &str, arguments: Value| {
-        client.call(tool, arguments).structured()["revision"].as_str().unwrap().to_owned()
-    };
-    let first = write("create_prompt", json!({"command": "x/a", "file": "One\n", "note": "why one"}));
-    let update = json!({"command": "x/a", "file": "Two\n", "note": "why two", "expected": first});
-    let second = write("update_prompt", update);
-    assert_eq!(write("delete_prompt", json!({"command": "x/a", "expected": second})), second);
-    let deleted = history(&mut client, "x/a");
-    assert!(deleted.get("revision").is_none() && deleted.get("file").is_none(), "{deleted}");
-    let restored = client.call("restore_prompt", json!({"command": "x/a"})).structured();
-    assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(second), "Two\n"));
-    let restored =
-        client.call("restore_prompt", json!({"command": "x/a", "revision": first, "expected": second})).structured();
-    assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(first), "One\n"));
-    let read = history(&mut client, "x/a");
-    let versions = read["versions"].as_array().unwrap();
-    let said: Vec<_> =
-        versions.iter().map(|version| (version["operation"].as_str().unwrap(), version["note"].as_str())).collect();
-    assert_eq!(
-        said,
-        [
-            ("restore", None),
-            ("restore", None),
-            ("delete", None),
-            ("update", Some("why two")),
-            ("create", Some("why one"))
-        ]
-    );
-    let old = client.call("prompt_history", json!({"command": "x/a", "revision": second})).structured();
-    assert_eq!((&old["file"], &old["revision"]), (&json!("Two\n"), &json!(first)));
-    let error =
-        client.call("restore_prompt", json!({"command": "x/a", "revision": "0".repeat(32), "expected": first})).error();
-    assert!(error.contains("has no version"), "{error}");
-    client.call("prompt_history", json!({"command": "unknown"})).error();
-    client.ignore_notifications();
+    for mut client in folder_and_store(editing) {
+        client.initialize(LEGACY);
+        let mut write = |tool: &str, arguments: Value| {
+            client.call(tool, arguments).structured()["revision"].as_str().unwrap().to_owned()
+        };
+        let first = write("create_prompt", json!({"command": "x/a", "file": "One\n", "note": "why one"}));
+        let update = json!({"command": "x/a", "file": "Two\n", "note": "why two", "expected": first});
+        let second = write("update_prompt", update);
+        assert_eq!(write("delete_prompt", json!({"command": "x/a", "expected": second})), second);
+        let deleted = history(&mut client, "x/a");
+        assert!(deleted.get("revision").is_none() && deleted.get("file").is_none(), "{deleted}");
+        let restored = client.call("restore_prompt", json!({"command": "x/a"})).structured();
+        assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(second), "Two\n"));
+        let restored = client
+            .call("restore_prompt", json!({"command": "x/a", "revision": first, "expected": second}))
+            .structured();
+        assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(first), "One\n"));
+        let read = history(&mut client, "x/a");
+        let versions = read["versions"].as_array().unwrap();
+        let said: Vec<_> =
+            versions.iter().map(|version| (version["operation"].as_str().unwrap(), version["note"].as_str())).collect();
+        assert_eq!(
+            said,
+            [
+                ("restore", None),
+                ("restore", None),
+                ("delete", None),
+                ("update", Some("why two")),
+                ("create", Some("why one"))
+            ]
+        );
+        let old = client.call("prompt_history", json!({"command": "x/a", "revision": second})).structured();
+        assert_eq!((&old["file"], &old["revision"]), (&json!("Two\n"), &json!(first)));
+        let error = client
+            .call("restore_prompt", json!({"command": "x/a", "revision": "0".repeat(32), "expected": first}))
+            .error();
+        assert!(error.contains("has no version"), "{error}");
+        client.call("prompt_history", json!({"command": "unknown"})).error();
+        client.ignore_notifications();
+    }
 }
 
 const WRITER: &str = "the-token-of-a-person-who-may-write-prompts";
@@ -382,8 +389,9 @@ fn tool_error(answer: &Value) -> String {
 
 #[test]
 fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
-    for arguments in [&[][..], &["--edit"]] {
-        let server = with_tokens(Client::new().prompt("a.md", "A"), arguments);
+    let homes = || folder_and_store(|| Client::new().prompt("a.md", "A")).into_iter();
+    for (arguments, home) in homes().map(|home| (&[][..], home)).chain(homes().map(|home| (&["--edit"][..], home))) {
+        let server = with_tokens(home, arguments);
         let initialize =
             json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         for (token, may_edit) in [(WRITER, true), (READER, false), (TEAM_A, true)] {
@@ -404,7 +412,7 @@ fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
         );
         let answer = call(&server, WRITER, "create_prompt", json!({"command": "b", "file": "B"}));
         assert_eq!(answer["result"]["structuredContent"]["command"], "b", "{answer}");
-        assert_eq!(files(&server.home), ["a.md", "b.md"]);
+        assert_eq!(["a.md", "b.md"].map(|path| file(&server.home, path)), ["A", "B"]);
     }
 }
 
@@ -436,55 +444,59 @@ fn over_http_without_tokens_edit_decides_whether_there_is_one_for_edits() {
 
 #[test]
 fn the_history_says_who_wrote() {
-    let server = with_tokens(Client::new(), &[]);
-    let answer = call(&server, WRITER, "create_prompt", json!({"command": "a", "file": "A", "note": "for\nall"}));
-    let revision = &answer["result"]["structuredContent"]["revision"];
-    let answer = call(&server, WRITER, "prompt_history", json!({"command": "a"}));
-    let version = &answer["result"]["structuredContent"]["versions"][0];
-    assert_eq!(
-        (&version["author"], &version["note"], &version["revision"]),
-        (&json!("wim"), &json!("for\nall"), revision)
-    );
-    let mut client = Client::new().arguments(EDIT);
-    client.introduce(LEGACY, "claude-code");
-    client.call("create_prompt", json!({"command": "a", "file": "A"})).structured();
-    assert_eq!(history(&mut client, "a")["versions"][0]["author"], "claude-code");
+    for home in folder_and_store(Client::new) {
+        let server = with_tokens(home, &[]);
+        let answer = call(&server, WRITER, "create_prompt", json!({"command": "a", "file": "A", "note": "for\nall"}));
+        let revision = &answer["result"]["structuredContent"]["revision"];
+        let answer = call(&server, WRITER, "prompt_history", json!({"command": "a"}));
+        let version = &answer["result"]["structuredContent"]["versions"][0];
+        assert_eq!(
+            (&version["author"], &version["note"], &version["revision"]),
+            (&json!("wim"), &json!("for\nall"), revision)
+        );
+        let mut client = Client::new().arguments(EDIT);
+        client.introduce(LEGACY, "claude-code");
+        client.call("create_prompt", json!({"command": "a", "file": "A"})).structured();
+        assert_eq!(history(&mut client, "a")["versions"][0]["author"], "claude-code");
+    }
 }
 
 #[test]
 fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
-    let home = Client::new().prompt("secret.md", "Secret").prompt("team-a/a.md", "A").prompt("team-b/b.md", "B");
-    let server = with_tokens(home, &[]);
-    let zeros = "0".repeat(32);
-    let error = tool_error(&call(&server, TEAM_A, "create_prompt", json!({"command": "b", "file": "B"})));
-    assert!(error.contains("`team-a/`"), "{error}");
-    for tool in ["update_prompt", "delete_prompt", "restore_prompt", "prompt_history"] {
-        let arguments = |command: &str| json!({"command": command, "file": "x", "expected": zeros});
-        let there = tool_error(&call(&server, TEAM_A, tool, arguments("secret")));
-        let nowhere = tool_error(&call(&server, TEAM_A, tool, arguments("absent")));
-        assert_eq!(there.replace("secret", "absent"), nowhere, "{tool}");
-    }
-    for (file, path) in [
-        ("---\ninclude: true\n---\n{{> ../secret}}", "`../secret`"),
-        ("---\ninclude: true\n---\n{{> /team-b/b}}", "`/team-b/b`"),
-        ("---\nattachments: [../secret.md]\n---\nx", "`../secret.md`"),
-    ] {
-        for (tool, command) in [("create_prompt", "team-a/x"), ("update_prompt", "team-a/a")] {
-            let expected = Revision::of(b"A").to_string();
-            let arguments = json!({"command": command, "file": file, "expected": expected});
-            let error = tool_error(&call(&server, TEAM_A, tool, arguments));
-            let of_absent = |text: &str| text.replace("secret", "absent").replace("team-b/b", "team-b/absent");
-            let arguments = json!({"command": command, "file": of_absent(file), "expected": expected});
-            let absent = tool_error(&call(&server, TEAM_A, tool, arguments));
-            assert!(error.contains(path) && of_absent(&error) == absent, "{error}\n{absent}");
+    let home = || Client::new().prompt("secret.md", "Secret").prompt("team-a/a.md", "A").prompt("team-b/b.md", "B");
+    for home in folder_and_store(home) {
+        let server = with_tokens(home, &[]);
+        let zeros = "0".repeat(32);
+        let error = tool_error(&call(&server, TEAM_A, "create_prompt", json!({"command": "b", "file": "B"})));
+        assert!(error.contains("`team-a/`"), "{error}");
+        for tool in ["update_prompt", "delete_prompt", "restore_prompt", "prompt_history"] {
+            let arguments = |command: &str| json!({"command": command, "file": "x", "expected": zeros});
+            let there = tool_error(&call(&server, TEAM_A, tool, arguments("secret")));
+            let nowhere = tool_error(&call(&server, TEAM_A, tool, arguments("absent")));
+            assert_eq!(there.replace("secret", "absent"), nowhere, "{tool}");
         }
+        for (file, path) in [
+            ("---\ninclude: true\n---\n{{> ../secret}}", "`../secret`"),
+            ("---\ninclude: true\n---\n{{> /team-b/b}}", "`/team-b/b`"),
+            ("---\nattachments: [../secret.md]\n---\nx", "`../secret.md`"),
+        ] {
+            for (tool, command) in [("create_prompt", "team-a/x"), ("update_prompt", "team-a/a")] {
+                let expected = Revision::of(b"A").to_string();
+                let arguments = json!({"command": command, "file": file, "expected": expected});
+                let error = tool_error(&call(&server, TEAM_A, tool, arguments));
+                let of_absent = |text: &str| text.replace("secret", "absent").replace("team-b/b", "team-b/absent");
+                let arguments = json!({"command": command, "file": of_absent(file), "expected": expected});
+                let absent = tool_error(&call(&server, TEAM_A, tool, arguments));
+                assert!(error.contains(path) && of_absent(&error) == absent, "{error}\n{absent}");
+            }
+        }
+        let inside = "---\ninclude: true\n---\n{{> a}}";
+        let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "file": inside}));
+        assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/x", "{answer}");
+        let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/new", "file": "New {{input}}"}));
+        assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/new", "{answer}");
+        assert_eq!(file(&server.home, "team-a/new.md"), "New {{input}}");
     }
-    let inside = "---\ninclude: true\n---\n{{> a}}";
-    let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "file": inside}));
-    assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/x", "{answer}");
-    let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/new", "file": "New {{input}}"}));
-    assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/new", "{answer}");
-    assert_eq!(file(&server.home, "team-a/new.md"), "New {{input}}");
 }
 
 #[test]
@@ -514,19 +526,20 @@ fn a_write_is_announced_in_every_conversation() {
 
 #[test]
 fn a_write_that_is_sent_again_is_done_once() {
-    let mut client = editing();
-    client.initialize(LEGACY);
-    let mut twice = |tool: &str, arguments: Value| {
-        let written = client.call(tool, arguments.clone()).structured();
-        assert_eq!(client.call(tool, arguments).structured(), written);
-        written["revision"].clone()
-    };
-    let first = twice("create_prompt", json!({"command": "a", "file": "A"}));
-    let second = twice("update_prompt", json!({"command": "a", "file": "B", "expected": first}));
-    twice("restore_prompt", json!({"command": "a", "expected": second}));
-    twice("delete_prompt", json!({"command": "a", "expected": first}));
-    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 4);
-    client.ignore_notifications();
+    for mut client in folder_and_store(editing) {
+        client.initialize(LEGACY);
+        let mut twice = |tool: &str, arguments: Value| {
+            let written = client.call(tool, arguments.clone()).structured();
+            assert_eq!(client.call(tool, arguments).structured(), written);
+            written["revision"].clone()
+        };
+        let first = twice("create_prompt", json!({"command": "a", "file": "A"}));
+        let second = twice("update_prompt", json!({"command": "a", "file": "B", "expected": first}));
+        twice("restore_prompt", json!({"command": "a", "expected": second}));
+        twice("delete_prompt", json!({"command": "a", "expected": first}));
+        assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 4);
+        client.ignore_notifications();
+    }
 }
 
 #[test]

@@ -76,7 +76,7 @@ mod parts;
 mod path_and_show;
 #[cfg(target_os = "linux")]
 mod pick;
-#[cfg(all(unix, feature = "store"))]
+#[cfg(all(unix, feature = "http"))]
 mod postgres;
 mod project;
 mod prompts_dir;

@@ -2,6 +2,7 @@
 //!
 //! Where PostgreSQL is not installed, the tests print that and are skipped, unless `POSTGRES=required` is set, as CI does.
 
+use crate::client::Client;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -84,6 +85,9 @@ impl Drop for Postgres {
 /// The address of a new database; `None` if PostgreSQL is not installed.
 pub(crate) fn database() -> Option<String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
+    if !cfg!(feature = "store") {
+        return None;
+    }
     let Some(server) = &*SHARED else {
         assert!(std::env::var_os("POSTGRES").is_none(), "PostgreSQL is not installed");
         println!("skipped: PostgreSQL is not installed");
@@ -100,4 +104,48 @@ pub(crate) fn sql(url: &str, statement: &str) -> String {
     let ran = Command::new("psql").args(["-XqAt", "-v", "ON_ERROR_STOP=1", url, "-c", statement]).output().unwrap();
     assert!(ran.status.success(), "{statement}: {}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+}
+
+/// The address of the store of a client; `None`: it has folders.
+pub(crate) fn store_of(client: &Client) -> Option<String> {
+    let words = client.library_arguments();
+    words.iter().position(|word| word == "--store").map(|at| words[at + 1].clone())
+}
+
+/// A client with its prompts in a folder and, if PostgreSQL is installed, one with the same prompts in a store.
+pub(crate) fn folder_and_store(home: impl Fn() -> Client) -> Vec<Client> {
+    let stored = database().map(|url| {
+        Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+        let (words, client) = (home().library_arguments(), home());
+        let words = words.iter().map(|word| if word == "--prompts" { "--store" } else { word });
+        let words: Vec<&str> = words.map(|word| if word == "prompts" { &url } else { word }).collect();
+        let client = client.arguments(words);
+        let files = walkdir::WalkDir::new(client.prompts()).into_iter().map(Result::unwrap);
+        for file in files.filter(|file| file.file_type().is_file()) {
+            let path = file.path().strip_prefix(client.prompts()).unwrap().to_str().unwrap();
+            save(&client, path, &std::fs::read_to_string(file.path()).unwrap());
+        }
+        client
+    });
+    [home()].into_iter().chain(stored).collect()
+}
+
+/// Writes a file as somebody else.
+pub(crate) fn save(client: &Client, path: &str, text: &str) {
+    let Some(url) = store_of(client) else { return client.save(path, text) };
+    let new = format!(
+        "with new as (insert into history (seq, path, text) select coalesce(max(seq), 0) + 1, $q${path}$q$, $q${text}$q$ from history returning *)"
+    );
+    let set = "on conflict (path) do update set text = excluded.text, seq = excluded.seq";
+    sql(
+        &url,
+        &format!("{new} insert into file select path, lower(path), text, seq from new {set}; notify prompt_expander"),
+    );
+}
+
+/// What a file holds; `None` if there is none.
+pub(crate) fn text_of(client: &Client, path: &str) -> Option<String> {
+    let Some(url) = store_of(client) else { return std::fs::read_to_string(client.prompts().join(path)).ok() };
+    let text = sql(&url, &format!("select text || '|' from file where path = '{path}'"));
+    text.strip_suffix('|').map(str::to_owned)
 }

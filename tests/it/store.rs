@@ -1,17 +1,23 @@
 //! `--store`: prompts in PostgreSQL, for the command line and for several servers.
 
+use crate::certificates::Authority;
 use crate::client::{Client, LEGACY, Ran};
 use crate::http_client::{Endpoint, HttpServer, write_secret};
-use crate::postgres::{Postgres, database, sql};
+use crate::postgres::{Postgres, database, save, sql, text_of};
 use crate::terminal::typed;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use prompt_expander::prompt::Revision;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// A client whose library is a new store without built-in prompts; `None` if PostgreSQL is not installed.
@@ -81,9 +87,46 @@ fn the_commands_do_on_a_store_what_they_do_in_a_folder() {
     client.words("check").printed("1 file checked: 0 errors, 0 warnings\n");
     let history = client.words("history commit").stdout;
     let done: Vec<&str> = history.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
-    assert_eq!(done, ["restored", "deleted", "created"]);
+    assert_eq!(done, ["restored", "deleted", "updated", "restored", "updated", "created"]);
+    assert!(history.lines().all(|line| line.split('\t').nth(3) == Some("postgres")), "{history}");
     client.words("path").says(1, &["the prompts are in a store"]);
     assert_eq!(fs::read_dir(client.root()).unwrap().count(), 1, "nothing is written beside the folder of prompts");
+}
+
+#[test]
+fn mv_takes_the_versions_and_the_tests_along_and_rm_removes_the_tests() {
+    let Some(client) = client() else { return };
+    let place = |file: &str| format!("{}/{file}\n", address(&url(&client)));
+    write(&client, "in/a.md", prompt("A\n"));
+    write(&client, "in/a.test.txt", "=== A\n--- text\nA\n");
+    write(&client, "in/c.md", prompt("C\n"));
+    write(&client, "in/b.test.txt", "");
+    store(&client, "push in --yes").says(0, &["written"]);
+    client.words("mv a c").says(1, &["c.md` already exists, and is not changed"]);
+    client.words("mv a b").says(1, &["b.test.txt` already exists, and is not changed"]);
+    let tests = format!("its test file is now {}", place("x/a.test.txt"));
+    client.words("mv a x/a").says(0, &[&place("x/a.md"), &tests]);
+    client.words("test x/a").says(0, &["1 passed"]);
+    let history = client.words("history x/a").stdout;
+    let done: Vec<Vec<&str>> = history.lines().map(|line| line.split('\t').skip(2).collect()).collect();
+    assert_eq!(done, [["updated", "postgres", "renamed from a to x/a"], ["created", "postgres", ""]]);
+    client.words("history a").says(0, &["\tdeleted\tpostgres\trenamed from a to x/a\n"]);
+    let kept = "brings the prompt back, not its test file";
+    client.words("rm --yes x/a").says(0, &[&(place("x/a.md") + &place("x/a.test.txt")), kept]);
+    assert_eq!(paths(&client), "b.test.txt c.md");
+}
+
+#[test]
+fn a_broken_prompt_of_a_store_is_named_and_can_be_repaired() {
+    let Some(client) = client() else { return };
+    save(&client, "git/broken.md", "---\ntitle: T\n");
+    save(&client, "a.md", "A");
+    client.words("check").says(1, &["/git/broken.md:1:1: error: the frontmatter", "2 files checked: 1 error"]);
+    client.words("list").says(0, &["/git/broken.md:1:1: the frontmatter"]);
+    client.words("expand git/broken").says(1, &["/git/broken.md:1:1: the frontmatter"]);
+    client.words("show git/broken").printed("---\ntitle: T\n");
+    on(&url(&client)).variable("VISUAL", "sh -c 'echo --- >> \"$0\"'").words("edit git/broken").says(0, &[]);
+    client.words("check").says(0, &["2 files checked: 0 errors"]);
 }
 
 #[test]
@@ -306,6 +349,186 @@ fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubl
     let lost = acknowledged.iter().filter(|line| count(line) == 0).count();
     let doubled = tried.iter().filter(|line| count(line) > 1).count();
     assert_eq!((lost, doubled, stale.into_inner()), (0, 0, 0), "of {} acknowledged", acknowledged.len());
+}
+
+/// Passes connections on to a database. If `loses` is set, the answer to the next commit is lost, with its connection.
+fn proxy(port: u16, loses: Arc<AtomicBool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for client in listener.incoming().map(Result::unwrap) {
+            let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let is_lost = Arc::new(AtomicBool::new(false));
+            for is_up in [true, false] {
+                let [from, to] = [&client, &server].map(|stream| stream.try_clone().unwrap());
+                let ((mut from, mut to), is_lost) = (if is_up { (from, to) } else { (to, from) }, Arc::clone(&is_lost));
+                let loses = Arc::clone(&loses);
+                thread::spawn(move || {
+                    let mut buffer = [0; 65536];
+                    while let Ok(count @ 1..) = from.read(&mut buffer) {
+                        if is_up && buffer[..count].windows(6).any(|word| word == b"COMMIT") {
+                            is_lost.fetch_or(loses.swap(false, Ordering::SeqCst), Ordering::SeqCst);
+                        }
+                        if (!is_up && is_lost.load(Ordering::SeqCst)) || to.write_all(&buffer[..count]).is_err() {
+                            break;
+                        }
+                    }
+                    _ = [from, to].map(|stream| stream.shutdown(Shutdown::Both));
+                });
+            }
+        }
+    });
+    own
+}
+
+/// The port in the address of a store.
+fn port(url: &str) -> u16 {
+    url.split_once("127.0.0.1:").unwrap().1.split('/').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_write_whose_answer_was_lost_can_be_repeated_and_has_one_version() {
+    let Some(client) = client() else { return };
+    let (url, loses) = (url(&client), Arc::new(AtomicBool::new(false)));
+    let own = proxy(port(&url), Arc::clone(&loses));
+    let server = writable(&url.replace(&port(&url).to_string(), &own.to_string()));
+    let [one, two] = ["One.\n", "Two.\n"].map(prompt);
+    for (method, body) in [
+        ("POST", json!({"file": one})),
+        ("PUT", json!({"file": two, "expected": revision(&one)})),
+        ("DELETE", json!({"expected": revision(&two)})),
+    ] {
+        loses.store(true, Ordering::SeqCst);
+        let (status, answer) = api(&server, method, "/api/prompts/a", &body.to_string());
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(status >= 400 && message.contains("it may have been written; try again"), "{method} {status} {answer}");
+        let (status, answer) = api(&server, method, "/api/prompts/a", &body.to_string());
+        assert_eq!(status, 200, "{method} {answer}");
+    }
+    assert_eq!(sql(&url, "select count(*) from history"), "3");
+}
+
+#[test]
+fn a_host_that_is_silent_does_not_keep_the_next_one_from_being_used() {
+    let Some(client) = client() else { return };
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let listener = TcpListener::bind(("127.0.0.1", silent)).unwrap(); // nobody accepts
+    on(&url(&client).replace("127.0.0.1:", &format!("127.0.0.1:{silent},127.0.0.1:")))
+        .words("list")
+        .says(0, &["there are no prompts"]);
+    drop(listener);
+}
+
+#[test]
+fn a_connection_with_tls_checks_the_certificate_and_the_password_is_that_of_the_file() {
+    let Some(postgres) = Postgres::start() else { return };
+    let authority = Authority::new();
+    let (certificate, key) = authority.issue(|_| {});
+    sql(&postgres.url("postgres"), "create role ada login superuser password E's3:cr\\\\et'");
+    for (file, text) in
+        [("server.crt", &*certificate), ("server.key", &key), ("pg_hba.conf", "hostssl all all all scram-sha-256\n")]
+    {
+        let text = STANDARD.encode(text);
+        postgres.shell(&format!("echo {text} | base64 -d > \"$d/data/{file}\"; chmod 600 \"$d/data/{file}\""));
+    }
+    postgres.shell(&format!("echo ssl=on >> \"$d/data/postgresql.conf\"; stop; start data {}", postgres.port));
+    let client = Client::new().arguments([]);
+    let [trusted, passwords] = ["ca.pem", "passwords"].map(|file| client.root().join(file).display().to_string());
+    write_secret(&trusted, &authority.pem());
+    let password = |text: &str| write_secret(&passwords, &format!("other:*:*:*:x\nlocalhost:*:postgres:ada:{text}\n"));
+    password("s3\\:cr\\\\et");
+    let untrusting = Client::new().arguments([]).variable("PGPASSFILE", &passwords);
+    let client = client.variable("PGPASSFILE", &passwords).variable("SSL_CERT_FILE", &trusted);
+    let init = |client: &Client, host: &str, mode: &str| {
+        client.words(&format!("store init --store postgres://ada@{host}:{}/postgres?sslmode={mode}", postgres.port))
+    };
+    for mode in ["verify-full", "require", "prefer"] {
+        init(&client, "localhost", mode).says(0, &["localhost"]);
+        init(&untrusting, "localhost", mode).says(1, &["no TLS connection: ", "in SSL_CERT_FILE"]);
+        init(&client, "127.0.0.1", mode).says(1, &["no TLS connection: "]);
+    }
+    init(&client, "localhost", "disable").says(1, &["no encryption"]);
+    password("wrong");
+    init(&client, "localhost", "require")
+        .says(1, &["password authentication failed", "correct the address or the password"]);
+}
+
+#[test]
+fn a_role_with_the_rights_that_the_page_names_writes_and_others_are_told_what_they_lack() {
+    let Some(url) = database() else { return };
+    let page = include_str!("../../docs/team.md");
+    let grants = page.split_once("```sql\n").unwrap().1.split_once("```").unwrap().0;
+    sql(&url, "create schema team; revoke create on schema public from public; create role nobody login");
+    let of = |role: &str, end: &str| url.replace("postgres@", &format!("{role}@")) + end;
+    let in_team = |role: &str| of(role, "&options=-csearch_path%3Dteam");
+    let init = |url: &str| Client::new().arguments([]).run(["store", "init", "--store", url], "");
+    init(&of("nobody", "")).says(1, &["permission denied for schema public"]);
+    init(&in_team("postgres")).says(0, &["is ready"]);
+    sql(&in_team("postgres"), &format!("{grants}; grant usage on schema team to prompts"));
+    let client = on(&in_team("prompts"));
+    client.run(["new", "a"], prompt("A\n")).says(0, &[]);
+    for line in ["mv a b", "rm --yes b", "restore b", "check"] {
+        client.words(line).says(0, &[]);
+    }
+    assert_eq!(sql(&url, "select path from team.file"), "b.md");
+    for (role, end) in [("postgres", ""), ("nobody", "&options=-csearch_path%3Dteam")] {
+        on(&of(role, end)).words("list").says(1, &["prepare the database with `prompt-expander store init`"]);
+    }
+    sql(&url, "drop owned by prompts; drop role prompts; drop role nobody");
+}
+
+#[allow(clippy::print_stdout)] // a test that is skipped says so
+#[test]
+fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed() {
+    if !Path::new("/usr/sbin/nginx").exists() {
+        return println!("skipped: nginx is not installed");
+    }
+    let Some(client) = client() else { return };
+    let replica = || {
+        let home = on(&url(&client));
+        write_secret(home.root().join("tokens"), &format!("{ADMIN} name=ada role=admin\n"));
+        HttpServer::start_with(home, &["--token-file", "tokens", "--trusted-proxy", "127.0.0.1"])
+    };
+    let mut replicas = [replica(), replica(), replica()];
+    let [front, plain] = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let root = client.root();
+    let (certificate, key) = Authority::new().issue(|_| {});
+    write(&client, "prompts.pem", certificate);
+    write(&client, "prompts.key", key);
+    let mut site = include_str!("../../docs/team/nginx.conf").replace("/etc/ssl", &root.display().to_string());
+    for (port, replica) in [":3331 ", ":3332 ", ":3333 "].into_iter().zip(&replicas) {
+        site = site.replace(port, &format!(":{} ", replica.address.port()));
+    }
+    site = site.replace("listen 443 ssl;", &format!("listen {front} ssl; listen {plain};"));
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|of| format!("{of}_temp_path temp-{of};"));
+    write(
+        &client,
+        "nginx.conf",
+        format!("daemon off; pid nginx.pid; events {{}} http {{ access_log off; {} {site} }}", temporary.concat()),
+    );
+    let mut command = std::process::Command::new("/usr/sbin/nginx");
+    command.arg("-p").arg(root).args(["-c", "nginx.conf", "-e", "nginx.log"]);
+    let mut nginx = command.spawn().unwrap();
+    while TcpStream::connect(plain).is_err() {
+        assert!(nginx.try_wait().unwrap().is_none(), "{}", fs::read_to_string(root.join("nginx.log")).unwrap());
+    }
+    let front = Endpoint { address: plain };
+    client.run(["new", "a"], prompt("")).says(0, &[]);
+    replicas.iter().for_each(|replica| while text(replica, "a").is_none() {});
+    for number in 0..12 {
+        if number == 4 {
+            kill_process(Pid::from_raw(replicas[0].id().cast_signed()).unwrap(), Signal::KILL).unwrap();
+            replicas[0].wait();
+        }
+        while !append(&front, "a", &format!("{number}")) {
+            // another replica was asked, to which the last line was still unknown
+            let (status, answer) = api(&front, "GET", "/api/prompts/a", "");
+            assert_eq!(status, 200, "{answer}");
+        }
+    }
+    let lines: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+    assert_eq!(text_of(&client, "a.md").unwrap().lines().skip(3).collect::<Vec<_>>(), lines);
+    _ = (nginx.kill(), nginx.wait());
 }
 
 /// Runs `store ACTION` on the store of a client, and in its folder.

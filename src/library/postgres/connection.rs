@@ -6,16 +6,15 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio_postgres::config::{Host, TargetSessionAttrs};
-use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio::time::timeout;
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Config, Error, GenericClient, Row};
+use tokio_postgres::{AsyncMessage, Client, Config, Error, GenericClient, NoTls, Row};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -27,99 +26,157 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// How long a statement may take.
 pub(super) const STATEMENT: Duration = Duration::from_secs(3);
 
-/// The same for the server, which also ends a transaction that is idle for so long, because it may hold the lock of all writers.
-const SESSION: &str = "set statement_timeout = '3s'; set idle_in_transaction_session_timeout = '3s'";
+/// Whether the host takes writes; and the same limit for the server, which also ends a transaction that is idle for so long, because it may
+/// hold the lock of all writers.
+const SESSION: &str = "select current_setting('transaction_read_only'), set_config('statement_timeout', '3s', false),
+    set_config('idle_in_transaction_session_timeout', '3s', false)";
 
-/// Where a database is, and who connects to it. `Config` never shows the password.
+/// The message `SSLRequest` of PostgreSQL's protocol.
+const ASK_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+
+/// Where a database is, and who connects to it: for each of its hosts. `Config` never shows the password.
 #[derive(Debug, Clone)]
-pub struct Address(Config);
+pub struct Address(Vec<Config>);
 
 /// Without user, password and options.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<String> = self.hosts().map(|(host, port)| format!("{host}:{port}")).collect();
-        write!(f, "postgres://{}/{}", hosts.join(","), self.database())
+        let hosts = self.0.iter().map(place).map(|(host, port)| format!("{host}:{port}")).collect::<Vec<_>>();
+        write!(f, "postgres://{}/{}", hosts.join(","), self.0.first().map_or("", database))
     }
 }
 
+/// The host and the port.
+fn place(config: &Config) -> (String, u16) {
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(name)) => name.clone(),
+        #[cfg(unix)]
+        Some(Host::Unix(folder)) => folder.display().to_string(),
+        None => String::new(),
+    };
+    (host, config.get_ports().first().copied().unwrap_or(5432))
+}
+
+fn database(config: &Config) -> &str {
+    config.get_dbname().or(config.get_user()).unwrap_or_default()
+}
+
 impl Address {
-    /// Parses `postgres://USER@HOST:PORT,HOST2:PORT/DATABASE?sslmode=require`, or the same as `host=HOST dbname=DATABASE`.
+    /// Parses `postgres://USER@HOST:PORT,HOST2:PORT/DATABASE?sslmode=require`.
     ///
     /// # Errors
     /// It is invalid. The reason is a clause that repeats nothing of it: it may have a password.
     pub fn parse(text: &str) -> Result<Address, String> {
-        let invalid = "it is not an address such as postgres://USER@HOST/DATABASE".to_owned();
-        let mut config: Config = text.trim().parse().map_err(|_| invalid.clone())?;
-        if config.get_hosts().is_empty() {
-            return Err(invalid);
-        }
-        config.connect_timeout(CONNECT).target_session_attrs(TargetSessionAttrs::ReadWrite);
-        config.application_name("prompt-expander");
-        Ok(Address(config))
+        let parse = || {
+            let (scheme, rest) = text.trim().split_once("://")?;
+            let (user, rest) = rest.split_once('@').map_or(("", rest), |(user, _)| rest.split_at(user.len() + 1));
+            let (hosts, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+            // Whoever asks for TLS gets a certificate checked in full.
+            let rest = rest.replace("sslmode=verify-full", "sslmode=require");
+            let config = |host| format!("{scheme}://{user}{host}{rest}").parse::<Config>().ok();
+            let configs = hosts.split(',').map(|host| config(host).filter(|config| !config.get_hosts().is_empty()));
+            configs.collect::<Option<Vec<_>>>()
+        };
+        parse().map(Address).ok_or_else(|| "it is not an address such as postgres://USER@HOST/DATABASE".to_owned())
     }
 
     /// Whether it has a password.
     pub fn has_password(&self) -> bool {
-        self.0.get_password().is_some()
+        self.0.iter().any(|config| config.get_password().is_some())
     }
 
-    /// The same with its password from the text of a file, in the form of PostgreSQL's own programs: lines of
+    /// The same with its passwords from the text of a file, in the form of PostgreSQL's own programs: lines of
     /// `HOST:PORT:DATABASE:USER:PASSWORD`, in which `*` is anything, and `\` stands before a `:` or `\` of the password.
     #[must_use]
     pub fn with_passwords(mut self, file: &str) -> Address {
-        let own = [self.database(), self.0.get_user().unwrap_or_default()];
-        let password = file.lines().find_map(|line| {
-            let fields: Vec<&str> = line.splitn(5, ':').collect();
-            let is = |at: usize, value: &str| fields[at] == "*" || fields[at] == value;
-            let is_own = |(host, port): (String, u16)| is(0, &host) && is(1, &port.to_string());
-            let is_for_it = fields.len() == 5 && is(2, own[0]) && is(3, own[1]) && self.hosts().any(is_own);
-            is_for_it.then(|| fields[4].replace("\\:", ":").replace("\\\\", "\\"))
-        });
-        if let (false, Some(password)) = (self.has_password(), password) {
-            self.0.password(password);
+        for config in self.0.iter_mut().filter(|config| config.get_password().is_none()) {
+            let (host, port) = place(config);
+            let own = [&host, &port.to_string(), database(config), config.get_user().unwrap_or_default()];
+            let password = file.lines().find_map(|line| {
+                let (fields, password) =
+                    line.match_indices(':').nth(3).map(|(at, _)| (&line[..at], &line[at + 1..]))?;
+                let is_own = fields.split(':').zip(own).all(|(field, own)| field == "*" || field == own);
+                is_own.then(|| password.replace("\\:", ":").replace("\\\\", "\\"))
+            });
+            _ = password.map(|password| config.password(password));
         }
         self
     }
 
-    fn hosts(&self) -> impl Iterator<Item = (String, u16)> {
-        let ports = self.0.get_ports();
-        self.0.get_hosts().iter().enumerate().map(move |(index, host)| {
-            let host = match host {
-                Host::Tcp(name) => name.clone(),
-                #[cfg(unix)]
-                Host::Unix(folder) => folder.display().to_string(),
-            };
-            (host, ports.get(index).or(ports.first()).copied().unwrap_or(5432))
-        })
-    }
-
-    fn database(&self) -> &str {
-        self.0.get_dbname().or(self.0.get_user()).unwrap_or_default()
-    }
-
     /// Connects to the first host that takes writes. The receiver gets something for each notification, and ends with the connection.
     pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<()>), Diagnostic> {
-        let hosts = self.0.get_hosts().len() as u32;
-        let (client, mut connection) = within(CONNECT * hosts, self.0.connect(Tls)).await?;
-        let (sender, receiver) = unbounded_channel();
-        tokio::spawn(async move {
-            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-                if matches!(message, AsyncMessage::Notification(_)) {
-                    _ = sender.send(());
-                }
+        let mut last = Err(slow());
+        for config in &self.0 {
+            last = timeout(CONNECT, connect(config)).await.unwrap_or_else(|_| Err(slow()));
+            if last.is_ok() {
+                break;
             }
-        });
-        within(STATEMENT, client.batch_execute(SESSION)).await?;
-        Ok((client, receiver))
+        }
+        last
     }
+}
+
+/// Anything that bytes come from and go to.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Connects to a host, if it takes writes.
+async fn connect(config: &Config) -> Result<(Client, UnboundedReceiver<()>), Diagnostic> {
+    let stream = open(config).await.map_err(|error| gone(&error.to_string()))?;
+    let mut config = config.clone();
+    config.ssl_mode(SslMode::Disable).application_name("prompt-expander");
+    let (client, mut connection) = within(CONNECT, config.connect_raw(stream, NoTls)).await?;
+    let (sender, receiver) = unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if matches!(message, AsyncMessage::Notification(_)) {
+                _ = sender.send(());
+            }
+        }
+    });
+    match ask(&client, SESSION, &[]).await?.first().map(|row| row.get(0)) {
+        Some("off") => Ok((client, receiver)),
+        _ => Err(gone("it takes no writes")),
+    }
+}
+
+/// Opens a connection, over TLS if the address or the host wants it.
+async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
+    let (host, port) = place(config);
+    #[cfg(unix)]
+    if host.starts_with('/') {
+        return Ok(Box::new(tokio::net::UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).await?));
+    }
+    let mut stream = TcpStream::connect((&*host, port)).await?;
+    stream.set_nodelay(true)?;
+    if config.get_ssl_mode() == SslMode::Disable {
+        return Ok(Box::new(stream));
+    }
+    stream.write_all(&ASK_FOR_TLS).await?;
+    match stream.read_u8().await? {
+        b'S' => {}
+        _ if config.get_ssl_mode() == SslMode::Require => return Err(io::Error::other("it has no TLS")),
+        _ => return Ok(Box::new(stream)),
+    }
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let tls = tls.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+    let tls = tls.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth();
+    let host = ServerName::try_from(host).map_err(io::Error::other)?;
+    let stream = TlsConnector::from(Arc::new(tls)).connect(host, stream).await.map_err(|why| {
+        let fix = "name the file with its authority in SSL_CERT_FILE, or add sslmode=disable to the address";
+        io::Error::other(format!("no TLS connection: {why}; {fix}"))
+    })?;
+    Ok(Box::new(stream))
 }
 
 /// Waits for an answer, and not longer.
 pub(super) async fn within<T>(time: Duration, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Diagnostic> {
-    match tokio::time::timeout(time, answer).await {
-        Ok(answered) => answered.map_err(|error| failed(&error)),
-        Err(_) => Err(gone("it has not answered in time")),
-    }
+    timeout(time, answer).await.map_or_else(|_| Err(slow()), |answered| answered.map_err(|error| failed(&error)))
+}
+
+fn slow() -> Diagnostic {
+    gone("it has not answered in time")
 }
 
 /// The rows of a statement with these parameters.
@@ -155,72 +212,4 @@ fn failed(error: &Error) -> Diagnostic {
         _ => (Kind::Busy, "try again"), // it restarts, is full, waits for a lock or the like
     };
     Diagnostic::new(kind, message, fix)
-}
-
-/// Makes TLS connections.
-struct Tls;
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
-    type Stream = Encrypted<S>;
-    type TlsConnect = Handshake;
-    type Error = io::Error;
-
-    fn make_tls_connect(&mut self, host: &str) -> io::Result<Handshake> {
-        Ok(Handshake(host.to_owned()))
-    }
-}
-
-/// The TLS handshake with one host. The certificates of the system are read only if the host wants one.
-struct Handshake(String);
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Handshake {
-    type Stream = Encrypted<S>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
-
-    fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move {
-            let connect = async {
-                let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-                let config = config.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-                let config = config.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth();
-                let host = ServerName::try_from(self.0).map_err(io::Error::other)?;
-                TlsConnector::from(Arc::new(config)).connect(host, stream).await
-            };
-            connect.await.map(Encrypted).map_err(|why: io::Error| {
-                let fix = "name the file with its authority in SSL_CERT_FILE, or add sslmode=disable to the address";
-                io::Error::other(format!("no TLS connection: {why}; {fix}"))
-            })
-        })
-    }
-}
-
-/// An encrypted connection.
-struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
-
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
-    /// The certificate was verified.
-    fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, to)
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, from)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
-    }
 }

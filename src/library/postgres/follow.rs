@@ -8,8 +8,10 @@ use crate::library::watch::Changes;
 use crate::library::watched::Change;
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Name};
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
@@ -51,8 +53,6 @@ pub(super) struct Shared {
 pub(super) struct Status {
     /// Why the database cannot be followed now.
     pub(super) failure: Option<Diagnostic>,
-    /// The format of the tables; `None` until they were read.
-    pub(super) format: Option<i32>,
     /// Who is notified of changes.
     pub(super) changes: Arc<Changes>,
 }
@@ -75,7 +75,14 @@ pub(super) async fn follow(shared: Arc<Shared>) {
     loop {
         let Err(why) = follow_until_lost(&shared, &mut wait).await;
         tracing::warn!(store = %shared.address, %why, "the store cannot be followed");
-        lock(&shared.status).failure = Some(why);
+        let why = match lock(&shared.answered).and_then(|at| Timestamp::try_from(at).ok()) {
+            Some(at) => {
+                let message = format!("the store has not answered since {at:.0}, and what it had then is served");
+                Diagnostic::new(Kind::Hint, message, why.message)
+            }
+            None => Diagnostic { kind: Kind::Missing, ..why },
+        };
+        lock(&shared.status).failure = Some(why.in_file(Path::new(&shared.address.to_string())));
         shared.tried.send_replace(true);
         let jitter = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
         sleep(wait.mul_f64(0.5 + jitter / 2.0)).await;
@@ -141,7 +148,6 @@ impl Shared {
     pub(super) async fn load(&self, client: &mut Client) -> Result<(), Diagnostic> {
         let transaction = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
         let transaction = within(STATEMENT, transaction.start()).await?;
-        let format = format(&transaction).await?;
         let last = "select coalesce(max(seq), 0) from history";
         let last: i64 = within(STATEMENT, transaction.query_one(last, &[])).await?.get(0);
         let all = within(STATEMENT, transaction.bind(ALL, &[])).await?;
@@ -159,7 +165,6 @@ impl Shared {
         }
         within(STATEMENT, transaction.commit()).await?;
         self.rows.replace(files, last);
-        lock(&self.status).format = Some(format);
         self.has_answered();
         self.tell(&Change::Anything);
         Ok(())

@@ -72,12 +72,13 @@ impl Postgres {
     /// # Errors
     /// One is not, and nothing is written; or the database does not take them.
     pub(crate) fn push(&self, edits: &[(&Arc<str>, Option<&Arc<str>>)], seen: &Files) -> Result<(), Diagnostic> {
-        let edits = edits.iter().map(|(path, text)| (path.to_string(), text.map(|text| text.to_string())));
-        let (paths, texts): (Vec<String>, Vec<_>) = edits.unzip();
+        let paths: Vec<String> = edits.iter().map(|(path, _)| path.to_string()).collect();
         self.transact(&paths, &By::default(), |present| {
             let is_seen = |path: &str| present.get(path).map(String::as_str) == seen.get(path).map(|text| &**text);
             let Some(path) = paths.iter().find(|path| !is_seen(path)) else {
-                return Ok(paths.iter().cloned().zip(texts).collect());
+                let edits =
+                    edits.iter().map(|(path, text)| (path.to_string(), text.map(|text| text.to_string()), None));
+                return Ok(edits.collect());
             };
             let kind = Kind::Conflict { current: None, diff: String::new() };
             let message = format!("{} has just been changed; nothing is written", named(path));
