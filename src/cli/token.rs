@@ -141,8 +141,8 @@ impl Add {
         };
         output::print_verbatim(format!("{token}\n{line}").as_bytes())?;
         output::note(&format!(
-            "{which} is the token, for the client, and is not shown again: put it into an environment variable there, such as \
-             TEAM_TOKEN, which the agent's config names; the token's line {place}, and contains no secret"
+            "{which} is the token, for the client, and is not shown again: put it into the file `team-token` beside the settings \
+             file there, or into an environment variable that the agent's config names; the token's line {place}, and contains no secret"
         ));
         Ok(())
     }

@@ -215,16 +215,12 @@ impl Team {
         let started = Instant::now();
         let answered = self.server.send(request, within);
         *lock(&self.waited) += started.elapsed();
-        let State { mut listed, failed, .. } = self.state();
-        if let Err(Diagnostic { kind: Kind::Unreadable, .. }) = answered {
-            listed = 0;
-            _ = fs::remove_file(self.folder.join(LIST));
-            _ = fs::remove_dir_all(self.folder.join(TEXTS));
-        }
+        let State { listed, failed, .. } = self.state();
         match &answered {
-            Err(why) if matches!(why.kind, Kind::Service | Kind::Unreadable) => {
+            Err(why) if why.kind == Kind::Service => {
                 self.set_state(&State { listed, failed: now(), why: why.text() });
             }
+            Err(why) if why.kind == Kind::Unreadable => _ = fs::remove_dir_all(&self.folder),
             _ if failed > 0 => self.set_state(&State { listed, ..State::default() }),
             _ => {}
         }

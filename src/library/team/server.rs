@@ -82,11 +82,14 @@ fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) 
     if status.is_success() {
         return Ok(Answer { tag, body: body.map_err(unexpected)? });
     }
+    if status.as_u16() == 401 {
+        let fix = "put the token that you were given into the file `team-token` beside the settings file";
+        return Err(Diagnostic::new(Kind::Unreadable, format!("answered {status}"), fix));
+    }
     let error = &body.unwrap_or_default()["error"];
     let message = printable(&shortened(error["message"].as_str().unwrap_or_default(), MAX_SHOWN));
     let kind = match status.as_u16() {
         300..=399 | 408 | 429 | 500.. => Kind::Service,
-        401 => Kind::Unreadable,
         403 => Kind::NotWritable,
         404 => Kind::NoSuchPrompt { closest: Vec::new() },
         409 if error.get("current").is_some() => {
