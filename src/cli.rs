@@ -51,7 +51,9 @@ mod token;
 mod trust;
 #[cfg(any(feature = "openapi", feature = "store"))]
 mod unrepeated;
+mod upgrade;
 mod version;
+mod way;
 
 use crate::prompt::COLONS;
 use crate::prompt::similar::closest;
@@ -95,10 +97,10 @@ struct Cli {
     _common: PromptSource,
     #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
     _serve: Serve,
-    /// Print the version, and the commit that it was built from
+    /// Print the version, the commit that it was built from, and how it was installed
     #[arg(long, short = 'V')]
     version: bool,
-    /// Print the version as one JSON object: `version`, `commit` and `date`
+    /// Print the version as one JSON object: `version`, `commit`, `date` and `installed`
     #[arg(long = "json", id = "version_json", requires = "version")]
     version_json: bool,
     #[command(subcommand)]
@@ -302,6 +304,11 @@ enum Command {
     /// Print the manual page
     #[command(after_help = man::EXAMPLES)]
     Man(man::Man),
+    /// Print the command that updates this program, in the way in which it was installed
+    ///
+    /// It is known from the path of the program and the files beside it. Nothing is run or downloaded.
+    #[command(after_help = upgrade::EXAMPLES)]
+    Upgrade(upgrade::Upgrade),
 }
 
 /// The definition of the command line: the manual page is generated from it.
@@ -320,7 +327,7 @@ fn command_for(arguments: &[OsString]) -> clap::Command {
 
 fn with_common_options(is_needed: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "install" | "uninstall" | "token" | "store" | "completions" | "man" => command,
+        "install" | "uninstall" | "token" | "store" | "completions" | "man" | "upgrade" => command,
         "pack" if is_needed("pack") => command.args(hidden_options().into_iter().map(|option| option.global(true))),
         name if is_needed(name) => command.args(hidden_options()),
         _ => command,
@@ -376,7 +383,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show", "compose", "pack"]),
     ("Write prompts", &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import"]),
     ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
-    ("Server", &["serve", "token", "store", "completions", "man"]),
+    ("Server", &["serve", "token", "store", "completions", "man", "upgrade"]),
 ];
 
 /// What `-h` prints.
@@ -384,8 +391,7 @@ fn short_help() -> String {
     let program = command();
     let room = output::terminal_width().unwrap_or(80).clamp(40, 100) - 16; // besides the name and the `…`
     let mut text = "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
-                    Usage: prompt-expander COMMAND, or prompt-expander :NAME INPUT\n\
-                    `prompt-expander COMMAND --help` explains a command, and --help all options.\n"
+                    Usage: prompt-expander COMMAND, or :NAME INPUT; more: COMMAND --help, --help\n"
         .to_owned();
     for (title, names) in GROUPS {
         text += &format!("\n{title}:\n");
@@ -403,7 +409,7 @@ impl Cli {
     fn run(self, line: &ArgMatches, given: PromptSource, words: &[OsString]) -> anyhow::Result<ExitCode> {
         let is_alone = words.len() == 1;
         match self.command {
-            None if self.version => version::print(self.version_json),
+            None if self.version => version::print(self.version_json).map(done),
             None if is_alone && io::stdin().is_terminal() && io::stdout().is_terminal() => {
                 pick::Pick::default().run(&usable(given)?)
             }
@@ -413,26 +419,26 @@ impl Cli {
             }
             Some(Command::Install(install)) => install.run(&given.with_words(line)),
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
-            Some(Command::List(list)) => list.run(&usable(given)?),
-            Some(Command::Expand(expand)) => expand.run(&usable(given)?),
-            Some(Command::Explain(explain)) => explain.run(&usable(given)?),
-            Some(Command::Copy(copy)) => copy.run(&usable(given)?),
+            Some(Command::List(list)) => list.run(&usable(given)?).map(done),
+            Some(Command::Expand(expand)) => expand.run(&usable(given)?).map(done),
+            Some(Command::Explain(explain)) => explain.run(&usable(given)?).map(done),
+            Some(Command::Copy(copy)) => copy.run(&usable(given)?).map(done),
             Some(Command::Pick(pick)) => pick.run(&usable(given)?),
             Some(Command::Compose(compose)) => compose.run(usable(given)),
             Some(Command::New(new)) => new.run(&with_warnings(given)?),
             Some(Command::Edit(edit)) => edit.run(&with_warnings(given)?),
-            Some(Command::Path(path)) => path.run(&with_warnings(given)?),
-            Some(Command::Show(show)) => show.run(&with_warnings(given)?),
+            Some(Command::Path(path)) => path.run(&with_warnings(given)?).map(done),
+            Some(Command::Show(show)) => show.run(&with_warnings(given)?).map(done),
             Some(Command::Rm(rm)) => rm.run(&with_warnings(given)?),
-            Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?),
-            Some(Command::History(history)) => history.run(&with_warnings(given)?),
-            Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?),
-            Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?),
+            Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?).map(done),
+            Some(Command::History(history)) => history.run(&with_warnings(given)?).map(done),
+            Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?).map(done),
+            Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?).map(done),
             Some(Command::Import(import)) => import.run(&with_warnings(given)?),
             Some(Command::Pack(pack)) => pack.run(&with_warnings(given)?),
             Some(Command::Check(check)) => check.run(&usable(given)?),
             Some(Command::Test(test)) => test.run(&usable(given)?),
-            Some(Command::Trust(trust)) => trust.run(usable(given)?),
+            Some(Command::Trust(trust)) => trust.run(usable(given)?).map(done),
             Some(Command::Doctor(doctor)) => doctor.run(&loaded(given.with_words(line))),
             Some(Command::Hook(hook)) => hook.run(&loaded(given)),
             Some(Command::Serve(command)) => {
@@ -440,13 +446,19 @@ impl Cli {
                 command.run(source.library(), config::serve(&source.settings, line)?)
             }
             #[cfg(feature = "http")]
-            Some(Command::Token(token)) => token.run(),
+            Some(Command::Token(token)) => token.run().map(done),
             #[cfg(feature = "store")]
-            Some(Command::Store(store)) => store.run(),
+            Some(Command::Store(store)) => store.run().map(done),
             Some(Command::Completions(completions)) => completions.run(&words[0]),
-            Some(Command::Man(man)) => man.run(),
+            Some(Command::Man(man)) => man.run().map(done),
+            Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),
         }
     }
+}
+
+/// The exit status of a command that has only one if it succeeds.
+fn done((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }
 
 /// The options with what the settings file adds to them.

@@ -12,12 +12,16 @@ mod server;
 
 pub use examination::{EXAMINED_VARIABLE, Examination};
 
-use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, Finding};
+use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, Finding, SERVER, System, is_same_file};
 use crate::library::{Layer, Library, Report};
 use crate::prompt::{Diagnostic, Kind, Severity};
-use crate::wording::{all_of, alternatives, count};
+use crate::wording::{all_of, alternatives, count, named, quoted};
+use client::Start;
 use examination::{fine, unreadable};
 use server::Servers;
+
+/// The name of this program.
+const NAME: &str = env!("CARGO_PKG_NAME");
 
 /// What is found.
 #[derive(Debug)]
@@ -40,9 +44,13 @@ impl Examination {
         let (mut missing, mut is_registered, mut is_any_found) = (Vec::new(), false, false);
         for agent in AGENTS.into_iter().filter(|agent| only.is_none_or(|only| only == *agent)) {
             let files = agent.read_files(&self.system);
-            let Servers { findings: mut found, is_registered: has_server, is_this } =
+            let Servers { findings: mut found, is_registered: mut has_server, is_this } =
                 server::examine(self, agent, &files);
             let is_found = agent.is_found(&self.system);
+            if let Some(plugin) = agent.plugin(&files, &self.system) {
+                found.push(self.plugin(agent, &plugin, has_server || !agent.hooks(&files).is_empty()));
+                has_server = true;
+            }
             if only.is_none() && !is_found && !is_this && agent.hooks(&files).is_empty() {
                 continue; // an agent that is not used
             }
@@ -72,6 +80,7 @@ impl Examination {
             let fix = "install one of them, and run `prompt-expander install`";
             findings.push(general(Kind::Missing, message, fix));
         }
+        findings.extend(self.first_in_path());
         findings.extend(view.untrusted_hint().map(|hint| general(Kind::Warning, hint, "")));
         if self.online {
             let is_of_service =
@@ -83,6 +92,44 @@ impl Examination {
         findings.extend(differing.map(|diagnostic| Finding { agent: None, diagnostic }));
         findings.extend(self.library(&report));
         Diagnosis { findings, is_registered }
+    }
+
+    /// Whether the plugin of this program can be started, and is the only one that gives the agent its prompts.
+    fn plugin(&self, agent: &'static Agent, plugin: &str, is_twice: bool) -> Finding {
+        let (shown, disable) = (named(plugin), format!("`claude plugin disable {plugin}`"));
+        let (kind, message, fix) = match self.system.environment.find_program(NAME, &self.system.project) {
+            _ if is_twice => {
+                let tool = format!("`mcp__plugin_{NAME}_{SERVER}__expand_prompt`");
+                let message = format!(
+                    "the plugin {shown} has the server and the hook, too: the model sees each tool twice, also as {tool}"
+                );
+                (Kind::Warning, message, format!("run {disable} or `prompt-expander uninstall {}`", agent.name))
+            }
+            Err(why) => (
+                Kind::Missing,
+                format!("the plugin {shown} starts `{NAME}`, which {why}"),
+                format!("put it there, or run {disable}"),
+            ),
+            Ok(_) => return fine(agent, format!("the plugin {shown} has the server and the hook")),
+        };
+        Finding { agent: Some(agent.name), ..general(kind, message, fix) }
+    }
+
+    /// Which version of this program its name starts, if that is another one.
+    fn first_in_path(&self) -> Option<Finding> {
+        let System { environment, project, .. } = self.system.clone();
+        let program = environment.find_program(NAME, &project).ok()?;
+        if is_same_file(&program, &self.program) || environment.is_found_in(&project, NAME, &program) {
+            return None;
+        }
+        let [first, own] = [&program, &self.program].map(|path| named(&path.display().to_string()));
+        let (command, arguments) = (NAME.to_owned(), vec!["--version".to_owned()]);
+        let start = Start { command, arguments, environment, folder: project, program, timeout: self.timeout };
+        let said = client::run(&start, String::new()).ok()?.stdout;
+        let (version, this) = (said.strip_prefix(NAME)?.split_whitespace().next()?, env!("CARGO_PKG_VERSION"));
+        let message =
+            format!("`{NAME}` in PATH is version {}, in {first}; this program is `{this}`, in {own}", quoted(version));
+        (version != this).then(|| general(Kind::Warning, message, "remove one of them, or change their order in PATH"))
     }
 
     /// What opens the draft of a message.

@@ -35,9 +35,9 @@
 //! - The program writes only files that its user named, prompts for callers who may edit them, and agents' configs after asking.
 //! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the kind of a diagnostic, people its message.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so.
-//! - Only five places start other programs: [`doctor`] those that an agent's config names, as that agent would; `cli/text_editor.rs` the
-//!   user's editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the clipboard; and `library/pack/git.rs` git, only
-//!   for the command `pack`.
+//! - Only five places start other programs: [`doctor`] those that an agent's config names, as that agent would, and the one with this program's
+//!   name on `PATH`; `cli/text_editor.rs` the user's editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the
+//!   clipboard; and `library/pack/git.rs` git, only for the command `pack`.
 //! - Only `library/openapi/send.rs` connects to anything: to the service of a document that the user named, at addresses that
 //!   `library/openapi/address.rs` allows, and for `library/team/server.rs` to the server of the user's team.
 //! - Standard output carries the protocol or the result of a command, nothing else.

@@ -12,6 +12,7 @@ use super::variables::Variables;
 use crate::prompt::{Diagnostic, Kind, Position};
 use serde_json::Value;
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The facts about an agent.
@@ -206,6 +207,17 @@ impl Agent {
     pub fn hooks(&self, files: &AgentFiles) -> Vec<HookLine> {
         let in_file = |file: &ConfigFile| self.hook.as_ref().map(|hook| HookLine::all_in(file, hook.event));
         files.settings().flatten().filter_map(in_file).flatten().collect()
+    }
+
+    /// The plugin of this program, with a server and a hook of its own, if it is enabled and installed: `NAME@MARKETPLACE`. (Only Claude
+    /// Code has these keys.)
+    pub fn plugin(&self, files: &AgentFiles, system: &System) -> Option<String> {
+        let is_ours = |name: &str| name.split('@').next() == Some(env!("CARGO_PKG_NAME"));
+        let mut all = files.settings().flatten().filter_map(|file| file.value["enabledPlugins"].as_object()).flatten();
+        let (name, _) = all.find(|(name, _)| is_ours(name)).filter(|(_, enabled)| **enabled == true)?;
+        let installed = fs::read(self.settings_folder(system)?.join("plugins/installed_plugins.json")).ok()?;
+        let installed: Value = serde_json::from_slice(&installed).ok()?;
+        installed["plugins"].get(name).map(|_| name.clone())
     }
 
     /// Whether `install` would rewrite a hook: it is plain, and in the file where `install` would put it.

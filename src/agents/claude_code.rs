@@ -118,7 +118,8 @@ fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
         return Some(at.broken(message, "remove it from that list").at(file, &["permissions", "deny"]));
     }
     // With a hook, the model seldom has to call the tool.
-    (CLAUDE_CODE.hooks(at.files).is_empty() && rule("allow").is_none()).then(|| {
+    let has_hook = !CLAUDE_CODE.hooks(at.files).is_empty() || CLAUDE_CODE.plugin(at.files, at.system).is_some();
+    (!has_hook && rule("allow").is_none()).then(|| {
         let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
         at.warning(message, format!("add {} to `permissions.allow` in its settings.json", named(&tool)))
     })

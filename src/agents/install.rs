@@ -115,6 +115,13 @@ impl Installation {
     /// Returns whether a hook is registered.
     fn add_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
         let Some(hook) = self.agent.hook.as_ref() else { return Ok(false) };
+        if let Some(plugin) = self.agent.plugin(&planner.files, planner.system) {
+            planner.plan.warnings.push(format!(
+                "the plugin `{plugin}` has the hook, too, so it is left out here; both have the server: `claude plugin disable {plugin}` \
+                 or `uninstall` removes one"
+            ));
+            return Ok(true);
+        }
         let Some(plain) = planner.hooks() else { return Ok(true) };
         let options = plain.iter().map(|hook| without_config(&hook.options()));
         planner.plan.options.splice(0..0, options.collect::<Vec<_>>());
@@ -664,6 +671,29 @@ mod tests {
             assert_eq!(user.install(|_| {}, "opencode").unwrap_err().kind, Kind::Clash);
             user.uninstall("opencode");
             assert_eq!(user.read(PLUGIN), other);
+        }
+    }
+
+    /// As `claude plugin install` writes the two files.
+    #[test]
+    fn the_hook_is_left_out_if_a_plugin_of_this_program_is_enabled_and_installed() {
+        let installed =
+            r#"{"version": 2, "plugins": {"prompt-expander@ours": [{"scope": "user", "installPath": "/p"}]}}"#;
+        let enabled = r#"{"enabledPlugins": {"other@ours": true, "prompt-expander@ours": true}}"#;
+        for (settings, installed, is_left_out) in [
+            (enabled, installed, true),
+            (&*enabled.replace("rompt-expander@ours\": true", "rompt-expander@ours\": false"), installed, false),
+            (enabled, "{}", false),
+            ("{}", installed, false),
+        ] {
+            let user = User::with(&[
+                (".claude/settings.json", settings),
+                (".claude/plugins/installed_plugins.json", installed),
+            ]);
+            let plan = user.install(|_| {}, "claude-code").unwrap();
+            assert_eq!(user.read(".claude/settings.json") == settings, is_left_out, "{settings} {installed}");
+            assert!(plan.installed.has_hook && plan.warnings.len() == usize::from(is_left_out), "{:?}", plan.warnings);
+            assert!(user.read(".claude.json").contains("prompt-expander"));
         }
     }
 

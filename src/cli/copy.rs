@@ -7,7 +7,6 @@ use super::{clipboard, output};
 use crate::wording::count;
 use clap::Args;
 use serde_json::json;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -24,16 +23,15 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let (text, note) = expansion(self.call, &source.library_with_warnings())?;
         clipboard::copy(&text)?;
         let characters = text.chars().count();
         if self.json {
-            output::print_json(&json!({ "copied": characters }))?;
-        } else {
-            output::print(format!("copied {}\n", count(characters, "character")).as_bytes())?;
-            output::note_if_any(note);
+            return output::print_json(&json!({ "copied": characters }));
         }
-        Ok(ExitCode::SUCCESS)
+        output::print(format!("copied {}\n", count(characters, "character")).as_bytes())?;
+        output::note_if_any(note);
+        Ok(())
     }
 }

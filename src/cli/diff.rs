@@ -11,7 +11,6 @@ use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +30,7 @@ pub(super) struct Diff {
 }
 
 impl Diff {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
@@ -58,7 +57,7 @@ impl Diff {
         if diff.is_empty() {
             output::note(&format!("{} has the same text as that version", named(&name)));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 

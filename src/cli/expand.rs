@@ -9,7 +9,6 @@ use crate::prompt::Severity;
 use crate::wording::count;
 use clap::Args;
 use serde_json::json;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -30,18 +29,17 @@ pub(super) struct Expand {
 }
 
 impl Expand {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let (mut text, note) = expansion(self.call, &source.library_with_warnings())?;
         if self.json {
-            output::print_json(&json!({ "prompt": text }))?;
-            return Ok(ExitCode::SUCCESS);
+            return output::print_json(&json!({ "prompt": text }));
         }
         if !text.ends_with('\n') {
             text.push('\n'); // for the terminal or the next command; nothing else is added
         }
         output::print_verbatim(text.as_bytes())?;
         output::note_if_any(note);
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 

@@ -9,7 +9,6 @@ use super::output;
 use super::source::PromptSource;
 use crate::api;
 use clap::Args;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,14 +30,12 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let Prepared { view, found, call } = self.call.prepare(&source.library_with_warnings())?;
         let (explanation, _) = api::explain(&view, &found, &call).map_err(output::failure(&view, "expand"))?;
         if self.json {
-            output::print_json(&explanation)?;
-        } else {
-            output::print(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
+            return output::print_json(&explanation);
         }
-        Ok(ExitCode::SUCCESS)
+        output::print(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)
     }
 }

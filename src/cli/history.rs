@@ -12,7 +12,6 @@ use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,19 +30,16 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
         let name = editor.name(&self.name)?;
         if self.json {
-            output::print_json(&json!({ "name": name, "versions": versions }))?;
-        } else if output::terminal_width().is_some() {
-            output::print(versions.iter().map(for_people).collect::<String>().as_bytes())?;
-        } else {
-            output::print(versions.iter().map(for_scripts).collect::<String>().as_bytes())?;
+            return output::print_json(&json!({ "name": name, "versions": versions }));
         }
-        Ok(ExitCode::SUCCESS)
+        let line = if output::terminal_width().is_some() { for_people } else { for_scripts };
+        output::print(versions.iter().map(line).collect::<String>().as_bytes())
     }
 }
 

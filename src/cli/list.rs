@@ -11,7 +11,6 @@ use clap_complete::ArgValueCompleter;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -55,15 +54,14 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let library = source.library_with_warnings();
         let view = library.view();
         let query = Some(self.query.join(" ")).filter(|query| !query.trim().is_empty());
         let is_filtered = query.is_some() || self.tag.is_some();
         let list = api::list(&view, &Filter { query, tag: self.tag.clone(), mine: self.mine });
         if self.json {
-            output::print_json(&list)?;
-            return Ok(ExitCode::SUCCESS);
+            return output::print_json(&list);
         }
         match output::terminal_width() {
             None => {
@@ -88,7 +86,7 @@ impl List {
             });
         }
         output::note_if_any(view.untrusted_hint());
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// For scripts: one line for each prompt, with tabs between name, description, layer, tags, usage and, with --long, the file.

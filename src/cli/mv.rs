@@ -9,7 +9,6 @@ use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +28,7 @@ pub(super) struct Mv {
 }
 
 impl Mv {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.old)?;
         let found = rm::own(&editor, &self.old)?;
@@ -55,6 +54,6 @@ impl Mv {
         edit::say(&renamed.check()); // a relative path in it may be broken now
         rm::note_what_is_used_now(editor.view(), &found.name);
         new::warn_of_the_same_name(&library, &name, &to);
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }

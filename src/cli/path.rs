@@ -9,7 +9,6 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +26,7 @@ pub(super) struct PathOf {
 }
 
 impl PathOf {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let path = match &self.name {
             Some(name) => {
                 let view = source.library_with_warnings().view();
@@ -52,7 +51,7 @@ impl PathOf {
             let option = if source.project { " --project" } else { "" };
             output::note(&format!("the folder does not exist yet; `prompt-expander new NAME{option}` creates it"));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 

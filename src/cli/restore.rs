@@ -9,7 +9,6 @@ use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +29,7 @@ pub(super) struct Restore {
 }
 
 impl Restore {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.name)?;
         let name = editor.name(&self.name)?;
@@ -59,6 +58,6 @@ impl Restore {
             None if is_used => output::note(&format!("type `:{name} …` in a chat")),
             None => {}
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }

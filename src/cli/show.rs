@@ -7,7 +7,6 @@ use crate::library::read_whole;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -25,11 +24,10 @@ pub(super) struct Show {
 }
 
 impl Show {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let view = source.library_with_warnings().view();
         if self.json {
-            output::print_json(&api::show(&view, &self.name).map_err(output::failure(&view, "show"))?)?;
-            return Ok(ExitCode::SUCCESS);
+            return output::print_json(&api::show(&view, &self.name).map_err(output::failure(&view, "show"))?);
         }
         let found = view.find(&self.name).map_err(output::failure(&view, "show"))?;
         let place = found.place();
@@ -38,7 +36,6 @@ impl Show {
             Some(file) => read_whole(&file).with_context(|| format!("{} cannot be read", output::shown(&file)))?,
             None => found.text()?.into_bytes(),
         };
-        output::print_verbatim(&bytes)?;
-        Ok(ExitCode::SUCCESS)
+        output::print_verbatim(&bytes)
     }
 }

@@ -8,7 +8,6 @@ use anyhow::ensure;
 use clap::{Args, Subcommand};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -134,7 +133,7 @@ impl Between {
 }
 
 impl StoreCommand {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self) -> anyhow::Result<()> {
         match self.action {
             Action::Init(store) => {
                 let address = store.required()?;
@@ -145,6 +144,6 @@ impl StoreCommand {
             Action::Push(push) => push.run()?,
             Action::Pull(pull) => pull.pull()?,
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +87,7 @@ struct Remove {
 }
 
 impl Token {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self) -> anyhow::Result<()> {
         match self.action {
             Action::Add(add) => add.run()?,
             Action::List(List { token_file, json }) => {
@@ -105,7 +104,7 @@ impl Token {
                 output::note(&format!("removed `{name}` from {}", output::full_path(&token_file)));
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 

@@ -10,7 +10,6 @@ use clap::Args;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +37,7 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    pub(super) fn run(self, source: PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: PromptSource) -> anyhow::Result<()> {
         let file = config::path(&source.config).context("no settings file is used; leave out --no-config")?;
         let mut trusted = config::trusted(&file);
         let mut said = format!("written to {}; it takes effect with the next message", full_path(&file));
@@ -74,7 +73,7 @@ impl Trust {
         } else {
             output::note(&said);
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// Shows what would be served, and asks.

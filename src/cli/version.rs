@@ -1,18 +1,19 @@
-//! `prompt-expander --version`, with the commit that the program was built from if that is known.
+//! `prompt-expander --version`, with the commit that the program was built from if that is known, and how it was installed.
 
 use super::output;
+use super::way::Way;
 use serde_json::json;
-use std::process::ExitCode;
 
-pub(super) fn print(is_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn print(is_json: bool) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     // Set by `build.rs`.
     let (commit, date) = (option_env!("PROMPT_EXPANDER_COMMIT"), option_env!("PROMPT_EXPANDER_DATE"));
+    let installed = Way::of_this()?.what;
     if is_json {
-        output::print_json(&json!({ "version": version, "commit": commit, "date": date }))?;
-    } else {
-        let built = commit.zip(date).map(|(commit, date)| format!(" ({commit} {date})")).unwrap_or_default();
-        output::print(format!("{} {version}{built}\n", env!("CARGO_PKG_NAME")).as_bytes())?;
+        return output::print_json(
+            &json!({ "version": version, "commit": commit, "date": date, "installed": installed }),
+        );
     }
-    Ok(ExitCode::SUCCESS)
+    let built = commit.zip(date).map(|(commit, date)| format!(" ({commit} {date})")).unwrap_or_default();
+    output::print(format!("{} {version}{built}\n{installed}\n", env!("CARGO_PKG_NAME")).as_bytes())
 }

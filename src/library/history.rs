@@ -15,7 +15,7 @@ use crate::wording::named;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File, Metadata, OpenOptions, TryLockError};
@@ -79,7 +79,7 @@ pub struct Version {
     #[serde(default)]
     pub revision: Revision,
     /// When it was written; of one that was made by hand, when its file was last modified.
-    #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
+    #[serde(default)]
     pub at: Timestamp,
     /// How it came about; by hand if it has no record, or a damaged one.
     pub operation: Operation,
@@ -276,14 +276,6 @@ pub(super) fn set_owner(file: &File, like: &Metadata) -> io::Result<()> {
         _ = fchown(file, Some(like.uid()), Some(like.gid())); // only root can give a file to another user
     }
     file.set_permissions(like.permissions())
-}
-
-fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(time)
-}
-
-fn from_text<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Timestamp, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
 }
 
 /// The diagnostic for an error of the system.

@@ -147,16 +147,17 @@ fn with_json_everything_that_goes_wrong_is_one_object_on_standard_error() {
 }
 
 #[test]
-fn the_version_has_the_commit_and_its_date() {
+fn the_version_has_the_commit_and_its_date_and_says_how_the_program_was_installed() {
     let client = Client::new().arguments([]);
     let line = client.words("--version").stdout;
     let json: Value = serde_json::from_str(&client.words("--version --json").stdout).unwrap();
     assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
-    let want = match (json["commit"].as_str(), json["date"].as_str()) {
-        (Some(commit), Some(date)) => format!("prompt-expander {} ({commit} {date})\n", env!("CARGO_PKG_VERSION")),
-        _ => format!("prompt-expander {}\n", env!("CARGO_PKG_VERSION")), // built outside a checkout
+    let built = match (json["commit"].as_str(), json["date"].as_str()) {
+        (Some(commit), Some(date)) => format!(" ({commit} {date})"),
+        _ => String::new(), // built outside a checkout
     };
-    assert_eq!(line, want);
+    let installed = json["installed"].as_str().unwrap();
+    assert_eq!(line, format!("prompt-expander {}{built}\n{installed}\n", env!("CARGO_PKG_VERSION")));
     assert_eq!(client.words("--no-builtin --json -V").stdout, client.words("-V --json").stdout);
     assert_eq!(client.words("--json").status.code(), Some(2), "without --version it would do nothing");
 }

@@ -649,6 +649,47 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     found(&client, &["codex"], "warning", "the hook is registered twice");
 }
 
+/// A program named as this one, and its folder first in PATH.
+#[cfg(unix)]
+fn first_in_path(client: Client, text: &str) -> Client {
+    let program = write(&client, "other/prompt-expander", text);
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    client.variable("PATH", &path)
+}
+
+#[cfg(unix)]
+#[test]
+fn another_version_that_is_first_in_path_is_named_with_this_one() {
+    let client = first_in_path(home(), "#!/bin/sh\necho prompt-expander 0.0.1\necho installed with x\n");
+    codex(&client, PROGRAM, "");
+    let other = found(&client, &[], "warning", "`prompt-expander` in PATH is version `0.0.1`, in `");
+    let own = format!("; this program is `{}`, in `{PROGRAM}`", env!("CARGO_PKG_VERSION"));
+    assert!(other["message"].as_str().unwrap().ends_with(&own), "{other}");
+    let same = format!("#!/bin/sh\necho prompt-expander {}\n", env!("CARGO_PKG_VERSION"));
+    is_fine(&first_in_path(client, &same), "codex");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_plugin_of_this_program_is_fine_if_it_can_be_started_and_nothing_else_is_registered() {
+    let client = home();
+    write(&client, ".claude/settings.json", r#"{"enabledPlugins": {"prompt-expander@ours": true}}"#);
+    let installed = r#"{"version": 2, "plugins": {"prompt-expander@ours": [{"installPath": "/p"}]}}"#;
+    write(&client, ".claude/plugins/installed_plugins.json", installed);
+    let missing = "the plugin `prompt-expander@ours` starts `prompt-expander`, which is in no folder of PATH";
+    found(&client, &["claude-code"], "broken", missing);
+    let client = first_in_path(client, &format!("#!/bin/sh\nexec {PROGRAM} \"$@\"\n"));
+    is_fine(&client, "claude-code");
+    assert_eq!(doctor(&client, &["claude-code"]).status.code(), Some(0));
+    assert!(client.run(["install", "claude-code", "--yes"], "").status.success());
+    let twice = found(&client, &["claude-code"], "warning", "mcp__plugin_prompt-expander_prompts__expand_prompt");
+    assert_eq!(
+        twice["remedy"],
+        "run `claude plugin disable prompt-expander@ours` or `prompt-expander uninstall claude-code`"
+    );
+}
+
 #[test]
 fn what_install_writes_is_fine() {
     let client = home();

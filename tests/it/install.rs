@@ -250,6 +250,8 @@ fn from_a_build_folder_a_copy_is_registered_and_uninstall_all_removes_it() {
     assert_eq!(run(&["install", "codex", "--yes"]).status.code(), Some(0));
     assert_eq!(entry("codex", &user.read(".codex/config.toml")), json!({"command": user.path(copy)}));
     assert_ne!(fs::metadata(user.path(copy)).unwrap().permissions().mode() & 0o100, 0);
+    let version = |program: &Path| user.run_in("project", program, &["--version"]).stdout;
+    assert_eq!(version(&user.path(copy)), version(&program), "also how the copied program was installed");
     user.done(&["uninstall", "codex", "--yes"]);
     assert!(user.path(copy).exists());
     user.done(&["uninstall", "--all", "--yes"]);

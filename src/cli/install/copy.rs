@@ -2,6 +2,7 @@
 
 use crate::cli::output;
 use crate::cli::source::absolute;
+use crate::cli::way::{Way, is_in_cache, record};
 use crate::wording::named;
 use anyhow::{Context, bail};
 use std::env;
@@ -34,17 +35,13 @@ fn file_name() -> String {
     format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX)
 }
 
-/// Where a program is put that would not stay where it is; `None` if it stays. A build folder and a cache can be emptied at any time.
+/// Where a program is put that would not stay where it is; `None` if it stays.
 pub(super) fn better_place(program: &Path) -> Option<PathBuf> {
-    let has = |name: &str| program.components().any(|part| part.as_os_str() == name);
-    let is_in_cache = program.ancestors().skip(1).any(|folder| folder.join("CACHEDIR.TAG").is_file())
-        || has("_npx")
-        || (has("pipx") && (has(".cache") || has("Caches") || has("Cache")));
     let folder = match cfg!(windows) {
         true => dirs::data_local_dir()?.join("prompt-expander"),
         false => dirs::home_dir()?.join(".local").join("bin"),
     };
-    Some(folder.join(file_name())).filter(|_| is_in_cache)
+    Some(folder.join(file_name())).filter(|_| is_in_cache(program))
 }
 
 /// The copy of the program that `install` makes, or `uninstall` removes.
@@ -57,7 +54,7 @@ pub(super) struct Copied {
 impl Copied {
     /// The copy that `install` made, if it is still there.
     pub(super) fn known() -> Option<Copied> {
-        let path = PathBuf::from(fs::read_to_string(record()?).ok()?);
+        let path = PathBuf::from(fs::read_to_string(record()?).ok()?.lines().next()?);
         path.is_file().then_some(Copied { path, from: None })
     }
 
@@ -74,13 +71,8 @@ impl Copied {
             fs::copy(from, new.path())?; // with its permissions
             new.persist(&self.path).map_err(|error| error.error)?;
             fs::create_dir_all(record.parent().unwrap_or(folder))?;
-            fs::write(record, self.path.display().to_string())
+            fs::write(record, Way::of(from).of_copy(&self.path))
         };
         run().with_context(|| format!("the copy of the program, {}, cannot be changed", output::full_path(&self.path)))
     }
-}
-
-/// The file that names the copy.
-fn record() -> Option<PathBuf> {
-    Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("prompt-expander").join("copied-program"))
 }
