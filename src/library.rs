@@ -62,7 +62,7 @@ pub use read::is_prompt_file;
 pub(crate) use read::{read_regular, read_whole};
 pub use root::MAX_ENTRIES;
 pub(crate) use settings::SettingsFile;
-pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, TestFile, joined};
+pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, TestFile, joined};
 #[cfg(feature = "openapi")]
 pub(crate) use team::Team;
 pub use view::{Library, Report, View};

@@ -1,14 +1,14 @@
 //! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they change, is shown before anything is served.
 
-use super::output::{self, ADDED, FAINT, NAME, REMOVED, full_path, one_line};
+use super::output::{self, ADDED, FAINT, NAME, REMOVED, cut, full_path, one_line};
 use super::pager;
 use super::source::{PromptSource, absolute, folder_of_packs};
-use crate::library::difference;
-use crate::library::pack::git::{Repository, Texts};
+use crate::library::pack::git::{self, Texts};
 use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
 use crate::library::pack::{Copies, load, lock, save};
+use crate::library::{Found, Source, difference};
 use crate::prompt::notable::{is_hidden, notable};
-use crate::prompt::{FileName, Name, fold};
+use crate::prompt::{Severity, fold};
 use crate::wording::{count, named};
 use anstyle::Style;
 use anyhow::{Context, bail, ensure};
@@ -103,12 +103,14 @@ struct Packs {
     text: Option<String>,
     packs: Vec<Pack>,
     copies: Copies,
-    /// The file with the hashes of the texts that this person was shown and has accepted, one in each line.
+    /// The file with the texts that this person was shown and has accepted: in each line a hash and a name.
     accepted: PathBuf,
-    cache: PathBuf,
     /// Keeps other processes from changing the same; none if nothing is written.
     _held: Option<File>,
 }
+
+/// How much of a description is shown, in characters.
+const DESCRIPTION: usize = 200;
 
 /// What somebody reviews.
 #[derive(Default)]
@@ -145,11 +147,11 @@ impl Packs {
         let of_user = source.settings.packs.clone();
         let of_user = of_user.context("packs.lock is beside the settings file; leave out --no-config")?;
         let lock = if source.project { source.folder_of_new(&source.library())?.join(LOCK) } else { of_user };
-        let folders = folder_of_packs().zip(dirs::cache_dir()).zip(dirs::state_dir().or_else(dirs::data_local_dir));
-        let ((data, cache), state) = folders.context("there is no folder for packs; set HOME")?;
-        let [cache, state] = [cache, state].map(|folder| folder.join("prompt-expander"));
+        let folders = folder_of_packs().zip(dirs::state_dir().or_else(dirs::data_local_dir));
+        let (data, state) = folders.context("there is no folder for packs; set HOME")?;
+        let state = state.join("prompt-expander");
         let hold = || {
-            [&data, &state, &cache].into_iter().try_for_each(fs::create_dir_all)?;
+            [&data, &state].into_iter().try_for_each(fs::create_dir_all)?;
             let file = File::create(data.join(".lock"))?;
             file.try_lock()
                 .map_err(|_| io::Error::other("another `prompt-expander pack` is running; try again later"))?;
@@ -158,8 +160,7 @@ impl Packs {
         let held = is_written.then(hold).transpose()?;
         let (packs, text) = load(&lock)?;
         let copies = Copies::of(&data, &lock);
-        let (accepted, cache) = (state.join("accepted-texts"), cache.join("packs"));
-        Ok(Packs { lock, text, packs, copies, accepted, cache, _held: held })
+        Ok(Packs { lock, text, packs, copies, accepted: state.join("accepted-texts"), _held: held })
     }
 
     fn named(&self, name: &str) -> anyhow::Result<Pack> {
@@ -182,31 +183,27 @@ impl Packs {
 
     /// Fixes a pack at a commit, or at what a branch or a tag is now, and reads its texts there.
     fn fetch(&self, pack: &mut Pack, given: &str) -> anyhow::Result<Texts> {
-        let repository = Repository::open(&self.cache, &pack.address)?;
-        repository.fix(pack, given)?;
-        Ok(repository.texts(pack)?)
+        Ok(git::fetch(self.copies.temporary()?.path(), pack, given)?)
     }
 
-    /// Shows the texts of a pack, unless they are those of `old` or are known, and asks. Then writes the files and the lock. Returns whether
-    /// that was done.
-    fn take(
-        &mut self,
-        mut pack: Pack,
-        old: Option<&Pack>,
-        texts: &Texts,
-        known: &str,
-        yes: bool,
-    ) -> anyhow::Result<bool> {
+    /// Shows what is new in the texts of a pack, and asks. Then writes the files and the lock. Returns whether that was done. New is what
+    /// `old` does not have; or, if `old` is this pack, what was not accepted.
+    fn take(&mut self, mut pack: Pack, old: Option<&Pack>, texts: &Texts, yes: bool) -> anyhow::Result<bool> {
         texts.left_out.iter().for_each(|what| output::warning(&format!("left out: {what}")));
         ensure!(!texts.files.is_empty(), "{} has no prompts; name their folder with `--path`", named(&pack.address));
         pack.files = texts.hashes();
+        let accepted = |file: &String| format!("{} {}/{file}\n", pack.files[file], pack.name);
+        let is_known = Some(&pack) == old;
+        let known = if is_known { fs::read_to_string(&self.accepted).unwrap_or_default() } else { String::new() };
+        let (new, folder) = self.copies.write(&pack, &texts.files)?;
         let (mut review, mut unchanged) = (Review::default(), 0);
         for (file, text) in &texts.files {
             let before = old.and_then(|old| self.copies.text(old, file));
-            if before.as_ref() == Some(text) || known.contains(&pack.files[file]) {
+            if before.as_ref() == Some(text) || known.contains(&accepted(file)) {
                 unchanged += 1;
             } else {
-                review.add(&pack, file, before.as_deref().unwrap_or_default(), text);
+                let found = folder.at(&new.path().join(file)).and_then(Result::ok);
+                review.add(&shown_name(&pack, file), found, before.as_deref().unwrap_or_default(), text);
             }
         }
         for file in old.into_iter().flat_map(|old| old.files.keys()).filter(|file| !texts.files.contains_key(*file)) {
@@ -219,16 +216,16 @@ impl Packs {
             output::note("nothing is changed");
             return Ok(false);
         }
-        self.copies.write(&pack, &texts.files)?;
-        let mut accepted = OpenOptions::new().create(true).append(true).open(&self.accepted)?;
-        accepted.write_all(pack.files.values().map(|hash| format!("{hash}\n")).collect::<String>().as_bytes())?;
+        self.copies.take(&pack, new)?;
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.accepted)?;
+        file.write_all(texts.files.keys().map(accepted).collect::<String>().as_bytes())?;
         let example = pack.files.keys().find(|file| pack.format().prompt_file(file).is_some());
         let example = example.map_or_else(String::new, |file| shown_name(&pack, file));
         output::note(&format!("{version} has {}, such as `:{example}`", count(pack.files.len(), "text")));
         if !self.packs.contains(&pack) {
             self.packs.retain(|other| other.name != pack.name);
             self.packs.push(pack);
-            self.text = Some(save(&self.lock, self.text.as_deref(), &self.packs)?);
+            self.text = Some(save(&self.lock, self.text.as_deref(), &mut self.packs)?);
         }
         self.copies.clean(&self.packs);
         Ok(true)
@@ -243,20 +240,17 @@ impl Packs {
             }
             let mut texts = packs.fetch(&mut pack.clone(), &pack.commit)?;
             texts.files.retain(|file, _| pack.files.contains_key(file));
-            if texts.hashes() != pack.files {
-                bail!("{} has other texts than {} says", named(&pack.version()), full_path(&packs.lock));
-            }
-            let known = fs::read_to_string(&packs.accepted).unwrap_or_default();
-            packs.take(pack, None, &texts, &known, yes)
+            let lock = full_path(&packs.lock);
+            ensure!(texts.hashes() == pack.files, "{} has other texts than {lock} says", named(&pack.version()));
+            packs.take(pack.clone(), Some(&pack), &texts, yes)
         }))
     }
 
     fn remove(&mut self, name: &str) -> anyhow::Result<bool> {
         let pack = self.named(name)?;
         self.packs.retain(|other| other.name != name);
-        save(&self.lock, self.text.as_deref(), &self.packs)?;
+        save(&self.lock, self.text.as_deref(), &mut self.packs)?;
         self.copies.clean(&self.packs);
-        Repository::in_cache(&self.cache, &pack.address).remove();
         output::note(&format!("removed {}; `prompt-expander pack add {}` adds it again", pack.version(), pack.address));
         Ok(true)
     }
@@ -280,26 +274,25 @@ fn shown_name(pack: &Pack, file: &str) -> String {
 
 /// A line of a text in which every character is seen.
 fn visible(line: &str) -> String {
-    let line = line.strip_suffix('\r').unwrap_or(line);
     let shown = |letter: char| if is_hidden(letter) { letter.escape_unicode().to_string() } else { letter.into() };
     line.chars().map(shown).collect()
 }
 
 impl Review {
-    /// Adds a text, which was empty or another one before.
-    fn add(&mut self, pack: &Pack, file: &str, before: &str, text: &str) {
-        let name = shown_name(pack, file);
-        let parse = |(stem, kind): (&str, FileName)| Some(kind.parse(&Name::new(stem).ok()?, text.as_bytes(), None));
-        let about = match pack.format().prompt_file(file).and_then(parse) {
-            None => "to be included in others".to_owned(),
-            Some(Ok(prompt)) => one_line(prompt.description.as_deref().unwrap_or_default()),
-            Some(Err(error)) => format!("broken: {}", error.message),
-        };
+    /// Adds a text, which was empty or another one before; and its prompt, unless it is only to be included in others.
+    fn add(&mut self, name: &str, found: Option<Found>, before: &str, text: &str) {
+        let [before, text] = [before, text].map(|text| text.replace("\r\n", "\n"));
+        let about = found.map_or("to be included in others".to_owned(), |found| {
+            let mut wrong = found.check().into_iter().filter(|problem| problem.severity() == Severity::Error);
+            let description = || found.info().summary.ok()?.description.clone();
+            wrong.next().map_or_else(|| description().unwrap_or_default(), |error| format!("broken: {}", error.message))
+        });
+        let about = visible(&cut(&one_line(&about), DESCRIPTION));
         let change = if before.is_empty() { "new" } else { "changed" };
         let (lines, letters) = (count(text.lines().count(), "line"), count(text.chars().count(), "character"));
-        self.summary.push(format!("{NAME}:{name}{NAME:#}  {change}, {lines}, {letters}: {}", visible(&about)));
+        self.summary.push(format!("{NAME}:{name}{NAME:#}  {change}, {lines}, {letters}: {about}"));
         self.texts += &format!("\n{NAME}:{name}{NAME:#}\n");
-        for line in difference(("", before), ("", text)).lines().skip(2) {
+        for line in difference(("", &before), ("", &text)).split_terminator('\n').skip(2) {
             let style = match line.as_bytes().first() {
                 Some(b'@') => FAINT,
                 Some(b'+') => ADDED,
@@ -308,7 +301,7 @@ impl Review {
             };
             self.texts += &format!("{style}{}{style:#}\n", visible(line));
         }
-        let new = &notable(text) - &notable(before);
+        let new = &notable(&text) - &notable(&before);
         self.notable.extend(new.iter().map(|fact| format!("  {}  (:{name})\n", visible(fact))));
     }
 
@@ -347,7 +340,7 @@ impl Add {
         // A commit has no news; the main branch has.
         let mut pack = Pack { name, address, reference: "HEAD".to_owned(), path, only, ..Pack::default() };
         let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or("HEAD"))?;
-        packs.take(pack, None, &texts, "", self.yes)
+        packs.take(pack, None, &texts, self.yes)
     }
 }
 
@@ -387,7 +380,7 @@ impl Update {
                 return Ok(true);
             }
             output::print_lines(&format!("{} ({}) → {} ({})", old.version(), old.date, pack.version(), pack.date))?;
-            Ok(!self.check && packs.take(pack, Some(&old), &texts, "", self.yes)?)
+            Ok(!self.check && packs.take(pack, Some(&old), &texts, self.yes)?)
         }))
     }
 }

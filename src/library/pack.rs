@@ -19,61 +19,74 @@ use super::read::read;
 use super::source::{About, Found, Layer, Listing, Source};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name};
+use crate::wording::named;
 use lock::{LOCK, Pack, hash_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempDir;
 
-/// The packs of one lock: of the user, or of a project.
+/// The packs of the user, and those of a project. Of two with one name, that of the user is served.
 #[derive(Debug)]
 pub(crate) struct Packs {
     about: About,
+    /// That of the user.
     lock: PathBuf,
-    /// The project whose lock it is; `None` for the lock of the user.
     project: Option<Arc<Project>>,
     /// The folder of all copies.
     data: PathBuf,
-    folders: Cache<PathBuf, Arc<Folders>>,
+    folders: Cache<PathBuf, Folders>,
 }
 
 /// The folders of the packs of a lock, or what is wrong with it.
-type Folders = Result<Vec<(Arc<Pack>, Folder)>, Diagnostic>;
+type Folders = Arc<Result<Vec<(Arc<Pack>, Folder)>, Diagnostic>>;
 
 impl Packs {
-    /// Those of the user, or of a project. `data`: the folder of all copies.
+    /// `lock`: that of the user. `data`: the folder of all copies.
     pub(crate) fn new(lock: PathBuf, project: Option<Arc<Project>>, data: PathBuf) -> Packs {
-        Packs {
-            about: About::new(Layer::PACK, Format::OWN, None),
-            lock,
-            project,
-            data,
-            folders: Cache::new(1, SETTLING),
-        }
+        let about = About::new(Layer::PACK, Format::OWN, None);
+        Packs { about, lock, project, data, folders: Cache::new(2, SETTLING) }
     }
 
-    /// The path of the lock; `None` for that of a project that is not trusted.
-    fn lock(&self) -> Option<PathBuf> {
-        match &self.project {
-            None => Some(self.lock.clone()),
-            Some(project) => Some(project.folder()?.join(LOCK)),
-        }
+    /// The locks that count: that of a project only if it is trusted.
+    fn locks(&self) -> impl Iterator<Item = PathBuf> {
+        let of_project = self.project.as_ref().and_then(|project| project.folder());
+        std::iter::once(self.lock.clone()).chain(of_project.map(|folder| folder.join(LOCK)))
     }
 
-    fn folders(&self) -> Arc<Folders> {
-        self.lock()
-            .map_or_else(|| Arc::new(Ok(Vec::new())), |lock| self.folders.get(&lock, |trace| self.read(&lock, trace)))
+    fn folders(&self) -> Vec<Folders> {
+        self.locks().map(|lock| self.folders.get(&lock, |trace| self.read(&lock, trace))).collect()
     }
 
-    fn read(&self, lock: &Path, trace: &mut Trace) -> Arc<Folders> {
+    fn read(&self, lock: &Path, trace: &mut Trace) -> Folders {
         trace.look(lock);
         let copies = Copies::of(&self.data, lock);
-        let folder = |pack| {
+        let folder = |pack: Pack| {
             let pack = Arc::new(pack);
             (Arc::clone(&pack), Folder::of_pack(copies.folder_of(&pack), pack))
         };
         let packs = load(lock).inspect_err(|_| trace.distrust());
         Arc::new(packs.map(|(packs, _)| packs.into_iter().map(folder).collect()))
+    }
+
+    /// The first pack of each name; and what is wrong with the others, and with the locks.
+    fn served(folders: &[Folders]) -> (BTreeMap<&str, (&Pack, &Folder)>, Vec<Diagnostic>) {
+        let (mut served, mut problems) = (BTreeMap::new(), Vec::new());
+        for folders in folders {
+            problems.extend(folders.as_ref().as_ref().err().cloned());
+            for (pack, folder) in folders.iter().flatten() {
+                if served.contains_key(&*pack.name) {
+                    let message =
+                        format!("the project's pack {} is not served: you have one of this name", named(&pack.version()));
+                    let fix = "remove yours with `prompt-expander pack remove`, and add it again with another name (`--as`)";
+                    problems.push(Diagnostic::new(Kind::Clash, message, fix));
+                } else {
+                    served.insert(&*pack.name, (&**pack, folder));
+                }
+            }
+        }
+        (served, problems)
     }
 }
 
@@ -85,13 +98,15 @@ impl Source for Packs {
     fn find(&self, name: &Name) -> Option<Found> {
         let (pack, _) = name.split_once('/')?;
         let folders = self.folders();
-        let (_, folder) = folders.as_ref().as_ref().ok()?.iter().find(|(known, _)| known.name == pack)?;
-        folder.find(name)
+        let mut packs = folders.iter().flat_map(|folders| folders.iter().flatten());
+        packs.find(|(known, _)| known.name == pack)?.1.find(name)
     }
 
     fn list(&self) -> Listing {
-        let mut all = Listing { problems: self.health(false), ..Listing::default() };
-        for (pack, folder) in self.folders().iter().flatten() {
+        let folders = self.folders();
+        let (served, problems) = Packs::served(&folders);
+        let mut all = Listing { problems, ..Listing::default() };
+        for (pack, folder) in served.values() {
             let Listing { found, problems, .. } = folder.list();
             if found.len() < pack.files.len() {
                 let root = &folder.files.root.path;
@@ -105,17 +120,17 @@ impl Source for Packs {
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.folders().iter().flatten().find_map(|(_, folder)| folder.at(path))
+        Packs::served(&self.folders()).0.values().find_map(|(_, folder)| folder.at(path))
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
-        self.folders().as_ref().as_ref().err().cloned().into_iter().collect()
+        Packs::served(&self.folders()).1
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let Some(lock) = self.lock() else { return };
-        watched.add_path(&lock);
-        self.folders().iter().flatten().for_each(|(_, folder)| folder.watch(watched));
+        self.locks().for_each(|lock| watched.add_path(&lock));
+        let folders = self.folders();
+        folders.iter().flat_map(|folders| folders.iter().flatten()).for_each(|(_, folder)| folder.watch(watched));
     }
 }
 
@@ -152,8 +167,9 @@ pub(crate) fn load(path: &Path) -> Result<(Vec<Pack>, Option<String>), Diagnosti
 ///
 /// # Errors
 /// It was changed meanwhile, or cannot be written.
-pub(crate) fn save(path: &Path, original: Option<&str>, packs: &[Pack]) -> Result<String, Diagnostic> {
-    let text = lock::text(packs);
+pub(crate) fn save(path: &Path, original: Option<&str>, packs: &mut [Pack]) -> Result<String, Diagnostic> {
+    packs.sort_by(|a, b| a.name.cmp(&b.name));
+    let text = serde_json::to_string_pretty(packs).unwrap_or_default() + "\n";
     match original {
         None => create_with_folders(path, &text)?,
         Some(original) if replace(path, original.as_bytes(), &text).map_err(|error| failed(path, &error))? => {}
@@ -180,7 +196,7 @@ impl Copies {
 
     /// The folder of a pack; another commit, path or selection of files has another one.
     pub(crate) fn folder_of(&self, pack: &Pack) -> PathBuf {
-        let hash = hash_of(pack.to_string().as_bytes());
+        let hash = hash_of(&serde_json::to_vec(pack).unwrap_or_default());
         self.folder.join(format!("{}-{}", pack.version(), &hash[..16]))
     }
 
@@ -196,27 +212,42 @@ impl Copies {
         differing(pack, &self.folder_of(pack), why, |file| self.text(pack, file).is_some())
     }
 
-    /// Writes the files of a pack.
+    /// A new folder for what is not served yet. It is deleted when it is dropped, or else by [`Copies::clean`].
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn temporary(&self) -> Result<TempDir, Diagnostic> {
+        let make = || tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder);
+        fs::create_dir_all(&self.folder).and_then(|()| make()).map_err(|error| failed(&self.folder, &error))
+    }
+
+    /// Writes the files of a pack into a new folder, from which they can be read as prompts.
     ///
     /// # Errors
     /// They cannot be written.
-    pub(crate) fn write(&self, pack: &Pack, texts: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
-        let folder = self.folder_of(pack);
-        let write = || {
-            fs::create_dir_all(&self.folder)?;
-            let new = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder)?;
-            for (file, text) in texts {
-                let path = new.path().join(file);
-                fs::create_dir_all(path.parent().unwrap_or(new.path()))?;
-                fs::write(&path, text)?;
-                let mut permissions = fs::metadata(&path)?.permissions();
-                permissions.set_readonly(true);
-                fs::set_permissions(&path, permissions)?;
-            }
-            _ = fs::remove_dir_all(&folder); // copies of the same texts, of which some differ
-            fs::rename(new.keep(), &folder)
+    pub(crate) fn write(&self, pack: &Pack, texts: &BTreeMap<String, String>) -> Result<(TempDir, Folder), Diagnostic> {
+        let new = self.temporary()?;
+        let write = |(file, text)| {
+            let path = new.path().join(file);
+            fs::create_dir_all(path.parent().unwrap_or(new.path()))?;
+            fs::write(&path, text)?;
+            let mut permissions = fs::metadata(&path)?.permissions();
+            permissions.set_readonly(true);
+            fs::set_permissions(&path, permissions)
         };
-        write().map_err(|error| failed(&folder, &error))
+        texts.iter().try_for_each(write).map_err(|error: std::io::Error| failed(new.path(), &error))?;
+        let folder = Folder::of_pack(new.path().to_owned(), Arc::new(pack.clone()));
+        Ok((new, folder))
+    }
+
+    /// Makes files that were written those of a pack.
+    ///
+    /// # Errors
+    /// The folder cannot be renamed.
+    pub(crate) fn take(&self, pack: &Pack, new: TempDir) -> Result<(), Diagnostic> {
+        let folder = self.folder_of(pack);
+        _ = fs::remove_dir_all(&folder); // copies of the same texts, of which some differ
+        fs::rename(new.keep(), &folder).map_err(|error| failed(&folder, &error))
     }
 
     /// Deletes what no pack of the lock needs any more, such as what a process has left that was killed.

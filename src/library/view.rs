@@ -92,8 +92,8 @@ impl Library {
     /// Adds the packs of the user, whose lock this is, and those of the project. `data` has the copies.
     #[must_use]
     pub(crate) fn with_packs(self, lock: PathBuf, data: PathBuf) -> Library {
-        let of_project = self.project.clone().map(|project| Packs::new(lock.clone(), Some(project), data.clone()));
-        of_project.into_iter().fold(self.with(Packs::new(lock, None, data)), Library::with)
+        let project = self.project.clone();
+        self.with(Packs::new(lock, project, data))
     }
 
     /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.

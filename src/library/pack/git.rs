@@ -1,7 +1,7 @@
 //! Fetches a repository and reads its files, with the user's own git and its credentials; only for `pack add`, `update` and `sync`.
 //!
-//! There is no work tree: texts are read from a bare repository in the cache, so that no hook, filter, submodule or symlink of somebody
-//! else has any effect. The paths and lengths that git reports must keep the rules of a pack before a text is read.
+//! There is no work tree: texts are read from a bare repository in a new folder, so that no hook, filter, submodule or symlink of
+//! somebody else has any effect. The paths and lengths that git reports must keep the rules of a pack before a text is read.
 
 use super::lock::{MAX_FILES, Pack, hash_of, is_commit};
 use crate::library::root::MAX_ENTRIES;
@@ -10,14 +10,14 @@ use crate::wording::{count, named, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use unicode_normalization::UnicodeNormalization;
 use wait_timeout::ChildExt;
 use walkdir::WalkDir;
 
-/// The most bytes that a repository may take in the cache.
+/// The most bytes that a repository may take while its texts are read.
 const MAX_REPOSITORY: u64 = 256 * 1024 * 1024;
 
 /// The most bytes of all texts of a pack.
@@ -39,13 +39,6 @@ const ELSEWHERE: [&str; 4] = ["GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_OBJECT_DIR
 const SETTINGS: &str =
     "core.hooksPath=/dev/null gc.auto=0 maintenance.auto=false fetch.recurseSubmodules=false transfer.bundleURI=false";
 
-/// A bare repository in the cache.
-#[derive(Debug)]
-pub(crate) struct Repository {
-    folder: PathBuf,
-    address: String,
-}
-
 /// The texts of a pack by their paths, and what is left out of it, with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
@@ -60,44 +53,49 @@ impl Texts {
     }
 }
 
-impl Repository {
-    /// The repository in the cache for an address, which may be missing.
-    pub(crate) fn in_cache(cache: &Path, address: &str) -> Repository {
-        let name = format!("{}.git", &hash_of(address.as_bytes())[..16]);
-        Repository { folder: cache.join(name), address: address.to_owned() }
-    }
+/// A bare repository, in a folder that was empty.
+struct Repository<'r> {
+    folder: &'r Path,
+    address: String,
+}
 
-    /// The repository in the cache for an address. It is made if there is none, and made anew if it has become large.
-    ///
-    /// # Errors
-    /// Git is missing or too old, or the folder cannot be written.
-    pub(crate) fn open(cache: &Path, address: &str) -> Result<Repository, Diagnostic> {
-        let repository = Repository::in_cache(cache, address);
-        let files = fs::read_dir(&repository.folder).into_iter().flatten().flatten();
-        let was_killed = files.map(|file| file.path()).any(|file| file.extension().is_some_and(|end| end == "lock"));
-        if was_killed || repository.size() > MAX_REPOSITORY / 2 {
-            repository.remove();
+/// Fetches a commit, or what a branch or a tag is now, which the pack then follows; fixes the pack at it, and reads its texts. `folder`: an
+/// empty one for the repository.
+///
+/// # Errors
+/// Git is missing, too old, or cannot fetch; there is no such ref or commit, or several; there is too much; a name escapes, is that of a
+/// symlink, or differs from another one in case only.
+pub(crate) fn fetch(folder: &Path, pack: &mut Pack, given: &str) -> Result<Texts, Diagnostic> {
+    let repository = Repository { folder, address: pack.address.clone() };
+    check_version(&repository.run("", &["version"])?)?;
+    repository.run("", &["init", "--quiet", "--bare", "--template="])?;
+    let commit = match is_commit(given) {
+        true => {
+            // A server that refuses a commit itself may have it as what the branch or the tag is.
+            repository.fetch(given).or_else(|error| match error.kind {
+                Kind::TooLong => Err(error),
+                _ => repository.fetch(&pack.reference),
+            })?;
+            given
         }
-        fs::create_dir_all(&repository.folder).map_err(failed)?;
-        check_version(&repository.run("", &["version"])?)?;
-        repository.run("", &["init", "--quiet", "--bare", "--template="])?; // an existing one stays as it is
-        Ok(repository)
-    }
+        false => {
+            repository.fetch(&repository.full_name(given)?)?;
+            given.clone_into(&mut pack.reference);
+            "FETCH_HEAD"
+        }
+    };
+    let shown = repository.run("", &["log", "-1", "--no-show-signature", "--format=%H %cs", commit, "--"]);
+    let shown = shown.unwrap_or_default();
+    let (commit, day) = shown.trim().split_once(' ').ok_or_else(|| repository.no_commit(given))?;
+    (pack.commit, pack.date) = (commit.to_owned(), day.to_owned());
+    repository.texts(pack)
+}
 
-    /// Deletes it from the cache.
-    pub(crate) fn remove(&self) {
-        _ = fs::remove_dir_all(&self.folder);
-    }
-
-    fn size(&self) -> u64 {
-        let files = WalkDir::new(&self.folder).into_iter().flatten().filter_map(|entry| entry.metadata().ok());
-        files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
-    }
-
+impl Repository<'_> {
     /// `protocols`: those that git may use. Without one, it cannot fetch what a filter has left out when that is read.
     fn git(&self, protocols: &str, arguments: &[&str]) -> Command {
         let mut git = Command::new("git");
-        git.current_dir(&self.folder).args(["--git-dir", "."]).env("GIT_ALLOW_PROTOCOL", protocols);
+        git.current_dir(self.folder).args(["--git-dir", "."]).env("GIT_ALLOW_PROTOCOL", protocols);
         SETTINGS.split(' ').for_each(|setting| _ = git.args(["-c", setting]));
         ELSEWHERE.iter().for_each(|variable| _ = git.env_remove(variable));
         git.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -112,73 +110,43 @@ impl Repository {
         }
     }
 
-    /// Fetches a commit, or what a branch or a tag is now, which the pack then follows, and fixes the pack at it.
-    ///
-    /// # Errors
-    /// There is no such ref, or several; the commit is gone; git cannot fetch it; the repository is too large.
-    pub(crate) fn fix(&self, pack: &mut Pack, given: &str) -> Result<(), Diagnostic> {
-        if is_commit(given) {
-            (pack.commit, pack.date) = self.fetch_commit(given, &pack.reference)?;
-        } else {
-            (pack.commit, pack.date) = self.fetch(given)?;
-            given.clone_into(&mut pack.reference);
-        }
-        Ok(())
+    fn no_commit(&self, given: &str) -> Diagnostic {
+        let message = format!("{} has no commit at {}", named(&self.address), named(given));
+        refused(message, "push one, or choose a branch, a tag or a commit that it has, with `--ref`")
     }
 
-    fn fetch(&self, reference: &str) -> Result<(String, String), Diagnostic> {
+    /// The whole name of a branch or a tag, such as `refs/heads/main`.
+    fn full_name(&self, reference: &str) -> Result<String, Diagnostic> {
         let listed = self.run(PROTOCOLS, &["ls-remote", "--", &self.address, reference])?;
         let full = ["", "refs/", "refs/tags/", "refs/heads/"].map(|start| format!("{start}{reference}"));
         let names = listed.lines().filter_map(|line| Some(line.split_once('\t')?.1));
         match names.filter(|name| full.iter().any(|full| full == name)).collect::<Vec<_>>()[..] {
-            [name] => self.fetch_from(name)?,
-            [] => {
-                let message = format!("{} has no commit at {}", named(&self.address), named(reference));
-                return Err(refused(message, "push one, or name a branch or a tag that it has with `--ref`"));
-            }
+            [name] => Ok(name.to_owned()),
+            [] => Err(self.no_commit(reference)),
             [first, ..] => {
                 let message = format!("{} is ambiguous: a branch and a tag have this name", named(reference));
-                return Err(refused(message, &format!("choose one, as in `--ref {first}`")));
+                Err(refused(message, &format!("choose one, as in `--ref {first}`")))
             }
         }
-        self.commit("FETCH_HEAD")
     }
 
-    /// Fetches a commit, unless it is there: from a server that refuses it, what a branch or a tag is now, if that is the same commit.
-    fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(String, String), Diagnostic> {
-        if self.commit(commit).is_err()
-            && let Err(error) = self.fetch_from(commit)
-        {
-            // It was removed if it is too large.
-            if self.folder.exists() { self.fetch_from(reference)? } else { return Err(error) }
-        }
-        self.commit(commit).map_err(|_| {
-            let message = format!("the commit {commit} of {} is gone, or never existed", named(&self.address));
-            refused(message, "choose one that it has, with `--ref` of `pack add` or `pack update`")
-        })
-    }
-
-    /// The whole name of a commit that is here, and its day.
-    fn commit(&self, name: &str) -> Result<(String, String), Diagnostic> {
-        let shown = self.run("", &["log", "-1", "--no-show-signature", "--format=%H %cs", name, "--"])?;
-        let parts = shown.trim().split_once(' ').map(|(commit, day)| (commit.to_owned(), day.to_owned()));
-        parts.ok_or_else(|| complaint(shown.as_bytes()))
-    }
-
-    fn fetch_from(&self, name: &str) -> Result<(), Diagnostic> {
+    fn fetch(&self, name: &str) -> Result<(), Diagnostic> {
         let filter = "--filter=blob:limit=4m";
         let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", filter, "--", &self.address, name];
         // What a server says is limited with the repository.
         let said = self.folder.join("said");
         let stderr = File::create(&said).map_err(failed)?;
         let mut git = self.git(PROTOCOLS, &arguments).stderr(stderr).spawn().map_err(failed)?;
+        let size = || {
+            let files = WalkDir::new(self.folder).into_iter().flatten().filter_map(|entry| entry.metadata().ok());
+            files.filter(fs::Metadata::is_file).map(|file| file.len()).sum::<u64>()
+        };
         let status = loop {
             match git.wait_timeout(LOOK).map_err(failed)? {
                 Some(status) => break status,
-                None if self.size() <= MAX_REPOSITORY => {}
+                None if size() <= MAX_REPOSITORY => {}
                 None => {
                     end(&mut git);
-                    self.remove();
                     return Err(too_much(&self.address, &format!("{} MiB", MAX_REPOSITORY >> 20)));
                 }
             }
@@ -187,10 +155,7 @@ impl Repository {
     }
 
     /// The texts of a pack at its commit, which was fetched.
-    ///
-    /// # Errors
-    /// A name escapes or is a symlink, or two differ in case only; there are too many; a text is too long.
-    pub(crate) fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
+    fn texts(&self, pack: &Pack) -> Result<Texts, Diagnostic> {
         let mut texts = Texts::default();
         let (mut objects, mut folded) = (BTreeMap::new(), BTreeMap::new());
         for (mode, object, path) in self.entries(pack)? {
@@ -205,7 +170,7 @@ impl Repository {
                 }
                 ("120000", Ok(true)) => return wrong("is a symlink, which is not followed"),
                 ("120000" | "160000", _) => texts.left_out.push(format!("{shown} is a symlink or a submodule")),
-                ("100644" | "100755" | "100664", Ok(true)) => {
+                (_, Ok(true)) => {
                     let key: String = path.to_lowercase().nfc().collect();
                     if let Some(other) = folded.insert(key, path.clone()) {
                         return wrong(&format!("and {} differ in case or accents only", quoted(&other)));
@@ -297,7 +262,8 @@ fn refused(message: String, fix: &str) -> Diagnostic {
 }
 
 fn too_much(what: &str, limit: &str) -> Diagnostic {
-    refused(format!("{} has more than {limit}", quoted(what)), "choose less with `--path` or `--only`")
+    let message = format!("{} has more than {limit}", quoted(what));
+    Diagnostic::new(Kind::TooLong, message, "choose less with `--path` or `--only`")
 }
 
 /// Why git, or the file that git reads its input from, cannot be used.

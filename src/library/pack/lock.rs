@@ -1,20 +1,17 @@
 //! `packs.lock`: which packs there are, each with its commit, and the SHA-256 of each of its files.
 //!
-//! A text that is made for diffs: sorted, with one line for each file. What another person wrote into it is held to the rules for what
+//! JSON that is made for diffs: sorted, with one line for each file. What another person wrote into it is held to the rules for what
 //! `pack add` takes, so that nothing of it can name a file or start a program elsewhere.
 
 use crate::prompt::{Diagnostic, Format, Kind, Name, Position, fold, is_partial};
-use crate::wording::{named, quoted};
+use crate::wording::{named, printable};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The name of the file.
 pub(crate) const LOCK: &str = "packs.lock";
-
-const HEAD: &str = "# The packs of `prompt-expander pack`: each with its commit, and the SHA-256 of each file. `pack sync` makes the files \
-                    what this says.\n";
 
 /// The most files of a pack.
 pub(crate) const MAX_FILES: usize = 1_000;
@@ -23,21 +20,25 @@ pub(crate) const MAX_FILES: usize = 1_000;
 const SHORT: usize = 12;
 
 /// Prompts of a git repository, at one commit.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Pack {
     /// What its prompts' names begin with, without the `/`.
     pub(crate) name: String,
     /// That of the repository, as git takes it.
     pub(crate) address: String,
     /// The branch or tag that an update follows, or a commit.
+    #[serde(rename = "ref")]
     pub(crate) reference: String,
     /// 40 hexadecimal digits.
     pub(crate) commit: String,
     /// The day of the commit.
     pub(crate) date: String,
     /// The folder of the repository that has the prompts; empty: the whole repository.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) path: String,
     /// Which prompts are taken, as patterns with `*`; none: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) only: Vec<String>,
     /// The hashes of the files, by their paths below that folder.
     pub(crate) files: BTreeMap<String, String>,
@@ -61,72 +62,35 @@ pub(crate) fn is_commit(text: &str) -> bool {
 /// The packs of a lock.
 ///
 /// # Errors
-/// A line is not what this program writes.
+/// It is not what this program writes.
 pub(crate) fn parse(text: &str) -> Result<Vec<Pack>, Diagnostic> {
-    let mut packs: Vec<Pack> = Vec::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-        if add_line(&mut packs, line).is_none() {
-            let message = format!("{} is not what `prompt-expander pack` writes here", quoted(line));
-            let fix = "restore the file as it was, or remove the pack from it and add it again";
-            return Err(Diagnostic::error(Some(Position { line: index + 1, column: 1 }), message, fix));
-        }
+    let fix = "restore the file as it was, or remove the pack from it and add it again";
+    let packs: Vec<Pack> = serde_json::from_str(text).map_err(|error| {
+        let position = Position { line: error.line(), column: error.column() };
+        Diagnostic::error(Some(position), printable(&error.to_string()), fix)
+    })?;
+    let names: BTreeSet<String> = packs.iter().map(|pack| fold(&pack.name)).collect();
+    for pack in &packs {
+        let is_alone = only_if(names.len() == packs.len(), "", "two packs have the same name");
+        is_alone.and_then(|_| pack.validate()).map_err(|why| {
+            let message = format!("the pack {} is not as `prompt-expander pack` writes it: {why}", named(&pack.name));
+            Diagnostic::error(None, message, fix)
+        })?;
     }
-    let is_whole = |pack: &Pack| [&pack.address, &pack.reference, &pack.commit].iter().all(|field| !field.is_empty());
-    let Some(pack) = packs.iter().find(|pack| !is_whole(pack)) else { return Ok(packs) };
-    let message = format!("the pack {} has no address, ref or commit", named(&pack.name));
-    Err(Diagnostic::error(None, message, "remove the pack from the file, and add it again"))
-}
-
-/// Adds what a line says; `None` if it is no line of a lock.
-fn add_line(packs: &mut Vec<Pack>, line: &str) -> Option<()> {
-    let (word, value) = line.split_once(' ')?;
-    if word == "pack" {
-        let is_new = packs.iter().all(|pack| fold(&pack.name) != fold(value));
-        let name = pack_name(value).ok().filter(|_| is_new)?;
-        packs.push(Pack { name, ..Pack::default() });
-        return Some(());
-    }
-    let pack = packs.last_mut()?;
-    let (field, is_valid) = match word {
-        "address" => (&mut pack.address, address(value).is_ok()),
-        "ref" => (&mut pack.reference, reference(value).is_ok()),
-        "commit" => (&mut pack.commit, is_commit(value)),
-        "date" => (&mut pack.date, value.parse::<jiff::civil::Date>().is_ok()),
-        "path" => (&mut pack.path, folder(value).is_ok()),
-        "only" => {
-            pack.only.push(value.to_owned());
-            return Some(());
-        }
-        _ => {
-            let is_file = is_hexadecimal(word, 64) && pack.takes(value) == Ok(true) && pack.files.len() < MAX_FILES;
-            return is_file.then(|| _ = pack.files.insert(value.to_owned(), word.to_owned()));
-        }
-    };
-    let is_first = field.is_empty();
-    value.clone_into(field);
-    (is_valid && is_first).then_some(())
-}
-
-/// The text of a lock; the packs are sorted by name.
-pub(crate) fn text(packs: &[Pack]) -> String {
-    let mut sorted: Vec<&Pack> = packs.iter().collect();
-    sorted.sort_by(|a, b| a.name.cmp(&b.name));
-    sorted.into_iter().fold(HEAD.to_owned(), |text, pack| format!("{text}\n{pack}"))
-}
-
-impl fmt::Display for Pack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Pack { name, address, reference, commit, date, path, only, files } = self;
-        writeln!(f, "pack {name}\naddress {address}\nref {reference}\ncommit {commit}\ndate {date}")?;
-        if !path.is_empty() {
-            writeln!(f, "path {path}")?;
-        }
-        only.iter().try_for_each(|only| writeln!(f, "only {only}"))?;
-        files.iter().try_for_each(|(file, hash)| writeln!(f, "{hash} {file}"))
-    }
+    Ok(packs)
 }
 
 impl Pack {
+    /// Whether all that is said of it may be used.
+    fn validate(&self) -> Result<String, String> {
+        pack_name(&self.name).and(address(&self.address)).and(reference(&self.reference))?;
+        only_if(self.path.is_empty() || folder(&self.path).is_ok(), "", "its path is none")?;
+        let is_date = self.date.parse::<jiff::civil::Date>().is_ok();
+        only_if(is_date && is_commit(&self.commit), "", "its date or commit is none")?;
+        let is_file = |(file, hash): (&String, &String)| is_hexadecimal(hash, 64) && self.takes(file) == Ok(true);
+        only_if(self.files.len() <= MAX_FILES && self.files.iter().all(is_file), "", "a file or a SHA-256 is none")
+    }
+
     /// How its files are written, by the end of its path.
     pub(crate) fn format(&self) -> &'static Format {
         Format::of_folder(Path::new(&self.path))
@@ -160,12 +124,9 @@ impl Pack {
         if !is_chosen || path.split('/').any(is_hidden) {
             return Ok(false);
         }
-        let visible: Vec<&str> = stem.split('/').map(|part| part.trim_start_matches('_')).collect();
-        match Name::for_new_file(&visible.join("/")) {
-            Ok(name) if *name == visible.join("/") => Ok(true),
-            Ok(_) => Err("it cannot be typed as a name".to_owned()),
-            Err(why) => Err(why),
-        }
+        let visible = stem.split('/').map(|part| part.trim_start_matches('_')).collect::<Vec<_>>().join("/");
+        let name = Name::for_new_file(&visible)?;
+        if *name == visible { Ok(true) } else { Err("it cannot be typed as a name".to_owned()) }
     }
 
     /// Whether a file is the one of this pack.
@@ -190,11 +151,8 @@ impl Pack {
 
 /// Whether a text fits a pattern, in which `*` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
-    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let rest = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
-    let after = |text, part| str::split_once(text, part).map(|(_, after)| after);
-    rest.is_some_and(|text| middle.split('*').try_fold(text, after).is_some())
+    let Some((start, end)) = pattern.split_once('*') else { return pattern == text };
+    text.strip_prefix(start).is_some_and(|rest| rest.ends_with(end))
 }
 
 fn only_if(is_valid: bool, text: &str, why: &str) -> Result<String, String> {
@@ -207,11 +165,8 @@ fn only_if(is_valid: bool, text: &str, why: &str) -> Result<String, String> {
 /// Why it cannot.
 pub(crate) fn pack_name(text: &str) -> Result<String, String> {
     let name = Name::for_new_file(text)?;
-    only_if(
-        *name == *text && !text.contains('/') && !text.starts_with('_'),
-        text,
-        "the name of a pack is one word, such as `acme`",
-    )
+    let is_word = *name == *text && !text.contains('/') && !text.starts_with('_');
+    only_if(is_word, text, "the name of a pack is one word, such as `acme`")
 }
 
 /// The address of a repository.
@@ -219,18 +174,14 @@ pub(crate) fn pack_name(text: &str) -> Result<String, String> {
 /// # Errors
 /// Git would take it for an option, or start another program for it; or others would read a password in the lock.
 pub(crate) fn address(text: &str) -> Result<String, String> {
-    let is_helper = text.contains("::") && !text.contains("://"); // with both, the scheme is checked
-    if text.is_empty() || text.starts_with('-') || is_helper || text.contains(char::is_control) {
-        return Err("it is not the address of a repository, such as `https://github.com/acme/prompts`".to_owned());
-    }
-    let Some((scheme, rest)) = text.split_once("://") else { return Ok(text.to_owned()) };
+    let (scheme, rest) = text.split_once("://").unwrap_or(("ssh", "")); // or a path
     let user = rest.split('/').next().and_then(|host| host.rsplit_once('@')).map_or("", |(user, _)| user);
-    only_if(
-        !user.contains(':'),
-        text,
-        "leave out the password, which would be in packs.lock; git asks for it, or knows it",
-    )?;
-    only_if(["https", "ssh", "git", "file"].contains(&scheme), text, "only https, ssh, git and file are used")
+    let why = "leave out the password, which would be in packs.lock; git asks for it, or knows it";
+    only_if(!user.contains(':'), text, why)?;
+    let is_helper = rest.is_empty() && text.contains("::");
+    let is_odd = is_helper || text.is_empty() || text.starts_with('-') || text.contains(char::is_control);
+    let why = "it is no address with https, ssh, git or file, such as `https://github.com/acme/prompts`";
+    only_if(!is_odd && ["https", "ssh", "git", "file"].contains(&scheme), text, why)
 }
 
 /// The name of a branch, a tag or a commit.
@@ -258,56 +209,49 @@ mod tests {
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    fn lock(lines: &str) -> String {
-        format!("pack acme\naddress https://a.example/x\nref HEAD\ncommit {COMMIT}\ndate 2026-11-23\n{lines}")
+    /// A lock in which one part of its text is another one.
+    fn lock(from: &str, to: &str) -> Result<Vec<Pack>, Diagnostic> {
+        let text = format!(
+            r#"[{{"name": "acme", "address": "https://a.example/x", "ref": "HEAD", "commit": "{COMMIT}",
+                "date": "2026-11-23", "path": "a/b", "only": ["git/*"], "files": {{"git/x.md": "{}"}}}}]"#,
+            hash_of(b"x")
+        );
+        assert!(text.contains(from), "{from}");
+        parse(&text.replacen(from, to, 1))
     }
 
     #[test]
-    fn a_lock_is_read_as_it_is_written() {
-        let hash = hash_of(b"x");
-        let text_of = lock(&format!("path a/b\nonly git/*\nonly x\n{hash} git/commit.md\n{hash} x.md\n"));
-        let packs = parse(&text_of).unwrap();
-        assert_eq!(text(&packs), format!("{HEAD}\n{text_of}"));
-        assert_eq!(parse(&text(&packs)).unwrap(), packs);
-        assert_eq!(parse("").unwrap(), []);
-    }
-
-    #[test]
-    fn a_lock_that_was_edited_into_something_else_is_refused_with_its_line() {
-        let hash = hash_of(b"x");
-        for (lines, want) in [
-            (format!("{hash} ../x.md\n"), "6:1: "),
-            (format!("{hash} /etc/x.md\n"), "6:1: "),
-            (format!("{hash} a/../../x.md\n"), "6:1: "),
-            (format!("{hash} .git/hooks/x.md\n"), "6:1: "),
-            (format!("{hash} x.sh\n"), "6:1: "),
-            (format!("{hash} a\u{202e}b.md\n"), "6:1: "),
-            (format!("{}  x.md\n", "0".repeat(63)), "6:1: "),
-            ("address https://b.example\n".to_owned(), "6:1: "),
-            ("path ../x\n".to_owned(), "6:1: "),
-            ("path /etc\n".to_owned(), "6:1: "),
-            ("pack Acme\n".to_owned(), "6:1: "),
-            ("pack a/b\n".to_owned(), "6:1: "),
-            ("pack other\n".to_owned(), "`other` has no address"),
-            ("what is this\n".to_owned(), "6:1: "),
-            ("word\n".to_owned(), "6:1: "),
+    fn a_lock_that_was_edited_into_something_else_is_refused() {
+        assert_eq!(lock("HEAD", "v1").unwrap()[0].reference, "v1");
+        for (from, to, want) in [
+            ("git/x.md", "git/../../x.md", "a file or a SHA-256"),
+            ("git/x.md", "/etc/x.md", "a file or a SHA-256"),
+            ("git/x.md", "git/.git/x.md", "a file or a SHA-256"),
+            ("git/x.md", "git/x.sh", "a file or a SHA-256"),
+            ("git/x.md", r"git/a\u202eb.md", "a file or a SHA-256"),
+            (&hash_of(b"x"), "0", "a file or a SHA-256"),
+            (COMMIT, "HEAD", "its date or commit"),
+            ("2026-11-23", r"\u001b[31mabcde", "its date or commit"),
+            ("a/b", "../x", "its path"),
+            ("a/b", "/etc", "its path"),
+            ("acme", "Acme", "`Acme` is not as"),
+            ("acme", "a/b", "one word"),
+            ("HEAD", "--x", "the name of a branch"),
+            ("\"name\"", "\"more\": 1, \"name\"", "packs.lock:1:9: unknown field `more`"),
+            ("https://a.example/x", "--upload-pack=touch x", "no address"),
+            ("https://a.example/x", "ext::sh -c x", "no address"),
+            ("https://a.example/x", "ext::https://a.example", "no address"),
+            ("https://a.example/x", "http://a.example/x", "no address"),
+            ("https://a.example/x", r"a\u001bb", "no address"),
+            ("https://a.example/x", "https://me:secret@a.example", "leave out the password"),
+            ("]", "", "packs.lock:2:"),
         ] {
-            let error = parse(&lock(&lines)).unwrap_err().in_file(Path::new("packs.lock")).to_string();
-            assert!(error.contains(want), "{lines}: {error}");
+            let error = lock(from, to).unwrap_err().in_file(Path::new("packs.lock")).to_string();
+            assert!(error.contains(want), "{from} {to}: {error}");
         }
-        for address in [
-            "--upload-pack=touch x",
-            "https://me:secret@a.example",
-            "ext::sh -c x",
-            "http://a.example/x",
-            "ftp://x/y",
-            "-x",
-            "a\u{1b}b",
-        ] {
-            let text = lock("").replace("https://a.example/x", address);
-            assert!(parse(&text).is_err(), "{address}");
-        }
-        assert!(parse(&lock("").replace("2026-11-23", "\u{1b}[31mabcde")).is_err());
+        let pack = Pack { name: "acme".to_owned(), ..lock("", "").unwrap().remove(0) };
+        let error = parse(&serde_json::to_string(&[&pack, &pack]).unwrap()).unwrap_err();
+        assert!(error.message.contains("two packs"), "{error}");
     }
 
     #[test]
@@ -331,8 +275,8 @@ mod tests {
         ] {
             assert_eq!(all.takes(path).ok(), taken, "{path}");
         }
-        let some = Pack { only: vec!["git/*".to_owned(), "*view".to_owned()], ..Pack::default() };
-        for (path, taken) in [("git/commit.md", true), ("review.md", true), ("git.md", false), ("other.md", false)] {
+        let some = Pack { only: vec!["git/*".to_owned(), "*view".to_owned(), "a*z".to_owned()], ..Pack::default() };
+        for (path, taken) in [("git/commit.md", true), ("review.md", true), ("a.md", false), ("git.md", false), ("other.md", false)] {
             assert_eq!(some.takes(path), Ok(taken), "{path}");
         }
         let codex = Pack { path: "x/.codex/prompts".to_owned(), ..Pack::default() };
