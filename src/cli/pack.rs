@@ -5,7 +5,7 @@ use super::pager;
 use super::source::{PromptSource, absolute, folder_of_packs};
 use crate::library::pack::git::{self, Texts};
 use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
-use crate::library::pack::{Copies, load, lock, save};
+use crate::library::pack::{Copies, differing, load, lock, save, text_of};
 use crate::library::{Found, Source, difference};
 use crate::prompt::notable::{is_hidden, notable};
 use crate::prompt::{Severity, fold};
@@ -24,9 +24,7 @@ Examples:
   prompt-expander pack add https://github.com/acme/prompts
   prompt-expander pack add git@host:acme/prompts.git --ref v2 --path prompts \\
                            --only 'git/*' --as acme
-  prompt-expander pack update                see what has changed, and take it
-  prompt-expander pack sync                  fetch what packs.lock says
-  prompt-expander pack sync --locked         only compare the files with it";
+  prompt-expander pack update                see what has changed, and take it";
 
 #[derive(Debug, Args)]
 pub(super) struct PackCommand {
@@ -109,6 +107,9 @@ struct Packs {
     _held: Option<File>,
 }
 
+/// How many lines of what is new are shown after the texts.
+const MAX_FACTS: usize = 40;
+
 /// How much of a description is shown, in characters.
 const DESCRIPTION: usize = 200;
 
@@ -188,17 +189,17 @@ impl Packs {
 
     /// Shows what is new in the texts of a pack, and asks. Then writes the files and the lock. Returns whether that was done. New is what
     /// `old` does not have; or, if `old` is this pack, what was not accepted.
-    fn take(&mut self, mut pack: Pack, old: Option<&Pack>, texts: &Texts, yes: bool) -> anyhow::Result<bool> {
+    fn take(&mut self, pack: Pack, old: Option<&Pack>, texts: &Texts, yes: bool) -> anyhow::Result<bool> {
         texts.left_out.iter().for_each(|what| output::warning(&format!("left out: {what}")));
         ensure!(!texts.files.is_empty(), "{} has no prompts; name their folder with `--path`", named(&pack.address));
-        pack.files = texts.hashes();
         let accepted = |file: &String| format!("{} {}/{file}\n", pack.files[file], pack.name);
         let is_known = Some(&pack) == old;
         let known = if is_known { fs::read_to_string(&self.accepted).unwrap_or_default() } else { String::new() };
         let (new, folder) = self.copies.write(&pack, &texts.files)?;
+        let old = old.map(|old| (old, self.copies.folder_of(old)));
         let (mut review, mut unchanged) = (Review::default(), 0);
         for (file, text) in &texts.files {
-            let before = old.and_then(|old| self.copies.text(old, file));
+            let before = old.as_ref().and_then(|(old, folder)| text_of(old, folder, file));
             if before.as_ref() == Some(text) || known.contains(&accepted(file)) {
                 unchanged += 1;
             } else {
@@ -206,7 +207,8 @@ impl Packs {
                 review.add(&shown_name(&pack, file), found, before.as_deref().unwrap_or_default(), text);
             }
         }
-        for file in old.into_iter().flat_map(|old| old.files.keys()).filter(|file| !texts.files.contains_key(*file)) {
+        let before = old.iter().flat_map(|(old, _)| old.files.keys());
+        for file in before.filter(|file| !texts.files.contains_key(*file)) {
             review.summary.push(format!("{NAME}:{}{NAME:#}  removed", shown_name(&pack, file)));
         }
         let version = pack.version();
@@ -216,12 +218,12 @@ impl Packs {
             output::note("nothing is changed");
             return Ok(false);
         }
+        let first = folder.list().found.into_iter().next();
         self.copies.take(&pack, new)?;
         let mut file = OpenOptions::new().create(true).append(true).open(&self.accepted)?;
         file.write_all(texts.files.keys().map(accepted).collect::<String>().as_bytes())?;
-        let example = pack.files.keys().find(|file| pack.format().prompt_file(file).is_some());
-        let example = example.map_or_else(String::new, |file| shown_name(&pack, file));
-        output::note(&format!("{version} has {}, such as `:{example}`", count(pack.files.len(), "text")));
+        let example = first.map_or_else(String::new, |found| format!(", such as `:{}`", found.name));
+        output::note(&format!("{version} has {}{example}", count(pack.files.len(), "text")));
         if !self.packs.contains(&pack) {
             self.packs.retain(|other| other.name != pack.name);
             self.packs.push(pack);
@@ -233,15 +235,16 @@ impl Packs {
 
     fn sync(&mut self, is_locked: bool, yes: bool) -> anyhow::Result<bool> {
         Ok(self.each(self.packs.clone(), |packs, pack| {
-            let differing = packs.copies.differing(&pack);
+            let differing = differing(&pack, &packs.copies.folder_of(&pack), true);
             if is_locked || differing.is_empty() {
                 output::print_lines(&differing.iter().map(|problem| format!("{problem}\n")).collect::<String>())?;
                 return Ok(differing.is_empty());
             }
-            let mut texts = packs.fetch(&mut pack.clone(), &pack.commit)?;
+            let (mut fetched, lock) = (pack.clone(), full_path(&packs.lock));
+            let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
             texts.files.retain(|file, _| pack.files.contains_key(file));
-            let lock = full_path(&packs.lock);
-            ensure!(texts.hashes() == pack.files, "{} has other texts than {lock} says", named(&pack.version()));
+            fetched.files.retain(|file, _| pack.files.contains_key(file));
+            ensure!(fetched.files == pack.files, "{} has other texts than {lock} says", named(&pack.version()));
             packs.take(pack.clone(), Some(&pack), &texts, yes)
         }))
     }
@@ -257,11 +260,12 @@ impl Packs {
 
     fn list(&self) -> anyhow::Result<bool> {
         for pack in &self.packs {
-            let Pack { name, address, reference, date, path, files, .. } = pack;
+            let Pack { name, address, reference, commit, date, path, files, .. } = pack;
             let number = files.len().to_string();
-            let fields = [name, address, reference, pack.short(), date, path, &number].map(visible);
+            let fields = [name, address, reference, commit, date, path, &number].map(|text| visible(text));
             output::print(format!("{}\n", fields.join("\t")).as_bytes())?;
-            self.copies.differing(pack).iter().for_each(|problem| output::warning(&problem.to_string()));
+            let differing = differing(pack, &self.copies.folder_of(pack), true);
+            differing.iter().for_each(|problem| output::warning(&problem.to_string()));
         }
         Ok(true)
     }
@@ -301,7 +305,10 @@ impl Review {
             };
             self.texts += &format!("{style}{}{style:#}\n", visible(line));
         }
-        let new = &notable(&text) - &notable(&before);
+        // Such a letter may look like another one.
+        let is_odd = |part: &str| !part.is_ascii() && part.contains(|letter: char| letter.is_ascii_alphabetic());
+        let mut new = &notable(&text) - &notable(&before);
+        new.extend(name.split('/').any(is_odd).then(|| format!("name {}", name.escape_default())));
         self.notable.extend(new.iter().map(|fact| format!("  {}  (:{name})\n", visible(fact))));
     }
 
@@ -311,10 +318,21 @@ impl Review {
         if !yes && !io::stdout().is_terminal() {
             bail!("the texts are shown on a terminal, and there is none; add --yes to {UNSEEN}");
         }
-        pager::show(&format!("{}\n{}", self.summary.join("\n"), self.texts))?;
+        // What is read last is remembered best. A long list would push itself out of sight, except what nobody sees in the texts.
+        let is_short = self.notable.len() <= MAX_FACTS;
+        let is_last = |fact: &&str| is_short || fact.starts_with("  hidden");
+        let (last, first): (Vec<&str>, Vec<&str>) = self.notable.iter().map(String::as_str).partition(is_last);
+        let number = count(first.len(), "line");
+        let [front, more] = match first.is_empty() {
+            true => [String::new(), String::new()],
+            false => [
+                "\nNew in these texts:\n".to_owned(),
+                format!("  addresses, commands and paths: {number} before the texts\n"),
+            ],
+        };
+        pager::show(&format!("{}\n{front}{}{}", self.summary.join("\n"), first.concat(), self.texts))?;
         if !self.notable.is_empty() {
-            let facts: String = self.notable.iter().map(String::as_str).collect();
-            output::print(format!("\nNew in these texts:\n{facts}\n").as_bytes())?;
+            output::print(format!("\nNew in these texts:\n{}{more}\n", last.concat()).as_bytes())?;
         }
         Ok(yes || output::confirm(question, UNSEEN)?)
     }
@@ -325,16 +343,19 @@ const YES: &str = "--yes takes only texts that are known: add --ref with the 40 
 impl Add {
     fn run(self, packs: &mut Packs, source: &PromptSource) -> anyhow::Result<bool> {
         ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
-        let address = local(&self.address)?.unwrap_or(self.address);
+        let folder = absolute(Path::new(&self.address));
+        let is_folder = !self.address.contains("://") && folder.is_dir();
+        if is_folder && !folder.join(".git").exists() && !folder.join("HEAD").exists() {
+            bail!("{} is a folder without git; serve it with --prompts, or name it in config.toml", full_path(&folder));
+        }
+        let address = if is_folder { folder.to_string_lossy().into_owned() } else { self.address };
         let name = self.name.map_or_else(|| pack_name(default_name(&address)), Ok);
         let name = name.map_err(|why| anyhow::anyhow!("{why}; choose a name with `--as`"))?;
-        let begins = format!("{}/", fold(&name));
-        if packs.packs.iter().any(|pack| fold(&pack.name) == fold(&name)) {
-            bail!("there is a pack {} already; update it, or give this one another name with `--as`", named(&name));
-        }
+        let known = packs.packs.iter().map(|pack| format!("{}/", pack.name));
         let listing = source.library().view().list();
-        if let Some(other) = listing.found.iter().find(|found| fold(&found.name).starts_with(&begins)) {
-            bail!("there is a prompt {} already; give the pack another name with `--as`", named(&other.name));
+        let mut known = known.chain(listing.found.iter().map(|found| found.name.to_string()));
+        if let Some(known) = known.find(|known| fold(known).starts_with(&format!("{}/", fold(&name)))) {
+            bail!("there is {} already; give the pack another name with `--as`", named(&known));
         }
         let (path, only) = (self.path.unwrap_or_default(), self.only);
         // A commit has no news; the main branch has.
@@ -342,18 +363,6 @@ impl Add {
         let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or("HEAD"))?;
         packs.take(pack, None, &texts, self.yes)
     }
-}
-
-/// The absolute path of a repository on this machine; `None` for any other address.
-fn local(address: &str) -> anyhow::Result<Option<String>> {
-    let path = absolute(Path::new(address));
-    if address.contains("://") || !path.is_dir() {
-        return Ok(None);
-    }
-    if !path.join(".git").exists() && !path.join("HEAD").exists() {
-        bail!("{} is a folder without git; serve it with --prompts, or name it in config.toml", full_path(&path));
-    }
-    Ok(path.to_str().map(str::to_owned))
 }
 
 /// The last part of an address or, if that is `prompts`, the one before it.
@@ -374,8 +383,7 @@ impl Update {
         Ok(packs.each(chosen, |packs, old| {
             let mut pack = old.clone();
             let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or(&old.reference))?;
-            let has_news = texts.hashes() != old.files;
-            if pack == old || (self.check && !has_news) {
+            if pack == old || (self.check && pack.files == old.files) {
                 output::print_lines(&format!("{} is up to date", old.version()))?;
                 return Ok(true);
             }

@@ -21,7 +21,8 @@ use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name};
 use crate::wording::named;
 use lock::{LOCK, Pack, hash_of};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,8 +40,11 @@ pub(crate) struct Packs {
     folders: Cache<PathBuf, Folders>,
 }
 
-/// The folders of the packs of a lock, or what is wrong with it.
-type Folders = Arc<Result<Vec<(Arc<Pack>, Folder)>, Diagnostic>>;
+/// A pack, and the folder of its copies.
+type Copied = (Arc<Pack>, Arc<Folder>);
+
+/// The packs of a lock, or what is wrong with it.
+type Folders = Arc<Result<Vec<Copied>, Diagnostic>>;
 
 impl Packs {
     /// `lock`: that of the user. `data`: the folder of all copies.
@@ -55,8 +59,24 @@ impl Packs {
         std::iter::once(self.lock.clone()).chain(of_project.map(|folder| folder.join(LOCK)))
     }
 
-    fn folders(&self) -> Vec<Folders> {
-        self.locks().map(|lock| self.folders.get(&lock, |trace| self.read(&lock, trace))).collect()
+    /// The first pack of each name; and what is wrong with the others, and with the locks.
+    fn served(&self) -> (BTreeMap<String, Copied>, Vec<Diagnostic>) {
+        let (mut served, mut problems) = (BTreeMap::new(), Vec::new());
+        for lock in self.locks() {
+            match &*self.folders.get(&lock, |trace| self.read(&lock, trace)) {
+                Err(problem) => problems.push(problem.clone()),
+                Ok(folders) => folders.iter().for_each(|(pack, folder)| match served.entry(pack.name.clone()) {
+                    Entry::Vacant(entry) => _ = entry.insert((Arc::clone(pack), Arc::clone(folder))),
+                    Entry::Occupied(_) => {
+                        let message = "the project's pack is not served, because you have one of this name";
+                        let fix = "remove yours, and add it again with another name (`--as`)";
+                        let message = format!("{}: {message}", named(&pack.version()));
+                        problems.push(Diagnostic::new(Kind::Clash, message, fix).in_file(&*lock));
+                    }
+                }),
+            }
+        }
+        (served, problems)
     }
 
     fn read(&self, lock: &Path, trace: &mut Trace) -> Folders {
@@ -64,29 +84,10 @@ impl Packs {
         let copies = Copies::of(&self.data, lock);
         let folder = |pack: Pack| {
             let pack = Arc::new(pack);
-            (Arc::clone(&pack), Folder::of_pack(copies.folder_of(&pack), pack))
+            (Arc::clone(&pack), Arc::new(Folder::of_pack(copies.folder_of(&pack), pack)))
         };
         let packs = load(lock).inspect_err(|_| trace.distrust());
         Arc::new(packs.map(|(packs, _)| packs.into_iter().map(folder).collect()))
-    }
-
-    /// The first pack of each name; and what is wrong with the others, and with the locks.
-    fn served(folders: &[Folders]) -> (BTreeMap<&str, (&Pack, &Folder)>, Vec<Diagnostic>) {
-        let (mut served, mut problems) = (BTreeMap::new(), Vec::new());
-        for folders in folders {
-            problems.extend(folders.as_ref().as_ref().err().cloned());
-            for (pack, folder) in folders.iter().flatten() {
-                if served.contains_key(&*pack.name) {
-                    let message =
-                        format!("the project's pack {} is not served: you have one of this name", named(&pack.version()));
-                    let fix = "remove yours with `prompt-expander pack remove`, and add it again with another name (`--as`)";
-                    problems.push(Diagnostic::new(Kind::Clash, message, fix));
-                } else {
-                    served.insert(&*pack.name, (&**pack, folder));
-                }
-            }
-        }
-        (served, problems)
     }
 }
 
@@ -97,20 +98,17 @@ impl Source for Packs {
 
     fn find(&self, name: &Name) -> Option<Found> {
         let (pack, _) = name.split_once('/')?;
-        let folders = self.folders();
-        let mut packs = folders.iter().flat_map(|folders| folders.iter().flatten());
-        packs.find(|(known, _)| known.name == pack)?.1.find(name)
+        self.served().0.get(pack)?.1.find(name)
     }
 
     fn list(&self) -> Listing {
-        let folders = self.folders();
-        let (served, problems) = Packs::served(&folders);
+        let (served, problems) = self.served();
         let mut all = Listing { problems, ..Listing::default() };
         for (pack, folder) in served.values() {
             let Listing { found, problems, .. } = folder.list();
             if found.len() < pack.files.len() {
                 let root = &folder.files.root.path;
-                all.problems.extend(differing(pack, root, "it is missing", |file| root.join(file).exists()));
+                all.problems.extend(differing(pack, root, false));
             }
             all.problems.extend(problems);
             all.found.extend(found);
@@ -120,27 +118,35 @@ impl Source for Packs {
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        Packs::served(&self.folders()).0.values().find_map(|(_, folder)| folder.at(path))
+        self.served().0.values().find_map(|(_, folder)| folder.at(path))
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
-        Packs::served(&self.folders()).1
+        let mut problems = self.served().1;
+        problems.retain(|problem| problem.kind != Kind::Clash); // lists say this
+        problems
     }
 
     fn watch(&self, watched: &mut Watched) {
         self.locks().for_each(|lock| watched.add_path(&lock));
-        let folders = self.folders();
-        folders.iter().flat_map(|folders| folders.iter().flatten()).for_each(|(_, folder)| folder.watch(watched));
+        self.served().0.values().for_each(|(_, folder)| folder.watch(watched));
     }
 }
 
-/// What is wrong with the files of a pack that are not valid; once, if its folder is missing.
-fn differing(pack: &Pack, folder: &Path, why: &str, is_valid: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+/// What is wrong with the files of a pack in a folder: they are missing, or, if they are read, are not those of the pack.
+pub(crate) fn differing(pack: &Pack, folder: &Path, are_read: bool) -> Vec<Diagnostic> {
     if !folder.exists() {
         return vec![pack.differs("all are missing").in_file(folder)];
     }
-    let wrong = pack.files.keys().filter(|file| !is_valid(file));
-    wrong.map(|file| pack.differs(why).in_file(folder.join(file))).collect()
+    let is_wrong = |file: &&String| !folder.join(file).exists() || (are_read && text_of(pack, folder, file).is_none());
+    let wrong = pack.files.keys().filter(is_wrong);
+    wrong.map(|file| pack.differs("it is missing, or has another text").in_file(folder.join(file))).collect()
+}
+
+/// The text of a file in a folder, if it is the one of the pack.
+pub(crate) fn text_of(pack: &Pack, folder: &Path, file: &str) -> Option<String> {
+    let bytes = read(&folder.join(file), MAX_FILE, |_| Ok(())).ok()?;
+    pack.check(file, &bytes).ok().and_then(|()| String::from_utf8(bytes).ok())
 }
 
 /// The packs of a lock, and its text; `None` if there is no lock.
@@ -198,18 +204,6 @@ impl Copies {
     pub(crate) fn folder_of(&self, pack: &Pack) -> PathBuf {
         let hash = hash_of(&serde_json::to_vec(pack).unwrap_or_default());
         self.folder.join(format!("{}-{}", pack.version(), &hash[..16]))
-    }
-
-    /// The text of a file, if it is the one of the pack.
-    pub(crate) fn text(&self, pack: &Pack, file: &str) -> Option<String> {
-        let bytes = read(&self.folder_of(pack).join(file), MAX_FILE, |_| Ok(())).ok()?;
-        pack.check(file, &bytes).ok().and_then(|()| String::from_utf8(bytes).ok())
-    }
-
-    /// What is wrong with the files of a pack: they are missing, or are not those of the pack.
-    pub(crate) fn differing(&self, pack: &Pack) -> Vec<Diagnostic> {
-        let why = "it is missing, or has another text";
-        differing(pack, &self.folder_of(pack), why, |file| self.text(pack, file).is_some())
     }
 
     /// A new folder for what is not served yet. It is deleted when it is dropped, or else by [`Copies::clean`].

@@ -1,5 +1,7 @@
 //! `pack`: real git, over `file://` and a `git daemon`; and what hostile repositories and locks must not do.
 
+#[cfg(feature = "http")]
+use crate::certificates::{Authority, server_config};
 use crate::client::{Client, Ran, golden};
 use crate::terminal;
 use proptest::prelude::*;
@@ -144,9 +146,7 @@ fn a_pack_is_served_under_its_name_from_add_to_remove_and_without_its_repository
     let version = format!("acme@{}", &commit[..12]);
     client.words("list").says(0, &[&format!("acme/review\tReview a change\tpack ({version})\t")]);
     client.words("explain acme/review x").says(0, &[&format!("  pack   {version}\n")]);
-    client
-        .words("pack list")
-        .says(0, &[&format!("acme\t{}\tHEAD\t{}\t2026-11-20\t\t2\n", repository.address(), &commit[..12])]);
+    client.words("pack list").says(0, &[&format!("acme\t{}\tHEAD\t{commit}\t2026-11-20\t\t2\n", repository.address())]);
     client.words("pack sync").printed("");
     client.words("check").says(0, &["3 files checked: 0 errors"]);
     for (bare, near) in [("review", "acme/review"), ("commit", "acme/git/commit")] {
@@ -271,6 +271,10 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
         }
         at.put(&[("good.md", "Good"), (".gitattributes", "* filter=x diff=x\n")])
     };
+    let filtered = |at: &Repository| {
+        at.git(&["config", "uploadpack.allowFilter", "true"], "");
+        at.put(&[("a.md", "A"), ("good.md", &"x".repeat(4 * 1024 * 1024 + 1))])
+    };
     let long = |at: &Repository| at.put(&[("good.md", &"x".repeat(4 * 1024 * 1024 + 1))]);
     let not_text = |at: &Repository| {
         let [blob, good] = [at.git(&["hash-object", "-w", "--stdin"], [0xff, 0xfe, 0]), at.blob("Good")];
@@ -278,7 +282,7 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
     };
     let escapes = "is a path that leads out of the repository";
     let link_error = "is a symlink, which is not followed";
-    let rows: [(&str, Make<'_>, i32, &str); 30] = [
+    let rows: [(&str, Make<'_>, i32, &str); 31] = [
         ("a name with ..", &file("../../evil.md"), 1, escapes),
         (
             "a folder ..",
@@ -323,10 +327,11 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
             "+a\\u{1b}[2K\\u{1b}[1Ab\\u{8}\\u{8}",
         ),
         ("a text that is no text", &not_text, 0, "`bad.md` is not UTF-8"),
-        ("a long text", &long, 1, "has more than 4 MiB of text"),
+        ("a long text", &long, 1, "`good.md` has more than 4 MiB of text"),
+        ("a long text that git leaves out", &filtered, 1, "`good.md` has more than 4 MiB of text"),
         ("more files than a pack has", &many(1001), 1, "has more than 1,000 prompts"),
         ("100,000 files", &many(100_000), 1, "has more than 1,000 prompts"),
-        ("a bomb of trees", &bomb, 1, "has more than 200,000 files"),
+        ("a bomb of trees", &bomb, 1, "has more than 256 MiB"),
         ("no commit", &|_| "HEAD".to_owned(), 1, "has no commit at `HEAD`"),
         ("no prompts", &|at| at.put(&[("main.rs", "fn main() {}")]), 1, "has no prompts"),
     ];
@@ -387,21 +392,21 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
         (&format!("{address} --path docs"), 1, "has no folder `docs`"),
         (&format!("{address} --only no/*"), 1, "has no prompts"),
         (&format!("{address} --as a/b"), 2, "one word"),
-        (&format!("{address} --as mine"), 1, "there is a prompt `mine/x` already"),
-        (&format!("{address} --as MINE"), 1, "there is a prompt `mine/x` already"),
+        (&format!("{address} --as mine"), 1, "there is `mine/x` already"),
+        (&format!("{address} --as MINE"), 1, "there is `mine/x` already"),
     ] {
         client.words(&format!("pack add {line}")).says(status, &[says]);
         assert_eq!(lock(&client), "", "{line}");
     }
     add(&client, &repository, &commit, "--path sub --as one").says(0, &["such as `:one/one`"]);
-    add(&client, &repository, &commit, "--only rev* --as One").says(1, &["there is a pack `One` already"]);
+    add(&client, &repository, &commit, "--only rev* --as One").says(1, &["there is `one/` already"]);
     client.words("pack update other").says(1, &["there is no pack `other`"]);
     client.words("--no-config pack list").says(1, &["leave out --no-config"]);
     let path = bin.to_str().unwrap().to_owned();
     let client = client.variable("PATH", &path);
     client.words("pack update").says(1, &["packs need git 2.30 or newer; this is git version 2.29.4"]);
     fs::remove_file(bin.join("git")).unwrap();
-    client.words("pack update").says(1, &["packs need git, and there is none; install git"]);
+    client.words("pack update").says(1, &["git cannot be used: ", "; install git"]);
     client.words("expand one/one").printed("One\n");
 }
 
@@ -522,7 +527,8 @@ fn a_prompt_of_a_pack_includes_and_attaches_nothing_else_and_is_no_template() {
         ("e.md", "---\nattachments: [f.md]\n---\nx"),
         ("f.md", "Attached"),
     ]);
-    add(&client, &repository, &commit, "").says(0, &["such as `:acme/a`"]);
+    let shown = add(&client, &repository, &commit, "");
+    shown.says(0, &["such as `:acme/a`", ":acme/_part.md  new, 1 line, 4 characters: to be included in others\n"]);
     for (name, says) in [
         ("a", "it is outside the prompts folder"),
         ("b", "includes only files of the pack"),
@@ -530,7 +536,10 @@ fn a_prompt_of_a_pack_includes_and_attaches_nothing_else_and_is_no_template() {
         ("d", "`engine: jinja` is not used"),
     ] {
         client.words(&format!("expand acme/{name} x")).says(1, &[says]);
+        let line = shown.stdout.lines().find(|line| line.starts_with(&format!(":acme/{name}  new, "))).unwrap();
+        assert!(line.contains(": broken: ") && line.contains(says), "{line}");
     }
+    assert_eq!(shown.stdout.matches(": broken: ").count(), 4, "{shown:?}");
     client.words("expand acme/e").says(0, &["Attached"]);
 }
 
@@ -584,6 +593,114 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     fs::remove_file(&lock).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &lock).unwrap();
     client.words("list").says(0, &["a symlink is not read as the lock of a project"]);
+}
+
+#[test]
+fn of_two_packs_of_one_name_that_of_the_user_is_served_alone() {
+    let (client, repository) = person();
+    let prompts = client.prompts().to_str().unwrap().to_owned();
+    let client = client.working_in("repo").arguments(["--no-builtin", "--prompts", &prompts]);
+    fs::create_dir_all(client.root().join("repo/.git")).unwrap();
+    let commit = repository.put(&[("both.md", "Project"), ("only.md", "Project")]);
+    add(&client, &repository, &commit, "--project").says(0, &[]);
+    client.words("trust --yes").says(0, &[]);
+    client.words("expand acme/only").printed("Project\n");
+    let commit = repository.put(&[("both.md", "User")]);
+    add(&client, &repository, &commit, "").says(1, &["there is `acme/both` already"]);
+    // Somebody who added their own elsewhere.
+    let elsewhere = client.working_in("");
+    add(&elsewhere, &repository, &commit, "").says(0, &[]);
+    let client = elsewhere.working_in("repo");
+    client.words("expand acme/both").printed("User\n");
+    client.words("expand acme/only").says(1, &["no prompt named `acme/only`"]);
+    for (line, status) in [("list", 0), ("check", 1)] {
+        client.words(line).says(status, &["the project's pack is not served, because you have one of this name"]);
+    }
+}
+
+/// What somebody could write so that who reviews it does not see it, and what they see.
+#[test]
+fn a_review_shows_each_byte_of_a_text_and_each_name_as_it_is() {
+    let (client, repository) = person();
+    let many: String = (0..50).map(|n| format!("https://a{n}.example\n")).collect();
+    let commit = repository.put(&[
+        ("cr.md", "a\r\r\nseen\rhidden\r"),
+        ("crlf.md", "a\r\nb\r\n"),
+        ("diff.md", "--- a\n+++ b\n@@ -1 +0,0 @@\n\\ No newline at end of file\n:acme/x  removed\n"),
+        ("lines.md", "a\u{85}b\u{2028}c\u{b}d\u{c}e\u{9b}31m"),
+        ("many.md", &many),
+        ("r\u{435}view.md", "Homoglyph"),
+        ("wide.md", &format!("a{}b", " ".repeat(500))),
+        ("long.md", &format!("---\ndescription: {}\n---\nx", "long ".repeat(1000))),
+    ]);
+    let shown = add(&client, &repository, &commit, "");
+    shown.says(
+        0,
+        &[
+            "\n+a\\u{d}\n+seen\\u{d}hidden\\u{d}\n",
+            "\n+a\n+b\n",
+            "\n+--- a\n++++ b\n+@@ -1 +0,0 @@\n+\\ No newline at end of file\n+:acme/x  removed\n",
+            "\n+a\\u{85}b\\u{2028}c\\u{b}d\\u{c}e\\u{9b}31m\n",
+            "\nNew in these texts:\n  address https://a0.example  (:acme/many)\n",
+            "\nNew in these texts:\n  hidden behind 500 blanks or empty lines: more text  (:acme/wide)\n",
+            "  addresses, commands and paths: 51 lines before the texts\n",
+            "\n  name acme/r\\u{435}view  (:acme/r\u{435}view)\n\n:acme/cr\n",
+        ],
+    );
+    let longest = shown.stdout.lines().filter(|line| line.starts_with(":acme/")).map(str::len).max();
+    assert!(longest < Some(300), "{longest:?}");
+    // Only the mode changes: nothing to review.
+    let tree = repository.git(&["ls-tree", "main"], "").replace("100644", "100755");
+    repository.commit(&repository.git(&["mktree"], tree));
+    client.words("pack update").says(0, &[" → acme@"]);
+    // A new name of an old text is shown, in an update and in a lock that somebody else has edited.
+    repository.put(&[("renamed.md", "Homoglyph")]);
+    client.words("pack update").says(1, &["the texts are shown on a terminal"]);
+    let path = client.root().join(".config/prompt-expander/packs.lock");
+    let commit = repository.put(&[("cr.md", "Homoglyph")]);
+    let edited = serde_json::json!([{
+        "name": "acme", "address": repository.address(), "ref": "HEAD", "commit": commit, "date": "2026-11-20",
+        "files": {"cr.md": sha256("Homoglyph")},
+    }]);
+    fs::write(path, edited.to_string()).unwrap();
+    client.words("pack sync").says(1, &["the texts are shown on a terminal"]);
+    client.words("expand acme/cr").says(1, &["no prompt named `acme/cr`"]);
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn a_server_that_asks_for_a_password_is_an_error_without_a_terminal_and_a_proxy_of_git_is_used() {
+    let (client, repository) = person();
+    let commit = repository.put(&[("review.md", REVIEW)]);
+    add(&client, &repository, &commit, "").says(0, &[]);
+    let authority = Authority::new();
+    let config = server_config(&authority.issue(|_| ()));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let refusing = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut tls = rustls::StreamOwned::new(rustls::ServerConnection::new(config).unwrap(), stream);
+        _ = tls.read(&mut [0; 4096]).unwrap();
+        let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"\u{1b}[2Jx\"\r\n";
+        tls.write_all(format!("{head}Content-Length: 0\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    });
+    let client = client.variable("GIT_SSL_NO_VERIFY", "1").after("exec setsid --wait \"$0\" \"$@\"");
+    let line = format!("pack add https://127.0.0.1:{port}/a.git --as a");
+    client.words(&line).says(1, &["could not read Username for 'https://127.0.0.1"]);
+    refusing.join().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("[http]\n\tproxy = http://{}\n", listener.local_addr().unwrap());
+    fs::write(client.root().join(".gitconfig"), proxy).unwrap();
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let length = stream.read(&mut head).unwrap();
+        stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").unwrap();
+        String::from_utf8_lossy(&head[..length]).into_owned()
+    });
+    client.words("pack add https://git.example/a.git --as a").says(1, &["403"]);
+    assert!(asked.join().unwrap().starts_with("CONNECT git.example:443 "));
+    client.words("expand acme/review x").says(0, &["Review this change"]);
 }
 
 #[test]

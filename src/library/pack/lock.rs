@@ -16,9 +16,6 @@ pub(crate) const LOCK: &str = "packs.lock";
 /// The most files of a pack.
 pub(crate) const MAX_FILES: usize = 1_000;
 
-/// How many digits of a commit people see.
-const SHORT: usize = 12;
-
 /// Prompts of a git repository, at one commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -96,14 +93,9 @@ impl Pack {
         Format::of_folder(Path::new(&self.path))
     }
 
-    /// The beginning of its commit, for people.
-    pub(crate) fn short(&self) -> &str {
-        &self.commit[..SHORT]
-    }
-
     /// Its name with the beginning of its commit: `acme@0123456789ab`.
     pub(crate) fn version(&self) -> String {
-        format!("{}@{}", self.name, self.short())
+        format!("{}@{}", self.name, &self.commit[..12])
     }
 
     /// Whether a file of the repository, by its path below the pack's folder, is part of the pack: one of a known format that the
@@ -234,10 +226,10 @@ mod tests {
             ("2026-11-23", r"\u001b[31mabcde", "its date or commit"),
             ("a/b", "../x", "its path"),
             ("a/b", "/etc", "its path"),
-            ("acme", "Acme", "`Acme` is not as"),
+            ("acme", "_acme", "`_acme` is not as"),
             ("acme", "a/b", "one word"),
             ("HEAD", "--x", "the name of a branch"),
-            ("\"name\"", "\"more\": 1, \"name\"", "packs.lock:1:9: unknown field `more`"),
+            ("\"name\"", "\"more\": 1, \"name\"", "packs.lock:1:8: unknown field `more`"),
             ("https://a.example/x", "--upload-pack=touch x", "no address"),
             ("https://a.example/x", "ext::sh -c x", "no address"),
             ("https://a.example/x", "ext::https://a.example", "no address"),
@@ -276,7 +268,9 @@ mod tests {
             assert_eq!(all.takes(path).ok(), taken, "{path}");
         }
         let some = Pack { only: vec!["git/*".to_owned(), "*view".to_owned(), "a*z".to_owned()], ..Pack::default() };
-        for (path, taken) in [("git/commit.md", true), ("review.md", true), ("a.md", false), ("git.md", false), ("other.md", false)] {
+        for (path, taken) in
+            [("git/commit.md", true), ("review.md", true), ("a.md", false), ("git.md", false), ("other.md", false)]
+        {
             assert_eq!(some.takes(path), Ok(taken), "{path}");
         }
         let codex = Pack { path: "x/.codex/prompts".to_owned(), ..Pack::default() };
