@@ -131,6 +131,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         let value = make(&mut trace);
         let (is_trusted, weight) = (trace.is_trusted, (self.weigh)(&value));
         trace.seen.shrink_to_fit();
+        trace.rows.shrink_to_fit();
         let made = Arc::new((trace, value));
         let mut kept = lock(&self.kept);
         if let Some(old) = kept.values.remove(key) {

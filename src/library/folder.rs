@@ -6,7 +6,7 @@ use super::handle::Files;
 use super::pack::lock::Pack;
 use super::root::Root;
 use super::rows::Rows;
-use super::source::{About, Answered, Found, Layer, Listing, Source, Store};
+use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::walk::scan;
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Name};
@@ -49,9 +49,9 @@ impl Folder {
 
     /// A folder whose files are in memory. `path`: the address of the database or the server that has them.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
-    pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>, answered: Arc<Answered>) -> Folder {
+    pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
         let root = Root { path, format: Format::OWN, is_confined: false, prefix: String::new(), pack: None };
-        let about = About { answered: Some(answered), ..About::new(Layer::USER, root.format, Some(root.path.clone())) };
+        let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         let mut files = Files::new(root.clone(), about, SETTLING);
         files.rows = Some(rows);
         Folder { files: Arc::new(files), ..Folder::of(root, Layer::USER) }

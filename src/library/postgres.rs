@@ -74,7 +74,7 @@ impl Postgres {
     pub fn open(address: Address) -> std::io::Result<Postgres> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("store").build()?;
         let (rows, answered) = (Arc::default(), Arc::default());
-        let folder = Folder::in_memory(address.to_string().into(), Arc::clone(&rows), Arc::clone(&answered));
+        let folder = Folder::in_memory(address.to_string().into(), Arc::clone(&rows));
         let (status, writer, tried) = (Mutex::default(), tokio::sync::Mutex::default(), watch::Sender::new(false));
         let shared = Arc::new(Shared { address, folder, rows, answered, status, writer, tried });
         runtime.spawn(follow::follow(Arc::clone(&shared)));
@@ -240,8 +240,9 @@ fn check_text(text: &str) -> Result<(), Diagnostic> {
 impl Library {
     /// Adds the prompts of a database, which tells the watchers of this library what changes.
     #[must_use]
-    pub fn with_store(self, store: Arc<Postgres>) -> Library {
+    pub fn with_store(mut self, store: Arc<Postgres>) -> Library {
         lock(&store.shared.status).changes = Arc::clone(&self.changes);
+        self.answered = Some(Arc::clone(&store.shared.answered));
         self.with(store)
     }
 }

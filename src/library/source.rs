@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Where prompts come from. What is on disk is read when it is asked for.
@@ -60,19 +60,14 @@ pub struct About {
     pub for_editors: bool,
     /// The pack that they are of.
     pub(super) pack: Option<Arc<Pack>>,
-    /// When the database that has them last answered.
-    pub(super) answered: Option<Arc<Answered>>,
 }
 
 impl About {
     /// A source of local prompts for everybody.
     pub(super) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
-        About { layer, path, format, calls_services: false, for_editors: false, pack: None, answered: None }
+        About { layer, path, format, calls_services: false, for_editors: false, pack: None }
     }
 }
-
-/// When something last answered; `None`: never.
-pub(super) type Answered = Mutex<Option<SystemTime>>;
 
 /// Who wrote a prompt. Of two prompts of one name, the one of the lower rank is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

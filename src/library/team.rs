@@ -99,7 +99,7 @@ impl TeamPrompt {
             let (own, rows) = (format!("{}.md", self.name), Arc::new(Rows::default()));
             let included = includes.into_iter().map(|include| (include.path.into(), row(include.text)));
             rows.replace(included.chain([(own.as_str().into(), row(text))]).collect(), 1);
-            let Folder { files, .. } = Folder::in_memory(folder, rows, Arc::default());
+            let Folder { files, .. } = Folder::in_memory(folder, rows);
             let path = files.root.path.join(own).into();
             Ok(files.found(self.name.clone(), PromptFile { path, kind: FileName::OWN, is_linked: false }))
         };

@@ -17,8 +17,8 @@ use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, Severity};
 use crate::wording::{named, printable};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 /// The sources of prompts, of which the first that has a name wins. It is shared by all threads.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Library {
     sources: Arc<Vec<Arc<dyn Source>>>,
     project: Option<Arc<Project>>,
     pub(super) changes: Arc<Changes>,
+    /// When its database last answered, if it has one.
+    pub(super) answered: Option<Arc<Mutex<Option<SystemTime>>>>,
     takes_mentions: bool,
     /// How many versions of a prompt a write leaves in its history besides the current one.
     pub(super) versions: NonZeroUsize,
@@ -34,7 +36,7 @@ pub struct Library {
 impl Default for Library {
     fn default() -> Library {
         let (sources, changes) = (Arc::default(), Arc::default());
-        Library { sources, project: None, changes, takes_mentions: true, versions: NonZeroUsize::MAX }
+        Library { sources, project: None, changes, answered: None, takes_mentions: true, versions: NonZeroUsize::MAX }
     }
 }
 
@@ -138,10 +140,9 @@ impl Library {
         sources.find_map(|source| source.store())
     }
 
-    /// How long ago the database of its prompts last answered, if it has one that ever did.
-    pub fn store_age(&self) -> Option<Duration> {
-        let answered = self.sources.iter().find_map(|source| source.about().answered.clone())?;
-        lock(&answered).map(|at| at.elapsed().unwrap_or_default())
+    /// How long ago its database last answered, if it has one; `Some(None)`: never, so that it has not been read yet.
+    pub fn store_age(&self) -> Option<Option<Duration>> {
+        Some(lock(self.answered.as_ref()?).map(|at| at.elapsed().unwrap_or_default()))
     }
 
     /// Whether somebody waits for changes.

@@ -272,6 +272,7 @@ fn while_the_store_is_away_prompts_are_served_and_writes_are_errors() {
     assert!(ready().json()["reason"].as_str().unwrap().starts_with("the store has not answered since 20"));
     let late = writable(&url);
     assert_eq!(late.send("GET", "/ready", &[], "").status, 503);
+    assert_eq!(api(&late, "GET", "/api/prompts/a", "").0, 503, "another server is asked");
     postgres.shell(&format!("start data {}", postgres.port));
     while late.send("GET", "/ready", &[], "").status != 200 {}
     for server in [&server, &late] {

@@ -3,7 +3,6 @@
 use super::connection::{Address, STATEMENT, ask, gone, within};
 use crate::library::folder::Folder;
 use crate::library::rows::{Row, Rows};
-use crate::library::source::Answered;
 use crate::library::watch::Changes;
 use crate::library::watched::Change;
 use crate::lock::lock;
@@ -16,13 +15,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, IsolationLevel};
 
 /// The writes after the last one that is known.
 pub(super) const FRESH: &str = "select seq, path, text, at from history where seq > $1 order by seq";
-
-/// How long the database may be silent.
-const SILENCE: Duration = Duration::from_secs(5);
 
 /// How long to wait between two attempts to connect: at first, and at most.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -33,7 +30,8 @@ const ASK: Duration = Duration::from_secs(1);
 /// How many files are read at once.
 const PORTION: i32 = 500;
 
-const ALL: &str = "select file.path, file.text, seq, history.at from file left join history using (seq)";
+const ALL: &str =
+    "select seq, file.path, file.text, coalesce(history.at, 'epoch') from file left join history using (seq)";
 
 /// What its threads share.
 #[derive(Debug)]
@@ -41,7 +39,7 @@ pub(super) struct Shared {
     pub(super) address: Address,
     pub(super) folder: Folder,
     pub(super) rows: Arc<Rows>,
-    pub(super) answered: Arc<Answered>,
+    pub(super) answered: Arc<Mutex<Option<SystemTime>>>,
     pub(super) status: Mutex<Status>,
     /// Whoever writes, or reads everything, holds it. `None` until the first write, and after a connection was lost.
     pub(super) writer: tokio::sync::Mutex<Option<Client>>,
@@ -60,7 +58,7 @@ pub(super) struct Status {
 /// A write: the path, its number, and the file unless it was deleted.
 pub(super) type Written = (Arc<str>, i64, Option<Row>);
 
-/// The writes in the answer to [`FRESH`].
+/// The writes in the answer to [`FRESH`] or [`ALL`].
 pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
     let write = |row: &tokio_postgres::Row| {
         let (number, path, text): (i64, &str, Option<&str>) = (row.get(0), row.get(1), row.get(2));
@@ -99,9 +97,8 @@ async fn follow_until_lost(shared: &Shared, wait: &mut Duration) -> Result<Infal
     }
     *wait = WAITS.0;
     shared.tried.send_replace(true);
-    let fresh = within(STATEMENT, client.prepare(FRESH)).await?;
     loop {
-        let rows = within(SILENCE, client.query(&fresh, &[&shared.rows.last()])).await?;
+        let rows = ask(&client, FRESH, &[(&shared.rows.last(), Type::INT8)]).await?;
         shared.apply(writes(&rows));
         shared.has_answered();
         if let Ok(None) = timeout(ASK, notifications.recv()).await {
@@ -153,12 +150,8 @@ impl Shared {
         let all = within(STATEMENT, transaction.bind(ALL, &[])).await?;
         let mut files = BTreeMap::new();
         loop {
-            let rows = within(SILENCE, transaction.query_portal(&all, PORTION)).await?;
-            for row in &rows {
-                let (path, text): (&str, &str) = (row.get(0), row.get(1));
-                let at = row.get::<_, Option<SystemTime>>(3).unwrap_or(SystemTime::UNIX_EPOCH);
-                files.insert(path.into(), Row { text: text.into(), number: row.get(2), at });
-            }
+            let rows = within(STATEMENT, transaction.query_portal(&all, PORTION)).await?;
+            files.extend(writes(&rows).into_iter().filter_map(|(path, _, row)| Some((path, row?))));
             if rows.len() < PORTION as usize {
                 break;
             }

@@ -22,7 +22,7 @@ impl Postgres {
     /// The files below a folder that a store takes, and why it does not take the others.
     pub(crate) fn files_below(folder: &Path) -> (Files, Vec<Diagnostic>) {
         let (mut files, mut problems, mut seen) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        let in_memory = |rows| Folder::in_memory(folder.to_owned(), rows, Arc::default());
+        let in_memory = |rows| Folder::in_memory(folder.to_owned(), rows);
         let root = in_memory(Arc::default()).files.root.clone();
         let entries = WalkDir::new(folder).follow_links(true).min_depth(1).sort_by_file_name().into_iter();
         let entries = entries.filter_entry(|entry| !is_hidden(entry.path()));

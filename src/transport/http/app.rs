@@ -14,6 +14,7 @@ use crate::library::Caller;
 use crate::prompt::Diagnostic;
 use crate::server::{Reply, Server, Session, Work};
 use crate::transport::tap::Tap;
+use axum::http::StatusCode;
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -149,8 +150,12 @@ impl Exchange {
     /// Counts messages with these methods.
     ///
     /// # Errors
-    /// 429: the caller has sent more than a limit allows.
+    /// 429: the caller has sent more than a limit allows. 503: the prompts were never read, so that another server should be asked.
     pub(super) fn take(&self, methods: &[&str]) -> Result<(), Refusal> {
+        if self.app.server.library().store_age() == Some(None) {
+            let message = "the store of the prompts has not answered yet; try again";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));
+        }
         self.app.options.rate_limits.take(&self.caller, self.client.address, methods)
     }
 }

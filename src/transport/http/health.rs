@@ -61,7 +61,7 @@ pub(super) async fn metrics(Extension(exchange): Extension<Exchange>) -> Result<
     if caller.token.is_some() {
         require(&caller, Role::Admin)?;
     }
-    let age = app.server.library().store_age();
+    let age = app.server.library().store_age().flatten();
     let text = app.metrics.encode(app.streams.count(), age).map_err(|_| Refusal::bug())?;
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
 }
