@@ -73,6 +73,10 @@ case $target in
         echo "error: the program is not static: it needs a dynamic linker" >&2
         exit 1
     fi
+    if LC_ALL=C readelf --section-headers "$stage/prompt-expander" | grep -q symtab; then
+        echo "error: the program has its symbols, a fourth of its size: see 'strip' in Cargo.toml" >&2
+        exit 1
+    fi
     ;;
 esac
 "$python" release/pack.py archive "$stage" "$dist"
