@@ -63,11 +63,17 @@ impl Diff {
 
 /// A line of a diff for a terminal.
 pub(super) fn colored(line: &str) -> String {
-    let style = match line.as_bytes().first() {
-        _ if line.starts_with("--- ") || line.starts_with("+++ ") || line.starts_with("@@") => FAINT,
+    let is_head = line.starts_with("--- ") || line.starts_with("+++ ");
+    let style = if is_head { FAINT } else { style_of(line) };
+    format!("{style}{}{style:#}\n", printable(line))
+}
+
+/// How a line below the head of a diff is shown.
+pub(super) fn style_of(line: &str) -> Style {
+    match line.as_bytes().first() {
+        Some(b'@') => FAINT,
         Some(b'-') => REMOVED,
         Some(b'+') => ADDED,
         _ => Style::new(),
-    };
-    format!("{style}{}{style:#}\n", printable(line))
+    }
 }

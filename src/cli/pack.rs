@@ -1,6 +1,7 @@
 //! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they change, is shown before anything is served.
 
-use super::output::{self, ADDED, FAINT, NAME, REMOVED, cut, full_path, one_line};
+use super::diff::style_of;
+use super::output::{self, NAME, cut, full_path, one_line};
 use super::pager;
 use super::source::{PromptSource, absolute, folder_of_packs};
 use crate::library::pack::git::{self, Texts};
@@ -10,7 +11,6 @@ use crate::library::{Found, Source, difference};
 use crate::prompt::notable::{is_hidden, notable};
 use crate::prompt::{Severity, fold};
 use crate::wording::{count, named};
-use anstyle::Style;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use std::collections::BTreeSet;
@@ -297,12 +297,7 @@ impl Review {
         self.summary.push(format!("{NAME}:{name}{NAME:#}  {change}, {lines}, {letters}: {about}"));
         self.texts += &format!("\n{NAME}:{name}{NAME:#}\n");
         for line in difference(("", &before), ("", &text)).split_terminator('\n').skip(2) {
-            let style = match line.as_bytes().first() {
-                Some(b'@') => FAINT,
-                Some(b'+') => ADDED,
-                Some(b'-') => REMOVED,
-                _ => Style::new(),
-            };
+            let style = style_of(line);
             self.texts += &format!("{style}{}{style:#}\n", visible(line));
         }
         // Such a letter may look like another one.
@@ -314,6 +309,7 @@ impl Review {
 
     /// Shows everything, and asks whether to go on.
     fn is_accepted(&self, question: &str, yes: bool) -> anyhow::Result<bool> {
+        const HEAD: &str = "\nNew in these texts:\n";
         const UNSEEN: &str = "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
         if !yes && !io::stdout().is_terminal() {
             bail!("the texts are shown on a terminal, and there is none; add --yes to {UNSEEN}");
@@ -321,18 +317,15 @@ impl Review {
         // What is read last is remembered best. A long list would push itself out of sight, except what nobody sees in the texts.
         let is_short = self.notable.len() <= MAX_FACTS;
         let is_last = |fact: &&str| is_short || fact.starts_with("  hidden");
-        let (last, first): (Vec<&str>, Vec<&str>) = self.notable.iter().map(String::as_str).partition(is_last);
-        let number = count(first.len(), "line");
-        let [front, more] = match first.is_empty() {
-            true => [String::new(), String::new()],
-            false => [
-                "\nNew in these texts:\n".to_owned(),
-                format!("  addresses, commands and paths: {number} before the texts\n"),
-            ],
-        };
-        pager::show(&format!("{}\n{front}{}{}", self.summary.join("\n"), first.concat(), self.texts))?;
-        if !self.notable.is_empty() {
-            output::print(format!("\nNew in these texts:\n{}{more}\n", last.concat()).as_bytes())?;
+        let (mut last, mut first): (Vec<&str>, Vec<&str>) = self.notable.iter().map(String::as_str).partition(is_last);
+        let more = format!("  addresses, commands and paths: {} before the texts\n", count(first.len(), "line"));
+        if !first.is_empty() {
+            first.insert(0, HEAD);
+            last.push(&more);
+        }
+        pager::show(&format!("{}\n{}{}", self.summary.join("\n"), first.concat(), self.texts))?;
+        if !last.is_empty() {
+            output::print(format!("{HEAD}{}\n", last.concat()).as_bytes())?;
         }
         Ok(yes || output::confirm(question, UNSEEN)?)
     }

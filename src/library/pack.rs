@@ -63,17 +63,17 @@ impl Packs {
     fn served(&self) -> (BTreeMap<String, Copied>, Vec<Diagnostic>) {
         let (mut served, mut problems) = (BTreeMap::new(), Vec::new());
         for lock in self.locks() {
-            match &*self.folders.get(&lock, |trace| self.read(&lock, trace)) {
-                Err(problem) => problems.push(problem.clone()),
-                Ok(folders) => folders.iter().for_each(|(pack, folder)| match served.entry(pack.name.clone()) {
-                    Entry::Vacant(entry) => _ = entry.insert((Arc::clone(pack), Arc::clone(folder))),
-                    Entry::Occupied(_) => {
-                        let message = "the project's pack is not served, because you have one of this name";
-                        let fix = "remove yours, and add it again with another name (`--as`)";
-                        let message = format!("{}: {message}", named(&pack.version()));
-                        problems.push(Diagnostic::new(Kind::Clash, message, fix).in_file(&*lock));
-                    }
-                }),
+            let folders = self.folders.get(&lock, |trace| self.read(&lock, trace));
+            problems.extend(folders.as_ref().as_ref().err().cloned());
+            for (pack, folder) in folders.iter().flatten() {
+                let Entry::Occupied(_) = served.entry(pack.name.clone()) else {
+                    served.insert(pack.name.clone(), (Arc::clone(pack), Arc::clone(folder)));
+                    continue;
+                };
+                let message =
+                    format!("the project's pack {} is not served: you have one of this name", named(&pack.name));
+                let fix = "remove yours, and add it again with another name (`--as`)";
+                problems.push(Diagnostic::new(Kind::Clash, message, fix).in_file(&*lock));
             }
         }
         (served, problems)
@@ -155,10 +155,9 @@ pub(crate) fn text_of(pack: &Pack, folder: &Path, file: &str) -> Option<String> 
 /// It cannot be read, or was edited into something else.
 pub(crate) fn load(path: &Path) -> Result<(Vec<Pack>, Option<String>), Diagnostic> {
     // A link in a clone could name any file, whose lines the error would show.
-    let is_link = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
-    if is_link && path.parent().is_some_and(|folder| folder.ends_with(super::project::FOLDER)) {
-        let fix = "replace it with a file";
-        return Err(Diagnostic::new(Kind::Escapes, "a symlink is not read as the lock of a project", fix).in_file(path));
+    if path.is_symlink() && path.parent().is_some_and(|folder| folder.ends_with(super::project::FOLDER)) {
+        let message = "a symlink is not read as the lock of a project";
+        return Err(Diagnostic::new(Kind::Escapes, message, "replace it with a file").in_file(path));
     }
     let bytes = match read(path, MAX_FILE, |_| Ok(())) {
         Ok(bytes) => bytes,

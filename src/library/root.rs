@@ -216,9 +216,9 @@ impl Root {
     }
 
     /// Why an open file of a project is not read: a path that was checked before it was opened may have been swapped since. Only Linux
-    /// is asked.
+    /// is asked. A file of a pack must have its hash instead, wherever it is.
     pub(super) fn escape_of_open_file(&self, file: &File) -> Option<Diagnostic> {
-        if !self.is_confined {
+        if !self.is_confined || self.pack.is_some() {
             return None;
         }
         self.outside(&path_of_open_file(file)?)

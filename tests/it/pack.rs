@@ -614,7 +614,7 @@ fn of_two_packs_of_one_name_that_of_the_user_is_served_alone() {
     client.words("expand acme/both").printed("User\n");
     client.words("expand acme/only").says(1, &["no prompt named `acme/only`"]);
     for (line, status) in [("list", 0), ("check", 1)] {
-        client.words(line).says(status, &["the project's pack is not served, because you have one of this name"]);
+        client.words(line).says(status, &["the project's pack `acme` is not served: you have one of this name"]);
     }
 }
 

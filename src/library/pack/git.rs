@@ -73,10 +73,7 @@ pub(crate) fn fetch(folder: &Path, pack: &mut Pack, given: &str) -> Result<Texts
     let commit = match is_commit(given) {
         true => {
             // A server that refuses a commit itself may have it as what the branch or the tag is.
-            repository.fetch(given).or_else(|error| match error.kind {
-                Kind::TooLong => Err(error),
-                _ => repository.fetch(&pack.reference),
-            })?;
+            repository.fetch(given).or_else(|_| repository.fetch(&pack.reference))?;
             given
         }
         false => {
@@ -197,10 +194,9 @@ impl Repository<'_> {
             return Err(too_much(&self.address, &count(MAX_FILES, "prompt")));
         }
         let asked: String = objects.values().map(String::as_str).collect();
-        let answers = self.run("", &["cat-file", "--batch"], &asked).or_else(|why| match why.kind {
-            Kind::TooLong => Err(why),
-            _ => fs::read(self.folder.join(ANSWER)).map_err(failed), // up to a text that is missing
-        })?;
+        // If git has failed, what it has written ends at a text that is missing.
+        let answers = self.run("", &["cat-file", "--batch"], &asked);
+        let answers = answers.or_else(|_| fs::read(self.folder.join(ANSWER))).map_err(failed)?;
         if answers.len() > MAX_TEXTS {
             return Err(too_much(&self.address, &format!("{} MiB of text", MAX_TEXTS >> 20)));
         }
