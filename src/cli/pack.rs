@@ -54,7 +54,7 @@ enum Action {
         /// The pack
         name: String,
     },
-    /// List the packs, with address, commit, date and number of prompts
+    /// List the packs, with address, ref, commit, date, folder and number of texts
     List,
 }
 
@@ -69,7 +69,7 @@ struct Add {
     /// The folder of the repository that has the prompts
     #[arg(long, value_name = "FOLDER", value_parser = lock::folder)]
     path: Option<String>,
-    /// Take only the prompts whose names fit this pattern, such as 'git/*'; can be repeated
+    /// Take only the prompts whose names fit this pattern with one `*`, such as 'git/*'; can be repeated
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
     /// The name of the pack; by default, that of the repository or, if that is `prompts`, of its owner
