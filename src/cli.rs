@@ -415,7 +415,7 @@ impl Cli {
             }
             None => {
                 let source = loaded(given);
-                config::serve(&source.settings, line)?.run(source.library())
+                config::serve(&source.settings, line)?.run(source.library()).map(done)
             }
             Some(Command::Install(install)) => install.run(&given.with_words(line)),
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
@@ -440,10 +440,12 @@ impl Cli {
             Some(Command::Test(test)) => test.run(&usable(given)?),
             Some(Command::Trust(trust)) => trust.run(usable(given)?).map(done),
             Some(Command::Doctor(doctor)) => doctor.run(&loaded(given.with_words(line))),
-            Some(Command::Hook(hook)) => hook.run(&loaded(given)),
+            Some(Command::Hook(hook)) => hook.run(&loaded(given)).map(done),
             Some(Command::Serve(command)) => {
                 let source = loaded(given);
-                command.run(source.library(), config::serve(&source.settings, line)?)
+                #[cfg(feature = "store")]
+                source.store.address(!source.folders.prompts.is_empty()).transpose().map_err(anyhow::Error::msg)?;
+                command.run(source.library(), config::serve(&source.settings, line)?).map(done)
             }
             #[cfg(feature = "http")]
             Some(Command::Token(token)) => token.run().map(done),

@@ -101,7 +101,8 @@ impl Examination {
             _ if is_twice => {
                 let tool = format!("`mcp__plugin_{NAME}_{SERVER}__expand_prompt`");
                 let message = format!(
-                    "the plugin {shown} has the server and the hook, too: the model sees each tool twice, also as {tool}"
+                    "the plugin {shown} has the server and the hook, too: the model sees each tool twice, also as {tool}, and gets each \
+                     text twice if there are two hooks"
                 );
                 (Kind::Warning, message, format!("run {disable} or `prompt-expander uninstall {}`", agent.name))
             }

@@ -15,7 +15,6 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use std::io::{self, IsTerminal, Read};
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Example:
@@ -31,7 +30,7 @@ pub(super) struct Hook {
 
 impl Hook {
     /// Reads the event from standard input, and answers on standard output.
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let agent = Agent::named(&self.agent);
         if io::stdin().is_terminal() {
             return refuse(agent, &self.agent);
@@ -43,7 +42,7 @@ impl Hook {
             let answer = event.answer(&source.library_at(event.folder()))?;
             output::print_verbatim(answer.as_bytes()).ok()
         }));
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 
@@ -55,7 +54,7 @@ fn read() -> Option<String> {
 }
 
 /// The error for a person who runs it at a terminal.
-fn refuse(agent: Option<&Agent>, name: &str) -> anyhow::Result<ExitCode> {
+fn refuse(agent: Option<&Agent>, name: &str) -> anyhow::Result<()> {
     let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
         let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
         bail!("{} is not an agent with a hook; write {}", quoted(name), alternatives(&names));

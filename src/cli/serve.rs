@@ -16,7 +16,6 @@ use std::num::NonZeroUsize;
 #[cfg(unix)]
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
@@ -111,7 +110,7 @@ enum Format {
 
 impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
-    pub(super) fn run(self, library: Library, serve: Serve) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library, serve: Serve) -> anyhow::Result<()> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.address() {
             let library = Arc::new(library.with_history(serve.history.unwrap_or(VERSIONS)));
@@ -122,8 +121,7 @@ impl ServeCommand {
                 serve.log();
                 warn_of_missing_folders(&library);
             };
-            self.http.serve(&address, server, serve.edit, tap, started)?;
-            return Ok(ExitCode::SUCCESS);
+            return self.http.serve(&address, server, serve.edit, tap, started);
         }
         serve.run(library)
     }
@@ -137,7 +135,7 @@ fn warn_of_missing_folders(library: &Library) {
 
 impl Serve {
     /// Serves until the end of input.
-    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library) -> anyhow::Result<()> {
         self.log();
         warn_of_missing_folders(&library);
         if io::stdin().is_terminal() {
@@ -159,7 +157,7 @@ impl Serve {
         let output = io::stdout();
         stdio::serve(&server, io::stdin(), output, tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     fn open_tap(&self, warn: fn(&str)) -> Option<Tap> {

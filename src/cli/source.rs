@@ -4,11 +4,9 @@
 use super::unrepeated::Unrepeated;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
-#[cfg(feature = "openapi")]
-use crate::library::Team;
 use crate::library::{Folder, Layer, Library, Project, SettingsFile, Trust};
 #[cfg(feature = "openapi")]
-use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
+use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, Team, check_base, check_header_name};
 use crate::prompt::{Diagnostic, Format};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
@@ -300,10 +298,7 @@ impl PromptSource {
             let options = &self.folders.openapi;
             let given = if options.openapi.is_empty() { &self.settings.openapi } else { std::slice::from_ref(options) };
             library = given.iter().fold(library, |library, openapi| openapi.add_to(library));
-        }
-        #[cfg(feature = "openapi")]
-        if let Some(team) = &self.settings.team {
-            library = library.with_team(Arc::clone(team));
+            library = self.settings.team.iter().fold(library, |library, team| library.with_team(Arc::clone(team)));
         }
         let library = library.with_mentions(!(self.folders.no_mentions || settings.no_mentions));
         if self.folders.no_builtin || settings.no_builtin { library } else { library.with_builtin() }

@@ -89,8 +89,10 @@ pub(super) fn record() -> Option<PathBuf> {
 /// Whether a program is in a build folder or a cache, which can be emptied at any time, or has its version in its path, as pnpm does it.
 pub(super) fn is_in_cache(program: &Path) -> bool {
     let is_cache = |name: &str| ["_npx", ".pnpm", ".cache", "Caches", "Cache"].contains(&name);
+    // uv marks each virtual environment as a cache.
+    let is_marked = |folder: &Path| folder.join("CACHEDIR.TAG").is_file() && !folder.join("pyvenv.cfg").is_file();
     program.components().any(|part| part.as_os_str().to_str().is_some_and(is_cache))
-        || program.ancestors().skip(1).any(|folder| folder.join("CACHEDIR.TAG").is_file())
+        || program.ancestors().skip(1).any(is_marked)
 }
 
 /// Whether pip, outside a virtual environment, has installed this version below this folder.
@@ -133,17 +135,18 @@ mod tests {
         let dist_info =
             concat!("../lib/python3.11/site-packages/prompt_expander-", env!("CARGO_PKG_VERSION"), ".dist-info/RECORD");
         let (cargo, receipt) = ("../.crates.toml", "../share/prompt-expander/installed-by");
-        let (uv, pipx) = ("../uv-receipt.toml ../pyvenv.cfg", "../pipx_metadata.json ../pyvenv.cfg");
+        let venv = "../pyvenv.cfg ../CACHEDIR.TAG";
+        let [uv, pipx] = ["../uv-receipt.toml", "../pipx_metadata.json"].map(|file| format!("{file} {venv}"));
         let [npx, uvx] = ["npx -y", "uvx"].map(|run| format!("{run} prompt-expander@latest install --all"));
         for (folder, files, text, name, command) in [
             ("lib/node_modules/@prompt-expander/linux-x64/bin", "", "", "npm", "npm install -g prompt-expander@latest"),
             (".npm/_npx/1a/node_modules/@prompt-expander/linux-x64/bin", "", "", "npx", &npx),
-            (".local/share/uv/tools/prompt-expander/bin", uv, "", "uv", "uv tool upgrade prompt-expander"),
-            (".cache/uv/archive-v0/Ab/bin", "../pyvenv.cfg", "", "uvx", &uvx),
+            (".local/share/uv/tools/prompt-expander/bin", &uv, "", "uv", "uv tool upgrade prompt-expander"),
+            (".cache/uv/archive-v0/Ab/bin", venv, "", "uvx", &uvx),
             ("cache/archive-v0/Ab/bin", "../pyvenv.cfg ../../../CACHEDIR.TAG", "", "uvx", &uvx),
-            (".local/share/pipx/venvs/prompt-expander/bin", pipx, "", "pipx", "pipx upgrade prompt-expander"),
-            (".local/share/pipx/.cache/1a/bin", pipx, "", "pipx", "pipx run --no-cache prompt-expander install --all"),
-            ("venv/bin", "../pyvenv.cfg", "", "pip", PIP),
+            (".local/share/pipx/venvs/prompt-expander/bin", &pipx, "", "pipx", "pipx upgrade prompt-expander"),
+            (".local/share/pipx/.cache/1a/bin", &pipx, "", "pipx", "pipx run --no-cache prompt-expander install --all"),
+            ("venv/bin", venv, "", "pip", PIP),
             (".local/bin", dist_info, "", "pip", PIP),
             (".cargo/bin", cargo, &registry, "cargo", "cargo install --locked prompt-expander"),
             (".cargo/bin", cargo, &git, "cargo", "cargo install --locked --git https://h/x"),

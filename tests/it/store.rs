@@ -179,6 +179,12 @@ fn a_password_in_an_argument_is_refused_and_never_printed() {
 }
 
 #[test]
+fn a_server_does_not_start_without_the_address_of_its_store() {
+    let ran = Client::new().arguments([]).words("serve --store-file missing");
+    ran.says(1, &["error: cannot read the file of --store-file missing: No such file"]);
+}
+
+#[test]
 fn tables_that_are_not_prepared_or_are_those_of_others_are_named() {
     let Some(url) = database() else { return };
     let client = on(&url);
