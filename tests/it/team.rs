@@ -414,10 +414,11 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
         untouched.local_addr().unwrap()
     );
     for (answer, want) in [
-        (response("200 OK", "text/html", "<html>"), "answered 200 OK, and not with JSON; correct `team`"),
-        (redirect, "answered 302 Found, and not with JSON; correct `team`"),
+        (response("200 OK", "text/html", "<html>"), "answered 200 OK, and not with JSON; write the address"),
+        (redirect, "answered 302 Found, and not with JSON; write the address"),
         (response("200 OK", "application/json", "[]"), "answered with what this program cannot read"),
         (response("404 Not Found", "application/json", "[]"), "answered 404 Not Found"),
+        (response("502 Bad Gateway", "text/html", "<html>"), "502 Bad Gateway, and not with JSON; try again later"),
         (response("503 Service Unavailable", "application/json", "{}"), "answered 503 Service Unavailable"),
         ("nonsense".to_owned(), "cannot be reached"),
     ] {

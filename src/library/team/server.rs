@@ -74,8 +74,10 @@ fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) 
     }
     if !content_type.starts_with(JSON) {
         let what = format!("answered {status}, and not with JSON");
-        let fix =
-            "correct `team` in the settings file: the address of `prompt-expander serve --http`, without a redirect";
+        let fix = match status.is_server_error() {
+            true => "try again later",
+            false => "write the address of `prompt-expander serve --http` into the settings file, without a redirect",
+        };
         return Err(Diagnostic::new(Kind::Service, what, fix));
     }
     let body: Result<Value, _> = serde_json::from_slice(&body);
