@@ -368,7 +368,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let status = finish(cli.run(&line, given, &arguments));
     #[cfg(feature = "openapi")]
-    team::TEAM.get().into_iter().for_each(|team| team.refresh_if_due());
+    source::TEAM.get().into_iter().for_each(|team| team.refresh_if_due());
     status
 }
 
@@ -487,7 +487,7 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     #[cfg(feature = "store")]
     let problem = problem.or_else(|| source.opened.as_ref()?.wait().err());
     #[cfg(feature = "openapi")]
-    if let Some(Err(why)) = team::TEAM.get().map(|team| team.get_first_list()) {
+    if let Some(Err(why)) = source::TEAM.get().map(|team| team.get_first_list()) {
         output::warning(&why.to_string());
     }
     problem.map_or(Ok(source), |problem| Err(anyhow::anyhow!("{problem}")))

@@ -7,7 +7,7 @@ use super::output;
 use super::serve::Serve;
 use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
 #[cfg(feature = "openapi")]
-use super::team::{TEAM, TeamKeys};
+use super::{source::TEAM, team::TeamKeys};
 use crate::agents::ConfigFile;
 use crate::library::Trust;
 use crate::library::pack::lock::LOCK;
@@ -108,8 +108,6 @@ pub(super) fn load(source: &mut PromptSource) {
             unusable(&path, Diagnostic::error(None, format!("the settings file cannot be read: {error}"), REPAIR))
         }
     };
-    #[cfg(feature = "openapi")]
-    settings.team.iter().for_each(|team| _ = TEAM.set(Arc::clone(team)));
     let packs = Some(path.with_file_name(LOCK));
     source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), packs, ..settings };
 }
@@ -144,7 +142,7 @@ fn read(path: &Path, text: &str) -> Settings {
     let mut settings = Settings { folders: folders(&words), ..Settings::default() };
     #[cfg(feature = "openapi")]
     match Keys::try_parse_from(&words).map(|keys| keys.team).unwrap_or_default().team(reader.folder) {
-        Ok(team) => settings.team = team,
+        Ok(team) => team.into_iter().for_each(|team| _ = TEAM.set(team)),
         Err(why) => reader.problem(document.get("team").and_then(Item::span), why, "correct it"),
     }
     settings.words = words;

@@ -78,7 +78,7 @@ impl Doctor {
         };
         let Diagnosis { mut findings, is_registered } = examination.diagnosis(self.agent, &source.library());
         #[cfg(feature = "openapi")]
-        findings.extend(super::team::TEAM.get().map(|team| Finding { agent: None, diagnostic: team.examine() }));
+        findings.extend(super::source::TEAM.get().map(|team| Finding { agent: None, diagnostic: team.examine() }));
         let settings = source.settings.problems.iter().cloned();
         findings.extend(settings.map(|diagnostic| Finding { agent: None, diagnostic }));
         let is_broken = |finding: &Finding| finding.diagnostic.severity() == Severity::Error;

@@ -71,7 +71,7 @@ impl List {
             Some(columns) => {
                 output::print(&self.page(&list, columns)?)?;
                 #[cfg(feature = "openapi")]
-                output::note_if_any(super::team::TEAM.get().and_then(|team| team.absence()));
+                output::note_if_any(super::source::TEAM.get().and_then(|team| team.absence()));
             }
         }
         if list.prompts.is_empty() && list.problems.is_empty() {

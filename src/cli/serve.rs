@@ -174,7 +174,7 @@ impl Serve {
             jobs_from,
         };
         #[cfg(feature = "openapi")]
-        super::team::TEAM.get().into_iter().for_each(|team| team.follow(&library));
+        super::source::TEAM.get().into_iter().for_each(|team| team.follow(&library));
         Server::new(library, settings)
     }
 

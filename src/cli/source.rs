@@ -57,14 +57,16 @@ pub(super) struct ConfigOptions {
     pub(super) no_config: bool,
 }
 
+/// The team that the settings file names, if there is one.
+#[cfg(feature = "openapi")]
+pub(super) static TEAM: std::sync::OnceLock<Arc<Team>> = std::sync::OnceLock::new();
+
 /// What the settings file says of prompts.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     pub(super) folders: Folders,
     #[cfg(feature = "openapi")]
     pub(super) openapi: Vec<OpenApi>,
-    #[cfg(feature = "openapi")]
-    pub(super) team: Option<Arc<Team>>,
     /// `None` if there is no settings file that could grant it.
     pub(super) trust: Option<Arc<dyn Trust>>,
     /// The lock of the user's packs, beside the file; `None` if no settings file is read.
@@ -298,7 +300,7 @@ impl PromptSource {
             let options = &self.folders.openapi;
             let given = if options.openapi.is_empty() { &self.settings.openapi } else { std::slice::from_ref(options) };
             library = given.iter().fold(library, |library, openapi| openapi.add_to(library));
-            library = self.settings.team.iter().fold(library, |library, team| library.with_team(Arc::clone(team)));
+            library = TEAM.get().cloned().into_iter().fold(library, Library::with_team);
         }
         let library = library.with_mentions(!(self.folders.no_mentions || settings.no_mentions));
         if self.folders.no_builtin || settings.no_builtin { library } else { library.with_builtin() }

@@ -3,9 +3,8 @@
 use super::source::absolute;
 use crate::library::{HeaderValue, SecretHeader, Team, check_base};
 use clap::Args;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 // The keys of the team. There are no options of these names.
 #[derive(Debug, Default, Args)]
@@ -17,9 +16,6 @@ pub(super) struct TeamKeys {
     #[arg(long, value_name = "NAME")]
     team_token_env: Option<String>,
 }
-
-/// The team of this process, if there is one.
-pub(super) static TEAM: OnceLock<Arc<Team>> = OnceLock::new();
 
 impl TeamKeys {
     /// The team, if there is one. `folder`: that of the settings file.

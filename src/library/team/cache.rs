@@ -171,10 +171,6 @@ impl Team {
         self.read(STATE).unwrap_or_default()
     }
 
-    fn set_state(&self, state: &State) {
-        _ = self.write(STATE, state); // without it, the next one asks again
-    }
-
     /// Why the server is not asked at this moment.
     fn rest(&self) -> Option<Diagnostic> {
         let State { failed, why, .. } = self.state();
@@ -218,10 +214,11 @@ impl Team {
         let State { listed, failed, .. } = self.state();
         match &answered {
             Err(why) if why.kind == Kind::Service => {
-                self.set_state(&State { listed, failed: now(), why: why.text() });
+                // Without it, the next one asks again.
+                _ = self.write(STATE, &State { listed, failed: now(), why: why.text() });
             }
             Err(why) if why.kind == Kind::Unreadable => _ = fs::remove_dir_all(&self.folder),
-            _ if failed > 0 => self.set_state(&State { listed, ..State::default() }),
+            _ if failed > 0 => _ = self.write(STATE, &State { listed, ..State::default() }),
             _ => {}
         }
         answered
@@ -253,8 +250,7 @@ impl Team {
             let kept = fs::read_dir(self.folder.join(TEXTS)).into_iter().flatten().flatten().map(|file| file.path());
             kept.filter(|file| !known.contains(file)).for_each(|file| _ = fs::remove_file(file));
         }
-        self.set_state(&State { listed: now(), ..self.state() });
-        Ok(())
+        self.write(STATE, &State { listed: now(), ..self.state() })
     }
 
     /// Whether nobody has refreshed the list for so many seconds, and the last failure is long enough ago.
@@ -301,9 +297,7 @@ impl Team {
                 thread::sleep(Duration::from_secs(OFTEN));
             }
         };
-        if let Err(error) = thread::Builder::new().name("team".to_owned()).spawn(follow) {
-            tracing::warn!(%error, "the list of the team's prompts is not refreshed");
-        }
+        _ = thread::Builder::new().name("team".to_owned()).spawn(follow); // without it, commands refresh the list
     }
 
     /// Asks for the texts that are not in the cache: from far away, an answer takes longer than a call may wait.

@@ -64,7 +64,7 @@ impl Server {
             let answered = exchange(agent, request, &secrets, within, MAX_ANSWER);
             answer(answered.map_err(|error| no_answer(error, &self.url, MAX_ANSWER))?)
         });
-        answered.map_err(that)
+        answered.map_err(|why| Diagnostic { message: format!("the team's server {}", why.message), ..why })
     }
 }
 
@@ -72,23 +72,23 @@ fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) 
     if status.as_u16() == 304 {
         return Ok(Answer { tag, body: Value::Null });
     }
-    if !content_type.starts_with(JSON) {
+    let body: Option<Value> = serde_json::from_slice(&body).ok().filter(|_| content_type.starts_with(JSON));
+    let Some(body) = body else {
         let what = format!("answered {status}, and not with JSON");
         let fix = match status.is_server_error() {
             true => "try again later",
             false => "write the address of `prompt-expander serve --http` into the settings file, without a redirect",
         };
         return Err(Diagnostic::new(Kind::Service, what, fix));
-    }
-    let body: Result<Value, _> = serde_json::from_slice(&body);
+    };
     if status.is_success() {
-        return Ok(Answer { tag, body: body.map_err(unexpected)? });
+        return Ok(Answer { tag, body });
     }
     if status.as_u16() == 401 {
         let fix = "put the token that you were given into the file `team-token` beside the settings file";
         return Err(Diagnostic::new(Kind::Unreadable, format!("answered {status}"), fix));
     }
-    let error = &body.unwrap_or_default()["error"];
+    let error = &body["error"];
     let message = printable(&shortened(error["message"].as_str().unwrap_or_default(), MAX_SHOWN));
     let kind = match status.as_u16() {
         300..=399 | 408 | 429 | 500.. => Kind::Service,
@@ -119,15 +119,8 @@ impl Answer {
 
 /// Reads what a server has answered.
 pub(super) fn read<T: DeserializeOwned>(answer: Value) -> Result<T, Diagnostic> {
-    T::deserialize(answer).map_err(|error| that(unexpected(error)))
-}
-
-/// A clause about the server as a sentence.
-fn that(why: Diagnostic) -> Diagnostic {
-    Diagnostic { message: format!("the team's server {}", why.message), ..why }
-}
-
-fn unexpected(error: serde_json::Error) -> Diagnostic {
-    let what = format!("answered with what this program cannot read: {error}");
-    Diagnostic::new(Kind::Service, what, "update both programs")
+    T::deserialize(answer).map_err(|error| {
+        let what = format!("the team's server answered with what this program cannot read: {error}");
+        Diagnostic::new(Kind::Service, what, "update both programs")
+    })
 }
