@@ -75,8 +75,9 @@ impl Postgres {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("store").build()?;
         let (rows, answered) = (Arc::default(), Arc::default());
         let folder = Folder::in_memory(address.to_string().into(), Arc::clone(&rows));
-        let (status, writer, tried) = (Mutex::default(), tokio::sync::Mutex::default(), watch::Sender::new(false));
-        let shared = Arc::new(Shared { address, folder, rows, answered, status, writer, tried });
+        let (failure, changes, writer) = (Mutex::default(), Mutex::default(), tokio::sync::Mutex::default());
+        let tried = watch::Sender::new(false);
+        let shared = Arc::new(Shared { address, folder, rows, answered, failure, changes, writer, tried });
         runtime.spawn(follow::follow(Arc::clone(&shared)));
         Ok(Postgres { shared, runtime })
     }
@@ -87,7 +88,7 @@ impl Postgres {
     /// It cannot be read. It is tried again and again.
     pub fn wait(&self) -> Result<(), Diagnostic> {
         _ = self.runtime.block_on(self.shared.tried.subscribe().wait_for(|tried| *tried));
-        let failure = lock(&self.shared.status).failure.clone();
+        let failure = lock(&self.shared.failure).clone();
         failure.filter(|why| why.kind == Kind::Missing).map_or(Ok(()), Err)
     }
 
@@ -124,7 +125,7 @@ impl Postgres {
             let mut writer = self.shared.writer.lock().await;
             let client = self.shared.connected(&mut writer).await?;
             let rows = ask(client, query, &[(&paths, Type::TEXT_ARRAY)]).await;
-            rows.inspect_err(|why| self.shared.disconnect(&mut writer, why))
+            rows.inspect_err(|_| *writer = None) // its state is unknown
         })?;
         let mut versions: Vec<(Version, Option<String>)> = Vec::new();
         for row in rows {
@@ -188,7 +189,7 @@ impl Postgres {
                 })?;
                 Ok((edits.map(drop), follow::writes(&fresh)))
             };
-            let (decided, fresh) = done.await.inspect_err(|why| shared.disconnect(&mut writer, why))?;
+            let (decided, fresh) = done.await.inspect_err(|_| *writer = None)?;
             shared.apply(fresh); // also if it is refused, so that what is read next is what it was refused for
             decided
         })
@@ -223,25 +224,24 @@ fn folded(path: &str) -> String {
 
 /// Why the store does not take a text.
 fn check_text(text: &str) -> Result<(), Diagnostic> {
-    if text.len() > MAX_FILE {
-        let message = format!("the file is {} bytes long, the limit of a store is {MAX_FILE}", text.len());
-        return Err(Diagnostic::new(Kind::TooLong, message, "make it smaller"));
-    }
-    match text.contains('\0') {
-        true => Err(Diagnostic::new(
-            Kind::Invalid,
-            "the file has a NUL character, which a store does not take",
-            "remove it",
-        )),
-        false => Ok(()),
-    }
+    let (kind, message, fix) = match text.len() {
+        ..=MAX_FILE if !text.contains('\0') => return Ok(()),
+        ..=MAX_FILE => {
+            (Kind::Invalid, "the file has a NUL character, which a store does not take".to_owned(), "remove it")
+        }
+        length => {
+            let message = format!("the file is {length} bytes long, the limit of a store is {MAX_FILE}");
+            (Kind::TooLong, message, "make it smaller")
+        }
+    };
+    Err(Diagnostic::new(kind, message, fix))
 }
 
 impl Library {
     /// Adds the prompts of a database, which tells the watchers of this library what changes.
     #[must_use]
     pub fn with_store(mut self, store: Arc<Postgres>) -> Library {
-        lock(&store.shared.status).changes = Arc::clone(&self.changes);
+        *lock(&store.shared.changes) = Arc::clone(&self.changes);
         self.answered = Some(Arc::clone(&store.shared.answered));
         self.with(store)
     }
@@ -264,7 +264,7 @@ impl Source for Arc<Postgres> {
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
-        lock(&self.shared.status).failure.iter().cloned().collect()
+        lock(&self.shared.failure).iter().cloned().collect()
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {

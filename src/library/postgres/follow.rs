@@ -40,19 +40,14 @@ pub(super) struct Shared {
     pub(super) folder: Folder,
     pub(super) rows: Arc<Rows>,
     pub(super) answered: Arc<Mutex<Option<SystemTime>>>,
-    pub(super) status: Mutex<Status>,
+    /// Why the database cannot be followed now.
+    pub(super) failure: Mutex<Option<Diagnostic>>,
+    /// Who is notified of changes.
+    pub(super) changes: Mutex<Arc<Changes>>,
     /// Whoever writes, or reads everything, holds it. `None` until the first write, and after a connection was lost.
     pub(super) writer: tokio::sync::Mutex<Option<Client>>,
     /// Whether the first attempt to read everything has ended.
     pub(super) tried: watch::Sender<bool>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Status {
-    /// Why the database cannot be followed now.
-    pub(super) failure: Option<Diagnostic>,
-    /// Who is notified of changes.
-    pub(super) changes: Arc<Changes>,
 }
 
 /// A write: the path, its number, and the file unless it was deleted.
@@ -80,7 +75,7 @@ pub(super) async fn follow(shared: Arc<Shared>) {
             }
             None => Diagnostic { kind: Kind::Missing, ..why },
         };
-        lock(&shared.status).failure = Some(why.in_file(Path::new(&shared.address.to_string())));
+        *lock(&shared.failure) = Some(why.in_file(Path::new(&shared.address.to_string())));
         shared.tried.send_replace(true);
         let jitter = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
         sleep(wait.mul_f64(0.5 + jitter / 2.0)).await;
@@ -129,16 +124,9 @@ impl Shared {
         writer.as_mut().ok_or_else(|| gone("not connected"))
     }
 
-    /// Ends a connection whose state is unknown.
-    pub(super) fn disconnect(&self, writer: &mut Option<Client>, why: &Diagnostic) {
-        if why.kind == Kind::Busy {
-            *writer = None;
-        }
-    }
-
     fn has_answered(&self) {
         *lock(&self.answered) = Some(SystemTime::now());
-        lock(&self.status).failure = None;
+        *lock(&self.failure) = None;
     }
 
     /// Reads everything, as it is at one moment.
@@ -159,7 +147,7 @@ impl Shared {
         within(STATEMENT, transaction.commit()).await?;
         self.rows.replace(files, last);
         self.has_answered();
-        self.tell(&Change::Anything);
+        lock(&self.changes).tell(&Change::Anything);
         Ok(())
     }
 
@@ -174,11 +162,6 @@ impl Shared {
             .iter()
             .map(|path| root.name_of(&root.path.join(&**path)).and_then(Result::ok).map(|(name, _)| name))
             .collect();
-        self.tell(&names.map_or(Change::Anything, Change::Prompts));
-    }
-
-    fn tell(&self, change: &Change) {
-        let changes = Arc::clone(&lock(&self.status).changes);
-        changes.tell(change);
+        lock(&self.changes).tell(&names.map_or(Change::Anything, Change::Prompts));
     }
 }
