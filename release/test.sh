@@ -2,7 +2,7 @@
 # Builds a release for this system, packs each package, installs it as its users do into a fresh HOME or root, uses it and removes it:
 # `bash release/test.sh`. Everything comes from this machine: the archives, a registry of npm and an index of PyPI are served on loopback.
 #
-# It needs cargo, Python 3 and git, and runs what npm, uv or pip, maturin, dpkg, docker, claude and shellcheck allow; what is not here is listed
+# It needs cargo, Python 3 and git, and runs what npm, uv, pipx or pip, maturin, dpkg, docker, claude, shellcheck and actionlint allow; what is not here is listed
 # as not run. DIST names a folder with what release/build.sh has built, which is then used instead of a new build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -45,6 +45,14 @@ talks() {
     local answers
     answers=$(printf '%s\n' "$initialize" "$call" | "${inside[@]}" "$@")
     [[ $answers == *'"serverInfo"'* && $answers == *'solar cells'* ]] || fail "$name does not answer: $answers"
+}
+
+# knows WAY COMMAND…: the program says how it was installed, and what updates it.
+knows() {
+    local says
+    says=$("${inside[@]}" "${@:2}" --version)
+    [[ $says == *"installed with $1" ]] || fail "$name does not know how it was installed: $says"
+    printf '%s is updated by: %s\n' "$name" "$("${inside[@]}" "${@:2}" upgrade --how)" >&2
 }
 
 # registers COMMAND…: `install codex` registers a program, no wrapper, which works without the package runner's cache.
@@ -93,6 +101,7 @@ answer=$("${inside[@]}" prompt-expander "${service[@]}" expand rendered 2>&1) ||
 begin "install.sh"
 "${inside[@]}" "PROMPT_EXPANDER_URL=$releases" sh release/install.sh >&2
 expands prompt-expander
+knows install.sh prompt-expander
 talks prompt-expander
 registers prompt-expander
 removes prompt-expander
@@ -108,6 +117,7 @@ if has npm; then
     begin "npx -y prompt-expander"
     inside+=("${npm[@]}")
     expands npx -y prompt-expander
+    knows npx npx -y prompt-expander
     talks npx -y prompt-expander
     registers npx -y prompt-expander
     removes npx -y prompt-expander
@@ -117,6 +127,7 @@ if has npm; then
     inside+=("${npm[@]}" "npm_config_prefix=$home/.local")
     "${inside[@]}" npm install --silent -g prompt-expander >&2
     expands prompt-expander
+    knows npm prompt-expander
     talks prompt-expander
     registers prompt-expander
     removes prompt-expander
@@ -136,6 +147,7 @@ if [ -n "$wheel" ]; then
         begin "uvx prompt-expander"
         inside+=("UV_DEFAULT_INDEX=$index" "UV_PYTHON_DOWNLOADS=never")
         expands uvx --quiet prompt-expander
+        knows uvx uvx --quiet prompt-expander
         talks uvx --quiet prompt-expander
         registers uvx --quiet prompt-expander
         removes uvx --quiet prompt-expander
@@ -144,6 +156,7 @@ if [ -n "$wheel" ]; then
         inside+=("UV_DEFAULT_INDEX=$index" "UV_PYTHON_DOWNLOADS=never")
         "${inside[@]}" uv tool install --quiet prompt-expander >&2
         expands prompt-expander
+        knows uv prompt-expander
         registers prompt-expander
         removes prompt-expander
         "${inside[@]}" uv tool uninstall --quiet prompt-expander >&2
@@ -151,10 +164,23 @@ if [ -n "$wheel" ]; then
     else
         not_run "uvx, uv tool" "uv is not installed"
     fi
+    if has pipx; then
+        begin "pipx install"
+        "${inside[@]}" "PIP_INDEX_URL=$index" "UV_DEFAULT_INDEX=$index" pipx install --quiet prompt-expander >&2
+        expands prompt-expander
+        knows pipx prompt-expander
+        registers prompt-expander
+        removes prompt-expander
+        "${inside[@]}" pipx uninstall prompt-expander >&2
+        [ ! -e "$home/.local/bin/prompt-expander" ] || fail "pipx leaves the program"
+    else
+        not_run pipx "pipx is not installed"
+    fi
     begin "pip install"
     python3 -m venv "$home/.local"
     "${inside[@]}" "$home/.local/bin/pip" install --quiet --disable-pip-version-check --index-url "$index" prompt-expander >&2
     expands prompt-expander
+    knows pip prompt-expander
     talks prompt-expander
     registers prompt-expander
     removes prompt-expander
@@ -178,6 +204,7 @@ if has dpkg-deb && [ "$(id -u)" = 0 ]; then
     expands /usr/bin/prompt-expander
     talks /usr/bin/prompt-expander
     mount -t proc none "$root/proc" # the program finds its own path there
+    knows "the Debian package" /usr/bin/prompt-expander
     "${inside[@]}" /usr/bin/prompt-expander install codex --yes >&2
     grep -q '"/usr/bin/prompt-expander"' "$home/.codex/config.toml" || fail "deb: $(cat "$home/.codex/config.toml")"
     removes /usr/bin/prompt-expander
@@ -240,6 +267,10 @@ if has claude; then
     "${inside[@]}" claude plugin install prompt-expander@prompt-expander >&2
     "${inside[@]}" claude mcp list 2>&1 | grep "plugin:prompt-expander:prompts.*Connected" >&2
     expands prompt-expander
+    # The hook would run twice.
+    "${inside[@]}" prompt-expander install claude-code --yes >&2
+    ! grep -q UserPromptSubmit "$home/.claude/settings.json" || fail "install adds the hook though the plugin has it"
+    removes prompt-expander
     "${inside[@]}" claude plugin uninstall prompt-expander@prompt-expander >&2
 else
     not_run "Claude Code plugin" "claude is not installed"
@@ -253,6 +284,7 @@ if has shellcheck; then
 else
     not_run shellcheck "it is not installed"
 fi
+if has actionlint; then actionlint; else not_run actionlint "it is not installed"; fi
 cargo package --locked --list --allow-dirty >"$work/crate"
 grep -qx 'prompts/research.md' "$work/crate" || fail "the crate has no prompts"
 
