@@ -72,7 +72,7 @@ fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> any
         let what = if tests.is_some() { "the prompt back, not its test file" } else { "it back" };
         output::note(&format!("`prompt-expander restore {name}` brings {what}"));
         if let Some(tests) = tests {
-            editor.delete_tests(&tests)?;
+            editor.delete_tests(name, &tests)?;
             removed.push(tests.path);
         }
     }

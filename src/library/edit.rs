@@ -5,7 +5,7 @@
 use super::caller::Caller;
 use super::diff::difference;
 use super::history::{Operation, Version};
-use super::source::{By, Found, Layer, Store, TestFile, Write};
+use super::source::{By, Edit, Found, Layer, Store, TestFile, Write};
 use super::view::{Library, View};
 use super::watched::Change;
 use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
@@ -99,7 +99,7 @@ impl Editor<'_> {
             return Err(exists(&stored));
         }
         let warnings = self.check(&name, text)?;
-        self.write(&name, None, Some(text), by, false, warnings)
+        self.write(&name, None, Edit::Write(text), by, false, warnings)
     }
 
     /// Changes a prompt that still is as expected.
@@ -109,7 +109,7 @@ impl Editor<'_> {
     pub fn update(&self, name: &str, expected: Revision, text: &str, by: &By) -> Result<Written, Diagnostic> {
         let name = self.name(name)?;
         let warnings = self.check(&name, text)?;
-        self.write(&name, Some(expected), Some(text), by, false, warnings)
+        self.write(&name, Some(expected), Edit::Write(text), by, false, warnings)
     }
 
     /// Deletes the file of a prompt that still is as expected. Its text stays in the history.
@@ -118,7 +118,7 @@ impl Editor<'_> {
     /// There is no such prompt in the folder, it has changed, or the file cannot be deleted.
     pub fn delete(&self, name: &str, expected: Revision, by: &By) -> Result<Written, Diagnostic> {
         let name = self.name(name)?;
-        self.write(&name, Some(expected), None, by, false, Vec::new())
+        self.write(&name, Some(expected), Edit::Delete, by, false, Vec::new())
     }
 
     /// Writes an earlier version again: the one with the revision `to`, else the one before the current one, or the one that was deleted.
@@ -143,7 +143,7 @@ impl Editor<'_> {
             Err(why) if self.caller.prefix.is_none() => vec![why],
             checked => checked?,
         };
-        self.write(&name, expected, Some(&text), by, true, warnings)
+        self.write(&name, expected, Edit::Write(&text), by, true, warnings)
     }
 
     /// A prompt's file, in any layer.
@@ -213,7 +213,7 @@ impl Editor<'_> {
     pub fn keep(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
         let revision = Revision::of(text.as_bytes());
-        self.write(&found.name, Some(revision), Some(&text), &By::default(), false, Vec::new()).map(|_| ())
+        self.write(&found.name, Some(revision), Edit::Write(&text), &By::default(), false, Vec::new()).map(|_| ())
     }
 
     /// Renames a prompt, with its versions and its test file, and returns it. The versions of a prompt of the team stay with the old name,
@@ -222,12 +222,8 @@ impl Editor<'_> {
     /// # Errors
     /// There is a prompt of that name, or it cannot be renamed.
     pub fn rename(&self, from: &Found, to: &Name) -> Result<Found, Diagnostic> {
-        self.store.rename(&from.name, to).unwrap_or_else(|| {
-            let text = from.text()?;
-            let by = By { note: Some(format!("renamed from {} to {to}", from.name)), ..By::default() };
-            self.create(to, &text, &by)?;
-            self.delete(&from.name, Revision::of(text.as_bytes()), &by).map(drop)
-        })?;
+        let by = By { note: Some(format!("renamed from {} to {to}", from.name)), ..By::default() };
+        self.write(&from.name, from.info().revision, Edit::Rename(to), &by, false, Vec::new())?;
         self.own(to).ok_or_else(|| self.unknown(to))
     }
 
@@ -235,8 +231,8 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// It cannot be deleted.
-    pub fn delete_tests(&self, tests: &TestFile) -> Result<(), Diagnostic> {
-        self.store.delete_tests(tests)
+    pub fn delete_tests(&self, name: &Name, tests: &TestFile) -> Result<(), Diagnostic> {
+        self.write(name, None, Edit::DeleteTests(tests), &By::default(), false, Vec::new()).map(drop)
     }
 
     /// The warnings of a text that is to be the file of this name.
@@ -256,13 +252,13 @@ impl Editor<'_> {
         &self,
         name: &Name,
         expected: Option<Revision>,
-        text: Option<&str>,
+        action: Edit<'_>,
         by: &By,
         is_restored: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> Result<Written, Diagnostic> {
-        let write =
-            Write { name, expected, text, by, is_restored, caller: &self.caller, versions: self.library.versions };
+        let (text, caller, versions) = (action.text(), &self.caller, self.library.versions);
+        let write = Write { name, expected, action, by, is_restored, caller, versions };
         let written = self.store.write(&write);
         self.library.changed(&Change::Prompts(BTreeSet::from([name.clone()])));
         let revision = written.map_err(|error| match (error.kind, expected) {

@@ -18,7 +18,7 @@ use super::handle::Files;
 use super::history::{History, Operation, Version, create_folders, failed, sync_folder, write_temporary_file};
 use super::read::read_regular;
 use super::root::PromptFile;
-use super::source::{Found, Store, TestFile, Write};
+use super::source::{Edit, Found, Store, Write};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, not_utf8};
 use crate::wording::named;
 use jiff::{SignedDuration, Timestamp};
@@ -95,7 +95,7 @@ impl FileStore {
         Ok(Some(at))
     }
 
-    fn rename_files(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
+    fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
         let (root, history) = (&self.files.root, &self.history);
         let has_history = !history.versions(from)?.is_empty();
         let _lock = has_history.then(|| history.lock()).transpose()?; // without a history, none is begun
@@ -139,7 +139,8 @@ impl FileStore {
         write: &Write<'_>,
         interrupt: impl Fn(Step) -> io::Result<()>,
     ) -> Result<Revision, Diagnostic> {
-        let Write { name, expected, text, .. } = *write;
+        let Write { name, expected, action, .. } = *write;
+        let text = action.text();
         let _lock = self.history.lock()?;
         let read = self.read(name)?;
         let now = read.as_ref().map(|(_, bytes)| Revision::of(bytes));
@@ -273,7 +274,12 @@ impl Store for FileStore {
     }
 
     fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
-        self.write_with(write, |_| Ok(()))
+        match write.action {
+            Edit::Write(_) | Edit::Delete => return self.write_with(write, |_| Ok(())),
+            Edit::Rename(to) => self.rename(write.name, to)?,
+            Edit::DeleteTests(tests) => fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?,
+        }
+        Ok(write.expected.unwrap_or_default())
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
@@ -296,14 +302,6 @@ impl Store for FileStore {
             String::from_utf8(text).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
         });
         text.transpose()
-    }
-
-    fn rename(&self, from: &Name, to: &Name) -> Option<Result<(), Diagnostic>> {
-        Some(self.rename_files(from, to))
-    }
-
-    fn delete_tests(&self, tests: &TestFile) -> Result<(), Diagnostic> {
-        fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))
     }
 
     fn folder(&self) -> &Path {
@@ -375,7 +373,8 @@ mod tests {
     fn write<'w>(name: &'w Name, caller: &'w Caller, from: Option<&str>, text: Option<&'w str>) -> Write<'w> {
         let expected = from.map(|text| Revision::of(text.as_bytes()));
         let versions = NonZeroUsize::MAX;
-        Write { name, expected, text, by: &ADA, is_restored: false, caller, versions }
+        let action = text.map_or(Edit::Delete, Edit::Write);
+        Write { name, expected, action, by: &ADA, is_restored: false, caller, versions }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use super::file_store::exists;
 use super::folder::Folder;
 use super::history::{Operation, Version};
 use super::root::PromptFile;
-use super::source::{About, By, Found, Listing, Source, Store, TestFile, Write};
+use super::source::{About, By, Edit, Found, Listing, Source, Store, Write};
 use super::view::Library;
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, FileName, Kind, Name, Revision, Severity, TEST_SUFFIX};
@@ -57,7 +57,7 @@ const TABLES: &str = "create table store (format integer not null);
     create index history_path on history (path, seq); insert into store values (1)";
 
 /// A write of one file: its path, its text unless it is deleted, and the path whose versions it takes over.
-type Edit = (String, Option<String>, Option<String>);
+type FileChange = (String, Option<String>, Option<String>);
 
 /// A store of prompts in PostgreSQL.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl Postgres {
         &self,
         paths: &[String],
         by: &By,
-        decide: impl FnOnce(&mut HashMap<String, String>) -> Result<Vec<Edit>, Diagnostic>,
+        decide: impl FnOnce(&mut HashMap<String, String>) -> Result<Vec<FileChange>, Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let shared = &self.shared;
         self.runtime.block_on(async {
@@ -192,6 +192,25 @@ impl Postgres {
             let (decided, fresh) = done.await.inspect_err(|_| *writer = None)?;
             shared.apply(fresh); // also if it is refused, so that what is read next is what it was refused for
             decided
+        })
+    }
+
+    fn rename(&self, from: &Name, to: &Name, by: &By) -> Result<(), Diagnostic> {
+        if let Some(other) = self.shared.folder.find(to) {
+            return Err(exists(&other.place().path()));
+        }
+        let old = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
+        let files = old.map(|old| [old.replacen(&**from, to, 1), old]);
+        self.transact(&files.concat(), by, |present| {
+            let mut edits = Vec::new();
+            for [new, old] in files {
+                let Some(text) = present.remove(&old) else { continue };
+                if present.contains_key(&new) {
+                    return Err(exists(&self.shared.folder.files.root.path.join(new)));
+                }
+                edits.extend([(old.clone(), None, None), (new, Some(text), Some(old))]);
+            }
+            Ok(edits)
         })
     }
 }
@@ -281,8 +300,16 @@ impl Store for Arc<Postgres> {
     }
 
     fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
-        let Write { name, expected, text, .. } = *write;
-        let path = self.path_of(name);
+        let Write { name, expected, action, .. } = *write;
+        match action {
+            Edit::Write(_) | Edit::Delete => {}
+            Edit::Rename(to) => return self.rename(name, to, write.by).map(|()| expected.unwrap_or_default()),
+            Edit::DeleteTests(tests) => {
+                self.transact(&[], write.by, |_| Ok(vec![(tests.below.clone(), None, None)]))?;
+                return Ok(expected.unwrap_or_default());
+            }
+        }
+        let (text, path) = (action.text(), self.path_of(name));
         if let Some(text) = text {
             check_text(text).map_err(|why| why.in_file(self.folder().join(&path)))?;
             let problems = self.draft(name, text, write.caller).check();
@@ -316,30 +343,6 @@ impl Store for Arc<Postgres> {
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
         let versions = self.versions(name)?.into_iter();
         Ok(versions.filter_map(|(_, text)| text).find(|text| Revision::of(text.as_bytes()) == revision))
-    }
-
-    fn rename(&self, from: &Name, to: &Name) -> Option<Result<(), Diagnostic>> {
-        if let Some(other) = self.shared.folder.find(to) {
-            return Some(Err(exists(&other.place().path())));
-        }
-        let old = [self.path_of(from), format!("{from}{TEST_SUFFIX}")];
-        let files = old.map(|old| [old.replacen(&**from, to, 1), old]);
-        let by = By { note: Some(format!("renamed from {from} to {to}")), ..By::default() };
-        Some(self.transact(&files.concat(), &by, |present| {
-            let mut edits = Vec::new();
-            for [new, old] in files {
-                let Some(text) = present.remove(&old) else { continue };
-                if present.contains_key(&new) {
-                    return Err(exists(&self.folder().join(new)));
-                }
-                edits.extend([(old.clone(), None, None), (new, Some(text), Some(old))]);
-            }
-            Ok(edits)
-        }))
-    }
-
-    fn delete_tests(&self, tests: &TestFile) -> Result<(), Diagnostic> {
-        self.transact(&[], &By::default(), |_| Ok(vec![(tests.below.clone(), None, None)]))
     }
 
     fn folder(&self) -> &Path {

@@ -333,23 +333,6 @@ pub trait Store: Debug + Send + Sync {
     /// It cannot be read, or was changed in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// Renames a prompt, with its versions and its test file; `None` if that cannot be done in one step. A file keeps the spelling of its
-    /// suffix. No other file is overwritten, not even one that another process creates meanwhile.
-    ///
-    /// # Errors
-    /// There is a file of that name, or it cannot be renamed; or it was renamed, but its versions or its test file were not.
-    fn rename(&self, _from: &Name, _to: &Name) -> Option<Result<(), Diagnostic>> {
-        None
-    }
-
-    /// Deletes the test file of a prompt that was deleted.
-    ///
-    /// # Errors
-    /// It cannot be deleted.
-    fn delete_tests(&self, _tests: &TestFile) -> Result<(), Diagnostic> {
-        Ok(()) // there are none
-    }
-
     /// The folder of its files, which may be missing; or the address of the database that has them; empty for those of a team.
     fn folder(&self) -> &Path;
 }
@@ -378,6 +361,27 @@ impl By {
     }
 }
 
+/// What becomes of a prompt.
+#[derive(Debug, Clone, Copy)]
+pub enum Edit<'w> {
+    /// Its file is this text.
+    Write(&'w str),
+    /// Its file is deleted.
+    Delete,
+    /// It gets this name, with its versions and its test file; those of the team leave their versions. A file keeps the spelling of its
+    /// suffix. No other file is overwritten, not even one that another process creates meanwhile.
+    Rename(&'w Name),
+    /// Nothing; its test file is deleted.
+    DeleteTests(&'w TestFile),
+}
+
+impl<'w> Edit<'w> {
+    /// The text that is to be written, if there is one.
+    pub fn text(self) -> Option<&'w str> {
+        if let Edit::Write(text) = self { Some(text) } else { None }
+    }
+}
+
 /// A write of one prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'w> {
@@ -385,8 +389,8 @@ pub struct Write<'w> {
     pub name: &'w Name,
     /// The revision that it must have; `None`: there is no such prompt.
     pub expected: Option<Revision>,
-    /// `None`: it is deleted.
-    pub text: Option<&'w str>,
+    /// What becomes of it.
+    pub action: Edit<'w>,
     /// Who writes, and why.
     pub by: &'w By,
     /// Whether an earlier text is written again.

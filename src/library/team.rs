@@ -15,12 +15,15 @@ use super::folder::Folder;
 use super::history::Version;
 use super::root::PromptFile;
 use super::rows::{Row, Rows};
-use super::source::{About, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, Store, Write};
+use super::source::{
+    About, Edit, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, Store, Write,
+};
 use super::view::Library;
 use crate::prompt::{
     AttachmentPath, Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision, Role,
     Summary, join_piped,
 };
+use crate::wording::named;
 use cache::{Entry, Problem, Text};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -172,7 +175,19 @@ impl Store for TeamLayer {
     }
 
     fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
-        let Write { name, expected, text, by, is_restored, .. } = *write;
+        let Write { name, expected, action, by, is_restored, .. } = *write;
+        match action {
+            Edit::Write(_) | Edit::Delete => {}
+            Edit::Rename(to) => {
+                let text = expected.map(|revision| self.version(name, revision)).transpose()?.flatten();
+                let deleted = || Diagnostic::new(Kind::Missing, format!("{} was deleted", named(name)), "");
+                let text = text.ok_or_else(deleted)?;
+                self.write(&Write { name: to, expected: None, action: Edit::Write(&text), ..*write })?;
+                return self.write(&Write { action: Edit::Delete, ..*write });
+            }
+            Edit::DeleteTests(_) => return Ok(expected.unwrap_or_default()), // there are none
+        }
+        let text = action.text();
         let (path, of) = if is_restored { ("/api/restore", "") } else { ("/api/prompts/", &**name) };
         let method = match (text, expected) {
             (None, _) => "DELETE",
