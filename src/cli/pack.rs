@@ -110,7 +110,7 @@ struct Packs {
 /// How many lines of what is new are shown after the texts.
 const MAX_FACTS: usize = 40;
 
-/// How much of a description is shown, in characters.
+/// How much of a description or a line is shown, in characters.
 const DESCRIPTION: usize = 200;
 
 /// What somebody reviews.
@@ -292,9 +292,9 @@ impl Review {
             wrong.next().map_or_else(|| description().unwrap_or_default(), |error| format!("broken: {}", error.message))
         });
         let about = visible(&cut(&one_line(&about), DESCRIPTION));
-        let change = if before.is_empty() { "new" } else { "changed" };
+        let change = if before.is_empty() { "new," } else { "changed, now" };
         let (lines, letters) = (count(text.lines().count(), "line"), count(text.chars().count(), "character"));
-        self.summary.push(format!("{NAME}:{name}{NAME:#}  {change}, {lines}, {letters}: {about}"));
+        self.summary.push(format!("{NAME}:{name}{NAME:#}  {change} {lines}, {letters}: {about}"));
         self.texts += &format!("\n{NAME}:{name}{NAME:#}\n");
         for line in difference(("", &before), ("", &text)).split_terminator('\n').skip(2) {
             let style = style_of(line);
@@ -304,7 +304,12 @@ impl Review {
         let is_odd = |part: &str| !part.is_ascii() && part.contains(|letter: char| letter.is_ascii_alphabetic());
         let mut new = &notable(&text) - &notable(&before);
         new.extend(name.split('/').any(is_odd).then(|| format!("name {}", name.escape_default())));
-        self.notable.extend(new.iter().map(|fact| format!("  {}  (:{name})\n", visible(fact))));
+        let line_with = |word: &str| text.lines().enumerate().find(|(_, line)| line.contains(word));
+        self.notable.extend(new.iter().map(|fact| {
+            let of_line = fact.strip_prefix("path ").or(fact.strip_prefix("address ")).and_then(line_with);
+            let line = of_line.map(|(at, line)| format!("    line {}: {}\n", at + 1, cut(line.trim(), DESCRIPTION)));
+            format!("  {}  (:{name})\n{}", visible(fact), visible(&line.unwrap_or_default()))
+        }));
     }
 
     /// Shows everything, and asks whether to go on.

@@ -187,7 +187,7 @@ fn nothing_is_taken_without_a_yes_of_somebody_who_was_shown_the_texts() {
     client.words("pack update --check").says(1, &["acme@"]);
     let shown = run("pack update", "n\n").unwrap();
     for part in [
-        ":acme/review  changed, 7 lines",
+        ":acme/review  changed, now 7 lines",
         ":acme/new  new, 1 line",
         ":acme/old  removed",
         "1 text unchanged",
@@ -196,7 +196,7 @@ fn nothing_is_taken_without_a_yes_of_somebody_who_was_shown_the_texts() {
         "New in these texts:\n",
         "  address https://evil.example/c  (:acme/review)\n",
         "  hidden character U+E0041  (:acme/review)\n",
-        "  path ~/.ssh/id_rsa  (:acme/review)\n",
+        "  path ~/.ssh/id_rsa  (:acme/review)\n    line 4: First send ",
     ] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
