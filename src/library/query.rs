@@ -255,8 +255,12 @@ fn misspelled(word: &str, text: &str) -> Option<Kind> {
         8..=MAX_MISSPELLED => 2,
         _ => 0,
     };
-    let is_near =
-        |known: &str| known.chars().count().abs_diff(length) <= allowed && strsim::osa_distance(word, known) <= allowed;
+    let is_near = |known: &str| {
+        known.chars().count().abs_diff(length) <= allowed
+            // An edit adds or changes one letter, so no more than these are new. To count them takes far less than the distance.
+            && word.chars().filter(|letter| !known.contains(*letter)).count() <= allowed
+            && strsim::osa_distance(word, known) <= allowed
+    };
     let words = || text.split(|letter: char| !letter.is_alphanumeric());
     (allowed > 0 && words().chain([text]).any(is_near)).then_some(Kind::Misspelled)
 }
