@@ -91,10 +91,15 @@ pub(crate) fn has_tag(prompt: &Summary, tag: &str) -> bool {
     prompt.tags.iter().any(|own| bare(own) == tag)
 }
 
-/// The texts of a prompt in which words are searched, in the form of [`plain`], by the rank of their field: the name, the tags,
-/// the title and the description.
+/// The texts of a prompt in which words are searched, in the form of [`plain`]: the name, the tags, the title and the description. They are
+/// one string, because 10,000 prompts are searched at each key.
 #[derive(Debug)]
-pub struct Fields([Vec<String>; 4]);
+pub struct Fields {
+    /// Each text ends with a line break, which no word contains.
+    texts: String,
+    /// Where the fields end. The index of a field is its rank.
+    ends: [usize; 4],
+}
 
 /// The rank of the name.
 const NAME: usize = 0;
@@ -112,26 +117,35 @@ enum Kind {
 impl Fields {
     /// The fields of a prompt; of a broken file, or one that is not read yet, only its name.
     pub fn new(name: &str, prompt: Option<&Summary>) -> Fields {
-        let plain_text = |text: &Option<String>| text.iter().map(|text| plain(text)).collect();
-        let [tags, title, description] = prompt.map_or_else(Default::default, |prompt| {
-            let tags = prompt.tags.iter().map(|tag| plain(tag)).collect();
-            [tags, plain_text(&prompt.title), plain_text(&prompt.description)]
-        });
-        Fields([vec![plain(name)], tags, title, description])
+        let mut texts = plain(name) + "\n";
+        let mut end = |text: Option<&String>| {
+            texts.extend(text.map(|text| plain(text) + "\n"));
+            texts.len()
+        };
+        let of_name = end(None);
+        let of_tags = prompt.iter().flat_map(|prompt| &prompt.tags).map(|tag| end(Some(tag))).last().unwrap_or(of_name);
+        let of_title = end(prompt.and_then(|prompt| prompt.title.as_ref()));
+        let of_description = end(prompt.and_then(|prompt| prompt.description.as_ref()));
+        Fields { texts, ends: [of_name, of_tags, of_title, of_description] }
+    }
+
+    fn name(&self) -> &str {
+        &self.texts[..self.ends[NAME] - 1]
     }
 
     /// Whether the name begins with this text, in which `/` separates folders.
     fn is_name_prefix(&self, beginning: &str) -> bool {
-        self.0[NAME].iter().any(|name| name.replace(':', "/").starts_with(beginning))
+        self.name().replace(':', "/").starts_with(beginning)
     }
 
     /// The least cost of a match; `None` if there is none. `kind` is how the word matches a text of the field of this rank.
     fn cost(&self, kind: impl Fn(usize, &str) -> Option<Kind>) -> Option<usize> {
+        let mut start = 0;
         // What matches in one field costs less than any match in the next.
-        self.0
-            .iter()
-            .enumerate()
-            .find_map(|(rank, texts)| texts.iter().filter_map(|text| Some(4 * rank + kind(rank, text)? as usize)).min())
+        self.ends.iter().enumerate().find_map(|(rank, end)| {
+            let texts = self.texts[std::mem::replace(&mut start, *end)..*end].lines();
+            texts.filter_map(|text| Some(4 * rank + kind(rank, text)? as usize)).min()
+        })
     }
 }
 
@@ -141,13 +155,11 @@ impl Fields {
 /// misspelling is looked for in names only, since that is done at each key.
 pub fn matches(query: &str, prompts: &[Fields]) -> Vec<usize> {
     let costs = costs(query, prompts, |word, prompts| {
-        let scattered = |rank, name: &str| (rank == NAME && is_scattered(word, name)).then_some(Kind::Misspelled);
-        let near = |rank, name: &str| if rank == NAME { misspelled(word, name) } else { None };
-        let scattered: Vec<_> = prompts.iter().map(|prompt| prompt.cost(scattered)).collect();
-        match scattered.iter().any(Option::is_some) {
-            true => scattered,
-            false => prompts.iter().map(|prompt| prompt.cost(near)).collect(),
-        }
+        let of_names = |is_match: &dyn Fn(&str) -> bool| -> Vec<Option<usize>> {
+            prompts.iter().map(|prompt| is_match(prompt.name()).then_some(Kind::Misspelled as usize)).collect()
+        };
+        let scattered = of_names(&|name| is_scattered(word, name));
+        if scattered.iter().any(Option::is_some) { scattered } else { of_names(&misspelled(word)) }
     });
     let mut matching: Vec<(usize, usize)> =
         costs.into_iter().enumerate().filter_map(|(index, cost)| Some((cost?, index))).collect();
@@ -183,8 +195,11 @@ fn costs(
                 continue;
             }
             let finder = Finder::new(word);
-            let exact: Vec<_> =
-                prompts.iter().map(|prompt| prompt.cost(|rank, text| exact(word, &finder, rank, text))).collect();
+            let exact = |prompt: &Fields| {
+                finder.find(prompt.texts.as_bytes())?;
+                prompt.cost(|rank, text| exact(word, &finder, rank, text))
+            };
+            let exact: Vec<_> = prompts.iter().map(exact).collect();
             match exact.iter().any(Option::is_some) {
                 true => exact,
                 false => otherwise(word, prompts),
@@ -199,7 +214,8 @@ fn costs(
 
 /// The costs of a word that is in no prompt: a misspelling is assumed.
 fn or_misspelled(word: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
-    prompts.iter().map(|prompt| prompt.cost(|_, text| misspelled(word, text))).collect()
+    let misspelled = misspelled(word);
+    prompts.iter().map(|prompt| prompt.cost(|_, text| misspelled(text).then_some(Kind::Misspelled))).collect()
 }
 
 /// A text in which letter case, accents and full-width forms make no difference.
@@ -245,9 +261,9 @@ fn is_unspaced(letter: char) -> bool {
     )
 }
 
-/// Whether a word is a misspelling of a word of a text, or of the whole text: one edit in a word of 4 to 7 letters, two in a
-/// longer one. A misspelled number would be another number, so numbers match only exactly.
-fn misspelled(word: &str, text: &str) -> Option<Kind> {
+/// Whether a text, or a word of it, is a misspelling of a word: with one edit in a word of 4 to 7 letters, two in a longer one. A
+/// misspelled number would be another number, so numbers match only exactly.
+fn misspelled(word: &str) -> impl Fn(&str) -> bool {
     let length = word.chars().count();
     let allowed = match length {
         _ if word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter)) => 0,
@@ -255,14 +271,15 @@ fn misspelled(word: &str, text: &str) -> Option<Kind> {
         8..=MAX_MISSPELLED => 2,
         _ => 0,
     };
-    let is_near = |known: &str| {
-        known.chars().count().abs_diff(length) <= allowed
-            // An edit adds or changes one letter, so no more than these are new. To count them takes far less than the distance.
-            && word.chars().filter(|letter| !known.contains(*letter)).count() <= allowed
-            && strsim::osa_distance(word, known) <= allowed
-    };
-    let words = || text.split(|letter: char| !letter.is_alphanumeric());
-    (allowed > 0 && words().chain([text]).any(is_near)).then_some(Kind::Misspelled)
+    move |text| {
+        let is_near = |known: &str| {
+            known.chars().count().abs_diff(length) <= allowed && strsim::osa_distance(word, known) <= allowed
+        };
+        // An edit adds or changes one letter. So few texts are left for the distance, which takes far longer.
+        let has_letters = || word.chars().filter(|letter| !text.contains(*letter)).count() <= allowed;
+        let words = || text.split(|letter: char| !letter.is_alphanumeric());
+        allowed > 0 && has_letters() && words().chain([text]).any(is_near)
+    }
 }
 
 #[cfg(test)]
