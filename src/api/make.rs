@@ -276,30 +276,20 @@ fn placeholders(prompt: &Prompt, given: &[Bound<'_>], input: &str) -> Vec<Placeh
 /// The length of an expansion, and how much of it each agent shows. The limits were measured; `docs/clients` and `docs/hook.md` say how.
 fn lengths(name: &Name, input: &str, layer: Option<Layer>, text: &str) -> Lengths {
     let is_of_project = layer.is_some_and(Layer::is_project);
+    let measured = |agent: &'static Agent, delivery, (length, limit), unit, when_exceeded| {
+        let (agent, is_whole) = (agent.name, length <= limit);
+        MeasuredLimit { agent, delivery, length, limit, unit, is_whole, when_exceeded }
+    };
     let of_tool = |agent: &'static Agent| {
         let part = agent.part?;
-        Some(MeasuredLimit {
-            agent: agent.name,
-            delivery: "tool",
-            length: part.length(text),
-            limit: part.max,
-            unit: format!("{} of the result", part.unit.name()),
-            is_whole: part.length(text) <= part.max,
-            when_exceeded: "the model gets it in parts",
-        })
+        let unit = format!("{} of the result", part.unit.name());
+        Some(measured(agent, "tool", (part.length(text), part.max), unit, "the model gets it in parts"))
     };
     let of_hook = |agent: &'static Agent| {
         let (limit, unit) = agent.hook.as_ref()?.limit;
         let length = unit.count(&hook::context_of_one(agent, name, input, text, is_of_project));
-        Some(MeasuredLimit {
-            agent: agent.name,
-            delivery: "hook",
-            length,
-            limit,
-            unit: unit.name().to_owned(),
-            is_whole: length <= limit,
-            when_exceeded: "the hook asks the model to call the tool",
-        })
+        let exceeded = "the hook asks the model to call the tool";
+        Some(measured(agent, "hook", (length, limit), unit.name().to_owned(), exceeded))
     };
     let limits_of = |agent: &'static Agent| of_tool(agent).into_iter().chain(of_hook(agent));
     Lengths {

@@ -7,15 +7,13 @@
 //! third for Spanish and Korean.
 
 /// What tokenizers distinguish.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 enum Class {
     /// A letter of a script with words: Latin, Greek, Cyrillic …
     Letter,
     Digit,
     /// Punctuation and symbols of ASCII.
     Punctuation,
-    /// A line ending, and the spaces and line endings after it.
-    LineEnding,
     Space,
     /// A character of Japanese, Chinese or Korean.
     EastAsian,
@@ -23,10 +21,8 @@ enum Class {
 }
 
 impl Class {
-    fn of(character: char, previous: Option<Class>) -> Class {
+    fn of(character: char) -> Class {
         match character {
-            '\n' => Class::LineEnding,
-            _ if character.is_whitespace() && previous == Some(Class::LineEnding) => Class::LineEnding,
             _ if character.is_whitespace() => Class::Space,
             '0'..='9' => Class::Digit,
             _ if character.is_ascii_alphabetic() => Class::Letter,
@@ -45,31 +41,20 @@ const USUAL_WORD: usize = 7;
 
 /// About how many tokens the text has.
 pub(super) fn tokens(text: &str) -> usize {
-    let mut hundredths = 0;
-    let mut previous = None;
-    let mut letters = 0; // of the word, so far
-    for character in text.chars() {
-        let class = Class::of(character, previous);
-        let is_first = previous != Some(class);
-        letters = if class == Class::Letter { letters + 1 } else { 0 };
-        hundredths += match class {
-            Class::Letter if is_first => 100,
-            Class::Letter if letters > USUAL_WORD => 12,
-            Class::Letter | Class::Space => 0,
-            Class::Digit => 45,
-            Class::Punctuation if is_first => 90,
-            Class::Punctuation => 13,
-            Class::LineEnding if is_first => 140,
-            Class::LineEnding => 0,
-            Class::EastAsian => 88,
-            Class::Other => 60,
-        };
-        if class == Class::Letter && !character.is_ascii() {
-            hundredths += 20;
+    let characters: Vec<char> = text.chars().collect();
+    let hundredths = |run: &[char]| match (Class::of(run[0]), run.len()) {
+        (Class::Letter, length) => {
+            100 + 12 * length.saturating_sub(USUAL_WORD) + 20 * run.iter().filter(|letter| !letter.is_ascii()).count()
         }
-        previous = Some(class);
-    }
-    usize::div_ceil(hundredths, 100)
+        (Class::Digit, length) => 45 * length,
+        (Class::Punctuation, length) => 77 + 13 * length,
+        // A line ending, with the spaces around it.
+        (Class::Space, _) => 140 * usize::from(run.contains(&'\n')),
+        (Class::EastAsian, length) => 88 * length,
+        (Class::Other, length) => 60 * length,
+    };
+    let runs = characters.chunk_by(|one, next| Class::of(*one) == Class::of(*next));
+    runs.map(hundredths).sum::<usize>().div_ceil(100)
 }
 
 #[cfg(test)]
