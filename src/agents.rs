@@ -33,7 +33,7 @@ pub use drafts::{DraftEditor, Drafts};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
 pub use hook_line::{HookLine, HookPlace};
-pub use install::{Installation, Plan, Removal, Status};
+pub use install::{Installation, Plan, Status, removal};
 pub use limit::{PartLimit, Unit};
 pub use registration::{Registration, SERVER};
 pub use variables::Variables;

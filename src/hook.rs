@@ -22,7 +22,6 @@ use crate::wording::{all_of, alternatives, named, quoted};
 use invocations::{Invoked, is_smiley};
 use serde::Deserialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::path::Path;
@@ -46,15 +45,13 @@ struct Input<'e> {
     hook_event_name: Cow<'e, str>,
     #[serde(borrow)]
     prompt: Cow<'e, str>,
-    #[serde(borrow)]
-    cwd: Option<&'e RawValue>,
+    cwd: Option<String>,
 }
 
 impl<'e> Event<'e> {
     /// Reads what an agent passes to its hook. `None`: it is something else, or the agent has no such hook.
     pub fn parse(agent: &'static Agent, text: &'e str) -> Option<Event<'e>> {
-        let Input { hook_event_name, prompt, cwd } = serde_json::from_str(text).ok()?;
-        let folder = cwd.and_then(|cwd| serde_json::from_str(cwd.get()).ok());
+        let Input { hook_event_name, prompt, cwd: folder } = serde_json::from_str(text).ok()?;
         (hook_event_name == agent.hook.as_ref()?.event).then_some(Event { agent, prompt, folder })
     }
 

@@ -118,6 +118,25 @@ pub struct Launch {
 }
 
 impl Agent {
+    /// What most agents have in common.
+    pub(super) const USUAL: Agent = Agent {
+        name: "",
+        aliases: &[],
+        title: "",
+        programs: &[],
+        settings_folder: |_| None,
+        prompts: &[],
+        config: Config::JSON,
+        hook: None,
+        part: None,
+        runs_prompts: false,
+        drafts: None,
+        menu: MenuMessages::All,
+        launch: Launch::BY_EDITOR,
+        checks: &[],
+        next_step: |_| String::new(),
+    };
+
     /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
     pub fn is_found(&self, system: &System) -> bool {
         self.programs.iter().any(|program| system.environment.find_program(program, &system.project).is_ok())
@@ -129,27 +148,16 @@ impl Agent {
         (self.settings_folder)(system)
     }
 
-    /// The folder with the files that register the user's servers.
-    fn config_folder(&self, system: &System) -> Option<PathBuf> {
-        self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
-    }
-
     /// The files that register servers, the one that takes precedence first; none for [`Scope::User`] if the home directory
     /// is unknown.
     pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         match scope {
             Scope::Project => self.config.project.iter().map(|name| system.project.join(name)).collect(),
             Scope::User | Scope::Local => {
-                let folder = self.config_folder(system);
+                let folder = self.config.folder.unwrap_or(self.settings_folder)(system);
                 folder.iter().flat_map(|folder| self.config.user.iter().map(|name| folder.join(name))).collect()
             }
         }
-    }
-
-    /// The config that `install` creates if none exists.
-    pub(super) fn new_config_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
-        let mut paths = self.config_paths(scope, system);
-        if scope == Scope::User { paths.pop() } else { paths.into_iter().next() }
     }
 
     /// The files of its hooks, the one that takes precedence first.

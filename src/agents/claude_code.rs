@@ -13,11 +13,9 @@ use serde_json::json;
 
 pub(super) static CLAUDE_CODE: Agent = Agent {
     name: "claude-code",
-    aliases: &[],
     title: "Claude Code",
     programs: &["claude"],
     settings_folder: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.below_home(".claude")),
-    prompts: &[],
     config: Config {
         syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
         // Next to ~/.claude, but in the folder that the variable names.
@@ -52,7 +50,6 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     }),
     // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model gets 2 KB and a file.
     part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
-    runs_prompts: false,
     drafts: Some(Drafts {
         is_file: |folder, file| folder.starts_with("claude-") && is_between(file, "claude-prompt-", ".md"),
         skips_empty: true,
@@ -77,6 +74,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
                 .to_owned()
         }
     },
+    ..Agent::USUAL
 };
 
 fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {

@@ -1,6 +1,6 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
-use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+use super::agent::{Agent, Examined, Finding, Hook, Launch};
 use super::drafts::{Drafts, is_between};
 use super::edit::{Entry, JsonSyntax, Syntax};
 use super::environment::{Environment, Scope, System};
@@ -11,11 +11,9 @@ use serde_json::{Value, json};
 
 pub(super) static CODEX: Agent = Agent {
     name: "codex",
-    aliases: &[],
     title: "Codex",
     programs: &["codex"],
     settings_folder: |system| system.folder("CODEX_HOME").or_else(|| system.below_home(".codex")),
-    prompts: &[],
     config: Config {
         syntax: Syntax::Toml,
         user: &["config.toml"],
@@ -52,13 +50,11 @@ pub(super) static CODEX: Agent = Agent {
     // It cuts the middle out of a result of more than 48,000 characters (10,000 tokens, each of which it estimates at 4.8), and of more
     // than 40,000 bytes that a program of the model prints.
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
-    runs_prompts: false,
     drafts: Some(Drafts {
         is_file: |folder, file| folder == "editor" && is_between(file, ".tmp", ".md"),
         reads_quotes: true,
         ..Drafts::USUAL
     }),
-    menu: MenuMessages::All,
     launch: Launch { client: Some("codex-mcp-client"), environment, ..Launch::BY_SDK },
     checks: &[not_started, approval],
     next_step: |installed| {
@@ -72,6 +68,7 @@ pub(super) static CODEX: Agent = Agent {
         };
         format!("{start} type `:research solid-state batteries`")
     },
+    ..Agent::USUAL
 };
 
 /// The variables that a server gets in addition to those in its registration: those on Unix, those on Windows (according to the

@@ -19,7 +19,6 @@ pub(super) static GEMINI: Agent = Agent {
     title: "Gemini CLI",
     programs: &["gemini"],
     settings_folder: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
-    prompts: &[],
     config: Config {
         syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: false }),
         user: &["settings.json"],
@@ -50,7 +49,6 @@ pub(super) static GEMINI: Agent = Agent {
     }),
     // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
     part: Some(PartLimit { max: 39_000, unit: Unit::Utf16, is_printed: false }),
-    runs_prompts: false,
     drafts: Some(Drafts {
         is_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
         terminal: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
@@ -72,6 +70,7 @@ pub(super) static GEMINI: Agent = Agent {
              batteries`"
         )
     },
+    ..Agent::USUAL
 };
 
 fn disabled(at: &Examined, server: &Registration) -> Option<Finding> {

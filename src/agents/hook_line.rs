@@ -122,19 +122,16 @@ fn words(line: &str) -> Vec<String> {
     both().find(begins).or_else(|| both().find(|words| program_in(words).is_some())).cloned().unwrap_or_default()
 }
 
-/// The line of a hook with these words; on Windows, with these texts around them.
-///
-/// # Errors
-/// One has a NUL character.
-pub(super) fn hook_line(words: &[&str], around_on_windows: [&str; 2]) -> Result<String, shlex::QuoteError> {
+/// The line of a hook with these words, none of which has a NUL character; on Windows, with these texts around them.
+pub(super) fn hook_line(words: &[&str], around_on_windows: [&str; 2]) -> String {
     if cfg!(windows) {
         // Bash, PowerShell and cmd.exe all take this.
         let is_special = |word: &str| word.contains([' ', '&', '(', ')']);
         let quoted = |word: &&str| if is_special(word) { format!("\"{word}\"") } else { word.replace('\\', "/") };
         let words: Vec<String> = words.iter().map(quoted).collect();
-        return Ok(around_on_windows.join(&words.join(" ")));
+        return around_on_windows.join(&words.join(" "));
     }
-    Ok(format!("{}{NEVER_FAILS}", shlex::try_join(words.iter().copied())?))
+    shlex::try_join(words.iter().copied()).unwrap_or_default() + NEVER_FAILS
 }
 
 #[cfg(test)]

@@ -127,9 +127,7 @@ impl Installation {
         planner.plan.options.splice(0..0, options.collect::<Vec<_>>());
         let arguments = self.arguments.iter().map(String::as_str);
         let words: Vec<&str> = [&self.program, "hook", self.agent.name].into_iter().chain(arguments).collect();
-        let line = hook_line(&words, hook.around_on_windows).map_err(|_| {
-            Diagnostic::new(Kind::Invalid, "a path with a NUL character cannot be part of a shell command", "rename it")
-        })?;
+        let line = hook_line(&words, hook.around_on_windows);
         if plain.is_empty() && !hook.note.is_empty() {
             planner.plan.notes.push(hook.note.to_owned());
         }
@@ -142,47 +140,37 @@ impl Installation {
     }
 }
 
-/// What is to be removed: the server named `prompts` if it is prompt-expander, and the hook.
-#[derive(Debug, Clone, Copy)]
-pub struct Removal {
-    /// The agent.
-    pub agent: &'static Agent,
-    /// For whom; not [`Scope::Local`].
-    pub scope: Scope,
-}
-
-impl Removal {
-    /// Plans the removal. Reads the agent's files.
-    ///
-    /// # Errors
-    /// A file cannot be read or changed.
-    pub fn plan(&self, system: &System) -> Result<Plan, Diagnostic> {
-        let mut planner = Planner::new(self.agent, self.scope, system)?;
-        for server in planner.registrations()? {
-            if server.name == SERVER && !server.is_prompt_expander() {
-                planner.plan.warnings.push(format!(
-                    "{}: `{SERVER}` is another server, which is left alone; {}",
-                    location(&server.path, server.position),
-                    what_it_runs(&server)
-                ));
-            }
+/// Plans the removal of the server named `prompts`, if it is prompt-expander, and of the hook. Reads the agent's files. `scope` is not
+/// [`Scope::Local`].
+///
+/// # Errors
+/// A file cannot be read or changed.
+pub fn removal(agent: &'static Agent, scope: Scope, system: &System) -> Result<Plan, Diagnostic> {
+    let mut planner = Planner::new(agent, scope, system)?;
+    for server in planner.registrations()? {
+        if server.name == SERVER && !server.is_prompt_expander() {
+            planner.plan.warnings.push(format!(
+                "{}: `{SERVER}` is another server, which is left alone; {}",
+                location(&server.path, server.position),
+                what_it_runs(&server)
+            ));
         }
-        planner.hooks();
-        planner.config()?;
-        let hooks = planner.hooks.as_ref().and_then(|hooks| planner.files.at(hooks));
-        if hooks.is_some_and(|file| file.is_ok()) {
-            planner.hook_file()?;
-        }
-        for at in 0..planner.plan.files.len() {
-            let file = &planner.plan.files[at];
-            let cleaned = file.original.as_ref().map(|text| planner.cleaned(file, text)).transpose();
-            planner.plan.files[at].edited = cleaned.map_err(|error| error.in_file(&*file.path))?;
-        }
-        planner.remove_stale_trust()?;
-        let mut plan = planner.finish()?;
-        plan.files.iter_mut().for_each(restore);
-        Ok(plan)
     }
+    planner.hooks();
+    planner.config()?;
+    let hooks = planner.hooks.as_ref().and_then(|hooks| planner.files.at(hooks));
+    if hooks.is_some_and(|file| file.is_ok()) {
+        planner.hook_file()?;
+    }
+    for at in 0..planner.plan.files.len() {
+        let file = &planner.plan.files[at];
+        let cleaned = file.original.as_ref().map(|text| planner.cleaned(file, text)).transpose();
+        planner.plan.files[at].edited = cleaned.map_err(|error| error.in_file(&*file.path))?;
+    }
+    planner.remove_stale_trust()?;
+    let mut plan = planner.finish()?;
+    plan.files.iter_mut().for_each(restore);
+    Ok(plan)
 }
 
 /// Restores the backup of a file, byte for byte, if the file without the registration differs from it at most in layout; or removes the
@@ -361,8 +349,8 @@ fn config_to_edit(agent: &Agent, files: &AgentFiles, scope: Scope, system: &Syst
         let servers = file.and_then(|file| agent.config.registrations(file, scope, system).ok());
         servers.is_some_and(|servers| servers.iter().any(|server| server.name == SERVER))
     };
-    let found = existing.iter().find(has_server).or(existing.first()).map(|path| (*path).clone());
-    found.or_else(|| agent.new_config_path(scope, system))
+    let new = if scope == Scope::User { paths.last() } else { paths.first() };
+    existing.iter().find(has_server).or(existing.first()).copied().or(new).cloned()
 }
 
 /// What is registered with an agent.
@@ -462,8 +450,7 @@ mod tests {
         }
 
         fn uninstall(&self, agent: &str) -> Plan {
-            let removal = Removal { agent: Named::named(agent).unwrap(), scope: Scope::User };
-            let plan = removal.plan(&self.system).unwrap();
+            let plan = removal(Named::named(agent).unwrap(), Scope::User, &self.system).unwrap();
             plan.files.iter().for_each(|file| file.write().unwrap());
             plan
         }
@@ -511,7 +498,7 @@ mod tests {
     /// A config with another server, comments where the agent allows them, and an odd layout.
     fn odd(agent: &Named) -> (PathBuf, String) {
         let user = User::with(&[]);
-        let path = agent.new_config_path(Scope::User, &user.system).unwrap();
+        let path = agent.config_paths(Scope::User, &user.system).pop().unwrap();
         let text = match agent.config.syntax {
             Syntax::Plugin => String::new(), // no config is one
             Syntax::Toml => {

@@ -11,7 +11,6 @@ use serde_json::json;
 
 pub(super) static OPENCODE: Agent = Agent {
     name: "opencode",
-    aliases: &[],
     title: "opencode",
     programs: &["opencode", "opencode2"],
     settings_folder: |system| system.dot_config().map(|config| config.join("opencode")),
@@ -68,8 +67,8 @@ pub(super) static OPENCODE: Agent = Agent {
         variables: Some(Variables { mark: "{env:", value: Variables::with_default }),
         ..Launch::BY_SDK
     },
-    checks: &[],
     next_step: |_| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
+    ..Agent::USUAL
 };
 
 /// opencode installs its package for plugins into the folder that has `plugins`, and waits for that.

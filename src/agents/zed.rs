@@ -7,7 +7,6 @@ use serde_json::json;
 
 pub(super) static ZED: Agent = Agent {
     name: "zed",
-    aliases: &[],
     title: "Zed",
     // `zeditor` where another program has the name `zed`.
     programs: &["zed", "zeditor"],
@@ -15,7 +14,6 @@ pub(super) static ZED: Agent = Agent {
         true => system.config.as_ref().map(|config| config.join("Zed")),
         false => system.dot_config().map(|config| config.join("zed")),
     },
-    prompts: &[], // its Rules Library is a database
     config: Config {
         user: &["settings.json"],
         project: &[".zed/settings.json"],
@@ -26,16 +24,12 @@ pub(super) static ZED: Agent = Agent {
         },
         ..Config::JSON
     },
-    hook: None,
-    part: None,
-    runs_prompts: false,
-    drafts: None,
     // By its source: a message of the assistant is an error, and what is not text is dropped.
     menu: MenuMessages::OneText,
     launch: Launch { client: Some("Zed"), is_from_desktop: true, ..Launch::BY_SDK },
-    checks: &[],
     next_step: |installed| match installed.is_project {
         true => "trust the project in Zed, and type `:research solid-state batteries` in the Agent Panel".to_owned(),
         false => "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),
     },
+    ..Agent::USUAL
 };

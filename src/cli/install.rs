@@ -10,7 +10,7 @@ use super::agent::system;
 use super::config;
 use super::output;
 use super::source::{ConfigOptions, Folders, PromptSource};
-use crate::agents::{AGENTS, ConfigFile, Installation, Plan, Removal, Scope, Status};
+use crate::agents::{AGENTS, ConfigFile, Installation, Plan, Scope, Status, removal};
 use crate::wording::all_of;
 use anyhow::{Context, bail};
 use changes::{Changes, Target};
@@ -179,7 +179,7 @@ impl Uninstall {
         let agents = target.selected(|agent| registered.iter().any(|state| state.agent == agent));
         let program = Copied::known().filter(|_| target.all);
         let mut changes = Changes { program, ..Changes::default() };
-        changes.plan(&agents, |agent| Removal { agent, scope: scope(self.project) }.plan(&system));
+        changes.plan(&agents, |agent| removal(agent, scope(self.project), &system));
         target.carry_out(&mut changes, "not registered; nothing to remove")?;
         Ok(changes.status(target, agents.len()))
     }

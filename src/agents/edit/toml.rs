@@ -36,8 +36,8 @@ pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) ->
     }
     match table.get_mut(name).map(Item::as_table_like_mut) {
         None => {
-            let is_inline = !parents.is_empty() && is_inline(table);
-            table.insert(name, new_item(entry, is_inline));
+            let pairs = entry.all().map(|(key, value)| (key, Item::Value(to_toml(value))));
+            table.insert(name, Item::Table(pairs.collect()));
         }
         Some(None) => return Err(not_a_table(text, keys)),
         Some(Some(known)) => set_required(known, entry),
@@ -78,15 +78,6 @@ fn table_at<'d>(
     Ok(table)
 }
 
-/// A new entry, as a table of its own or in braces.
-fn new_item(entry: &Entry, is_inline: bool) -> Item {
-    let pairs = entry.all().map(|(key, value)| (key, to_toml(value)));
-    match is_inline {
-        true => Item::Value(toml_edit::Value::InlineTable(pairs.collect())),
-        false => Item::Table(pairs.map(|(key, value)| (key, Item::Value(value))).collect()),
-    }
-}
-
 /// Gives an existing entry what it must have, and an empty one all of a new one.
 fn set_required(known: &mut dyn TableLike, entry: &Entry) {
     if known.is_empty() {
@@ -120,10 +111,6 @@ fn document(text: &str) -> Result<DocumentMut, Diagnostic> {
 
 fn not_toml(error: &TomlError, text: &str) -> Diagnostic {
     syntax_error(text, error.span().map_or(0, |span| span.start), error.message())
-}
-
-fn is_inline(table: &dyn TableLike) -> bool {
-    table.iter().next().is_some_and(|(_, item)| item.is_inline_table())
 }
 
 /// A value of an entry in TOML. No entry has a null, or a number.
