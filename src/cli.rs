@@ -22,7 +22,6 @@ mod history;
 mod hook;
 mod import;
 mod install;
-mod interrupts;
 mod list;
 mod man;
 mod mv;

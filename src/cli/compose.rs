@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -112,8 +112,8 @@ impl Compose {
         let usable = |editor: &OsString| !editor.is_empty() && !text_editor::is_compose(editor);
         let editor = self.then.clone().or_else(|| std::env::var_os("EDITOR")).filter(usable);
         let editor = editor.unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "vi" }.into());
-        let status = text_editor::open_with(&editor, Path::new(&self.file))?;
-        Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)))
+        let ended = text_editor::open_with(&editor, &self.file, "name another one with --then")?;
+        Ok(ExitCode::from(ended.status.code().map_or(1, |code| code as u8)))
     }
 }
 

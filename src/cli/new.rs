@@ -4,9 +4,7 @@ use super::history::editor;
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
 use super::{edit, path, stdin, stored, test, text_editor};
-use crate::library::{
-    Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, View, create, create_with_folders, delete_if,
-};
+use crate::library::{Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create, create_with_folders, delete_if};
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -73,10 +71,15 @@ impl New {
         let (text, is_template) = self.text(&name)?;
         let edit_command = format!("prompt-expander edit {name}{}", if source.project { " --project" } else { "" });
         if is_template && !self.empty {
-            match own.view().get(&name) {
-                Some(found) if self.test && self.description.is_none() => return self.create_tests_only(&found),
-                None => refuse_to_override(&library.view(), &name, &edit_command)?,
-                Some(_) => {}
+            match (own.view().get(&name), library.view().get(&name)) {
+                (Some(found), _) if self.test && self.description.is_none() => return self.create_tests_only(&found),
+                // It would override another prompt or be overridden by one: what the user wants then is a copy.
+                (None, Some(other)) => bail!(
+                    "{} already has the name {}; `{edit_command}` opens it or a copy, and --empty creates a template anyway",
+                    what(&other),
+                    named(&name)
+                ),
+                _ => {}
             }
         }
         let file = create(&folder, &name, &text).map_err(|error| match error.kind {
@@ -96,7 +99,7 @@ impl New {
                 output::print_json(&json!({ "removed": file.display().to_string() }))?;
             }
             let (file, wait) = (full_path(&file), text_editor::WAIT);
-            let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))));
+            let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check()));
             ended.with_context(|| format!("{file} is removed"))?;
             output::note(&format!("the template was not changed, so {file} is removed; {wait}"));
             return Ok(ExitCode::SUCCESS);
@@ -158,11 +161,7 @@ impl New {
         if self.edit {
             text_editor::open(&tests)?;
         }
-        if self.json {
-            output::print_json(&json!({ "tests": tests.display().to_string() }))?;
-        } else {
-            path::print("", &tests)?;
-        }
+        path::print_as("tests", &tests, self.json)?;
         output::note(&format!("`prompt-expander test {}` runs the tests", found.name));
         Ok(ExitCode::SUCCESS)
     }
@@ -179,18 +178,6 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
     })?;
     test::run(&tests, true).map_err(|why| anyhow!("{why}"))?; // adds the text that is expected
     Ok(tests.path)
-}
-
-/// Refuses a template that would override another prompt or be overridden by one: what the user wants then is a copy.
-fn refuse_to_override(view: &View, name: &Name, edit_command: &str) -> anyhow::Result<()> {
-    match view.get(name) {
-        None => Ok(()),
-        Some(found) => bail!(
-            "{} already has the name {}; `{edit_command}` opens it or a copy, and --empty creates a template anyway",
-            what(&found),
-            named(name)
-        ),
-    }
 }
 
 /// Warns of prompts that the new file overrides or that override it. Returns whether its folder is part of the library.

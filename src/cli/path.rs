@@ -42,16 +42,20 @@ impl PathOf {
             }
             None => source.folder_of_new(&source.library())?,
         };
-        if self.json {
-            output::print_json(&json!({ "path": path.display().to_string() }))?;
-        } else {
-            print("", &path)?;
-        }
+        print_as("path", &path, self.json)?;
         if self.name.is_none() && !path.exists() {
             let option = if source.project { " --project" } else { "" };
             output::note(&format!("the folder does not exist yet; `prompt-expander new NAME{option}` creates it"));
         }
         Ok(())
+    }
+}
+
+/// Prints a path alone or, with --json, as an object with this key.
+pub(super) fn print_as(key: &str, path: &Path, is_json: bool) -> anyhow::Result<()> {
+    match is_json {
+        true => output::print_json(&json!({ key: path.display().to_string() })),
+        false => print("", path),
     }
 }
 

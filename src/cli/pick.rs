@@ -23,8 +23,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use keys::Key;
 use state::{Action, Choices, Chosen, State, Step};
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use terminal::{Lines, Terminal};
 
@@ -97,8 +96,8 @@ pub(super) fn choose(view: &View, query: &str, purpose: Purpose, expand: Expand<
             false => Terminal::new(after).and_then(|terminal| drawn(terminal, &mut state, expand)),
         };
         match choice.context("the terminal cannot be used")? {
-            Choice::Edit(Some(text)) if !is_draft => match edited(&text) {
-                Ok(text) => state.step = Step::Chosen(Chosen { text, notes: Vec::new(), top: 0 }),
+            Choice::Edit(Some(text)) if !is_draft => match text_editor::edited(&text) {
+                Ok((text, _)) => state.step = Step::Chosen(Chosen { text, notes: Vec::new(), top: 0 }),
                 Err(why) => state.note = format!("{why:#}"),
             },
             choice => return Ok(choice),
@@ -133,12 +132,4 @@ pub(super) fn tell(text: &str, keys: &str, after: &str) -> io::Result<bool> {
     }
     let key = Terminal::new(after)?.key(|columns, rows| frame::of_message(text, keys, columns, rows))?;
     Ok(!matches!(key, Key::Escape | Key::Control('c')))
-}
-
-/// The text after the user has changed it in the editor.
-fn edited(text: &str) -> anyhow::Result<String> {
-    let mut file = tempfile::Builder::new().prefix("prompt-expander-").suffix(".md").tempfile()?;
-    file.write_all(text.as_bytes())?;
-    text_editor::open(file.path())?.check().map_err(anyhow::Error::msg)?;
-    fs::read_to_string(file.path()).context("what the editor has saved cannot be read")
 }

@@ -5,8 +5,6 @@ use super::{path, text_editor};
 use crate::library::{By, Editor};
 use crate::prompt::{Name, Revision};
 use anyhow::bail;
-use serde_json::json;
-use std::fs;
 use std::process::ExitCode;
 
 /// Writes the text of a prompt, after the user has edited it if `is_edited`, and prints where it is. `expected` is `None` for a new one.
@@ -19,30 +17,24 @@ pub(super) fn write(
     original: &str,
     (is_edited, json): (bool, bool),
 ) -> anyhow::Result<ExitCode> {
-    let file = tempfile::Builder::new().prefix("prompt-").suffix(".md").tempfile()?.into_temp_path();
-    fs::write(&file, original)?;
-    if is_edited {
-        text_editor::open(&file)?.check().map_err(anyhow::Error::msg)?;
-    }
-    let text = fs::read_to_string(&file)?;
+    let edited = is_edited.then(|| text_editor::edited(original)).transpose()?;
+    let text = edited.as_ref().map_or(original, |(text, _)| text);
     let written = match expected {
         _ if is_edited && text == original => {
             output::note(&format!("nothing was changed; {}", text_editor::WAIT));
             return Ok(ExitCode::SUCCESS);
         }
-        Some(expected) => editor.update(name, expected, &text, &By::default()),
-        None => editor.create(name, &text, &By::default()),
+        Some(expected) => editor.update(name, expected, text, &By::default()),
+        None => editor.create(name, text, &By::default()),
     };
-    match written {
-        Ok(written) => written.warnings.iter().for_each(|warning| output::warning(&warning.to_string())),
-        Err(why) if is_edited => bail!("{why}; it is not written, and your text is in {}", full_path(&file.keep()?)),
-        Err(why) => return Err(why.into()),
+    match (written, edited) {
+        (Ok(written), _) => written.warnings.iter().for_each(|warning| output::warning(&warning.to_string())),
+        (Err(why), Some((_, file))) => {
+            bail!("{why}; it is not written, and your text is in {}", full_path(&file.keep()?))
+        }
+        (Err(why), None) => return Err(why.into()),
     }
     let place = editor.own(name).map(|found| found.place().path()).unwrap_or_default();
-    if json {
-        output::print_json(&json!({ "path": place.display().to_string() }))?
-    } else {
-        path::print("", &place)?
-    }
+    path::print_as("path", &place, json)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,16 @@
 //! Starts the user's editor and waits until it is closed.
 
-use super::interrupts::ignored_during;
 use super::output;
+use crate::agents::Environment;
 use crate::wording::named;
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, ensure};
+use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind, IsTerminal};
-use std::path::Path;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use tempfile::TempPath;
 
 /// The variables that name the editor; the first that is set and not empty counts.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
@@ -16,9 +19,6 @@ const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
 /// administrator's choice.
 const DEFAULTS: &[&str] = if cfg!(windows) { &["notepad"] } else { &["editor", "nano", "vi"] };
 
-/// Suffixes to try after the name of a program, which Windows does not try by itself: `code` is `code.cmd` there.
-const ENDINGS: &[&str] = if cfg!(windows) { &["", ".cmd", ".bat"] } else { &[""] };
-
 /// Why a file may be unchanged when the editor ends.
 pub(super) const WAIT: &str = "an editor with a window of its own needs an option that makes it wait until the file is \
                                closed, such as `code --wait`";
@@ -26,14 +26,16 @@ pub(super) const WAIT: &str = "an editor with a window of its own needs an optio
 /// An editor that has ended.
 pub(super) struct Ended {
     editor: String,
-    status: ExitStatus,
+    pub(super) status: ExitStatus,
 }
 
 impl Ended {
-    /// `Err`: how it failed; the file may or may not have been saved.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// # Errors
+    /// How it failed; the file may or may not have been saved.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
         let Ended { editor, status } = self;
-        if status.success() { Ok(()) } else { Err(format!("the editor {editor} failed ({status})")) }
+        ensure!(status.success(), "the editor {editor} failed ({status})");
+        Ok(())
     }
 }
 
@@ -42,19 +44,10 @@ impl Ended {
 /// # Errors
 /// No editor could be started.
 pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
-    let chosen = VARIABLES.into_iter().find_map(|variable| {
-        let value = std::env::var_os(variable)?;
-        (!value.to_string_lossy().trim().is_empty()).then_some((variable, value))
-    });
-    match chosen {
-        Some((variable, value)) => {
-            let words = words(&value);
-            let program = named(&words[0].to_string_lossy());
-            let status = run(&words, file).map_err(|error| {
-                anyhow!("{variable} names the editor {program}, which cannot be started: {error}; correct or unset {variable}")
-            })?;
-            Ok(Ended { editor: program, status })
-        }
+    let is_chosen = |(_, value): &(&str, OsString)| !value.to_string_lossy().trim().is_empty();
+    let mut chosen = VARIABLES.into_iter().filter_map(|variable| Some((variable, env::var_os(variable)?)));
+    match chosen.find(is_chosen) {
+        Some((variable, value)) => open_with(&value, file, &format!("correct or unset {variable}")),
         None => default(file),
     }
 }
@@ -62,11 +55,41 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
 /// Opens a file with the command of an editor, and waits until that ends.
 ///
 /// # Errors
-/// It could not be started.
-pub(super) fn open_with(value: &OsStr, file: &Path) -> anyhow::Result<ExitStatus> {
+/// It could not be started; `fix` says what to do.
+pub(super) fn open_with(value: &OsStr, file: &Path, fix: &str) -> anyhow::Result<Ended> {
     let words = words(value);
-    let program = named(&words[0].to_string_lossy());
-    run(&words, file).map_err(|error| anyhow!("the editor {program} cannot be started: {error}"))
+    let editor = named(&words[0].to_string_lossy());
+    let program = find(&words[0]).map_err(|why| anyhow!("the editor {editor} {why}; {fix}"))?;
+    let mut command = Command::new(program);
+    command.args(&words[1..]).arg(file).stdin(terminal()).stdout(terminal_output());
+    // Ctrl-C reaches all processes of the terminal; only the editor should react to it.
+    #[cfg(unix)]
+    let interrupts = {
+        let received = std::sync::Arc::default();
+        [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT]
+            .map(|signal| signal_hook::flag::register(signal, std::sync::Arc::clone(&received)))
+    };
+    let status = command.status();
+    #[cfg(unix)]
+    interrupts.into_iter().flatten().for_each(|interrupt| _ = signal_hook::low_level::unregister(interrupt));
+    Ok(Ended { status: status.with_context(|| format!("the editor {editor} cannot be started"))?, editor })
+}
+
+/// A text after the user has changed it in the editor, and the temporary file that has it.
+///
+/// # Errors
+/// The editor failed, or what it has saved is no text.
+pub(super) fn edited(text: &str) -> anyhow::Result<(String, TempPath)> {
+    let file = tempfile::Builder::new().prefix("prompt-expander-").suffix(".md").tempfile()?.into_temp_path();
+    fs::write(&file, text)?;
+    open(&file)?.check()?;
+    Ok((fs::read_to_string(&file).context("what the editor has saved cannot be read")?, file))
+}
+
+/// The file of a program, also of one with a suffix that Windows adds: `code` is `code.cmd` there.
+fn find(program: &OsStr) -> Result<PathBuf, String> {
+    let environment: Environment = env::vars_os().collect();
+    environment.find_program(&program.to_string_lossy(), &env::current_dir().unwrap_or_default())
 }
 
 /// Whether the command of an editor is `prompt-expander compose`.
@@ -90,38 +113,13 @@ pub(super) fn words(value: &OsStr) -> Vec<OsString> {
 
 /// Starts one of the [`DEFAULTS`], and prints which.
 fn default(file: &Path) -> anyhow::Result<Ended> {
-    let how = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
-    if cfg!(not(windows)) && !(io::stdout().is_terminal() && has_terminal()) {
-        bail!("an editor needs a terminal, and none is available; {how}");
-    }
-    for editor in DEFAULTS {
-        match run(&[editor.into()], file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => bail!("the editor {} cannot be started: {error}; {how}", named(editor)),
-            Ok(status) => {
-                let editor = named(editor);
-                output::note(&format!("opened in {editor}, because neither VISUAL nor EDITOR is set"));
-                return Ok(Ended { editor, status });
-            }
-        }
-    }
-    bail!("no editor was found; {how}");
-}
-
-/// Runs an editor until it ends.
-fn run(words: &[OsString], file: &Path) -> io::Result<ExitStatus> {
-    let mut status = Err(ErrorKind::NotFound.into());
-    for ending in ENDINGS {
-        let mut program = words[0].clone();
-        program.push(ending);
-        let mut command = Command::new(program);
-        command.args(&words[1..]).arg(file).stdin(terminal()).stdout(terminal_output());
-        status = ignored_during(|| command.status());
-        if !status.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
-            break;
-        }
-    }
-    status
+    let fix = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
+    let has_terminal = io::stdout().is_terminal() && (io::stdin().is_terminal() || controlling_terminal().is_some());
+    ensure!(cfg!(windows) || has_terminal, "an editor needs a terminal, and none is available; {fix}");
+    let editor = DEFAULTS.iter().find(|editor| find(editor.as_ref()).is_ok());
+    let ended = open_with(editor.with_context(|| format!("no editor was found; {fix}"))?.as_ref(), file, fix)?;
+    output::note(&format!("opened in {}, because neither VISUAL nor EDITOR is set", ended.editor));
+    Ok(ended)
 }
 
 /// The standard input of an editor: the terminal, even if this program's own standard input is a pipe.
@@ -135,20 +133,16 @@ fn terminal() -> Stdio {
 /// The standard output of an editor: this program's own is for its result.
 fn terminal_output() -> Stdio {
     let path = if cfg!(windows) { "CONOUT$" } else { "/dev/tty" };
-    match std::fs::File::options().write(true).open(path) {
+    match fs::File::options().write(true).open(path) {
         _ if io::stdout().is_terminal() => Stdio::inherit(),
         Ok(terminal) => terminal.into(),
         Err(_) => io::stderr().into(),
     }
 }
 
-fn has_terminal() -> bool {
-    io::stdin().is_terminal() || controlling_terminal().is_some()
-}
-
 /// The terminal in which this process was started, even if its standard input is a pipe.
-fn controlling_terminal() -> Option<std::fs::File> {
-    std::fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
+fn controlling_terminal() -> Option<fs::File> {
+    fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
 }
 
 #[cfg(test)]

@@ -356,7 +356,7 @@ mod editors {
     #[test]
     fn a_missing_editor_is_named_with_its_variable() {
         let client = home().variable("EDITOR", "nope --wait").variable("VISUAL", " ");
-        let named = "EDITOR names the editor `nope`, which cannot be started: No such file";
+        let named = "the editor `nope` is in no folder of PATH; correct or unset EDITOR";
         assert!(!client.words("edit research").stderr.contains("an option that makes it wait"));
         assert!(!own(&client, "research.md").exists());
         client.words("new a --edit").says(1, &[named, "a.md is removed: "]);
