@@ -59,7 +59,7 @@ use crate::prompt::similar::closest;
 use crate::wording::named;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::NAME;
 use serve::{Serve, ServeCommand};
 use source::{PromptSource, hidden_options};
@@ -555,13 +555,7 @@ fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) ->
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
     let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
     let name = command.get_name();
-    // `serve` has the options of the server itself: those before it would have no effect.
-    let of_server = (name == "serve").then(|| Serve::augment_args(clap::Command::new("")));
-    let is_repeated = |option: &Arg| {
-        of_server.iter().flat_map(clap::Command::get_arguments).any(|own| own.get_id() == option.get_id())
-    };
-    let is_own = |option: &Arg| command.get_arguments().any(|own| own.get_id() == option.get_id());
-    let is_misplaced = |option: &&Arg| !is_own(option) || is_repeated(option);
+    let is_misplaced = |option: &&Arg| command.get_arguments().all(|own| own.get_id() != option.get_id());
     let misplaced = program.get_arguments().filter(is_given).filter(is_misplaced).find_map(Arg::get_long);
     let Some(option) = misplaced.map(str::to_owned) else { return Ok(()) };
     let message = match command.get_arguments().any(|own| own.get_long() == Some(option.as_str())) {

@@ -114,8 +114,8 @@ pub(super) fn load(source: &mut PromptSource) {
 
 /// The options of the server: those of a line, and the keys of the settings file where an option is not given.
 pub(super) fn serve(settings: &Settings, line: &ArgMatches) -> Result<Serve, clap::Error> {
-    if settings.words.is_empty() {
-        return Serve::from_arg_matches(line.subcommand().map_or(line, |(_, after)| after)); // which halves the time of a start
+    if settings.words.is_empty() && line.subcommand().is_none() {
+        return Serve::from_arg_matches(line); // which halves the time of a start
     }
     let given = given(&Serve::augment_args(Command::new("")), line, Path::new(""));
     let words = settings.words.iter().cloned().chain(given);

@@ -11,7 +11,7 @@ use crate::transport::{Tap, stdio};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 #[cfg(unix)]
 use std::os::fd::AsFd;
@@ -112,11 +112,9 @@ impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
     pub(super) fn run(self, library: Library, serve: Serve) -> anyhow::Result<()> {
         #[cfg(feature = "http")]
-        if let Some(address) = self.http.address() {
-            let library = Arc::new(library.with_history(serve.history.unwrap_or(VERSIONS)));
+        if let Some(address) = self.http.http.clone() {
             http::hold_warnings();
-            let server = serve.server(Arc::clone(&library), http::warn, Work::Folders);
-            let tap = serve.open_tap(http::warn);
+            let (library, server, tap) = serve.server(library, http::warn, Work::Folders);
             let started = || {
                 serve.log();
                 warn_of_missing_folders(&library);
@@ -139,17 +137,12 @@ impl Serve {
         self.log();
         warn_of_missing_folders(&library);
         if io::stdin().is_terminal() {
-            // If standard error is closed, the server still works.
-            let _ = writeln!(
-                io::stderr(),
-                "prompt-expander is an MCP server, waiting for a client on standard input; stop it with Ctrl-D.\n\
-                 Run `prompt-expander install` to add it to an agent. To use it yourself, try `prompt-expander list`, or \
-                 see `prompt-expander --help`."
+            output::note(
+                "this is an MCP server, waiting for a client on standard input; stop it with Ctrl-D. Run `prompt-expander install` to \
+                 add it to an agent. To use it yourself, try `prompt-expander list`, or see `prompt-expander --help`",
             );
         }
-        let tap = self.open_tap(output::warning);
-        let library = Arc::new(library.with_history(self.history.unwrap_or(VERSIONS)));
-        let server = self.server(library, output::warning, Work::Write);
+        let (_, server, tap) = self.server(library, output::warning, Work::Write);
         // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
         #[cfg(unix)]
         let output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().context("standard output failed")?);
@@ -160,12 +153,9 @@ impl Serve {
         Ok(())
     }
 
-    fn open_tap(&self, warn: fn(&str)) -> Option<Tap> {
-        let file = self.tap.as_deref().and_then(|path| record::open(path, warn));
-        file.map(|file| Tap::new(file, warn))
-    }
-
-    fn server(&self, library: Arc<Library>, warn: fn(&str), jobs_from: Work) -> Server {
+    /// The server, with its library and what records its messages.
+    fn server(&self, library: Library, warn: fn(&str), jobs_from: Work) -> (Arc<Library>, Server, Option<Tap>) {
+        let library = Arc::new(library.with_history(self.history.unwrap_or(VERSIONS)));
         let settings = Settings {
             may_edit: self.edit,
             page_size: self.page_size.unwrap_or(PAGE_SIZE),
@@ -175,7 +165,8 @@ impl Serve {
         };
         #[cfg(feature = "openapi")]
         super::source::TEAM.get().into_iter().for_each(|team| team.follow(&library));
-        Server::new(library, settings)
+        let file = self.tap.as_deref().and_then(|path| record::open(path, warn));
+        (Arc::clone(&library), Server::new(library, settings), file.map(|file| Tap::new(file, warn)))
     }
 
     /// Starts logging if the options ask for it.

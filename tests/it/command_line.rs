@@ -387,7 +387,7 @@ mod at_a_terminal {
     fn without_a_command_on_a_terminal_the_program_says_what_it_is_and_serves_even_if_that_cannot_be_written() {
         let client = Client::new();
         let Some(said) = ran(&client, 60, "", &[], "\x04") else { return };
-        assert!(said.contains("prompt-expander is an MCP server, waiting for a client"), "{said}");
+        assert!(said.contains("this is an MCP server, waiting for a client"), "{said}");
         let said = ran(&client, 60, "2>/dev/full; echo status $?", &[], "\x04").unwrap();
         assert!(said.contains("status 0"), "{said}");
     }

@@ -401,16 +401,16 @@ fn what_makes_it_impossible_to_listen_is_explained() {
 }
 
 #[test]
-fn options_of_http_need_http_and_options_of_the_server_follow_serve() {
-    let client = home();
+fn options_of_http_need_http_and_options_of_the_server_stand_before_or_after_serve() {
+    let client = home().prompt("a.md", "A");
     let ran = client.run(["serve", "--key", "x"], "");
     assert_eq!(ran.status.code(), Some(2));
     assert!(ran.stderr.contains("--http"), "{}", ran.stderr);
-    let ran = client.run(["--page-size", "5", "serve"], "");
-    assert_eq!(ran.status.code(), Some(2));
-    assert!(ran.stderr.contains("put --page-size after `serve`"), "{}", ran.stderr);
-    let ran = client.run(["serve", "--page-size", "1"], format!("{PING}\n"));
-    assert_eq!(ran.stdout, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "prompts/list"});
+    for words in [["serve", "--page-size", "1"], ["--page-size", "1", "serve"]] {
+        let ran = client.run(words, format!("{list}\n"));
+        assert!(ran.stdout.contains("nextCursor"), "{words:?}: {}", ran.stdout);
+    }
     let ran = client.run(["serve"], "");
     assert!(ran.status.success() && ran.stderr.is_empty(), "{}", ran.stderr);
 }

@@ -33,7 +33,7 @@ pub(in super::super) struct Http {
     /// Serve over HTTP at this address, instead of on standard input and output; a port alone is on this machine, and port 0
     /// takes a free one
     #[arg(long, value_name = "ADDR:PORT")]
-    http: Option<String>,
+    pub(super) http: Option<String>,
     /// The file with the key that signs session ids, the same for all servers behind one address; a second line can hold the
     /// previous key
     ///
@@ -99,11 +99,6 @@ pub(super) fn hold_warnings() {
 }
 
 impl Http {
-    /// Where to serve; `None`: not over HTTP.
-    pub(super) fn address(&self) -> Option<String> {
-        self.http.clone()
-    }
-
     /// Serves at this address until the process is told to stop. `started` is called when clients can connect.
     pub(super) fn serve(
         self,
@@ -127,12 +122,9 @@ impl Http {
             );
         }
         let own = (may_edit && self.token_file.is_none()).then(edit_token).transpose()?;
-        let anonymous = match (&self.token_file, &own) {
-            (Some(_), _) => None,
-            // Other users of this machine may be among them.
-            (None, Some(_)) => Some(Caller { role: Role::Read, sees_team: false, ..Caller::local() }),
-            (None, None) => Some(Caller { sees_team: false, ..Caller::local() }),
-        };
+        // Other users of this machine may be among them.
+        let role = if own.is_some() { Role::Read } else { Caller::local().role };
+        let anonymous = self.token_file.is_none().then(|| Caller { role, sees_team: false, ..Caller::local() });
         let has_tokens = self.token_file.is_some();
         let token_file = self.token_file.clone().or(own.as_ref().map(|(path, _)| path.clone()));
         let keys = self.keys()?;
