@@ -252,7 +252,7 @@ enum Command {
     /// A pack is served as `:NAME/PROMPT`, and overrides nothing. Every text is shown before it is added, and every change before it is
     /// taken. The commit and the SHA-256 of each file are in packs.lock beside config.toml or, with --project, in the project's folder
     /// `.prompts`. A file that differs is not served.
-    #[command(after_help = with_common(pack::EXAMPLES))]
+    #[command(subcommand, after_help = with_common(pack::EXAMPLES))]
     Pack(pack::PackCommand),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
@@ -291,7 +291,7 @@ enum Command {
     Serve(Box<ServeCommand>),
     /// Add, list and remove the tokens of clients of a server over HTTP
     #[cfg(feature = "http")]
-    #[command(after_help = token::EXAMPLES)]
+    #[command(subcommand, after_help = token::EXAMPLES)]
     Token(token::Token),
     /// Prepare a PostgreSQL database for prompts, and copy a folder to it or from it
     #[cfg(feature = "store")]
@@ -302,7 +302,7 @@ enum Command {
     Completions(completions::Completions),
     /// Print the manual page
     #[command(after_help = man::EXAMPLES)]
-    Man(man::Man),
+    Man,
     /// Print the command that updates this program, in the way in which it was installed
     ///
     /// It is known from the path of the program and the files beside it. Nothing is run or downloaded.
@@ -451,7 +451,7 @@ impl Cli {
             #[cfg(feature = "store")]
             Some(Command::Store(store)) => store.run().map(done),
             Some(Command::Completions(completions)) => completions.run(&words[0]),
-            Some(Command::Man(man)) => man.run().map(done),
+            Some(Command::Man) => man::run().map(done),
             Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),
         }
     }

@@ -26,14 +26,8 @@ Examples:
                            --only 'git/*' --as acme
   prompt-expander pack update                see what has changed, and take it";
 
-#[derive(Debug, Args)]
-pub(super) struct PackCommand {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(super) enum PackCommand {
     /// Show all texts of a repository, and add it if you agree
     ///
     /// Git fetches the repository, with your credentials. Its prompts get the name of the pack before their own, as in `:acme/review`.
@@ -59,7 +53,7 @@ enum Action {
 }
 
 #[derive(Debug, Args)]
-struct Add {
+pub(super) struct Add {
     /// The address of the repository, as git takes it: https, ssh, git or file, or a path
     #[arg(value_parser = lock::address)]
     address: String,
@@ -81,7 +75,7 @@ struct Add {
 }
 
 #[derive(Debug, Args)]
-struct Update {
+pub(super) struct Update {
     /// The pack; by default, all
     name: Option<String>,
     /// Follow this branch or tag from now on, or take this commit
@@ -126,18 +120,18 @@ struct Review {
 
 impl PackCommand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let is_written = !matches!(self.action, Action::List | Action::Sync { locked: true, .. });
+        let is_written = !matches!(self, PackCommand::List | PackCommand::Sync { locked: true, .. });
         let mut packs = Packs::open(source, is_written)?;
-        let fetches_what_others_wrote = is_written && matches!(self.action, Action::Update(_) | Action::Sync { .. });
+        let fetches_what_others_wrote = is_written && matches!(self, PackCommand::Update(_) | PackCommand::Sync { .. });
         if let Some(hint) = source.untrusted_hint().filter(|_| source.project && fetches_what_others_wrote) {
             bail!("{hint}");
         }
-        let is_done = match self.action {
-            Action::Add(add) => add.run(&mut packs, source)?,
-            Action::Update(update) => update.run(&mut packs)?,
-            Action::Sync { locked, yes } => packs.sync(locked, yes)?,
-            Action::Remove { name } => packs.remove(&name)?,
-            Action::List => packs.list()?,
+        let is_done = match self {
+            PackCommand::Add(add) => add.run(&mut packs, source)?,
+            PackCommand::Update(update) => update.run(&mut packs)?,
+            PackCommand::Sync { locked, yes } => packs.sync(locked, yes)?,
+            PackCommand::Remove { name } => packs.remove(&name)?,
+            PackCommand::List => packs.list()?,
         };
         Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

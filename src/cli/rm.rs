@@ -99,12 +99,7 @@ fn is_confirmed(prompts: &[(Editor<'_>, Found)]) -> anyhow::Result<bool> {
     let tests = |(editor, found): &(Editor<'_>, Found)| editor.view().test_file(found).map(|tests| tests.path);
     let files = |prompt: &(Editor<'_>, Found)| [Some(prompt.1.place().path()), tests(prompt)];
     let shown: Vec<String> = prompts.iter().flat_map(files).flatten().map(|path| full_path(&path)).collect();
-    let question = match shown.as_slice() {
-        [file] => format!("Remove {file}? (`restore` brings it back)"),
-        _ => {
-            let count = count(shown.len(), "file");
-            format!("{}\nRemove these {count}? (`restore` brings prompts back)", shown.join("\n"))
-        }
-    };
+    let (files, number) = (shown.join("\n"), count(shown.len(), "file"));
+    let question = format!("{files}\nRemove {number}? (`restore` brings prompts back)");
     output::confirm(&question, &format!("remove {}", shown.join(", ")))
 }

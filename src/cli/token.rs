@@ -15,14 +15,8 @@ Examples:
   prompt-expander token list --token-file tokens
   prompt-expander token remove ana --token-file tokens";
 
-#[derive(Debug, Args)]
-pub(super) struct Token {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(super) enum Token {
     /// Print a new random token, and add the line that lets its owner in to a file
     ///
     /// The token is for the client. It is printed once, and stored nowhere. The line is for the file that the server is started
@@ -33,11 +27,24 @@ enum Action {
     /// List the tokens of a file, by their names, with what they may do
     ///
     /// On a terminal, prints columns; otherwise, one line for each token with tabs between name, role, folder and last day.
-    List(List),
+    List {
+        /// The file, as `serve` has it
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        token_file: PathBuf,
+        /// Print one JSON object: `tokens` with `name`, `role`, `prefix` and `expires`
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove a token from a file
     ///
     /// A server that is running refuses the token within a second.
-    Remove(Remove),
+    Remove {
+        /// Whose token it is, as `list` shows it
+        name: String,
+        /// The file, as `serve` has it
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        token_file: PathBuf,
+    },
 }
 
 const ADD_EXAMPLES: &str = "\
@@ -46,7 +53,7 @@ Examples:
   prompt-expander token add team-a --prefix team-a/ --expires 90d --token-file tokens";
 
 #[derive(Debug, Args)]
-struct Add {
+pub(super) struct Add {
     /// Whose token it is, for logs: letters, digits and `-._@`
     #[arg(value_parser = parse_name)]
     name: String,
@@ -67,30 +74,11 @@ struct Add {
     json: bool,
 }
 
-#[derive(Debug, Args)]
-struct List {
-    /// The file, as `serve` has it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    token_file: PathBuf,
-    /// Print one JSON object: `tokens` with `name`, `role`, `prefix` and `expires`
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
-struct Remove {
-    /// Whose token it is, as `list` shows it
-    name: String,
-    /// The file, as `serve` has it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    token_file: PathBuf,
-}
-
 impl Token {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        match self.action {
-            Action::Add(add) => add.run()?,
-            Action::List(List { token_file, json }) => {
+        match self {
+            Token::Add(add) => add.run()?,
+            Token::List { token_file, json } => {
                 let entries = tokens::list(&token_file).map_err(Error::msg)?;
                 let has = |(_, value): &(&str, String)| !value.is_empty();
                 let listed = entries.iter().map(|entry| fields(entry).into_iter().filter(has).collect());
@@ -99,7 +87,7 @@ impl Token {
                     false => output::print_lines(&entries.iter().map(line).collect::<String>())?,
                 }
             }
-            Action::Remove(Remove { name, token_file }) => {
+            Token::Remove { name, token_file } => {
                 tokens::remove(&token_file, &name).map_err(Error::msg)?;
                 output::note(&format!("removed `{name}` from {}", output::full_path(&token_file)));
             }

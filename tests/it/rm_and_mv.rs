@@ -222,7 +222,7 @@ mod at_a_terminal {
         for (keys, is_removed) in [("n\n", false), ("\n", false), ("yet\n", false), ("\u{4}", false), ("Yes\n", true)] {
             let Some(said) = ran(&client, 200, "rm a b; echo status $?", &[], keys) else { return };
             assert!(said.contains("/a.md\n") && said.contains("/b.md\n"), "{said}");
-            assert!(said.contains("Remove these 2 files? (`restore` brings prompts back) [y/N] "), "{said}");
+            assert!(said.contains("Remove 2 files? (`restore` brings prompts back) [y/N] "), "{said}");
             assert!(said.ends_with("status 0\n"), "{said}");
             assert_eq!(said.contains("note: nothing is removed\n"), !is_removed, "{said}");
             assert_eq!(!client.prompts().join("a.md").exists(), is_removed, "{keys:?}");

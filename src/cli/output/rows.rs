@@ -1,8 +1,9 @@
 //! Labels in a column, and next to each what is said of it.
 
-use super::text::{in_lines, width};
+use super::text::in_lines;
 use anstyle::Style;
 use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
 
 /// Columns before a label, and between it and its texts.
 const GAP: usize = 2;
@@ -20,7 +21,7 @@ pub(crate) struct Row {
 
 /// Writes rows in this many columns; nothing is cut off. A label that would take a third of them has a line of its own.
 pub(crate) fn write_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io::Result<()> {
-    let widths = rows.iter().map(|row| width(&row.label)).filter(|width| *width < columns / 3);
+    let widths = rows.iter().map(|row| row.label.width()).filter(|width| *width < columns / 3);
     let labels = widths.max().unwrap_or(0);
     let is_narrow = columns < GAP + labels + GAP + LEAST_TEXT;
     let indent = if is_narrow { 2 * GAP } else { GAP + labels + GAP };
@@ -34,10 +35,10 @@ pub(crate) fn write_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io
         let mut lines = texts.iter().filter(|(_, text)| !text.is_empty()).flat_map(in_lines);
         write!(text, "{:GAP$}{style}{label}{style:#}", "")?;
         if !is_narrow
-            && width(label) <= labels
+            && label.width() <= labels
             && let Some(line) = lines.next()
         {
-            write!(text, "{:gap$}{line}", "", gap = labels - width(label) + GAP)?;
+            write!(text, "{:gap$}{line}", "", gap = labels - label.width() + GAP)?;
         }
         writeln!(text)?;
         lines.try_for_each(|line| writeln!(text, "{:indent$}{line}", ""))?;

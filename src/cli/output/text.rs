@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use textwrap::WordSplitter;
-use unicode_width::UnicodeWidthStr;
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -103,11 +102,6 @@ pub(super) fn width_if(is_terminal: bool) -> Option<usize> {
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || is_control(character));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// The width of a text on a terminal, in columns.
-pub(crate) fn width(text: &str) -> usize {
-    text.width()
 }
 
 /// A text in lines of at most this many columns. A longer word stays whole, so that it can be copied.
