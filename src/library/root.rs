@@ -241,8 +241,8 @@ impl Root {
 
     /// A path below the folder, `/`-separated.
     pub(super) fn below(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.path).unwrap_or(path);
-        below.iter().map(|segment| segment.to_string_lossy()).collect::<Vec<_>>().join("/")
+        let below = path.strip_prefix(&self.path).unwrap_or(path).to_string_lossy();
+        if cfg!(windows) { below.replace('\\', "/") } else { below.into_owned() }
     }
 
     /// Whether prompts of the folder may include a file, as far as its name says.

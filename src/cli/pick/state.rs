@@ -16,7 +16,7 @@ type Info = Result<Arc<Summary>, Diagnostic>;
 
 /// The prompts to choose from: their names at once, titles and descriptions as they are read.
 pub(super) struct Choices {
-    pub(super) found: Vec<Found>,
+    pub(super) found: Arc<[Found]>,
     /// Of the prompts that have been read so far.
     pub(super) infos: Vec<Info>,
     fields: Vec<SearchFields>,
@@ -30,7 +30,8 @@ impl Choices {
         found.sort_by_key(|found| found.layer); // stable: those of a layer stay sorted by name
         let fields = found.iter().map(|found| SearchFields::new(&found.name, None)).collect();
         let (sender, read) = channel();
-        let unread = found.clone();
+        let found: Arc<[Found]> = found.into();
+        let unread = Arc::clone(&found);
         // If the thread cannot be started, the names alone are searched.
         let _ = thread::Builder::new().spawn(move || {
             unread.iter().all(|found| {
