@@ -11,7 +11,7 @@ use common::client::list;
 use common::prompts::Prompts;
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use prompt_expander::jsonrpc::{Message, Outgoing};
+use prompt_expander::jsonrpc::Message;
 use prompt_expander::library::{Caller, Library};
 use prompt_expander::prompt::Format;
 use prompt_expander::server::{Reply, Server, Session, Settings};
@@ -34,7 +34,7 @@ fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
     let Reply::Response(response) = server.handle(&mut Session::new(Caller::local()), message) else {
         panic!("no response")
     };
-    response.write(output).expect("room");
+    serde_json::to_writer(&mut *output, &response).expect("room");
     output.len()
 }
 

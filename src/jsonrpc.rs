@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::fmt::{self, Display};
-use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+
+const VERSION: &str = "2.0";
 
 /// How many values a line may hold: its objects and arrays, their members and their elements, together.
 pub const MAX_VALUES: usize = 100_000;
@@ -126,7 +126,7 @@ impl Message {
             return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
         };
         let error = match (method, params) {
-            _ if version.as_ref().and_then(Value::as_str) != Some("2.0") => {
+            _ if version.as_ref().and_then(Value::as_str) != Some(VERSION) => {
                 Error::invalid_request("`jsonrpc` must be \"2.0\"")
             }
             (None, _) => Error::invalid_request("`method` must be a string"),
@@ -227,112 +227,84 @@ impl Display for Mismatch {
     }
 }
 
-/// A message to the client.
-pub trait Outgoing {
-    /// Writes it as compact JSON, which has no line break.
-    ///
-    /// # Errors
-    /// Those of `output`.
-    fn write(&self, output: &mut dyn Write) -> io::Result<()>;
-
+/// A message to the client, which is compact JSON without a line break.
+pub trait Outgoing: Serialize {
     /// It as JSON.
     fn to_json(&self) -> String {
-        let mut json = Vec::new();
-        // Neither a vector nor JSON that was serialized before can fail.
-        _ = self.write(&mut json);
-        String::from_utf8(json).unwrap_or_default()
+        serde_json::to_string(self).unwrap_or_default() // JSON that was serialized before cannot fail
     }
 }
 
-/// The response to a request, or to a batch.
-#[derive(Debug)]
-pub struct Response {
-    /// `None` if the request's id could not be read.
-    id: Option<Id>,
-    body: Body,
-}
+impl Outgoing for Response {}
 
-#[derive(Debug)]
+impl Outgoing for Notification {}
+
+/// The response to a request, or to a batch.
+#[derive(Debug, Serialize)]
+pub struct Response(Body);
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
 enum Body {
-    Result(Box<RawValue>),
-    Error(Error),
+    One {
+        jsonrpc: &'static str,
+        /// `None` if the request's id could not be read.
+        id: Option<Id>,
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
     /// The responses to a batch, in order.
     Batch(Vec<Response>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Result(Box<RawValue>),
+    Error(Error),
 }
 
 impl Response {
     /// A response with a result.
     pub fn result(id: Id, result: Box<RawValue>) -> Response {
-        Response { id: Some(id), body: Body::Result(result) }
+        Response(Body::One { jsonrpc: VERSION, id: Some(id), outcome: Outcome::Result(result) })
     }
 
     /// A response with an error. The id is that of the request, if it could be read.
     pub fn error(id: Option<Id>, error: Error) -> Response {
-        Response { id, body: Body::Error(error) }
+        Response(Body::One { jsonrpc: VERSION, id, outcome: Outcome::Error(error) })
     }
 
     /// The responses to a batch, in order.
     pub fn batch(responses: Vec<Response>) -> Response {
-        Response { id: None, body: Body::Batch(responses) }
+        Response(Body::Batch(responses))
     }
 
     /// The code of its error, if it is one.
     pub fn error_code(&self) -> Option<i64> {
-        if let Body::Error(error) = &self.body { Some(error.code) } else { None }
+        if let Body::One { outcome: Outcome::Error(error), .. } = &self.0 { Some(error.code) } else { None }
     }
 
     /// The length of its result, in bytes.
     pub(crate) fn length(&self) -> usize {
-        if let Body::Result(result) = &self.body { result.get().len() } else { 0 }
-    }
-}
-
-impl Outgoing for Response {
-    fn write(&self, output: &mut dyn Write) -> io::Result<()> {
-        if let Body::Batch(responses) = &self.body {
-            for (index, response) in responses.iter().enumerate() {
-                output.write_all(if index == 0 { b"[" } else { b"," })?;
-                response.write(output)?;
-            }
-            return output.write_all(b"]");
-        }
-        output.write_all(br#"{"jsonrpc":"2.0","id":"#)?;
-        serde_json::to_writer(&mut *output, &self.id)?;
-        match &self.body {
-            Body::Result(result) => {
-                output.write_all(br#","result":"#)?;
-                output.write_all(result.get().as_bytes())?;
-            }
-            Body::Error(error) => {
-                output.write_all(br#","error":"#)?;
-                serde_json::to_writer(&mut *output, error)?;
-            }
-            Body::Batch(_) => {}
-        }
-        output.write_all(b"}")
+        if let Body::One { outcome: Outcome::Result(result), .. } = &self.0 { result.get().len() } else { 0 }
     }
 }
 
 /// A notification to the client.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Notification {
+    jsonrpc: &'static str,
     /// What has happened.
     pub method: &'static str,
-    json: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<Value>,
 }
 
 impl Notification {
     /// A notification; `params` are left out if there are none.
-    pub fn new(method: &'static str, params: Option<impl Serialize>) -> Notification {
-        let params = params.and_then(|params| serde_json::to_string(&params).ok());
-        let params = params.map(|params| format!(r#","params":{params}"#)).unwrap_or_default();
-        Notification { method, json: format!(r#"{{"jsonrpc":"2.0","method":"{method}"{params}}}"#).into() }
-    }
-}
-
-impl Outgoing for Notification {
-    fn write(&self, output: &mut dyn Write) -> io::Result<()> {
-        output.write_all(self.json.as_bytes())
+    pub fn new(method: &'static str, params: Option<Value>) -> Notification {
+        Notification { jsonrpc: VERSION, method, params }
     }
 }
 

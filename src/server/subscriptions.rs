@@ -134,7 +134,7 @@ fn meta(id: &Id) -> Value {
 
 /// The notifications for a legacy client that may have missed some.
 pub fn all_lists_changed() -> Vec<Notification> {
-    LISTS.map(|method| Notification::new(method, None::<Value>)).to_vec()
+    LISTS.map(|method| Notification::new(method, None)).to_vec()
 }
 
 /// The end of a `subscriptions/listen` by the server: the result of its request.

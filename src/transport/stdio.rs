@@ -182,7 +182,7 @@ impl Conversation {
     /// Writes a message, a line with the next flush at the latest.
     fn send(&mut self, message: &impl Outgoing) -> io::Result<()> {
         if self.framing == Framing::Line && self.tap.is_none() {
-            message.write(&mut self.output)?;
+            serde_json::to_writer(&mut self.output, message)?;
             return self.output.write_all(b"\n");
         }
         let json = message.to_json();
