@@ -8,9 +8,7 @@ pub(super) mod frontmatter;
 pub(super) mod gemini;
 pub(super) mod lenient;
 pub(super) mod markdown;
-pub(super) mod pi;
 pub(super) mod vscode;
-pub(super) mod workflow;
 pub(crate) mod yaml;
 
 use super::diagnostic::Diagnostic;
@@ -101,14 +99,14 @@ pub static FORMATS: &[Format] = &[
     row(
         "antigravity",
         "Antigravity",
-        &[(".md", workflow::parse)],
+        &[(".md", claude::workflow)],
         &[".agent/workflows", ".agents/workflows", ".gemini/antigravity/global_workflows"],
     ),
-    Format { is_recursive: false, ..row("pi", "pi", &[(".md", pi::parse)], &[".pi/agent/prompts", ".pi/prompts"]) },
+    Format { is_recursive: false, ..row("pi", "pi", &[(".md", codex::pi)], &[".pi/agent/prompts", ".pi/prompts"]) },
     row(
         "windsurf",
         "Windsurf",
-        &[(".md", workflow::parse)],
+        &[(".md", claude::workflow)],
         &[".windsurf/workflows", ".codeium/windsurf/global_workflows"],
     ),
     Format {

@@ -1,11 +1,11 @@
 //! Commands and skills of Claude Code: Markdown in which `$ARGUMENTS` is the whole text, and `$name` is a word of it if the
-//! frontmatter names it in `arguments`. And the commands of opencode and Cursor, which are simpler.
+//! frontmatter names it in `arguments`. And the commands of opencode and Cursor and the workflows of others, which are simpler.
 
 use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::include::IncludeReader;
-use crate::prompt::marks::{CLAUDE_CODE, CURSOR, OPENCODE};
+use crate::prompt::marks::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES};
@@ -69,6 +69,15 @@ pub(crate) fn opencode(name: &Name, text: &str, _: Option<&mut dyn IncludeReader
 pub(crate) fn cursor(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
     let prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
     Ok(Prompt { marks: &CURSOR, ..prompt })
+}
+
+/// Reads a workflow, in which the program replaces nothing; what is typed after the name goes beside the text.
+///
+/// # Errors
+/// Those of the frontmatter.
+pub(crate) fn workflow(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
+    Ok(Prompt { marks: &NONE, ..prompt })
 }
 
 #[cfg(test)]
@@ -195,5 +204,14 @@ mod tests {
         let want = "the skill has no text; write its instructions below the frontmatter";
         refused(super::skill, "---\nname: pdf\n---\n\n", want);
         refused(super::skill, "", want);
+    }
+
+    #[test]
+    fn what_is_typed_follows_the_text_of_a_workflow() {
+        let file =
+            "---\ndescription: How to deploy\nauto_execution_mode: 3\n---\n// turbo\n1. Run `make`, see @README.md.";
+        check(super::workflow, file, "staging", "// turbo\n1. Run `make`, see @README.md.\n\nstaging");
+        assert_eq!(parsed(super::workflow, file).description.as_deref(), Some("How to deploy"));
+        warned(super::workflow, file, &[]);
     }
 }

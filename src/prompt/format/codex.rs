@@ -1,5 +1,5 @@
 //! Prompts of Codex: Markdown in which `$1` to `$9` are words of the text and `$ARGUMENTS` is all of it, or `$NAME` is the value
-//! that is given as `NAME=…`.
+//! that is given as `NAME=…`. And those of pi, in which `$@` is all of the text, too.
 //!
 //! Codex takes every `$NAME` for an argument, `$PATH` in an example too, and then refuses any other text. Here only those that
 //! the `argument-hint` mentions are arguments; the others are text.
@@ -11,9 +11,13 @@ use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::NONE;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
-use crate::prompt::template::{ARGUMENTS, Mark, Names, Syntax};
+use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax};
 
 const SYNTAX: Syntax = Syntax { marks: &[Mark { names: Names::Declared, ..ARGUMENTS }], fallback: None, ..Syntax::OWN };
+
+const ALL: Mark = Mark { open: "$@", input: Some(""), ..ARGUMENTS };
+const PI_SYNTAX: Syntax =
+    Syntax { marks: &[ALL, Mark { names: Names::Declared, ..ARGUMENTS }], fallback: None, escape: Escape::None };
 
 /// Reads the text of a prompt.
 ///
@@ -41,11 +45,22 @@ pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) 
     Ok(Prompt { has_words, marks: &NONE, ..prompt })
 }
 
+/// Reads the text of a template of pi.
+///
+/// # Errors
+/// Those of the frontmatter.
+pub(crate) fn pi(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+    let mut source = markdown::read(Dialect::Other, text)?;
+    source.frontmatter.arguments.clear(); // not a key of pi
+    declare_words(&mut source, &PI_SYNTAX)?;
+    Ok(Prompt { has_words: true, marks: &NONE, ..source.into_prompt(name, &PI_SYNTAX) })
+}
+
 /// Declares `$1` to `$9`, as far as the body has them.
 ///
 /// # Errors
 /// There would be too many arguments.
-pub(super) fn declare_words(source: &mut markdown::Source, syntax: &Syntax) -> Result<(), Diagnostic> {
+fn declare_words(source: &mut markdown::Source, syntax: &Syntax) -> Result<(), Diagnostic> {
     let argument = |number: u32| Argument { name: number.to_string(), ..Argument::default() };
     source.declare(syntax, (1..=9).map(argument).collect())?;
     // The second word goes to `$2`, whether there is a `$1` or not.
@@ -93,5 +108,13 @@ mod tests {
             "USER=x",
             "x $USERS $PATH $1 $$USER",
         );
+    }
+
+    #[test]
+    fn in_pi_digits_are_words_and_an_at_sign_is_the_whole_text() {
+        check(super::pi, "Create $1 with: $@", "Button \"a b\" c", "Create Button with: Button \"a b\" c");
+        check(super::pi, "Fix $ARGUMENTS", "a  b", "Fix a  b");
+        check(super::pi, "Look, $@x", "", "Look, x");
+        check(super::pi, "Look.", "a", "Look.\n\na");
     }
 }

@@ -38,13 +38,11 @@ const CHANGED: &str = "The text has changed since you were given the part before
 /// It is not the name of a part, or that of a part of another text.
 pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Result<Part<'t>, &'static str> {
     let parts = divided(text, limit);
-    let checksum = checksum(text, limit);
-    let number = number(requested.trim(), parts.len(), &checksum)?;
+    let (number, next) = number(requested.trim(), parts.len(), &checksum(text, limit))?;
     if parts.len() == 1 {
-        return Ok(Part { prompt: text.into(), next: None });
+        return Ok(Part { prompt: text.into(), next });
     }
     let (text, of) = (parts[number - 1], parts.len());
-    let next = (number < of).then(|| format!("{}-{checksum}", number + 1));
     let what_next = match &next {
         Some(next) => {
             format!("call expand_prompt again with the same arguments and \"part\": \"{next}\", before you act")
@@ -54,19 +52,17 @@ pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Resu
     Ok(Part { prompt: format!("{text}\n[part {number} of {of}: {what_next}]").into(), next })
 }
 
-/// The number of a part, from 1.
-fn number(requested: &str, count: usize, checksum: &str) -> Result<usize, &'static str> {
-    match (requested, requested.split_once('-')) {
-        ("" | "1", _) => Ok(1),
-        (_, Some((number, of))) => match number.parse() {
-            Ok(number) if of == checksum && (1..=count).contains(&number) => Ok(number),
-            Ok(_) => Err(CHANGED),
-            Err(_) if count == 1 => Ok(1),
-            Err(_) => Err(INVALID),
-        },
-        _ if count == 1 => Ok(1),
-        _ => Err(INVALID),
-    }
+/// The number of a part, from 1, and the name of the part after it.
+fn number(requested: &str, count: usize, checksum: &str) -> Result<(usize, Option<String>), &'static str> {
+    let number = requested.split_once('-').and_then(|(number, of)| Some((number.parse::<usize>().ok()?, of)));
+    let number = match (requested, number) {
+        ("" | "1", _) => 1,
+        (_, Some((number, of))) if of == checksum && (1..=count).contains(&number) => number,
+        (_, Some(_)) => return Err(CHANGED),
+        _ if count == 1 => 1,
+        _ => return Err(INVALID),
+    };
+    Ok((number, (number < count).then(|| format!("{}-{checksum}", number + 1))))
 }
 
 /// A part of a list. A list within the limit has no `says` and no `next`.
@@ -100,10 +96,9 @@ pub(super) fn part_of_list(
             length += more;
         }
     }
-    let (checksum, count) = (checksum(whole, limit), starts.len());
-    let number = number(requested.trim(), count, &checksum)?;
+    let count = starts.len();
+    let (number, next) = number(requested.trim(), count, &checksum(whole, limit))?;
     let items = starts[number - 1]..starts.get(number).copied().unwrap_or(items.len());
-    let next = (number < count).then(|| format!("{}-{checksum}", number + 1));
     let what_next = match &next {
         Some(next) => format!("call list_prompts again with the same arguments and part {next} for the rest"),
         None => "this is the last".to_owned(),

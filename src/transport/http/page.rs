@@ -2,14 +2,13 @@
 
 use super::app::App;
 use super::headers;
-use super::tokens::hex;
+use crate::prompt::Revision;
 use axum::body::Body;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::{Router, routing};
-use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 
 /// The paths of the page; the script shows what is at each of them.
@@ -54,9 +53,8 @@ pub(super) fn routes() -> Router<Arc<App>> {
 
 impl File {
     fn new(content_type: &'static str, text: String) -> File {
-        let tag = HeaderValue::try_from(format!("\"{}\"", hex(&Sha256::digest(&text)[..8])))
-            .unwrap_or(HeaderValue::from_static("\"\""));
-        File { content_type, text, tag }
+        let tag = format!("\"{}\"", Revision::of(text.as_bytes()));
+        File { content_type, text, tag: HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\"")) }
     }
 
     fn answer(&self, headers: &HeaderMap) -> http::Response<Body> {
