@@ -166,7 +166,7 @@ pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnost
     let mut texts = BTreeMap::new();
     let mut cases = Vec::new();
     for (index, case) in tests.cases.iter().enumerate() {
-        let Outcome { expansion, mut failures } = case.run_with(&prompt, |call| found.expand(&prompt, call, &joined));
+        let Outcome { expansion, mut failures } = case.run(&prompt, |call| found.expand(&prompt, call, &joined));
         let mut is_updated = false;
         if let Some(expansion) = expansion {
             failures.extend(case.clients.iter().filter_map(|agent| limit_failure(agent, &expansion)));

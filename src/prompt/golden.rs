@@ -17,10 +17,9 @@
 
 use super::binding::Call;
 use super::diagnostic::{Diagnostic, Position};
-use super::limits::MAX_FILE;
 use super::message::Messages;
 use super::model::Prompt;
-use super::text::{not_utf8, too_large};
+use super::text::utf8_of;
 use crate::wording::{alternatives, named, quoted, thousands};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -90,10 +89,7 @@ impl Tests {
     /// # Errors
     /// The file is not UTF-8, has no case or is beyond a limit, or a line has no meaning.
     pub fn parse(bytes: &[u8]) -> Result<Tests, Diagnostic> {
-        if bytes.len() > MAX_FILE {
-            return Err(too_large(bytes.len() as u64));
-        }
-        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+        let text = utf8_of(bytes)?;
         let mut parser = Parser::default();
         let mut end = 0;
         for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -136,13 +132,9 @@ impl Tests {
 }
 
 impl Case {
-    /// Expands the prompt as the case says, and compares.
-    pub fn run(&self, prompt: &Prompt) -> Outcome {
-        self.run_with(prompt, |call| prompt.expand(call))
-    }
-
-    /// The same with an expansion that `expand` makes, which may have attachments. What is compared is its text form.
-    pub fn run_with(&self, prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, Diagnostic>) -> Outcome {
+    /// Compares the expansion that `expand` makes of the call that the case says. It may have attachments: what is compared is its text
+    /// form.
+    pub fn run(&self, prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, Diagnostic>) -> Outcome {
         let input = self.input.as_deref().unwrap_or_default();
         let call = match self.values.is_empty() {
             true => Call::Text(input),
@@ -174,7 +166,7 @@ impl Case {
         }
         let mut failures = Vec::new();
         if let Some((expected, _)) = self.text.as_ref().filter(|_| !self.has_text(expansion)) {
-            let texts = [expected, expansion].map(|text| comparable(text).into_owned());
+            let texts = [expected, expansion].map(comparable);
             let message = "the expansion differs from the expected text".to_owned();
             failures.push(Failure { check: "text", message, texts: Some(texts) });
         }
@@ -231,14 +223,9 @@ fn unescaped(line: &str) -> &str {
 }
 
 /// A text as it is compared: with `\n` as line ending, and no empty lines at its end.
-fn comparable(text: &str) -> Cow<'_, str> {
-    match text.contains('\r') {
-        false => text.trim_end_matches('\n').into(),
-        true => {
-            let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-            lines.join("\n").trim_end_matches('\n').to_owned().into()
-        }
-    }
+fn comparable(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    lines.join("\n").trim_end_matches('\n').to_owned()
 }
 
 /// A part of a case that begins with `---`.

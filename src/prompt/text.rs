@@ -8,20 +8,17 @@ use super::limits::MAX_FILE;
 /// # Errors
 /// It is longer than [`MAX_FILE`], or not UTF-8.
 pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
-    if bytes.len() > MAX_FILE {
-        return Err(too_large(bytes.len() as u64));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    utf8_of(bytes).map(|text| text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// The diagnostic for a file of `length` bytes, more than [`MAX_FILE`].
-pub fn too_large(length: u64) -> Diagnostic {
-    Diagnostic::error(
-        None,
-        format!("the file is {length} bytes long, the limit is {MAX_FILE}"),
-        "keep the instructions here, and give the path of the material for the agent to read",
-    )
+/// The same with the mark.
+pub(super) fn utf8_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
+    if bytes.len() > MAX_FILE {
+        let message = format!("the file is {} bytes long, the limit is {MAX_FILE}", bytes.len());
+        let fix = "keep the instructions here, and give the path of the material for the agent to read";
+        return Err(Diagnostic::error(None, message, fix));
+    }
+    std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))
 }
 
 /// The diagnostic for a file of which only the first `valid_up_to` bytes are UTF-8.

@@ -1,7 +1,7 @@
 //! Test files: how a case is called and compared, what an update writes, and what is refused.
 
 use super::*;
-use crate::prompt::{Name, Prompt};
+use crate::prompt::{MAX_FILE, Name, Prompt};
 
 const COMPARE: &str = "---\narguments:\n  - {name: options, required: true}\n  - {name: criteria, default: cost}\n---\n\
                        Compare {{options}} by {{criteria}}.";
@@ -14,11 +14,15 @@ fn tests(file: &str) -> Tests {
     Tests::parse(file.as_bytes()).unwrap()
 }
 
+fn run(case: &Case, prompt: &Prompt) -> Outcome {
+    case.run(prompt, |call| prompt.expand(call))
+}
+
 /// The kinds and messages of the failures of the only case.
 fn failures(file: &str, cases: &str) -> Vec<String> {
     let tests = tests(cases);
     assert_eq!(tests.cases.len(), 1);
-    let failures = tests.cases[0].run(&prompt(file)).failures;
+    let failures = run(&tests.cases[0], &prompt(file)).failures;
     failures.into_iter().map(|failure| format!("{}: {}", failure.check, failure.message)).collect()
 }
 
@@ -33,7 +37,7 @@ fn refused(file: impl AsRef<[u8]>) -> String {
 fn updated(prompt_file: &str, file: &str) -> String {
     let (prompt, tests) = (prompt(prompt_file), tests(file));
     let expansion = |(index, case): (usize, &Case)| {
-        let expansion = case.run(&prompt).expansion?;
+        let expansion = run(case, &prompt).expansion?;
         (case.takes_text() && !case.has_text(&expansion)).then_some((index, expansion))
     };
     tests.with_texts(&tests.cases.iter().enumerate().filter_map(expansion).collect())
@@ -50,7 +54,7 @@ fn a_case_calls_the_prompt_with_its_input_or_its_values_by_name() {
         ("arg options: a\narg criteria:", "Compare a by cost."),
     ] {
         let tests = tests(&format!("=== T\n{head}\n"));
-        assert_eq!(tests.cases[0].run(&prompt(COMPARE)).expansion.as_deref(), Some(want), "{head}");
+        assert_eq!(run(&tests.cases[0], &prompt(COMPARE)).expansion.as_deref(), Some(want), "{head}");
     }
     assert_eq!(failures("Say {{input}}", "=== empty\n--- text\nSay \n"), [""; 0]);
     assert_eq!(failures("---\narguments: [a:b]\n---\n{{a:b}}", "=== T\narg a:b: x\n--- text\nx"), [""; 0]);
@@ -187,6 +191,6 @@ fn first_tests_call_the_prompt_with_what_it_needs_and_pass() {
     ] {
         let written = draft_tests(&prompt(file));
         assert!(written.ends_with(&format!("\n=== an example\n{want}")), "{written}");
-        assert_eq!(tests(&written).cases[0].run(&prompt(file)).failures, []);
+        assert_eq!(run(&tests(&written).cases[0], &prompt(file)).failures, []);
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn check(file: &[u8], text: &str) {
     let file = str::from_utf8(file).unwrap();
     let prompt = Prompt::parse(Name::new("p").unwrap(), b"---\narguments: [a]\n---\n{{a}} {{input}}").unwrap();
     for case in &tests.cases {
-        let outcome = case.run(&prompt);
+        let outcome = case.run(&prompt, |call| prompt.expand(call));
         assert!(outcome.expansion.is_some() || !outcome.failures.is_empty() || !case.takes_text());
         for failure in outcome.failures {
             let differs = outcome.expansion.as_ref().is_some_and(|expansion| !case.has_text(expansion));
@@ -50,8 +50,13 @@ pub(super) fn check(file: &[u8], text: &str) {
     for (index, (before, after)) in tests.cases.iter().zip(&again.cases).enumerate() {
         assert_eq!((&before.title, before.clients.len()), (&after.title, after.clients.len()));
         assert!(after.takes_text() == before.takes_text() && after.has_text(text) == texts.contains_key(&index));
-        let differ =
-            |case: &Case| case.run(&prompt).failures.into_iter().filter(|failure| failure.check != "text").count();
+        let differ = |case: &Case| {
+            case.run(&prompt, |call| prompt.expand(call))
+                .failures
+                .into_iter()
+                .filter(|failure| failure.check != "text")
+                .count()
+        };
         assert_eq!(differ(before), differ(after), "{written:?}");
     }
 }
