@@ -8,7 +8,7 @@ use crate::wording::quoted;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 
 const VERSION: &str = "2.0";
@@ -184,13 +184,13 @@ fn values(text: &str) -> usize {
 /// Reads the members that `T` has; others are ignored.
 ///
 /// # Errors
-/// The first member that is missing or has another type.
-pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Mismatch> {
+/// The first member that is missing or has another type: which one, and what it should be.
+pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, String> {
     // The path is tracked only for an error: that takes longer than the rest.
     T::deserialize(object).or_else(|_| serde_path_to_error::deserialize(object)).map_err(|error| {
         let path = if error.path().iter().len() == 0 { String::new() } else { error.path().to_string() };
         let message = error.into_inner().to_string();
-        Mismatch(if let Some(member) = message.strip_prefix("missing field ") {
+        if let Some(member) = message.strip_prefix("missing field ") {
             let separator = if path.is_empty() { "" } else { "." };
             format!("{} is missing", quoted(&format!("{path}{separator}{}", member.trim_matches('`'))))
         } else if let Some((_, expected)) = message.rsplit_once(", expected ") {
@@ -204,7 +204,7 @@ pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Mism
             format!("{} must be {expected}", quoted(&path))
         } else {
             format!("{} {message}", quoted(&path))
-        })
+        }
     })
 }
 
@@ -214,16 +214,6 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
         Ok(None) => Ok(None),
         Ok(Some(count)) if count >= 1.0 && count.fract() == 0.0 => Ok(NonZeroUsize::new(count as usize)),
         _ => Err(serde::de::Error::custom("must be a whole number, 1 or more")),
-    }
-}
-
-/// A member is missing, or not of the type that it should have. `Display` says which one, and what it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mismatch(String);
-
-impl Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

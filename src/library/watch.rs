@@ -152,10 +152,8 @@ impl Watch {
 /// What an event may mean; `None` if nothing. That a file was opened or read means nothing: this program does so itself, and would never
 /// stop.
 fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
-    match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
-        EventKind::Access(_) => return None,
-        _ => {}
+    if matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write)) {
+        return None;
     }
     // With other permissions, a folder that could not be read may have to be watched.
     let is_content = matches!(event.kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_)));

@@ -6,7 +6,7 @@
 
 use super::notifier::Notifier;
 use crate::agents::{Agent, PartLimit, Unit};
-use crate::jsonrpc::{self, Mismatch, Object, Request, read};
+use crate::jsonrpc::{self, Object, Request, read};
 use crate::library::{By, Caller, Editor, Layer, Library, Role, View};
 use crate::mcp::{Cacheable, Empty, ModernParams, ModernResult, RequestMeta};
 use crate::prompt::{Diagnostic, Kind};
@@ -211,8 +211,9 @@ impl Failure {
     }
 }
 
-impl From<Mismatch> for Failure {
-    fn from(mismatch: Mismatch) -> Failure {
+/// A member of the params is missing, or is not what it should be.
+impl From<String> for Failure {
+    fn from(mismatch: String) -> Failure {
         Failure::invalid_params(mismatch)
     }
 }
