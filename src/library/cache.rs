@@ -99,7 +99,7 @@ struct Kept<K, V> {
     weight: usize,
 }
 
-impl<K: Hash + Eq, V: Clone> Cache<K, V> {
+impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
     /// A cache of so many values.
     pub(super) fn new(limit: usize, settling: Duration) -> Cache<K, V> {
         Cache::weighed(limit, |_| 1, settling)
@@ -111,18 +111,12 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     }
 
     /// The value of a key, which is made now unless one is kept that is still valid.
-    pub(super) fn get(&self, key: &K, make: impl FnOnce(&mut Trace) -> V) -> V
-    where
-        K: Clone,
-    {
+    pub(super) fn get(&self, key: &K, make: impl FnOnce(&mut Trace) -> V) -> V {
         self.with_trace(key, make).1.clone()
     }
 
     /// The same with its trace.
-    pub(super) fn with_trace(&self, key: &K, make: impl FnOnce(&mut Trace) -> V) -> Arc<(Trace, V)>
-    where
-        K: Clone,
-    {
+    pub(super) fn with_trace(&self, key: &K, make: impl FnOnce(&mut Trace) -> V) -> Arc<(Trace, V)> {
         let kept = lock(&self.kept).values.get(key).cloned();
         if let Some(kept) = kept.filter(|kept| kept.0.is_current()) {
             return kept;

@@ -14,9 +14,7 @@ impl Revision {
     /// The revision of a file with these bytes.
     pub fn of(bytes: &[u8]) -> Revision {
         let digest: [u8; 32] = Sha256::digest(bytes).into();
-        let mut half = [0; 16];
-        half.copy_from_slice(&digest[..16]);
-        Revision(half)
+        Revision(std::array::from_fn(|index| digest[index]))
     }
 
     /// Its first 8 characters, for people.

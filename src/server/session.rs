@@ -13,11 +13,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Session {
     /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
-    pub(super) version: Option<&'static str>,
+    pub version: Option<&'static str>,
     /// The agent that the last `initialize` came from, if it is a known one.
     pub(super) agent: Option<&'static Agent>,
     /// Who the client works for.
-    pub(super) caller: Arc<Caller>,
+    pub caller: Arc<Caller>,
     pub(super) subscriptions: Subscriptions,
     is_one_request: bool,
     /// Whether the client was shown something that it may cache until it is notified of a change.
@@ -55,16 +55,6 @@ impl Session {
     pub(super) fn begin(&mut self, version: &'static str, agent: Option<&'static Agent>) {
         (self.version, self.agent, self.was_shown_something) = (Some(version), agent, false);
         self.subscriptions.begin();
-    }
-
-    /// Who the client works for.
-    pub fn caller(&self) -> &Caller {
-        &self.caller
-    }
-
-    /// The version that `initialize` negotiated.
-    pub fn protocol_version(&self) -> Option<&'static str> {
-        self.version
     }
 
     /// The name of the agent that the client is, if it is a known one.

@@ -1,6 +1,7 @@
 //! Connections: how many there may be, TLS, what a slow client may cost, and how they end.
 
 use super::app::{App, stopped};
+use super::metrics;
 use super::proxy::Peer;
 use super::tls::Tls;
 use axum::Router;
@@ -84,7 +85,7 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: Router) {
                 };
                 let _ = stream.set_nodelay(true);
                 connection += 1;
-                let held = Arc::new((app.metrics.connection(), permit));
+                let held = Arc::new((metrics::open(&app.metrics.connections), permit));
                 let peer = Peer { address: address.ip(), is_tls: tls.is_some(), connection, held };
                 tokio::spawn(serve_stream(stream, peer, app.stopping.clone(), router.clone(), tls.clone()));
             }

@@ -20,7 +20,7 @@ const NAME: &str = "mcp-name";
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The version of a legacy client that says none ("Protocol Version Header").
-const ASSUMED: &str = "2025-03-26";
+pub(super) const ASSUMED: &str = "2025-03-26";
 
 /// Checks that the body of a POST is JSON. Without `Origin`, the request does not come from a page in a browser; then a body
 /// that is not labeled, or as curl's `-d` labels it, is taken for JSON as well.
@@ -147,11 +147,6 @@ pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
         let message = format!("the header {PROTOCOL_VERSION} is {version}, which is not supported");
         Refusal::new(StatusCode::BAD_REQUEST, message)
     })
-}
-
-/// The protocol version of a legacy request: that of its header, else of its session.
-pub(super) fn version_of_legacy(header: Option<&'static str>, session: Option<&'static str>) -> &'static str {
-    header.or(session).unwrap_or(ASSUMED)
 }
 
 fn must_equal(name: &str, header: Result<Option<&str>, String>, body: Option<&str>) -> Result<(), Error> {

@@ -127,7 +127,7 @@ impl Asked<'_> {
         let Reply::Response(answer) = reply else { return Ok(StatusCode::ACCEPTED.into_response()) };
         let is_refused = is_batch && answer.error_code().is_some();
         let mut response = self.json(if is_refused { StatusCode::BAD_REQUEST } else { StatusCode::OK }, &answer);
-        if let Some(version) = session.protocol_version().filter(|_| is_initialize) {
+        if let Some(version) = session.version.filter(|_| is_initialize) {
             let made = app.sessions.make(version, session.agent(), &owner(caller), sessions::now());
             match made.and_then(|id| HeaderValue::try_from(id).map_err(|error| error.to_string())) {
                 Ok(id) => _ = response.headers_mut().insert(headers::SESSION_ID, id),
@@ -141,7 +141,7 @@ impl Asked<'_> {
     fn session_of_request(&self, version: Option<&'static str>) -> Result<Session, Refusal> {
         let session = self.session()?;
         let agent = session.as_ref().and_then(|session| session.agent.as_deref());
-        let version = headers::version_of_legacy(version, session.as_ref().map(|session| session.version));
+        let version = version.or(session.as_ref().map(|session| session.version)).unwrap_or(headers::ASSUMED);
         Ok(Session::of_request((*self.exchange.caller).clone(), Some(version), agent))
     }
 

@@ -27,8 +27,8 @@ pub(super) struct Metrics {
     times: Family<Labels<1>, Histogram, fn() -> Histogram>,
     responses: Family<Labels<1, u16>, Counter>,
     event_streams: Gauge,
-    websockets: Gauge,
-    connections: Gauge,
+    pub(super) websockets: Gauge,
+    pub(super) connections: Gauge,
     /// Without a value until there is one.
     store_age: Family<Labels<0>, Gauge<f64, AtomicU64>>,
 }
@@ -82,16 +82,6 @@ impl Metrics {
         self.responses.get_or_create(&[("status", status)]).inc();
     }
 
-    /// A WebSocket has opened.
-    pub(super) fn websocket(&self) -> Open {
-        open(&self.websockets)
-    }
-
-    /// A connection has opened.
-    pub(super) fn connection(&self) -> Open {
-        open(&self.connections)
-    }
-
     /// All metrics, as a text.
     pub(super) fn encode(&self, event_streams: usize, store_age: Option<Duration>) -> Result<String, fmt::Error> {
         if let Some(age) = store_age {
@@ -122,7 +112,8 @@ fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, 
     metric
 }
 
-fn open(gauge: &Gauge) -> Open {
+/// Something has opened that this counts.
+pub(super) fn open(gauge: &Gauge) -> Open {
     gauge.inc();
     Open(gauge.clone())
 }

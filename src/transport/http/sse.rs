@@ -227,7 +227,7 @@ impl Streams {
         let stream = Arc::new(Stream {
             changes: Arc::clone(&self.changes),
             client: Arc::clone(client),
-            caller: session.caller().clone(),
+            caller: (*session.caller).clone(),
             of,
             session: Mutex::new(session),
             events: Mutex::new(Some(sender)),

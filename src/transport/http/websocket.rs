@@ -78,7 +78,7 @@ impl Conversation {
     /// Serves until either side ends it.
     async fn serve(mut self) {
         let app = Arc::clone(&self.exchange.app);
-        let _open = app.metrics.websocket();
+        let _open = metrics::open(&app.metrics.websockets);
         let (sender, mut changes) = mpsc::channel(MAX_WAITING);
         let listener: Arc<dyn Listener> = Arc::new(Changes(Mutex::new(Some(sender))));
         app.server.add_listener(&listener);
