@@ -179,11 +179,14 @@ fn the_checks_of_mcp_come_first() {
         preflight.status == 200 && preflight.header("access-control-allow-headers").unwrap().contains("authorization")
     );
     drop(server);
-    let server =
-        HttpServer::start_with(Client::new().prompt("a.md", "A"), &["--rate-limit", "2/minute", "--max-body", "1KiB"]);
+    let server = HttpServer::start_with(
+        Client::new().prompt("a.md", "A"),
+        &["--rate-limit", "prompts/get=2/minute", "--max-body", "1KiB"],
+    );
     let expand = || post(&server, "/api/expand", json!({"command": "a"}));
     assert_eq!((expand().status, get(&server, "/api/prompts/a").status, expand().status), (200, 200, 429));
     assert!(expand().header("retry-after").is_some());
+    assert_eq!(get(&server, "/api/prompts").status, 200, "a list has another limit");
     let long = server.send("POST", "/api/expand", &[JSON], format!("{{\"command\":\"{}\"}}", "x".repeat(2_000)));
     assert!(failed(&long, 413).starts_with("the body is longer than 1024 bytes"));
 }

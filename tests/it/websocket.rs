@@ -425,10 +425,11 @@ fn pages_of_other_sites_cannot_open_one() {
 #[test]
 fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
     let home = Client::new().prompt("review.md", "Review this.");
-    let server = HttpServer::start_with(home, &["--rate-limit", "1/minute,burst=2"]);
+    let server = HttpServer::start_with(home, &["--rate-limit", "prompts/list=1/minute,burst=2"]);
     let mut socket = open(&server);
-    let codes = [0; 4].map(|_| socket.request("prompts/list", json!({}))["error"]["code"].clone());
-    assert_eq!(codes, [json!(null), json!(null), json!(429), json!(429)]);
+    let codes = [0; 3].map(|_| socket.request("prompts/list", json!({}))["error"]["code"].clone());
+    assert_eq!(codes, [json!(null), json!(null), json!(429)]);
+    assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
 }
 
 /// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).

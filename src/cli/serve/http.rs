@@ -7,7 +7,7 @@ use crate::server::Server;
 use crate::transport::Tap;
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::auth::Access;
-use crate::transport::http::limits::{Limiter, MAX_BODY, RateLimit, parse_bytes};
+use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
 use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
 use crate::transport::http::proxy::parse_proxy;
 use crate::transport::http::tls::Tls;
@@ -70,12 +70,13 @@ pub(in super::super) struct Http {
     /// Those of this machine may always use the server. Programs that are not web pages need no origin.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<AllowedOrigin>,
-    /// How many messages a client may send, such as `600/minute` or `600/minute,burst=20`
+    /// How many messages a client may send, such as `600/minute` or `prompts/list=30/minute,burst=5`; may be repeated
     ///
-    /// The limit is for each token or, without tokens, for each address. `burst` is how many may come at once after
-    /// a pause; by default, as many as in a minute. Without this option, there is no limit.
-    #[arg(long, value_name = "N/minute[,burst=B]", requires = "http")]
-    rate_limit: Option<RateLimit>,
+    /// The limit is for each token or, without tokens, for each address. That of a method applies in addition to that of all
+    /// messages. `burst` is how many may come at once after a pause; by default, as many as in a minute. Without this option, there
+    /// is no limit.
+    #[arg(long, value_name = "[METHOD=]N/minute[,burst=B]", requires = "http")]
+    rate_limit: Vec<RateLimit>,
     /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; by default 32 MiB
     #[arg(long, value_name = "BYTES", requires = "http", value_parser = parse_bytes)]
     max_body: Option<usize>,
@@ -139,7 +140,7 @@ impl Http {
             max_body: self.max_body.unwrap_or(MAX_BODY),
             access: Access::new(token_file, anonymous, warn).map_err(anyhow::Error::msg)?,
             sites: Sites { bound: address.ip(), hosts: self.allow_host, origins: self.allow_origin },
-            rate_limit: self.rate_limit.map(Limiter::new),
+            rate_limits: RateLimits::new(self.rate_limit),
             tap: tap.map(Arc::new),
         };
         let listening = |address: SocketAddr| {

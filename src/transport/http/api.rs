@@ -28,6 +28,8 @@ struct Route {
     path: &'static str,
     /// The name in the metrics.
     name: &'static str,
+    /// The method of MCP as which rate limits count it.
+    counted_as: &'static str,
     role: Role,
     answer: fn(&Request<'_>) -> Answer,
 }
@@ -37,19 +39,32 @@ const PROMPT: &str = "/api/prompts/{*name}";
 const HISTORY: &str = "/api/history/{*name}";
 
 static ROUTES: [Route; 11] = [
-    Route { method: MethodFilter::GET, path: "/api/me", name: "api/me", role: Role::Read, answer: me },
-    Route { method: MethodFilter::GET, path: "/api/prompts", name: "api/prompts", role: Role::Read, answer: list },
-    Route { method: MethodFilter::GET, path: PROMPT, name: "api/prompts/NAME", role: Role::Read, answer: show },
-    Route { method: MethodFilter::POST, path: EXPAND, name: "api/expand", role: Role::Read, answer: expand },
-    Route { method: MethodFilter::POST, path: "/api/explain", name: "api/explain", role: Role::Read, answer: explain },
+    Route::new(MethodFilter::GET, "/api/me", "api/me", "prompts/get", Role::Read, me),
+    Route::new(MethodFilter::GET, "/api/prompts", "api/prompts", "prompts/list", Role::Read, list),
+    Route::new(MethodFilter::GET, PROMPT, "api/prompts/NAME", "prompts/get", Role::Read, show),
+    Route::new(MethodFilter::POST, EXPAND, "api/expand", "prompts/get", Role::Read, expand),
+    Route::new(MethodFilter::POST, "/api/explain", "api/explain", "prompts/get", Role::Read, explain),
     // Whoever may write a prompt may see what it would include and attach.
-    Route { method: MethodFilter::POST, path: "/api/check", name: "api/check", role: Role::Write, answer: check },
-    Route { method: MethodFilter::POST, path: PROMPT, name: "api/create", role: Role::Write, answer: create },
-    Route { method: MethodFilter::PUT, path: PROMPT, name: "api/update", role: Role::Write, answer: update },
-    Route { method: MethodFilter::DELETE, path: PROMPT, name: "api/delete", role: Role::Write, answer: delete },
-    Route { method: MethodFilter::GET, path: HISTORY, name: "api/history", role: Role::Write, answer: history },
-    Route { method: MethodFilter::POST, path: "/api/restore", name: "api/restore", role: Role::Write, answer: restore },
+    Route::new(MethodFilter::POST, "/api/check", "api/check", "prompts/get", Role::Write, check),
+    Route::new(MethodFilter::POST, PROMPT, "api/create", "prompts/create", Role::Write, create),
+    Route::new(MethodFilter::PUT, PROMPT, "api/update", "prompts/update", Role::Write, update),
+    Route::new(MethodFilter::DELETE, PROMPT, "api/delete", "prompts/delete", Role::Write, delete),
+    Route::new(MethodFilter::GET, HISTORY, "api/history", "prompts/get", Role::Write, history),
+    Route::new(MethodFilter::POST, "/api/restore", "api/restore", "prompts/update", Role::Write, restore),
 ];
+
+impl Route {
+    const fn new(
+        method: MethodFilter,
+        path: &'static str,
+        name: &'static str,
+        counted_as: &'static str,
+        role: Role,
+        answer: fn(&Request<'_>) -> Answer,
+    ) -> Route {
+        Route { method, path, name, counted_as, role, answer }
+    }
+}
 
 pub(super) fn routes() -> Router<Arc<App>> {
     let nothing = || async { Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address") };
@@ -77,7 +92,7 @@ async fn answer(
     }
     let (body, _held) = app.requests.read(&head.headers, body).await?;
     exchange.client.received(&[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
-    exchange.take(1)?;
+    exchange.take(&[route.counted_as])?;
     let threads = match route.role {
         Role::Write if head.method != Method::GET => &app.writes,
         _ if route.path == EXPAND && calls_service(&exchange, &body).await? => &app.services,

@@ -1,7 +1,7 @@
 //! What all requests over HTTP share, and the threads on which they wait for files and services.
 
 use super::auth::Access;
-use super::limits::{Limiter, Requests};
+use super::limits::{RateLimits, Requests};
 use super::metrics::Metrics;
 use super::origin::Sites;
 use super::proxy::Client;
@@ -47,7 +47,7 @@ pub struct Options {
     /// The names by which, and the web pages from which, it may be used.
     pub sites: Sites,
     /// How many messages a caller may send.
-    pub rate_limit: Option<Limiter>,
+    pub rate_limits: RateLimits,
 }
 
 /// What all requests share.
@@ -147,16 +147,15 @@ impl App {
 }
 
 impl Exchange {
-    /// Counts messages.
+    /// Counts messages with these methods.
     ///
     /// # Errors
-    /// 429: the caller has sent more than the limit allows. 503: the prompts were never read, so that another server should be asked.
-    pub(super) fn take(&self, messages: usize) -> Result<(), Refusal> {
+    /// 429: the caller has sent more than a limit allows. 503: the prompts were never read, so that another server should be asked.
+    pub(super) fn take(&self, methods: &[&str]) -> Result<(), Refusal> {
         if self.app.server.library().store_age() == Some(None) {
             let message = "the store of the prompts has not answered yet; try again";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));
         }
-        let limiter = &self.app.options.rate_limit;
-        limiter.as_ref().map_or(Ok(()), |limiter| limiter.take(&self.caller, self.client.address, messages))
+        self.app.options.rate_limits.take(&self.caller, self.client.address, methods)
     }
 }

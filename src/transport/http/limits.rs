@@ -1,9 +1,11 @@
 //! How much each client may ask for, and all of them together.
 
 use super::refusal::Refusal;
-use crate::jsonrpc::Message;
+use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
 use crate::lock::lock;
+use crate::server;
+use crate::wording::{alternatives, quoted};
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -34,9 +36,11 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 /// How many callers a rate limit remembers; while there are more, the others share one limit.
 const MAX_CALLERS: usize = 10_000;
 
-/// A rate limit for each caller: `N/minute[,burst=B]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A rate limit for each caller: `[METHOD=]N/minute[,burst=B]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
+    /// `None`: all messages together.
+    method: Option<&'static str>,
     per_minute: NonZeroU32,
     /// How many messages may come at once after a pause.
     burst: NonZeroU32,
@@ -44,7 +48,7 @@ pub struct RateLimit {
 
 impl RateLimit {
     pub(super) fn of(per_minute: NonZeroU32) -> RateLimit {
-        RateLimit { per_minute, burst: per_minute }
+        RateLimit { method: None, per_minute, burst: per_minute }
     }
 }
 
@@ -52,11 +56,18 @@ impl FromStr for RateLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<RateLimit, String> {
-        let form = || "it must be like `600/minute` or `600/minute,burst=20`".to_owned();
+        let form = || "it must be like `600/minute` or `prompts/list=30/minute,burst=5`".to_owned();
         let (rate, burst) = text.split_once(",burst=").map_or((text, None), |(rate, burst)| (rate, Some(burst)));
+        let (method, rate) = rate.split_once('=').map_or((None, rate), |(method, rate)| (Some(method), rate));
         let per_minute = rate.strip_suffix("/minute").and_then(|number| number.parse().ok()).ok_or_else(form)?;
         let burst = burst.map_or(Ok(per_minute), |burst| burst.parse().map_err(|_| form()))?;
-        Ok(RateLimit { per_minute, burst })
+        let known = |method: &str| {
+            let known = server::methods().find(|known| *known == method);
+            known.ok_or_else(|| {
+                format!("no method {}; use {}", quoted(method), alternatives(&server::methods().collect::<Vec<_>>()))
+            })
+        };
+        Ok(RateLimit { method: method.map(known).transpose()?, per_minute, burst })
     }
 }
 
@@ -84,37 +95,59 @@ pub(super) fn network(address: IpAddr) -> u128 {
     }
 }
 
-/// How many messages a message is: of a batch, those in it.
-pub(super) fn count(message: &Message) -> usize {
-    if let Message::Batch(all) = message { all.len() } else { 1 }
+/// The methods of a message; of a batch, those of all messages in it.
+pub(super) fn methods(message: &Message) -> Vec<&str> {
+    match message {
+        Message::Request(Request { method, .. }) | Message::Notification { method, .. } => vec![method],
+        Message::Response => vec![""],
+        Message::Batch(all) => all.iter().map(|message| message["method"].as_str().unwrap_or_default()).collect(),
+    }
 }
 
-/// Counts the messages of each caller.
+/// The rate limits of all callers.
 #[derive(Debug)]
-pub struct Limiter {
+pub struct RateLimits(Vec<Limiter>);
+
+#[derive(Debug)]
+pub(super) struct Limiter {
     limit: RateLimit,
     /// For each token or network, the time at which its messages would end if they had come at the rate of the limit. (The algorithm is
     /// called GCRA.)
     ends: Mutex<HashMap<u128, Instant>>,
 }
 
-impl Limiter {
-    /// With this limit for each caller.
-    pub fn new(limit: RateLimit) -> Limiter {
-        Limiter { limit, ends: Mutex::default() }
+impl RateLimits {
+    /// The limits that the options name.
+    pub fn new(limits: Vec<RateLimit>) -> RateLimits {
+        RateLimits(limits.into_iter().map(Limiter::new).collect())
     }
 
-    /// Counts messages.
+    /// Forgets those who have sent nothing for long; to be called each second.
+    pub(super) fn forget(&self) {
+        self.0.iter().for_each(Limiter::forget);
+    }
+
+    /// Counts messages with these methods.
     ///
     /// # Errors
-    /// 429: the caller has sent more than the limit allows. None of the messages is answered.
-    pub(super) fn take(&self, caller: &Caller, address: IpAddr, messages: usize) -> Result<(), Refusal> {
+    /// 429: the caller has sent more than a limit allows. None of the messages is answered.
+    pub(super) fn take(&self, caller: &Caller, address: IpAddr, methods: &[&str]) -> Result<(), Refusal> {
         let key = caller.token.as_ref().map_or_else(|| network(address), |token| u128::from_be_bytes(token.id));
-        let Some(seconds) = self.wait(key, messages as u32, true) else { return Ok(()) };
-        let RateLimit { per_minute, burst } = self.limit;
-        let limit = format!("the limit of {per_minute} a minute, {burst} at once");
-        let message = format!("more messages than {limit}: try again in {seconds} s");
-        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds))
+        self.0.iter().try_for_each(|limiter| {
+            let RateLimit { method, per_minute, burst } = &limiter.limit;
+            let messages = methods.iter().filter(|of| method.is_none_or(|method| method == **of)).count();
+            let Some(seconds) = limiter.wait(key, messages as u32, true) else { return Ok(()) };
+            let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
+            let limit = format!("the limit of {per_minute} a minute, {burst} at once");
+            let message = format!("more messages{what} than {limit}: try again in {seconds} s");
+            Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds))
+        })
+    }
+}
+
+impl Limiter {
+    pub(super) fn new(limit: RateLimit) -> Limiter {
+        Limiter { limit, ends: Mutex::default() }
     }
 
     /// How many seconds to wait before this many messages are allowed; `None`: they are allowed now, and with `counts` they are counted.
@@ -209,41 +242,39 @@ mod tests {
     use super::*;
     use crate::library::Token;
 
-    fn limiter(limit: &str) -> Limiter {
-        Limiter::new(limit.parse().unwrap())
+    fn limits(texts: &[&str]) -> RateLimits {
+        RateLimits::new(texts.iter().map(|text| text.parse().unwrap()).collect())
     }
 
     fn of_token(id: u8) -> Caller {
         Caller { token: Some(Token { id: [id; 16], name: "x".into() }), ..Caller::local() }
     }
 
+    fn batch(method: &str, messages: usize) -> Message {
+        Message::Batch(vec![serde_json::json!({"jsonrpc": "2.0", "method": method}); messages])
+    }
+
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     #[test]
     fn a_limit_that_is_none_is_refused_with_what_to_write() {
-        for (text, want) in [("30/minute,burst=5", (30, 5)), ("600/minute", (600, 600))] {
-            let limit: RateLimit = text.parse().unwrap();
-            assert_eq!((limit.per_minute.get(), limit.burst.get()), want);
-        }
-        for text in [
-            "",
-            "600",
-            "0/minute",
-            "-1/minute",
-            "600/hour",
-            "600/minute,burst=0",
-            "600/minute,",
-            "5000000000/minute",
-            "ping=1/minute",
-        ] {
+        let limit: RateLimit = "prompts/list=30/minute,burst=5".parse().unwrap();
+        assert_eq!((limit.method, limit.per_minute.get(), limit.burst.get()), (Some("prompts/list"), 30, 5));
+        let limit: RateLimit = "600/minute".parse().unwrap();
+        assert_eq!((limit.method, limit.per_minute.get(), limit.burst.get()), (None, 600, 600));
+        for text in
+            ["", "600", "0/minute", "-1/minute", "600/hour", "600/minute,burst=0", "600/minute,", "5000000000/minute"]
+        {
             assert!(text.parse::<RateLimit>().unwrap_err().contains("`600/minute`"), "{text}");
         }
+        let unknown = "prompts/lists=30/minute".parse::<RateLimit>().unwrap_err();
+        assert!(unknown.contains("`prompts/lists`") && unknown.contains("`prompts/list`, "), "{unknown}");
     }
 
     #[test]
     fn each_token_or_else_each_address_has_a_limit_of_its_own() {
-        let limits = limiter("60/minute,burst=2");
-        let take = |caller: &Caller, address| limits.take(caller, address, 1);
+        let limits = limits(&["60/minute,burst=2"]);
+        let take = |caller: &Caller, address| limits.take(caller, address, &["ping"]);
         for caller in [of_token(1), of_token(2), Caller::local()] {
             take(&caller, HERE).unwrap();
             take(&caller, HERE).unwrap();
@@ -258,8 +289,8 @@ mod tests {
 
     #[test]
     fn all_addresses_of_one_ipv6_network_share_a_limit() {
-        let limits = limiter("60/minute,burst=2");
-        let take = |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), 1);
+        let limits = limits(&["60/minute,burst=2"]);
+        let take = |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), &["ping"]);
         take("2001:db8::1").unwrap();
         take("2001:db8::ffff:1").unwrap();
         assert!(take("2001:db8::2").is_err());
@@ -270,22 +301,26 @@ mod tests {
     }
 
     #[test]
-    fn each_message_of_a_batch_counts() {
-        let limits = limiter("1/minute,burst=2");
-        let take = |messages| limits.take(&of_token(1), HERE, count(&Message::Batch(vec![().into(); messages])));
-        assert!(take(3).is_err());
-        take(2).unwrap();
-        assert_eq!(take(1).unwrap_err().headers["retry-after"], "60");
+    fn each_message_of_a_batch_counts_for_its_method_and_for_all() {
+        let limits = limits(&["ping=1/minute,burst=2", "10/minute"]);
+        let caller = of_token(1);
+        assert!(limits.take(&caller, HERE, &methods(&batch("ping", 3))).is_err());
+        limits.take(&caller, HERE, &methods(&batch("ping", 2))).unwrap();
+        let refusal = limits.take(&caller, HERE, &methods(&batch("ping", 1))).unwrap_err();
+        assert!(refusal.message.contains(" of `ping` "), "{}", refusal.message);
+        assert_eq!(refusal.headers["retry-after"], "60");
+        limits.take(&caller, HERE, &methods(&batch("tools/list", 8))).unwrap();
+        assert!(limits.take(&caller, HERE, &methods(&batch("tools/list", 1))).is_err());
     }
 
     #[test]
     fn very_many_addresses_take_little_memory() {
-        let limits = limiter("1/minute");
+        let limits = limits(&["1/minute"]);
         for number in 0..MAX_CALLERS as u32 + 100 {
-            let _ = limits.take(&Caller::local(), IpAddr::V4(number.into()), 1);
+            let _ = limits.take(&Caller::local(), IpAddr::V4(number.into()), &["ping"]);
         }
         limits.forget();
-        assert_eq!(lock(&limits.ends).len(), MAX_CALLERS + 1);
+        assert_eq!(lock(&limits.0[0].ends).len(), MAX_CALLERS + 1);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) async fn post(Extension(exchange): Extension<Exchange>, request: http
         Err(answer) => return Ok(asked.json(StatusCode::BAD_REQUEST, &answer)),
     };
     let (method, started, id) = (metrics::label(&message), Instant::now(), message.id());
-    let answered = match exchange.take(limits::count(&message)) {
+    let answered = match exchange.take(&limits::methods(&message)) {
         Ok(()) => asked.answer(message).await,
         Err(refusal) => Err(refusal),
     };

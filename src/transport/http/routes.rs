@@ -1,7 +1,6 @@
 //! The server over HTTP: its routes, and the layers that each request passes.
 
 use super::app::{App, Exchange, Options, processors};
-use super::limits::Limiter;
 use super::proxy::{Client, Peer};
 use super::refusal::{self, MCP_PATH, Refusal};
 use super::tls::Tls;
@@ -65,10 +64,10 @@ async fn each_second(app: Weak<App>) {
         seconds.tick().await;
         let Some(app) = app.upgrade() else { return };
         let refresh = move || {
-            let Options { tls, access, rate_limit, .. } = &app.options;
+            let Options { tls, access, rate_limits, .. } = &app.options;
             tls.iter().for_each(Tls::refresh);
             access.refresh();
-            rate_limit.iter().for_each(Limiter::forget);
+            rate_limits.forget();
             app.streams.comment(second);
             app.streams.end_unless(|caller, _| access.is_still_valid(caller));
         };

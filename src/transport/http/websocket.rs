@@ -136,7 +136,7 @@ impl Conversation {
         let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
         // A conversation has one request at a time, so it may wait for a permit, where a request by POST would be refused.
         let _permit = app.requests.free.acquire().await;
-        let handled = match self.exchange.take(limits::count(&message)) {
+        let handled = match self.exchange.take(&limits::methods(&message)) {
             Ok(()) => self.handle(message).await,
             Err(refusal) => Err(refusal),
         };
