@@ -91,13 +91,9 @@ impl Agent {
             system.home.iter().flat_map(|home| Format::of_agents().map(|(format, end)| (format, home.join(end))));
         let mut folders: Vec<_> = in_home.map(|(format, path)| (format, moved(path))).collect();
         for agent in AGENTS {
-            let settings = agent.settings_folder(system);
-            let named = agent.prompts.iter().filter_map(|(format, end)| Some((Format::named(format)?, *end)));
-            folders.extend(
-                settings
-                    .into_iter()
-                    .flat_map(|folder| named.clone().map(move |(format, end)| (format, folder.join(end)))),
-            );
+            let Some(folder) = agent.settings_folder(system) else { continue };
+            let named = |(format, end): &(&str, &str)| Some((Format::named(format)?, folder.join(end)));
+            folders.extend(agent.prompts.iter().filter_map(named));
         }
         let mut known = HashSet::new();
         folders.retain(|(_, path)| known.insert(path.clone()));

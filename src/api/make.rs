@@ -204,11 +204,8 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<(Explanation, 
         Some(_) => None,
         None => Some(found.expand(prompt, call.call(&text), &joined).map(Messages::into_text)),
     };
-    let error = [
-        requested.as_ref().and_then(|request| request.as_ref().err()),
-        expanded.as_ref().and_then(|text| text.as_ref().err()),
-    ];
-    let error = error.into_iter().flatten().next().map(ToString::to_string);
+    let not_requested = requested.as_ref().and_then(|request| request.as_ref().err());
+    let error = not_requested.or(expanded.as_ref().and_then(|text| text.as_ref().err())).map(ToString::to_string);
     let expansion = expanded.and_then(Result::ok);
     let roles = prompt.roles();
     let explanation = Explanation {

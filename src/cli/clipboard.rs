@@ -35,17 +35,13 @@ const COMMANDS: &[(&str, CopyCommand)] = if cfg!(windows) {
     ]
 };
 
-/// Whether an environment variable is set and not empty.
-fn is_set(name: &str) -> bool {
-    env::var_os(name).is_some_and(|value| !value.is_empty())
-}
-
 /// Copies the text with the first command that works; if there is none, through the terminal.
 ///
 /// # Errors
 /// There is no clipboard, or no way to reach it that works.
 pub(super) fn copy(text: &str) -> anyhow::Result<()> {
     let mut failures = Vec::new();
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     for (_, command) in COMMANDS.iter().filter(|(variable, _)| variable.is_empty() || is_set(variable)) {
         match run(command, text) {
             Ok(()) => return Ok(()),

@@ -275,14 +275,13 @@ impl PromptSource {
         }
         let named = self.named();
         let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
-        let mut library = match named.is_empty() {
-            true => own.into_iter().fold(Library::default(), |library, path| {
-                library.with(Folder::new(path, Format::OWN, Layer::USER, false))
-            }),
-            false => named
-                .iter()
-                .fold(Library::default(), |library, (system, path)| library.with_named(*system, path.clone())),
-        };
+        let mut library = Library::default();
+        if let Some(path) = own.filter(|_| named.is_empty()) {
+            library = library.with(Folder::new(path, Format::OWN, Layer::USER, false));
+        }
+        for (system, path) in &named {
+            library = library.with_named(*system, path.clone());
+        }
         if self.folders.from_agents || settings.from_agents {
             let home = dirs::home_dir();
             let folders = Format::of_agents().filter(|(system, _)| system.plugin.is_empty());
