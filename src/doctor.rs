@@ -90,7 +90,7 @@ impl Examination {
         }
         let differing = report.problems.iter().filter(|problem| problem.kind == Kind::Differs).cloned();
         findings.extend(differing.map(|diagnostic| Finding { agent: None, diagnostic }));
-        findings.extend(self.library(&report));
+        findings.extend(problems_in(&report));
         Diagnosis { findings, is_registered }
     }
 
@@ -142,20 +142,19 @@ impl Examination {
             Some((message, fix)) => Finding { agent: Some(agent.name), ..general(Kind::Warning, message, fix) },
         })
     }
+}
 
-    /// The number of problems and warnings of the prompt files.
-    fn library(&self, report: &Report) -> Option<Finding> {
-        let of = |severity| report.problems.iter().filter(move |problem| problem.severity() == severity).count();
-        let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
-        let kind = match (errors, warnings) {
-            (0, 0) => return None,
-            (0, _) => Kind::Warning,
-            _ => Kind::Invalid,
-        };
-        let counts = [(errors, "error"), (warnings, "warning")].into_iter().filter(|(number, _)| *number > 0);
-        let counts: Vec<String> = counts.map(|(number, what)| count(number, what)).collect();
-        Some(general(kind, format!("prompts: {}", counts.join(", ")), format!("run `{}`", self.check)))
-    }
+/// The number of problems and warnings of the prompt files.
+fn problems_in(report: &Report) -> Option<Finding> {
+    let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
+    let kind = match (errors, warnings) {
+        (0, 0) => return None,
+        (0, _) => Kind::Warning,
+        _ => Kind::Invalid,
+    };
+    let counts = [(errors, "error"), (warnings, "warning")].into_iter().filter(|(number, _)| *number > 0);
+    let counts: Vec<String> = counts.map(|(number, what)| count(number, what)).collect();
+    Some(general(kind, format!("prompts: {}", counts.join(", ")), "run `prompt-expander check` with the same options"))
 }
 
 /// A finding about no agent.

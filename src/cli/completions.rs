@@ -5,7 +5,6 @@
 
 use super::source::PromptSource;
 use super::{config, output};
-use crate::agents::Agent;
 use crate::library::Library;
 use crate::prompt::{Argument, COLONS, spelled_as_typed};
 use clap::{Arg, ArgMatches, Args, Command, ValueHint};
@@ -144,11 +143,6 @@ pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
     let prompts = view.list().found.into_iter().filter_map(|found| found.info().summary.ok());
     let tags: BTreeSet<String> = prompts.flat_map(|prompt| prompt.tags.clone()).collect();
     tags.into_iter().filter(|tag| tag.starts_with(written) && is_plain(tag)).map(CompletionCandidate::new).collect()
-}
-
-/// The agents that run a hook.
-pub(super) fn agents_with_hook() -> Vec<CompletionCandidate> {
-    Agent::with_hook().map(|agent| CompletionCandidate::new(agent.name)).collect()
 }
 
 /// Whether a shell reads the text as one literal word.

@@ -73,7 +73,6 @@ impl Doctor {
             system: system()?,
             program: std::env::current_exe().context("the file of this program cannot be found")?,
             timeout: self.timeout,
-            check: format!("prompt-expander check{}", options(source)),
             online: self.online,
         };
         let Diagnosis { mut findings, is_registered } = examination.diagnosis(self.agent, &source.library());
@@ -94,14 +93,6 @@ impl Doctor {
         }
         Ok(if is_broken || !is_registered { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
-}
-
-/// The options that select the same prompts for another command.
-fn options(source: &PromptSource) -> String {
-    let mut words = source.words.clone();
-    words.extend(source.project.then(|| "--project".to_owned()));
-    let quoted = words.iter().map(|word| shlex::try_quote(word).map_or(word.clone(), Into::into));
-    quoted.map(|word| format!(" {word}")).collect()
 }
 
 /// The first of some findings about an agent, which is the worst, as a line: `codex: broken: …`.

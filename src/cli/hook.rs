@@ -4,15 +4,14 @@
 //! here, not even by a panic: if there is nothing to add, nothing is printed. Errors are shown only at a terminal, which means
 //! that a person runs it.
 
+use super::output;
 use super::source::PromptSource;
-use super::{completions, output};
 use crate::agents::Agent;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_MESSAGE;
 use crate::wording::{alternatives, quoted};
 use anyhow::bail;
 use clap::Args;
-use clap_complete::ArgValueCandidates;
 use std::io::{self, IsTerminal, Read};
 use std::panic::{self, AssertUnwindSafe};
 
@@ -24,7 +23,6 @@ Example:
 #[derive(Debug, Args)]
 pub(super) struct Hook {
     /// The agent: `codex`, `claude-code`, `gemini` or `opencode`
-    #[arg(add = ArgValueCandidates::new(completions::agents_with_hook))]
     pub(super) agent: String,
 }
 

@@ -18,8 +18,6 @@ pub struct Examination {
     pub program: PathBuf,
     /// How long a server or a hook may take.
     pub timeout: Duration,
-    /// The command that checks the files of the library.
-    pub check: String,
     /// Whether to call the services that render prompts.
     pub online: bool,
 }
