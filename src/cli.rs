@@ -438,7 +438,7 @@ impl Cli {
             Some(Command::Check(check)) => check.run(&usable(given)?),
             Some(Command::Test(test)) => test.run(&usable(given)?),
             Some(Command::Trust(trust)) => trust.run(usable(given)?).map(done),
-            Some(Command::Doctor(doctor)) => doctor.run(&loaded(given.with_words(line))),
+            Some(Command::Doctor(doctor)) => doctor.run(&loaded(given)),
             Some(Command::Hook(hook)) => hook.run(&loaded(given)).map(done),
             Some(Command::Serve(command)) => {
                 let source = loaded(given);
@@ -475,7 +475,7 @@ fn loaded(mut source: PromptSource) -> PromptSource {
 /// The same for a command, which refuses to guess which prompts are meant if that file is unusable.
 fn with_warnings(given: PromptSource) -> anyhow::Result<PromptSource> {
     let source = usable(given)?;
-    source.settings.problems.iter().for_each(|problem| output::warning(&problem.to_string()));
+    output::warnings(&source.settings.problems);
     Ok(source)
 }
 
@@ -581,19 +581,14 @@ fn is_hook(arguments: &[OsString]) -> bool {
 
 /// The exit status; an error is printed.
 fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
-    let status = match result {
-        Ok(status) => status,
-        // The reader has closed the pipe, as `head` does.
-        Err(error)
-            if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
-        {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
+    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    let status = result.unwrap_or_else(|error| match error.downcast_ref().is_some_and(is_closed) {
+        true => ExitCode::SUCCESS, // the reader has closed the pipe, as `head` does
+        false => {
             output::error(&format!("{error:#}"));
             ExitCode::FAILURE
         }
-    };
+    });
     output::print_messages();
     status
 }

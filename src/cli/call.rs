@@ -80,7 +80,7 @@ impl Call {
         let found = found.map_err(output::failure(&view, "expand"))?;
         let prompt = found.prompt().map_err(output::failure(&view, "expand"))?;
         if self.file().is_none() {
-            view.health(false).iter().for_each(|problem| output::warning(&problem.to_string()));
+            output::warnings(view.health(false));
         }
         let mut call = self.without_stdin()?;
         call.check(&prompt)?;

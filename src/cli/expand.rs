@@ -48,9 +48,7 @@ pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<(String
     let path = call.file().map(|_| call.name().to_owned());
     let Prepared { view, found, call } = call.prepare(library)?;
     let Expansion { prompt, warnings } = api::expand(&found, &call).map_err(output::failure(&view, "expand"))?;
-    for warning in warnings {
-        output::warning(&warning);
-    }
+    output::warnings(warnings);
     let note = output::terminal_width().and_then(|_| {
         let warnings = found.check().iter().filter(|problem| problem.severity() != Severity::Hint).count();
         let typed = path.unwrap_or_else(|| format!(":{}", found.name));

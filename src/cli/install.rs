@@ -90,9 +90,7 @@ impl Install {
             let names = all_of(&AGENTS.map(|agent| agent.name));
             bail!("no agent was found on this machine; looked for {names}; to register with one anyway, name it");
         }
-        for problem in given.library().view().health(false) {
-            output::warning(&problem.to_string());
-        }
+        output::warnings(given.library().view().health(false));
         let mut changes = Changes::default();
         let mut program = copy::program()?;
         if let Some(to) = copy::better_place(&program).filter(|to| *to != program) {

@@ -66,7 +66,7 @@ impl List {
         match output::terminal_width() {
             None => {
                 output::print(&self.lines(&list.prompts)?)?;
-                list.problems.iter().for_each(|problem| output::warning(&problem.to_string()));
+                output::warnings(&list.problems);
             }
             Some(columns) => {
                 output::print(&self.page(&list, columns)?)?;

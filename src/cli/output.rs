@@ -6,7 +6,9 @@ mod messages;
 mod rows;
 mod text;
 
-pub(super) use messages::{collect_messages, confirm, error, failure, note, note_if_any, print_messages, warning};
+pub(super) use messages::{
+    collect_messages, confirm, error, failure, note, note_if_any, print_messages, warning, warnings,
+};
 pub(super) use rows::{Row, write_rows};
 pub(super) use text::{
     ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, cut, full_path, one_line, print, print_json, print_lines,

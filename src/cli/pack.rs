@@ -258,8 +258,7 @@ impl Packs {
             let number = files.len().to_string();
             let fields = [name, address, reference, commit, date, path, &number].map(|text| visible(text));
             output::print(format!("{}\n", fields.join("\t")).as_bytes())?;
-            let differing = differing(pack, &self.copies.folder_of(pack), true);
-            differing.iter().for_each(|problem| output::warning(&problem.to_string()));
+            output::warnings(differing(pack, &self.copies.folder_of(pack), true));
         }
         Ok(true)
     }

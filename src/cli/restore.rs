@@ -44,9 +44,7 @@ impl Restore {
         } else if current != Some(written.revision) {
             path::print("restored ", &file)?;
         }
-        for warning in &written.warnings {
-            output::warning(&warning.to_string());
-        }
+        output::warnings(&written.warnings);
         let is_used = library.view().get(&name).is_some_and(|found| found.place() == restored.place());
         match current {
             Some(current) if current == written.revision => {

@@ -117,7 +117,7 @@ impl ServeCommand {
             let (library, server, tap) = serve.server(library, http::warn, Work::Folders);
             let started = || {
                 serve.log();
-                warn_of_missing_folders(&library);
+                output::warnings(library.view().health(false)); // of folders that are missing
             };
             return self.http.serve(&address, server, serve.edit, tap, started);
         }
@@ -125,17 +125,11 @@ impl ServeCommand {
     }
 }
 
-fn warn_of_missing_folders(library: &Library) {
-    for problem in library.view().health(false) {
-        output::warning(&problem.to_string());
-    }
-}
-
 impl Serve {
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<()> {
         self.log();
-        warn_of_missing_folders(&library);
+        output::warnings(library.view().health(false)); // of folders that are missing
         if io::stdin().is_terminal() {
             output::note(
                 "this is an MCP server, waiting for a client on standard input; stop it with Ctrl-D. Run `prompt-expander install` to \

@@ -28,7 +28,7 @@ pub(super) fn write(
         None => editor.create(name, text, &By::default()),
     };
     match (written, edited) {
-        (Ok(written), _) => written.warnings.iter().for_each(|warning| output::warning(&warning.to_string())),
+        (Ok(written), _) => output::warnings(written.warnings),
         (Err(why), Some((_, file))) => {
             bail!("{why}; it is not written, and your text is in {}", full_path(&file.keep()?))
         }

@@ -241,7 +241,7 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     let first = HttpServer::start_with(home, &["--key", "old"]);
     let ran = first.home.run(["serve", "--http", "0", "--key", "short"], "");
     assert!(
-        !ran.status.success() && ran.stderr.contains("`short` is not valid for --key: a key must have at least 16"),
+        !ran.status.success() && ran.stderr.contains("`short` is not a valid key: a key must have at least 16"),
         "{}",
         ran.stderr
     );

@@ -80,7 +80,7 @@ impl Changes {
             });
             match planned {
                 Ok(plan) => {
-                    plan.warnings.iter().for_each(|warning| output::warning(warning));
+                    output::warnings(&plan.warnings);
                     self.agents.push((agent, plan));
                 }
                 Err(error) => self.fail(agent, &error),

@@ -30,12 +30,8 @@ pub(crate) fn collect_messages() {
 
 /// Prints the messages that were collected, if there are any.
 pub(crate) fn print_messages() {
-    let messages = with_messages(Option::take);
-    let Some(messages) = messages else { return };
-    if messages.error.is_none() && messages.warnings.is_empty() {
-        return;
-    }
-    if let Ok(json) = serde_json::to_string(&messages) {
+    let messages = with_messages(Option::take).filter(|all| all.error.is_some() || !all.warnings.is_empty());
+    if let Some(Ok(json)) = messages.map(|messages| serde_json::to_string(&messages)) {
         let _ = writeln!(io::stderr(), "{}", printable_json(&json));
     }
 }
@@ -52,6 +48,11 @@ pub(crate) fn warning(message: &str) {
     say("warning:", WARNING, message, |messages| messages.warnings.push(message.to_owned()));
 }
 
+/// The same of each of these.
+pub(crate) fn warnings(messages: impl IntoIterator<Item: ToString>) {
+    messages.into_iter().for_each(|message| warning(&message.to_string()));
+}
+
 /// Says what was done, or what to do next, to a person: nothing if messages are collected for a script.
 pub(crate) fn note(message: &str) {
     say("note:", FAINT, message, |_| ());
@@ -65,9 +66,7 @@ pub(crate) fn note_if_any(message: Option<String>) {
 /// The error of a command for a prompt that cannot be found, or not be used like this. Warns of what cannot be read, which may have it.
 pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyhow::Error {
     move |why| {
-        for problem in view.unreadable() {
-            warning(&problem.to_string());
-        }
+        warnings(view.unreadable());
         let hint = match &why.kind {
             Kind::NoSuchPrompt { .. } if command == "edit" => {
                 " (`prompt-expander new NAME --edit` makes a new one)".to_owned()

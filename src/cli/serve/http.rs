@@ -167,29 +167,24 @@ impl Http {
 
     /// The keys of session ids.
     fn keys(&self) -> anyhow::Result<Keys> {
-        if let Some(path) = &self.key {
-            let path_named = named(&path.display().to_string());
+        let (key, of) = if let Some(path) = &self.key {
             let needs = "--key needs a file with a key, or with two in two lines";
             let key = secret_file::read(path, "key", needs, |_| true).map_err(anyhow::Error::msg)?;
-            let text = String::from_utf8(key).with_context(|| format!("{path_named} is not UTF-8 text"))?;
-            return Keys::parse(&text).map_err(|error| anyhow!("{path_named} is not valid for --key: {error}"));
-        }
-        if let Some(text) = std::env::var_os(KEY_VARIABLE).filter(|text| !text.is_empty()) {
-            let text = text.to_str().ok_or_else(|| anyhow!("{KEY_VARIABLE} is not UTF-8"))?;
-            return Keys::parse(text).map_err(|error| anyhow!("{KEY_VARIABLE} is not valid: {error}"));
-        }
-        let stored = stored("session-key", Keys::random);
-        let text = match stored {
-            Ok((_, text)) => text,
-            Err(reason) => {
+            (key, named(&path.display().to_string()))
+        } else if let Some(key) = std::env::var_os(KEY_VARIABLE).filter(|key| !key.is_empty()) {
+            (key.into_encoded_bytes(), KEY_VARIABLE.to_owned())
+        } else {
+            let key = stored("session-key", Keys::random).map(|(_, key)| key).or_else(|reason| {
                 warn(&format!(
                     "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
                      --key to avoid that"
                 ));
-                Keys::random().map_err(anyhow::Error::msg)?
-            }
+                Keys::random()
+            });
+            (key.map_err(anyhow::Error::msg)?.into_bytes(), "the stored key of session ids".to_owned())
         };
-        Keys::parse(&text).map_err(anyhow::Error::msg)
+        let text = String::from_utf8(key).with_context(|| format!("{of} is not UTF-8"))?;
+        Keys::parse(&text).map_err(|why| anyhow!("{of} is not a valid key: {why}"))
     }
 }
 
