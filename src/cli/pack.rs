@@ -89,9 +89,9 @@ pub(super) struct Update {
     yes: bool,
 }
 
-/// A lock, and what belongs to it.
-struct Packs {
-    lock: PathBuf,
+/// A lock, with its packs and their copies.
+struct LockFile {
+    path: PathBuf,
     text: Option<String>,
     packs: Vec<Pack>,
     copies: Copies,
@@ -121,7 +121,7 @@ struct Review {
 impl PackCommand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let is_written = !matches!(self, PackCommand::List | PackCommand::Sync { locked: true, .. });
-        let mut packs = Packs::open(source, is_written)?;
+        let mut packs = LockFile::open(source, is_written)?;
         let fetches_what_others_wrote = is_written && matches!(self, PackCommand::Update(_) | PackCommand::Sync { .. });
         if let Some(hint) = source.untrusted_hint().filter(|_| source.project && fetches_what_others_wrote) {
             bail!("{hint}");
@@ -137,8 +137,8 @@ impl PackCommand {
     }
 }
 
-impl Packs {
-    fn open(source: &PromptSource, is_written: bool) -> anyhow::Result<Packs> {
+impl LockFile {
+    fn open(source: &PromptSource, is_written: bool) -> anyhow::Result<LockFile> {
         let of_user = source.settings.packs.clone();
         let of_user = of_user.context("packs.lock is beside the settings file; leave out --no-config")?;
         let lock = if source.project { source.folder_of_new(&source.library())?.join(LOCK) } else { of_user };
@@ -155,16 +155,16 @@ impl Packs {
         let held = is_written.then(hold).transpose()?;
         let (packs, text) = load(&lock)?;
         let copies = Copies::of(&data, &lock);
-        Ok(Packs { lock, text, packs, copies, accepted: state.join("accepted-texts"), _held: held })
+        Ok(LockFile { path: lock, text, packs, copies, accepted: state.join("accepted-texts"), _held: held })
     }
 
     fn named(&self, name: &str) -> anyhow::Result<Pack> {
         let found = self.packs.iter().find(|pack| pack.name == name).cloned();
-        found.with_context(|| format!("there is no pack {} in {}", named(name), full_path(&self.lock)))
+        found.with_context(|| format!("there is no pack {} in {}", named(name), full_path(&self.path)))
     }
 
     /// Does this with each pack. If it fails for one, says why, and goes on. Returns whether all was done.
-    fn each(&mut self, chosen: Vec<Pack>, run: impl Fn(&mut Packs, Pack) -> anyhow::Result<bool>) -> bool {
+    fn each(&mut self, chosen: Vec<Pack>, run: impl Fn(&mut LockFile, Pack) -> anyhow::Result<bool>) -> bool {
         let mut is_done = true;
         for pack in chosen {
             let version = pack.version();
@@ -213,7 +213,7 @@ impl Packs {
             return Ok(false);
         }
         let first = folder.list().found.into_iter().next();
-        self.copies.take(&pack, new)?;
+        self.copies.put_in_place(&pack, new)?;
         let mut file = OpenOptions::new().create(true).append(true).open(&self.accepted)?;
         file.write_all(texts.files.keys().map(accepted).collect::<String>().as_bytes())?;
         let example = first.map_or_else(String::new, |found| format!(", such as `:{}`", found.name));
@@ -221,7 +221,7 @@ impl Packs {
         if !self.packs.contains(&pack) {
             self.packs.retain(|other| other.name != pack.name);
             self.packs.push(pack);
-            self.text = Some(save(&self.lock, self.text.as_deref(), &mut self.packs)?);
+            self.text = Some(save(&self.path, self.text.as_deref(), &mut self.packs)?);
         }
         self.copies.clean(&self.packs);
         Ok(true)
@@ -234,7 +234,7 @@ impl Packs {
                 output::print_lines(&differing.iter().map(|problem| format!("{problem}\n")).collect::<String>())?;
                 return Ok(differing.is_empty());
             }
-            let (mut fetched, lock) = (pack.clone(), full_path(&packs.lock));
+            let (mut fetched, lock) = (pack.clone(), full_path(&packs.path));
             let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
             texts.files.retain(|file, _| pack.files.contains_key(file));
             fetched.files.retain(|file, _| pack.files.contains_key(file));
@@ -246,7 +246,7 @@ impl Packs {
     fn remove(&mut self, name: &str) -> anyhow::Result<bool> {
         let pack = self.named(name)?;
         self.packs.retain(|other| other.name != name);
-        save(&self.lock, self.text.as_deref(), &mut self.packs)?;
+        save(&self.path, self.text.as_deref(), &mut self.packs)?;
         self.copies.clean(&self.packs);
         output::note(&format!("removed {}; `prompt-expander pack add {}` adds it again", pack.version(), pack.address));
         Ok(true)
@@ -264,7 +264,7 @@ impl Packs {
     }
 }
 
-/// What somebody types for the prompt in a file, or the file's path if it is none.
+/// What somebody types for the prompt in a file, or the path of a file that is no prompt.
 fn shown_name(pack: &Pack, file: &str) -> String {
     visible(&format!("{}/{}", pack.name, pack.format().prompt_file(file).map_or(file, |(stem, _)| stem)))
 }
@@ -332,7 +332,7 @@ impl Review {
 const YES: &str = "--yes takes only texts that are known: add --ref with the 40 digits of the commit";
 
 impl Add {
-    fn run(self, packs: &mut Packs, source: &PromptSource) -> anyhow::Result<bool> {
+    fn run(self, packs: &mut LockFile, source: &PromptSource) -> anyhow::Result<bool> {
         ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
         let folder = absolute(Path::new(&self.address));
         let is_folder = !self.address.contains("://") && folder.is_dir();
@@ -365,7 +365,7 @@ fn default_name(address: &str) -> &str {
 }
 
 impl Update {
-    fn run(self, packs: &mut Packs) -> anyhow::Result<bool> {
+    fn run(self, packs: &mut LockFile) -> anyhow::Result<bool> {
         ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
         let chosen = match &self.name {
             Some(name) => vec![packs.named(name)?],

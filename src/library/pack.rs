@@ -32,7 +32,7 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub(crate) struct Packs {
     about: About,
-    /// That of the user.
+    /// The `packs.lock` of the user.
     lock: PathBuf,
     project: Option<Arc<Project>>,
     /// The folder of all copies.
@@ -47,7 +47,7 @@ type Copied = (Arc<Pack>, Arc<Folder>);
 type Folders = Arc<Result<Vec<Copied>, Diagnostic>>;
 
 impl Packs {
-    /// `lock`: that of the user. `data`: the folder of all copies.
+    /// `lock`: the one of the user. `data`: the folder of all copies.
     pub(crate) fn new(lock: PathBuf, project: Option<Arc<Project>>, data: PathBuf) -> Packs {
         let about = About::new(Layer::PACK, Format::OWN, None);
         Packs { about, lock, project, data, folders: Cache::new(2, SETTLING) }
@@ -193,7 +193,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Those of a lock, in the folder of all copies.
+    /// The copies of the packs of a lock. `data`: the folder of all copies.
     pub(crate) fn of(data: &Path, lock: &Path) -> Copies {
         let hash = hash_of(lock.as_os_str().as_encoded_bytes());
         Copies { folder: data.join(&hash[..16]) }
@@ -233,11 +233,11 @@ impl Copies {
         Ok((new, folder))
     }
 
-    /// Makes files that were written those of a pack.
+    /// Moves the files that [`Copies::write`] has written to where they are served from.
     ///
     /// # Errors
     /// The folder cannot be renamed.
-    pub(crate) fn take(&self, pack: &Pack, new: TempDir) -> Result<(), Diagnostic> {
+    pub(crate) fn put_in_place(&self, pack: &Pack, new: TempDir) -> Result<(), Diagnostic> {
         let folder = self.folder_of(pack);
         _ = fs::remove_dir_all(&folder); // copies of the same texts, of which some differ
         fs::rename(new.keep(), &folder).map_err(|error| failed(&folder, &error))

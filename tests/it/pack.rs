@@ -373,9 +373,9 @@ fn an_address_a_ref_or_a_name_that_is_no_use_is_refused_with_what_to_do() {
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     for (line, status, says) in [
         ("--upload-pack=touch${IFS}OWNED x", 2, "unexpected argument"),
-        ("-- --upload-pack=touch", 2, "it is no address"),
-        ("ext::sh", 2, "it is no address"),
-        ("http://127.0.0.1/x", 2, "no address with https, ssh, git or file"),
+        ("-- --upload-pack=touch", 2, "it is not an address"),
+        ("ext::sh", 2, "it is not an address"),
+        ("http://127.0.0.1/x", 2, "not an address with https, ssh, git or file"),
         ("https://me:secret@127.0.0.1/x", 2, "leave out the password"),
         ("plain", 1, "is a folder without git; serve it with --prompts"),
         ("file:///nowhere/x", 1, "git has failed: "),

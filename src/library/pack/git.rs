@@ -45,8 +45,8 @@ pub(crate) struct Texts {
     pub(crate) left_out: Vec<String>,
 }
 
-/// The file with what git has written.
-const ANSWER: &str = "answer";
+/// The file for the standard output of git.
+const STDOUT: &str = "stdout";
 
 /// A bare repository, in a folder that was empty.
 struct Repository<'r> {
@@ -54,8 +54,8 @@ struct Repository<'r> {
     address: String,
 }
 
-/// Fetches a commit, or what a branch or a tag is now, which the pack then follows; fixes the pack at it, and reads its texts. `folder`: an
-/// empty one for the repository.
+/// Fetches `given`: a commit, or a branch or a tag, which the pack follows from then on. Writes the commit, its date and the hashes of the
+/// files into the pack, and returns the texts. `folder`: an empty one for the repository.
 ///
 /// # Errors
 /// Git is missing, too old, or cannot fetch; there is no such ref or commit, or several; there is too much; a name escapes, is that of a
@@ -95,16 +95,16 @@ impl Repository<'_> {
     /// Runs git, and returns what it writes. `protocols`: those that it may use. Without one, it cannot fetch what a filter has left out
     /// when that is read.
     fn run(&self, protocols: &str, arguments: &[&str], stdin: &str) -> Result<Vec<u8>, Diagnostic> {
-        let [asked, answer, said] = ["asked", ANSWER, "said"].map(|name| self.folder.join(name));
+        let [input, stdout, stderr] = ["stdin", STDOUT, "stderr"].map(|name| self.folder.join(name));
         let mut git = Command::new("git");
         git.current_dir(self.folder).args(["--git-dir", "."]).env("GIT_ALLOW_PROTOCOL", protocols);
         SETTINGS.split(' ').for_each(|setting| _ = git.args(["-c", setting]));
         ELSEWHERE.iter().for_each(|variable| _ = git.env_remove(variable));
         let start = || {
-            fs::write(&asked, stdin)?;
-            git.stdin(File::open(asked)?)
-                .stdout(File::create(&answer)?)
-                .stderr(File::create(&said)?)
+            fs::write(&input, stdin)?;
+            git.stdin(File::open(input)?)
+                .stdout(File::create(&stdout)?)
+                .stderr(File::create(&stderr)?)
                 .args(arguments)
                 .spawn()
         };
@@ -115,8 +115,8 @@ impl Repository<'_> {
         };
         loop {
             match git.wait_timeout(LOOK).map_err(failed)? {
-                Some(status) if status.success() => return fs::read(answer).map_err(failed),
-                Some(_) => return Err(complaint(&fs::read(said).unwrap_or_default())),
+                Some(status) if status.success() => return fs::read(stdout).map_err(failed),
+                Some(_) => return Err(complaint(&fs::read(stderr).unwrap_or_default())),
                 None if size() <= MAX_REPOSITORY => {}
                 None => {
                     _ = git.kill().and_then(|()| git.wait());
@@ -196,7 +196,7 @@ impl Repository<'_> {
         let asked: String = objects.values().map(String::as_str).collect();
         // If git has failed, what it has written ends at a text that is missing.
         let answers = self.run("", &["cat-file", "--batch"], &asked);
-        let answers = answers.or_else(|_| fs::read(self.folder.join(ANSWER))).map_err(failed)?;
+        let answers = answers.or_else(|_| fs::read(self.folder.join(STDOUT))).map_err(failed)?;
         if answers.len() > MAX_TEXTS {
             return Err(too_much(&self.address, &format!("{} MiB of text", MAX_TEXTS >> 20)));
         }

@@ -22,7 +22,7 @@ pub(crate) const MAX_FILES: usize = 1_000;
 pub(crate) struct Pack {
     /// What its prompts' names begin with, without the `/`.
     pub(crate) name: String,
-    /// That of the repository, as git takes it.
+    /// The address of the repository, as git takes it.
     pub(crate) address: String,
     /// The branch or tag that an update follows, or a commit.
     #[serde(rename = "ref")]
@@ -34,7 +34,7 @@ pub(crate) struct Pack {
     /// The folder of the repository that has the prompts; empty: the whole repository.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) path: String,
-    /// Which prompts are taken, as patterns with `*`; none: all.
+    /// Which prompts are taken, as patterns with `*`; empty: all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) only: Vec<String>,
     /// The hashes of the files, by their paths below that folder.
@@ -81,11 +81,11 @@ impl Pack {
     /// Whether all that is said of it may be used.
     fn validate(&self) -> Result<String, String> {
         pack_name(&self.name).and(address(&self.address)).and(reference(&self.reference))?;
-        only_if(self.path.is_empty() || folder(&self.path).is_ok(), "", "its path is none")?;
+        only_if(self.path.is_empty() || folder(&self.path).is_ok(), "", "its path is invalid")?;
         let is_date = self.date.parse::<jiff::civil::Date>().is_ok();
-        only_if(is_date && is_commit(&self.commit), "", "its date or commit is none")?;
+        only_if(is_date && is_commit(&self.commit), "", "its date or commit is invalid")?;
         let is_file = |(file, hash): (&String, &String)| is_hexadecimal(hash, 64) && self.takes(file) == Ok(true);
-        only_if(self.files.len() <= MAX_FILES && self.files.iter().all(is_file), "", "a file or a SHA-256 is none")
+        only_if(self.files.len() <= MAX_FILES && self.files.iter().all(is_file), "", "a file or a SHA-256 is invalid")
     }
 
     /// How its files are written, by the end of its path.
@@ -172,7 +172,7 @@ pub(crate) fn address(text: &str) -> Result<String, String> {
     only_if(!user.contains(':'), text, why)?;
     let is_helper = rest.is_empty() && text.contains("::");
     let is_odd = is_helper || text.is_empty() || text.starts_with('-') || text.contains(char::is_control);
-    let why = "it is no address with https, ssh, git or file, such as `https://github.com/acme/prompts`";
+    let why = "it is not an address with https, ssh, git or file, such as `https://github.com/acme/prompts`";
     only_if(!is_odd && ["https", "ssh", "git", "file"].contains(&scheme), text, why)
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn reference(text: &str) -> Result<String, String> {
 /// A folder of a repository.
 ///
 /// # Errors
-/// It is none.
+/// A part of the path is empty, `.` or `..`, or a character of it is a control character.
 pub(crate) fn folder(text: &str) -> Result<String, String> {
     let is_valid = !text.contains(char::is_control) && !text.split('/').any(|part| matches!(part, "" | "." | ".."));
     only_if(is_valid, text, "write the path of a folder in the repository, such as `prompts`")
@@ -230,11 +230,11 @@ mod tests {
             ("acme", "a/b", "one word"),
             ("HEAD", "--x", "the name of a branch"),
             ("\"name\"", "\"more\": 1, \"name\"", "packs.lock:1:8: unknown field `more`"),
-            ("https://a.example/x", "--upload-pack=touch x", "no address"),
-            ("https://a.example/x", "ext::sh -c x", "no address"),
-            ("https://a.example/x", "ext::https://a.example", "no address"),
-            ("https://a.example/x", "http://a.example/x", "no address"),
-            ("https://a.example/x", r"a\u001bb", "no address"),
+            ("https://a.example/x", "--upload-pack=touch x", "not an address"),
+            ("https://a.example/x", "ext::sh -c x", "not an address"),
+            ("https://a.example/x", "ext::https://a.example", "not an address"),
+            ("https://a.example/x", "http://a.example/x", "not an address"),
+            ("https://a.example/x", r"a\u001bb", "not an address"),
             ("https://a.example/x", "https://me:secret@a.example", "leave out the password"),
             ("]", "", "packs.lock:2:"),
         ] {
