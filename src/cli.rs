@@ -4,6 +4,7 @@
 //! protocol.
 
 mod agent;
+mod append;
 mod call;
 mod check;
 mod clipboard;
@@ -22,6 +23,7 @@ mod history;
 mod hook;
 mod import;
 mod install;
+mod install_method;
 mod list;
 mod man;
 mod mv;
@@ -31,7 +33,6 @@ mod pack;
 mod pager;
 mod path;
 mod pick;
-mod record;
 mod restore;
 mod rm;
 mod serve;
@@ -52,7 +53,6 @@ mod trust;
 mod unrepeated;
 mod upgrade;
 mod version;
-mod way;
 
 use crate::prompt::COLONS;
 use crate::prompt::similar::closest;

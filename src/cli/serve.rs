@@ -3,8 +3,8 @@
 #[cfg(feature = "http")]
 mod http;
 
+use super::append;
 use super::output;
-use super::record;
 use crate::library::{Library, VERSIONS};
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server, Settings, Work};
 use crate::transport::{Tap, stdio};
@@ -159,7 +159,7 @@ impl Serve {
         };
         #[cfg(feature = "openapi")]
         super::source::TEAM.get().into_iter().for_each(|team| team.follow(&library));
-        let file = self.tap.as_deref().and_then(|path| record::open(path, warn));
+        let file = self.tap.as_deref().and_then(|path| append::open(path, warn));
         (Arc::clone(&library), Server::new(library, settings), file.map(|file| Tap::new(file, warn)))
     }
 
@@ -170,7 +170,7 @@ impl Serve {
             None if self.log_file.is_some() || self.log_format.is_some() => LevelFilter::INFO,
             None => return,
         };
-        let writer = match self.log_file.as_deref().map(|path| record::open(path, output::warning)) {
+        let writer = match self.log_file.as_deref().map(|path| append::open(path, output::warning)) {
             None => BoxMakeWriter::new(io::stderr),
             Some(Some(file)) => BoxMakeWriter::new(Arc::new(file)),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file

@@ -1,7 +1,7 @@
 //! `prompt-expander upgrade --how`: the command that updates this program, which never updates itself.
 
+use super::install_method::InstallMethod;
 use super::output;
-use super::way::Way;
 use anyhow::{Context, ensure};
 use clap::Args;
 
@@ -19,9 +19,9 @@ pub(super) struct Upgrade {
 
 impl Upgrade {
     pub(super) fn run(&self) -> anyhow::Result<()> {
-        let Way { what, command } = Way::of_this()?;
-        let unknown = || format!("this program is {what}; replace that file with the one of a newer release");
-        let command = command.with_context(unknown)?;
+        let InstallMethod { description, update } = InstallMethod::of_this()?;
+        let unknown = || format!("this program is {description}; replace that file with the one of a newer release");
+        let command = update.with_context(unknown)?;
         ensure!(self.how, "this program does not update itself; run `{command}`");
         output::print_verbatim(format!("{command}\n").as_bytes())
     }

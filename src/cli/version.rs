@@ -1,14 +1,14 @@
 //! `prompt-expander --version`, with the commit that the program was built from if that is known, and how it was installed.
 
+use super::install_method::InstallMethod;
 use super::output;
-use super::way::Way;
 use serde_json::json;
 
 pub(super) fn print(is_json: bool) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     // Set by `build.rs`.
     let (commit, date) = (option_env!("PROMPT_EXPANDER_COMMIT"), option_env!("PROMPT_EXPANDER_DATE"));
-    let installed = Way::of_this()?.what;
+    let installed = InstallMethod::of_this()?.description;
     if is_json {
         return output::print_json(
             &json!({ "version": version, "commit": commit, "date": date, "installed": installed }),

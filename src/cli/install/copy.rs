@@ -1,8 +1,8 @@
 //! The program that is registered: where it is, and a copy of it where it stays.
 
+use crate::cli::install_method::{InstallMethod, copy_record, is_in_cache};
 use crate::cli::output;
 use crate::cli::source::absolute;
-use crate::cli::way::{Way, is_in_cache, record};
 use crate::wording::named;
 use anyhow::{Context, bail};
 use std::env;
@@ -54,14 +54,14 @@ pub(super) struct Copied {
 impl Copied {
     /// The copy that `install` made, if it is still there.
     pub(super) fn known() -> Option<Copied> {
-        let path = PathBuf::from(fs::read_to_string(record()?).ok()?.lines().next()?);
+        let path = PathBuf::from(fs::read_to_string(copy_record()?).ok()?.lines().next()?);
         path.is_file().then_some(Copied { path, from: None })
     }
 
     /// Copies the program, and remembers the copy for [`Copied::known`]; or removes it.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let run = || {
-            let (folder, record) = (self.path.parent().unwrap_or(&self.path), record().unwrap_or_default());
+            let (folder, record) = (self.path.parent().unwrap_or(&self.path), copy_record().unwrap_or_default());
             let Some(from) = &self.from else {
                 fs::remove_file(&self.path)?;
                 return fs::remove_file(record);
@@ -71,7 +71,7 @@ impl Copied {
             fs::copy(from, new.path())?; // with its permissions
             new.persist(&self.path).map_err(|error| error.error)?;
             fs::create_dir_all(record.parent().unwrap_or(folder))?;
-            fs::write(record, Way::of(from).of_copy(&self.path))
+            fs::write(record, InstallMethod::of(from).of_copy(&self.path))
         };
         run().with_context(|| format!("the copy of the program, {}, cannot be changed", output::full_path(&self.path)))
     }

@@ -6,8 +6,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder that the program is below or, after `../`, a file beside its folder; the command that updates a program of the package manager that
-/// this shows; and that for one in the cache of the manager's runner, of which `install` makes a copy. The first word is the manager.
+/// The signs of package managers: a folder in the path of the program or, after `../`, a file beside its folder. Then two commands, whose
+/// first word is the manager: the one that updates an installed program, and the one for a program in the cache of the manager's runner,
+/// which has `install` make a new copy.
 const MANAGERS: [(&str, &str, &str); 4] = [
     ("node_modules", "npm install -g prompt-expander@latest", "npx -y prompt-expander@latest install --all"),
     ("../uv-receipt.toml", "uv tool upgrade prompt-expander", UVX),
@@ -24,27 +25,27 @@ const RECEIPT: &str = "share/prompt-expander/installed-by";
 
 /// How a program was installed.
 #[derive(Debug, PartialEq)]
-pub(super) struct Way {
-    /// As in `installed with npm`.
-    pub(super) what: String,
-    /// What updates it.
-    pub(super) command: Option<String>,
+pub(super) struct InstallMethod {
+    /// Such as `installed with npm`.
+    pub(super) description: String,
+    /// The command that updates it.
+    pub(super) update: Option<String>,
 }
 
-impl Way {
-    /// That of this program; of a copy that `install` made, that of the program that was copied.
-    pub(super) fn of_this() -> anyhow::Result<Way> {
+impl InstallMethod {
+    /// How this program was installed, or the one of which `install` has made this copy.
+    pub(super) fn of_this() -> anyhow::Result<InstallMethod> {
         let this = env::current_exe().context("the file of this program cannot be found")?;
         let copied = || {
-            let recorded = fs::read_to_string(record()?).ok()?;
-            let (path, way) = recorded.split_once('\n')?;
-            Way::parse(way).filter(|_| is_same_file(Path::new(path), &this))
+            let recorded = fs::read_to_string(copy_record()?).ok()?;
+            let (path, method) = recorded.split_once('\n')?;
+            InstallMethod::parse(method).filter(|_| is_same_file(Path::new(path), &this))
         };
-        Ok(copied().unwrap_or_else(|| Way::of(&this)))
+        Ok(copied().unwrap_or_else(|| InstallMethod::of(&this)))
     }
 
-    /// That of the program with this path.
-    pub(super) fn of(program: &Path) -> Way {
+    /// How the program with this path was installed.
+    pub(super) fn of(program: &Path) -> InstallMethod {
         let program = &fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
         let root = program.parent().and_then(Path::parent).unwrap_or(program);
         let is_there = |(sign, ..): &&(&str, _, _)| match sign.strip_prefix("../") {
@@ -55,34 +56,34 @@ impl Way {
         let managed = managed.map(|(_, installed, run)| if is_in_cache(program) { *run } else { *installed });
         if let Some(command) = managed.or_else(|| has_python_package(root).then_some(PIP)) {
             let name = command.split(' ').next().unwrap_or_default();
-            return Way { what: format!("installed with {name}"), command: Some(command.to_owned()) };
+            return InstallMethod { description: format!("installed with {name}"), update: Some(command.to_owned()) };
         }
         if let Some(command) = of_cargo(root) {
-            return Way { what: "installed with cargo".to_owned(), command: Some(command) };
+            return InstallMethod { description: "installed with cargo".to_owned(), update: Some(command) };
         }
         if let Some(folder) = checkout(program) {
             let command = from_checkout(&folder.to_string_lossy());
-            return Way { what: format!("built in {}", folder.display()), command: Some(command) };
+            return InstallMethod { description: format!("built in {}", folder.display()), update: Some(command) };
         }
         let receipt = fs::read_to_string(root.join(RECEIPT)).map(|receipt| format!("installed with {receipt}"));
-        let unknown = || Way { what: format!("installed at {}", program.display()), command: None };
-        receipt.ok().and_then(|receipt| Way::parse(&receipt)).unwrap_or_else(unknown)
+        let unknown = || InstallMethod { description: format!("installed at {}", program.display()), update: None };
+        receipt.ok().and_then(|receipt| InstallMethod::parse(&receipt)).unwrap_or_else(unknown)
     }
 
     /// Reads two lines.
-    fn parse(lines: &str) -> Option<Way> {
+    fn parse(lines: &str) -> Option<InstallMethod> {
         let mut lines = lines.lines().map(str::to_owned).filter(|line| !line.is_empty());
-        Some(Way { what: lines.next()?, command: lines.next() })
+        Some(InstallMethod { description: lines.next()?, update: lines.next() })
     }
 
-    /// What the [record] says of a copy.
+    /// What the [record](copy_record) says of a copy.
     pub(super) fn of_copy(&self, path: &Path) -> String {
-        format!("{}\n{}\n{}\n", path.display(), self.what, self.command.as_deref().unwrap_or_default())
+        format!("{}\n{}\n{}\n", path.display(), self.description, self.update.as_deref().unwrap_or_default())
     }
 }
 
 /// The file that names the copy that `install` made, and says how the program was installed that was copied.
-pub(super) fn record() -> Option<PathBuf> {
+pub(super) fn copy_record() -> Option<PathBuf> {
     Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("prompt-expander").join("copied-program"))
 }
 
@@ -166,8 +167,9 @@ mod tests {
                 fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
                 fs::write(folder.join(file), text).unwrap();
             }
-            let want = Way { what: format!("installed with {name}"), command: Some(command.to_owned()) };
-            assert_eq!(Way::of(&folder.join("prompt-expander")), want, "{}", folder.display());
+            let want =
+                InstallMethod { description: format!("installed with {name}"), update: Some(command.to_owned()) };
+            assert_eq!(InstallMethod::of(&folder.join("prompt-expander")), want, "{}", folder.display());
         }
     }
 
@@ -178,11 +180,11 @@ mod tests {
         let program = folder.join("target/release/prompt-expander");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
         fs::write(&program, "").unwrap();
-        let way = Way::of(&program);
-        assert_eq!(way, Way { what: format!("installed at {}", program.display()), command: None });
+        let method = InstallMethod::of(&program);
+        assert_eq!(method, InstallMethod { description: format!("installed at {}", program.display()), update: None });
         fs::write(folder.join("Cargo.toml"), "").unwrap();
-        let way = Way::of(&program);
-        assert_eq!(way.what, format!("built in {}", folder.display()));
-        assert!(way.command.unwrap().starts_with("git -C "));
+        let method = InstallMethod::of(&program);
+        assert_eq!(method.description, format!("built in {}", folder.display()));
+        assert!(method.update.unwrap().starts_with("git -C "));
     }
 }
