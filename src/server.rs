@@ -67,7 +67,7 @@ pub struct Job {
     pub id: Id,
     /// For what it may wait.
     pub work: Work,
-    request: Answered,
+    request: PendingRequest,
     run: Handler,
 }
 
@@ -89,13 +89,13 @@ impl Job {
 }
 
 /// A request that is to be answered.
-struct Answered {
+struct PendingRequest {
     era: Era,
     method: String,
     started: Instant,
 }
 
-impl Answered {
+impl PendingRequest {
     /// Runs a handler, and makes the reply of what it gives. If it panics, that is the error `-32603`.
     fn reply(self, id: Id, handle: impl FnOnce() -> Result<Answer, Failure>) -> Reply {
         let outcome = catch_unwind(AssertUnwindSafe(handle)).unwrap_or_else(|_| {
@@ -226,17 +226,17 @@ impl Server {
         let Request { id, method, params } = request;
         tracing::trace!(id = %context::logged(&id), ?method, params = %context::logged(&params), "request");
         let era = Era::of(&method, &params);
-        let answered = Answered { era, method, started: Instant::now() };
-        let (context, method) = match self.prepare(session, era, &answered.method, &params) {
+        let pending = PendingRequest { era, method, started: Instant::now() };
+        let (context, method) = match self.prepare(session, era, &pending.method, &params) {
             Ok(prepared) => prepared,
-            Err(failure) => return answered.reply(id, || Err(failure)),
+            Err(failure) => return pending.reply(id, || Err(failure)),
         };
         let (work, run): (Work, Handler) = match method.run {
             // A handler that panics leaves the session consistent: it changes the session last, and in one step.
-            Run::Session(run) => return answered.reply(id, || run(session, &context, &params).map(Answer::Now)),
+            Run::Session(run) => return pending.reply(id, || run(session, &context, &params).map(Answer::Now)),
             Run::Listen => match session.subscriptions.listen(&self.shared, &id, &params) {
                 Ok(acknowledgement) => return Reply::Stream(acknowledgement),
-                Err(failure) => return answered.reply(id, || Err(failure)),
+                Err(failure) => return pending.reply(id, || Err(failure)),
             },
             Run::Library(run) => {
                 let run = move || {
@@ -249,10 +249,10 @@ impl Server {
             }
             Run::Tool => match tools::find(&context, &params) {
                 Ok(tool) => (tool.work, Box::new(move || tools::call(tool, &context, &params))),
-                Err(failure) => return answered.reply(id, || Err(failure)),
+                Err(failure) => return pending.reply(id, || Err(failure)),
             },
         };
-        let job = Job { id, work, request: answered, run };
+        let job = Job { id, work, request: pending, run };
         let may_wait = work >= self.shared.settings.jobs_from || (work >= Work::Files && self.is_on_network());
         if may_wait { Reply::Later(job) } else { job.run() }
     }

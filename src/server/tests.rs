@@ -10,7 +10,7 @@ use std::path::Path;
 
 #[test]
 fn a_panic_in_a_handler_is_an_internal_error_and_so_is_that_in_a_job() {
-    let request = || Answered { era: Era::Legacy, method: "panic".to_owned(), started: Instant::now() };
+    let request = || PendingRequest { era: Era::Legacy, method: "panic".to_owned(), started: Instant::now() };
     let panics = || -> Result<Answer, Failure> { panic!("on purpose, in a test") };
     let Reply::Response(at_once) = request().reply(Id::Unsigned(1), panics) else { panic!("no response") };
     let waits = || Ok(Answer::Later(Box::new(|| panic!("on purpose, in a test"))));

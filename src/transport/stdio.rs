@@ -44,7 +44,7 @@ const MAX_JOBS: usize = 16;
 /// One client: what the server knows of it, and the way to it.
 struct Conversation {
     session: Session,
-    /// That of the last message from the client.
+    /// The framing of the last message from the client.
     framing: Framing,
     output: BufWriter<Box<dyn Write + Send>>,
     tap: Option<Tap>,

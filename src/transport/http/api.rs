@@ -226,10 +226,10 @@ fn check(request: &Request<'_>) -> Answer {
     to_json(&api::check(&request.view(), &request.body()?)?)
 }
 
-/// The body of a write. Each route uses some of the members.
+/// The body of a write, or the query of a history. Each route uses some of the members.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Edit {
+struct EditParams {
     command: Option<String>,
     file: Option<String>,
     /// The revision that the prompt must have; `None` if it was deleted.
@@ -244,23 +244,23 @@ fn needed<T>(member: &str, value: Option<T>) -> Result<T, Refusal> {
 }
 
 fn create(request: &Request<'_>) -> Answer {
-    let Edit { file, note, .. } = request.body()?;
+    let EditParams { file, note, .. } = request.body()?;
     written(request.editor()?.create(request.name, &needed("file", file)?, &request.by(note)?)?)
 }
 
 fn update(request: &Request<'_>) -> Answer {
-    let Edit { file, expected, note, .. } = request.body()?;
+    let EditParams { file, expected, note, .. } = request.body()?;
     let (file, expected) = (needed("file", file)?, needed("expected", expected)?);
     written(request.editor()?.update(request.name, expected, &file, &request.by(note)?)?)
 }
 
 fn delete(request: &Request<'_>) -> Answer {
-    let Edit { expected, note, .. } = request.body()?;
+    let EditParams { expected, note, .. } = request.body()?;
     written(request.editor()?.delete(request.name, needed("expected", expected)?, &request.by(note)?)?)
 }
 
 fn restore(request: &Request<'_>) -> Answer {
-    let Edit { command, revision, expected, note, .. } = request.body()?;
+    let EditParams { command, revision, expected, note, .. } = request.body()?;
     written(request.editor()?.restore(&needed("command", command)?, expected, revision, &request.by(note)?)?)
 }
 
@@ -271,7 +271,7 @@ fn written(written: Written) -> Answer {
 
 fn history(request: &Request<'_>) -> Answer {
     let (editor, name) = (request.editor()?, request.name);
-    let Edit { revision, .. } = request.query()?;
+    let EditParams { revision, .. } = request.query()?;
     let versions = editor.history(name)?;
     let current = versions.iter().find(|version| version.is_current).map(|version| version.revision);
     let revision = revision.or(current);

@@ -257,7 +257,7 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     #[test]
-    fn a_limit_that_is_none_is_refused_with_what_to_write() {
+    fn an_invalid_rate_limit_is_refused_with_an_example() {
         let limit: RateLimit = "prompts/list=30/minute,burst=5".parse().unwrap();
         assert_eq!((limit.method, limit.per_minute.get(), limit.burst.get()), (Some("prompts/list"), 30, 5));
         let limit: RateLimit = "600/minute".parse().unwrap();

@@ -6,7 +6,7 @@ use super::refusal::{JSON, Refusal};
 use super::sessions::{self, SessionId};
 use super::tokens::hex;
 use super::{limits, metrics};
-use crate::jsonrpc::{Message, Outgoing, Request, Response as Answer};
+use crate::jsonrpc::{Message, Outgoing, Request, Response as RpcResponse};
 use crate::library::Caller;
 use crate::server::{Reply, Session};
 use axum::Extension;
@@ -27,7 +27,7 @@ struct Asked<'r> {
     headers: &'r HeaderMap,
 }
 
-/// A message.
+/// Answers a message, or a batch of them.
 pub(super) async fn post(Extension(exchange): Extension<Exchange>, request: http::Request<Body>) -> Answered {
     let app = &exchange.app;
     let (head, body) = request.into_parts();
@@ -76,7 +76,7 @@ impl Asked<'_> {
         if let Message::Request(request) = &message {
             match headers::era(self.headers, request) {
                 Err(error) => {
-                    return Ok(self.json(StatusCode::BAD_REQUEST, &Answer::error(message.id(), error)));
+                    return Ok(self.json(StatusCode::BAD_REQUEST, &RpcResponse::error(message.id(), error)));
                 }
                 Ok(Era::Modern) => return self.modern(request.clone()).await,
                 Ok(Era::Legacy(version)) => return self.legacy(version, message).await,
@@ -161,7 +161,7 @@ impl Asked<'_> {
     }
 
     /// A response that holds an answer.
-    fn json(&self, status: StatusCode, answer: &Answer) -> Response {
+    fn json(&self, status: StatusCode, answer: &RpcResponse) -> Response {
         let json = answer.to_json();
         self.exchange.client.sent(json.as_bytes());
         let mut response = (status, [(CONTENT_TYPE, JSON)], json).into_response();

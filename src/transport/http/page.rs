@@ -1,4 +1,4 @@
-//! The web page: three files that are the same for everybody. It is a client of the API (`api.rs`), and needs no token itself.
+//! The web page: four files that are the same for everybody. It is a client of the API (`api.rs`), and needs no token itself.
 
 use super::app::App;
 use super::headers;

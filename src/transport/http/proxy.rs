@@ -49,7 +49,7 @@ pub(super) struct Client {
     pub(super) connection: u64,
     _held: Arc<dyn Any + Send + Sync>,
     /// The id of the request: the client's, if it is short visible ASCII, else a new one.
-    pub(super) request: HeaderValue,
+    pub(super) request_id: HeaderValue,
     /// The record of its messages.
     tap: Option<Arc<Tap>>,
 }
@@ -59,7 +59,7 @@ impl Client {
         let is_valid = |id: &&HeaderValue| {
             (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
         };
-        let request = headers.get("x-request-id").filter(is_valid).cloned().unwrap_or_else(new_request_id);
+        let request_id = headers.get("x-request-id").filter(is_valid).cloned().unwrap_or_else(new_request_id);
         let is_trusted = |address: &IpAddr| trusted.iter().any(|proxy| proxy.contains(address));
         let mut client = Client {
             address: peer.address.to_canonical(),
@@ -67,7 +67,7 @@ impl Client {
             is_behind_proxy: false,
             connection: peer.connection,
             _held: Arc::clone(&peer.held),
-            request,
+            request_id,
             tap,
         };
         if !is_trusted(&client.address) {
@@ -97,7 +97,7 @@ impl Client {
     }
 
     pub(super) fn request_id(&self) -> &str {
-        self.request.to_str().unwrap_or_default()
+        self.request_id.to_str().unwrap_or_default()
     }
 }
 

@@ -101,7 +101,7 @@ async fn observe(State(app): State<Arc<App>>, mut request: Request, next: Next) 
     let client = Arc::new(Client::new(peer, request.headers(), trusted_proxies, tap.clone()));
     let (connection, address, id) = (client.connection, client.address, client.request_id());
     let span = tracing::info_span!("request", connection, client = %address, id);
-    let (id, path) = (client.request.clone(), request.uri().path().to_owned());
+    let (id, path) = (client.request_id.clone(), request.uri().path().to_owned());
     let checked = sites.check(&request, &client);
     request.extensions_mut().insert(client);
     let answered = async {

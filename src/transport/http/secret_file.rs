@@ -46,6 +46,16 @@ pub fn read(path: &Path, what: &str, needs: &str, is_secret: impl Fn(&[u8]) -> b
     Ok(bytes)
 }
 
+/// Random bytes of the system.
+///
+/// # Errors
+/// The system has none.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random bytes: {error}"))?;
+    Ok(bytes)
+}
+
 /// What was made from files that may change.
 pub(super) struct Watched<T> {
     load: Box<dyn Fn() -> Result<T, String> + Send + Sync>,

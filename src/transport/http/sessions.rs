@@ -4,6 +4,7 @@
 //! An id consists of 128 random bits, the protocol version, the time when it was made, its owner, the agent, and a signature (HMAC-SHA256)
 //! of all that: `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
 
+use super::secret_file;
 use crate::lock::lock;
 use crate::server;
 use base64::Engine;
@@ -60,9 +61,7 @@ impl Keys {
     /// # Errors
     /// The system has no random numbers.
     pub fn random() -> Result<String, String> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|error| format!("the system gives no random numbers: {error}"))?;
-        Ok(URL_SAFE_NO_PAD.encode(key))
+        Ok(URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?))
     }
 
     fn sign(&self, text: &str) -> impl AsRef<[u8]> + use<> {
@@ -113,9 +112,7 @@ impl Sessions {
     /// # Errors
     /// The system has no random numbers.
     pub fn make(&self, version: &str, agent: Option<&str>, owner: &str, now: u64) -> Result<String, String> {
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|error| format!("the system gives no random numbers: {error}"))?;
-        let random = u128::from_be_bytes(random);
+        let random = u128::from_be_bytes(secret_file::random()?);
         let mut id = format!("{random:032x}.{version}.{now}.{owner}.{}", agent.unwrap_or_default());
         let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&id));
         let _ = write!(id, ".{signature}");

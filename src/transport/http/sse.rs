@@ -39,13 +39,13 @@ const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
 /// All streams that are open in this process.
 pub(super) struct Streams {
     server: Arc<Server>,
-    changes: Arc<Changes>,
+    changes: Arc<ChangeCount>,
     open: Mutex<Vec<Weak<Stream>>>,
     stopping: watch::Receiver<bool>,
 }
 
 /// Counts the changes of the library, so that the id of an event says what its client knows.
-struct Changes {
+struct ChangeCount {
     /// Random, and how many changes there were.
     process: RandomState,
     count: AtomicU64,
@@ -53,13 +53,13 @@ struct Changes {
     last: AtomicU64,
 }
 
-impl Default for Changes {
-    fn default() -> Changes {
-        Changes { process: RandomState::new(), count: AtomicU64::new(0), last: AtomicU64::new(sessions::now() - 1) }
+impl Default for ChangeCount {
+    fn default() -> ChangeCount {
+        ChangeCount { process: RandomState::new(), count: AtomicU64::new(0), last: AtomicU64::new(sessions::now() - 1) }
     }
 }
 
-impl Listener for Changes {
+impl Listener for ChangeCount {
     fn tell(&self, _: &Change) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.last.store(sessions::now(), Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Listener for Changes {
 
 /// A stream, between the notifier and the connection.
 struct Stream {
-    changes: Arc<Changes>,
+    changes: Arc<ChangeCount>,
     client: Arc<Client>,
     caller: Caller,
     /// The legacy session that it belongs to.
@@ -105,7 +105,7 @@ impl Stream {
 
     /// The id of an event. It differs after each change, in each process, and for each prefix.
     fn id(&self) -> String {
-        let Changes { process, count, .. } = &*self.changes;
+        let ChangeCount { process, count, .. } = &*self.changes;
         format!("{:016x}-{}", process.hash_one(&self.caller.prefix), count.load(Ordering::Relaxed))
     }
 
@@ -143,7 +143,7 @@ impl HttpBody for Receiver {
 impl Streams {
     /// No stream is open yet, but changes are counted from now on.
     pub(super) fn new(server: Arc<Server>, stopping: watch::Receiver<bool>) -> Streams {
-        let changes = Arc::new(Changes::default());
+        let changes = Arc::new(ChangeCount::default());
         server.add_listener(&(Arc::clone(&changes) as Arc<dyn Listener>));
         Streams { server, changes, open: Mutex::default(), stopping }
     }
@@ -214,7 +214,7 @@ impl Streams {
     /// Opens a stream, which is notified of changes after `first` has sent what precedes them.
     ///
     /// # Errors
-    /// That of `first`.
+    /// The error of `first`.
     fn begin(
         &self,
         session: Session,

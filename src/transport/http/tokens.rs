@@ -70,9 +70,7 @@ impl Entry {
         prefix: Option<Prefix>,
         expires: Option<Date>,
     ) -> Result<(String, Entry), String> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random bytes: {error}"))?;
-        let token = format!("{GENERATED}{}", URL_SAFE_NO_PAD.encode(bytes));
+        let token = format!("{GENERATED}{}", URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?));
         let entry = Entry::new(hash(&token), Some(name.to_owned()), role, prefix, expires);
         Ok((token, entry))
     }

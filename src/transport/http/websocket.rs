@@ -7,7 +7,7 @@
 use super::app::{Exchange, stopped};
 use super::refusal::Refusal;
 use super::{limits, metrics};
-use crate::jsonrpc::{Message, Outgoing, Response as Answer};
+use crate::jsonrpc::{Message, Outgoing, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
 use axum::Extension;
@@ -63,9 +63,9 @@ fn closing(code: u16, reason: impl Into<Utf8Bytes>) -> End {
 }
 
 /// Holds the changes until the conversation has time for them.
-struct Changes(Mutex<Option<mpsc::Sender<Change>>>);
+struct ChangeQueue(Mutex<Option<mpsc::Sender<Change>>>);
 
-impl Listener for Changes {
+impl Listener for ChangeQueue {
     fn tell(&self, change: &Change) {
         let mut changes = lock(&self.0);
         if changes.as_ref().is_some_and(|changes| changes.try_send(change.clone()).is_err()) {
@@ -80,7 +80,7 @@ impl Conversation {
         let app = Arc::clone(&self.exchange.app);
         let _open = metrics::open(&app.metrics.websockets);
         let (sender, mut changes) = mpsc::channel(MAX_WAITING);
-        let listener: Arc<dyn Listener> = Arc::new(Changes(Mutex::new(Some(sender))));
+        let listener: Arc<dyn Listener> = Arc::new(ChangeQueue(Mutex::new(Some(sender))));
         app.server.add_listener(&listener);
         let mut stopping = app.stopping.clone();
         let mut pings = interval_at(TokioInstant::now() + PING_EVERY, PING_EVERY);
@@ -145,7 +145,7 @@ impl Conversation {
             Ok(Reply::Response(response)) => (Some(response.to_json()), response.error_code().is_some()),
             Ok(Reply::Stream(acknowledgement)) => (Some(acknowledgement.to_json()), false),
             // A notification gets no answer, not even an error.
-            Err(refusal) => (id.map(|id| Answer::error(Some(id), refusal.into_error()).to_json()), true),
+            Err(refusal) => (id.map(|id| RpcResponse::error(Some(id), refusal.into_error()).to_json()), true),
         };
         app.metrics.answered("websocket", method, is_error, started.elapsed());
         match json {
