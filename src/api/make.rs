@@ -28,7 +28,7 @@ pub fn list(view: &View, filter: &Filter) -> List {
         title: prompt.title.clone(),
         description: prompt.description.clone().unwrap_or_default(),
         layer: found.layer,
-        pack: found.pack(),
+        pack: found.pack_version(),
         format: format(&found),
         source: found.place().shown,
         tags: prompt.tags.clone(),
@@ -103,18 +103,18 @@ fn cannot(prompt: &Prompt, error: Diagnostic) -> Diagnostic {
 impl Call {
     /// The words and the text from a pipe as one text.
     fn text(&self) -> String {
-        join_piped(&self.input, &self.piped, self.place())
+        join_piped(&self.input, &self.piped, self.piped_at())
     }
 
     /// The index of the word before which the text from a pipe belongs.
-    fn place(&self) -> usize {
+    fn piped_at(&self) -> usize {
         self.at.map_or(self.input.len(), |at| at.min(self.input.len()))
     }
 
     fn call<'c>(&'c self, input: &'c str) -> prompt::Call<'c> {
         let Call { input: words, arguments: values, piped: text, .. } = self;
         match values.is_empty() {
-            true => prompt::Call::Piped { words, text, at: self.place() },
+            true => prompt::Call::Piped { words, text, at: self.piped_at() },
             false => prompt::Call::Named { values, input, is_strict: false },
         }
     }
@@ -213,7 +213,7 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<(Explanation, 
         title: prompt.title.clone(),
         description: prompt.description.clone().unwrap_or_default(),
         layer,
-        pack: found.pack(),
+        pack: found.pack_version(),
         format: format(found).filter(|_| layer.is_some()),
         source: place.shown,
         includes: prompt.included().iter().map(|included| included.file.path.display().to_string()).collect(),
@@ -413,7 +413,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_count_as_scripts_do() {
+    fn marks_count_utf_16_units_as_scripts_do() {
         let file = "---\narguments: [{name: a, required: true}, {name: b, default: '😀'}]\n---\né{{b}}{{a}}{{input}}";
         let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
         let (text, marks, gaps) = filled(&prompt, &prompt.bind(prompt::Call::Text(""))).unwrap();

@@ -35,7 +35,7 @@ impl Edit {
         let found = view.find(&self.name).map_err(output::failure(&view, "edit"))?;
         let place = found.place();
         let is_here = !source.project || found.layer == Layer::PROJECT;
-        if let Some(pack) = found.pack() {
+        if let Some(pack) = found.pack_version() {
             let name = &found.name;
             bail!(
                 "{} is of the pack {pack}; `prompt-expander show {name} | prompt-expander new NAME` copies it",

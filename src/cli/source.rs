@@ -4,7 +4,7 @@
 use super::unrepeated::Unrepeated;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
-use crate::library::{Folder, Layer, Library, Project, SettingsFile, Trust};
+use crate::library::{Folder, Layer, Library, Project, SettingsProblems, Trust};
 #[cfg(feature = "openapi")]
 use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, Team, check_base, check_header_name};
 use crate::prompt::{Diagnostic, Format};
@@ -248,7 +248,7 @@ impl PromptSource {
     pub(super) fn library_at(&self, folder: Option<&Path>) -> Library {
         let Settings { trust, problems, is_unusable, .. } = &self.settings;
         if *is_unusable {
-            return Library::default().with_builtin().with(SettingsFile::new(problems.clone(), true));
+            return Library::default().with_builtin().with(SettingsProblems::new(problems.clone(), true));
         }
         let trust = trust.clone().filter(|_| !self.project);
         // The working directory may have been deleted.
@@ -261,7 +261,7 @@ impl PromptSource {
         if let Some((lock, data)) = self.settings.packs.clone().zip(folder_of_packs()) {
             library = library.with_packs(lock, data);
         }
-        if problems.is_empty() { library } else { library.with(SettingsFile::new(problems.clone(), false)) }
+        if problems.is_empty() { library } else { library.with(SettingsProblems::new(problems.clone(), false)) }
     }
 
     /// The library without the prompts of the project, but with those of agents in it.

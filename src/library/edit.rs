@@ -366,7 +366,7 @@ fn not_yours(found: &Found) -> Diagnostic {
         Some(file) => format!("{name} is in {}, where nothing is written", named(&file.display().to_string())),
         None => format!("{name} is a {} prompt, which cannot be changed, and has no history", found.layer.name),
     };
-    let fix = match found.layer.is_project() || found.pack().is_some() {
+    let fix = match found.layer.is_project() || found.pack_version().is_some() {
         true => "change it in its repository, or create a prompt with another name".to_owned(),
         false if found.layer == Layer::TEAM => {
             format!("`prompt-expander edit {}` changes it on the team's server", found.name)

@@ -1,4 +1,4 @@
-//! Reads one file. No other file opens any.
+//! Reads one file. Prompt files are opened nowhere else.
 //!
 //! Nothing but a regular file is ever opened, so that a FIFO or a device never blocks.
 

@@ -124,8 +124,8 @@ impl Found {
         Found { name, layer: about.layer, format: about.format, pack: about.pack.clone(), handle }
     }
 
-    /// The pack that it is of, with the beginning of its commit: `acme@0123456789ab`.
-    pub fn pack(&self) -> Option<String> {
+    /// The name of its pack, with the beginning of the commit: `acme@0123456789ab`.
+    pub fn pack_version(&self) -> Option<String> {
         self.pack.as_ref().map(|pack| pack.version())
     }
 
@@ -228,13 +228,13 @@ pub struct Info {
 }
 
 impl Info {
-    /// That of a file with these bytes, and its prompt.
+    /// The info of a file with these bytes, which are this prompt.
     pub(super) fn of(bytes: &[u8], modified: Option<SystemTime>, prompt: Result<&Prompt, Diagnostic>) -> Info {
         let summary = prompt.map(|prompt| Arc::new(prompt.summary()));
         Info { summary, revision: Some(Revision::of(bytes)), size: bytes.len() as u64, modified }
     }
 
-    /// That of a file that cannot be read.
+    /// The info of a file that cannot be read.
     pub(super) fn unreadable(diagnostic: Diagnostic) -> Info {
         Info { summary: Err(diagnostic), revision: None, size: 0, modified: None }
     }

@@ -400,7 +400,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn two_threads_look_through_one_library() {
+    fn a_reader_never_sees_half_of_a_file_that_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..20 {
             fs::write(folder.path().join(format!("{number:02}.md")), "0 0").unwrap();

@@ -141,7 +141,7 @@ pub struct FileName {
 }
 
 impl FileName {
-    /// That of Markdown of this program.
+    /// The Markdown files of this program.
     pub const OWN: FileName = FileName { end: ".md", parse: markdown::parse };
 
     /// The end in every spelling, in byte order: letter case makes no difference in `md`. Where file names ignore it, one
@@ -197,10 +197,10 @@ const NO_PROMPTS: [(&str, &str); 2] = [
 ];
 
 impl Format {
-    /// That of this program.
+    /// The format of this program.
     pub const OWN: &'static Format = &FORMATS[0];
 
-    /// That of prompts that a service renders.
+    /// The format of prompts that a service renders.
     pub const OPENAPI: &'static Format = &OPENAPI;
 
     /// Whether its files are written by this program.

@@ -113,7 +113,7 @@ pub(super) const TWO_ANGLES: Mark = Mark { open: "<<", close: ">>", ..TWO_BRACES
 pub(super) const ARGUMENTS: Mark = Mark { open: "$", close: "", input: Some("ARGUMENTS"), names: Names::None };
 
 impl Syntax {
-    /// That of this program.
+    /// The syntax of this program.
     pub(super) const OWN: Syntax =
         Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES], fallback: Some(ARGUMENTS), escape: Escape::Backslash };
 

@@ -74,7 +74,7 @@ impl State {
         let of_prompt = |(row, index): (usize, &usize)| self.of_prompt(*index, top + row == self.selected, width);
         lines.extend(shown.iter().enumerate().map(of_prompt));
         if shown.is_empty() {
-            lines.extend(wrapped(self.none(), &[], FAINT, columns, listed));
+            lines.extend(wrapped(self.why_empty(), &[], FAINT, columns, listed));
         }
         if let Some(found) = self.selected().filter(|_| rows >= LEAST_ROWS) {
             lines.resize(1 + listed, Line::new());

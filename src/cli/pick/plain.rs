@@ -83,7 +83,7 @@ impl Lines {
             self.say(&format!("{:2} :{}  {}\n", number + 1, found.name, one_line(&about)))?;
         }
         match state.matching.len().saturating_sub(LISTED) {
-            0 if state.matching.is_empty() => self.say(&format!("{}\n", state.none()))?,
+            0 if state.matching.is_empty() => self.say(&format!("{}\n", state.why_empty()))?,
             0 => {}
             more => self.say(&format!("   and {more} more\n"))?,
         }

@@ -209,8 +209,8 @@ impl State {
         self.matching.get(self.selected).map(|index| &self.choices.found[*index])
     }
 
-    /// What is said if nothing is listed.
-    pub(super) fn none(&self) -> &'static str {
+    /// Why nothing is listed.
+    pub(super) fn why_empty(&self) -> &'static str {
         match self.choices.found.is_empty() {
             true => "there are no prompts yet; `prompt-expander new NAME` creates one",
             false => "no prompt matches",

@@ -6,20 +6,20 @@ use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub(crate) struct SettingsFile {
+pub(crate) struct SettingsProblems {
     about: About,
     problems: Vec<Diagnostic>,
     is_unusable: bool,
 }
 
-impl SettingsFile {
+impl SettingsProblems {
     /// What is wrong with the file. If it is unusable, its first error stands for every prompt.
-    pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsFile {
-        SettingsFile { about: About::new(Layer::SETTINGS, Format::OWN, None), problems, is_unusable }
+    pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsProblems {
+        SettingsProblems { about: About::new(Layer::SETTINGS, Format::OWN, None), problems, is_unusable }
     }
 }
 
-impl Source for SettingsFile {
+impl Source for SettingsProblems {
     fn about(&self) -> &About {
         &self.about
     }
