@@ -12,8 +12,8 @@
 //!
 //! | module | what it does | what it never does |
 //! |---|---|---|
-//! | `wording` | words messages: quotes, counts, lists | |
-//! | `lock` | locks what a panic cannot leave half changed | |
+//! | `wording` | quotes, counts and joins words in messages | |
+//! | `lock` | locks data that a panic cannot leave half changed | |
 //! | [`prompt`] | turns a text into a prompt, and a prompt and a call into messages | I/O; it knows no clock, environment or protocol |
 //! | [`jsonrpc`] | messages of JSON-RPC | |
 //! | [`agents`] | knows all facts about each agent, and changes its config as a plan that is shown first | |
@@ -32,14 +32,16 @@
 //!   the file system decides what is served.
 //! - Prompt files are opened in `library/read.rs` alone, and a name from a client becomes a path in `library/root.rs` alone. A project's prompts
 //!   are served only if the user trusts it, and no symlink in them may point outside.
-//! - The program writes only files that its user named, prompts for callers who may edit them, and agents' configs after asking.
+//! - The program writes only files that its user named, prompts for callers who may edit them, agents' configs after asking, and its own files
+//!   in the user's folders for data, caches and state.
 //! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the kind of a diagnostic, people its message.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so.
 //! - Only five places start other programs: [`doctor`] those that an agent's config names, as that agent would, and the one with this program's
 //!   name on `PATH`; `cli/text_editor.rs` the user's editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the
 //!   clipboard; and `library/pack/git.rs` git, only for the command `pack`.
-//! - Only `library/openapi/send.rs` connects to anything: to the service of a document that the user named, at addresses that
-//!   `library/openapi/address.rs` allows, and for `library/team/server.rs` to the server of the user's team.
+//! - Only two files connect to anything: `library/openapi/send.rs` to the service of a document that the user named, at addresses that
+//!   `library/openapi/address.rs` allows, and for `library/team/server.rs` to the server of the user's team; and
+//!   `library/postgres/connection.rs` to a database that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 
 pub mod prompt;

@@ -30,7 +30,7 @@ mod query;
 mod read;
 mod root;
 mod rows;
-mod settings;
+mod settings_problems;
 mod source;
 mod stamp;
 #[cfg(feature = "openapi")]
@@ -61,7 +61,7 @@ pub use query::{Fields as SearchFields, Selection, matches};
 pub use read::is_prompt_file;
 pub(crate) use read::{read_regular, read_whole};
 pub use root::MAX_ENTRIES;
-pub(crate) use settings::SettingsFile;
+pub(crate) use settings_problems::SettingsProblems;
 pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, TestFile, joined};
 #[cfg(feature = "openapi")]
 pub(crate) use team::Team;
