@@ -43,7 +43,7 @@ impl Environment {
         if command.is_empty() {
             return Err("is empty".to_owned());
         }
-        let extensions = self.extensions();
+        let extensions = extensions(self.text("PATHEXT").as_deref(), cfg!(windows));
         let with_extensions = |path: PathBuf| {
             extensions.iter().map(move |extension| {
                 let mut path = path.clone().into_os_string();
@@ -73,16 +73,6 @@ impl Environment {
             program.parent().is_some_and(|parent| parent.components().eq(folder.join(listed).components()))
         };
         std::env::split_paths(listed).any(|listed| listed.is_relative() && is_parent(listed))
-    }
-
-    /// The suffixes to try after the name of a program: on Windows, those of PATHEXT.
-    fn extensions(&self) -> Vec<String> {
-        let mut extensions = vec![String::new()];
-        if cfg!(windows) {
-            let listed = self.text("PATHEXT").unwrap_or_else(|| ".COM;.EXE;.BAT;.CMD".to_owned());
-            extensions.extend(listed.split(';').map(str::to_owned));
-        }
-        extensions
     }
 }
 
@@ -137,6 +127,13 @@ fn is_name(known: &OsStr, name: &str) -> bool {
     if cfg!(windows) { known.eq_ignore_ascii_case(name) } else { known == name }
 }
 
+/// The suffixes to try after the name of a program: on Windows, those of PATHEXT, and none last: beside `code.cmd` and `npx.cmd` is a
+/// script for other shells, without a suffix, which Windows cannot start.
+fn extensions(listed: Option<&str>, is_windows: bool) -> Vec<String> {
+    let listed = if is_windows { listed.unwrap_or(".COM;.EXE;.BAT;.CMD") } else { "" };
+    listed.split_terminator(';').chain([""]).map(str::to_owned).collect()
+}
+
 /// Whether a command is a path, not a name that is looked up on `PATH`.
 fn has_separator(command: &str) -> bool {
     command.contains(std::path::is_separator)
@@ -154,4 +151,16 @@ fn why_not_a_program(path: &Path) -> Option<&'static str> {
         return Some("is not executable");
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::extensions;
+
+    #[test]
+    fn a_program_with_a_suffix_of_windows_comes_before_a_script_without_one() {
+        assert_eq!(extensions(Some(".EXE;.CMD;"), true), [".EXE", ".CMD", ""]);
+        assert_eq!(extensions(None, true).last().unwrap(), "");
+        assert_eq!(extensions(Some(".EXE"), false), [""]);
+    }
 }

@@ -69,7 +69,7 @@ impl New {
         };
         let own = Library::named([folder.clone()]);
         let (text, is_template) = self.text(&name)?;
-        let edit_command = format!("prompt-expander edit {name}{}", if source.project { " --project" } else { "" });
+        let edit_command = format!("prompt-expander edit {name}{}", source.project_option());
         if is_template && !self.empty {
             match (own.view().get(&name), library.view().get(&name)) {
                 (Some(found), _) if self.test && self.description.is_none() => return self.create_tests_only(&found),

@@ -44,7 +44,7 @@ impl PathOf {
         };
         print_as("path", &path, self.json)?;
         if self.name.is_none() && !path.exists() {
-            let option = if source.project { " --project" } else { "" };
+            let option = source.project_option();
             output::note(&format!("the folder does not exist yet; `prompt-expander new NAME{option}` creates it"));
         }
         Ok(())

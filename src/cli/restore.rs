@@ -51,7 +51,8 @@ impl Restore {
                 output::note(&format!("{} has this text already; nothing is changed", named(&name)));
             }
             Some(current) => {
-                output::note(&format!("`prompt-expander restore {name} {}` undoes this", current.short()));
+                let (revision, option) = (current.short(), source.project_option());
+                output::note(&format!("`prompt-expander restore {name} {revision}{option}` undoes this"));
             }
             None if is_used => output::note(&format!("type `:{name} …` in a chat")),
             None => {}

@@ -47,7 +47,9 @@ impl Rm {
         let mut removed: Vec<PathBuf> = Vec::new();
         let mut result = Ok(());
         if self.yes || is_confirmed(&prompts)? {
-            result = prompts.iter().try_for_each(|(editor, found)| remove(editor, found, &mut removed));
+            result = prompts
+                .iter()
+                .try_for_each(|(editor, found)| remove(editor, found, source.project_option(), &mut removed));
         } else {
             output::note("nothing is removed");
         }
@@ -61,8 +63,9 @@ impl Rm {
     }
 }
 
-/// Removes a prompt, whose text stays in the history, and its test file unless that belongs to another prompt now.
-fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// Removes a prompt, whose text stays in the history, and its test file unless that belongs to another prompt now. `option` is needed to
+/// restore it.
+fn remove(editor: &Editor<'_>, found: &Found, option: &str, removed: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let (name, info) = (&found.name, found.info());
     let revision = info.revision.with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
     let tests = editor.view().test_file(found);
@@ -70,7 +73,7 @@ fn remove(editor: &Editor<'_>, found: &Found, removed: &mut Vec<PathBuf>) -> any
     removed.push(found.place().path());
     if editor.own(name).is_none() {
         let what = if tests.is_some() { "the prompt back, not its test file" } else { "it back" };
-        output::note(&format!("`prompt-expander restore {name}` brings {what}"));
+        output::note(&format!("`prompt-expander restore {name}{option}` brings {what}"));
         if let Some(tests) = tests {
             editor.delete_tests(name, &tests)?;
             removed.push(tests.path);

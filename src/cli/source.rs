@@ -236,6 +236,11 @@ impl PromptSource {
         self.project && (self.folders.from_agents || self.settings.folders.from_agents)
     }
 
+    /// What a command that is shown needs to be about the same prompts.
+    pub(super) fn project_option(&self) -> &'static str {
+        if self.project { " --project" } else { "" }
+    }
+
     /// What to say of the project's prompts if they are only there because of --project.
     pub(super) fn untrusted_hint(&self) -> Option<String> {
         let folder = std::env::current_dir().ok()?;

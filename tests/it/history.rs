@@ -125,12 +125,17 @@ fn what_edit_and_rm_replace_is_kept_and_can_be_restored_also_in_a_project() {
         let done = |arguments: &[&str]| {
             let ran = client.run([arguments, option].concat(), "");
             assert!(ran.status.success(), "{folder} {arguments:?}: {}", ran.stderr);
-            fs::read_to_string(&file).unwrap_or_default()
+            (fs::read_to_string(&file).unwrap_or_default(), ran.stderr)
         };
-        assert_eq!(done(&["edit", "a"]), "New.\n");
-        assert_eq!(done(&["restore", "a"]), "Old.\n");
-        assert_eq!(done(&["rm", "a", "--yes"]), "");
-        assert_eq!(done(&["restore", "a"]), "Old.\n");
+        assert_eq!(done(&["edit", "a"]).0, "New.\n");
+        let (restored, undo) = done(&["restore", "a"]);
+        assert_eq!(restored, "Old.\n");
+        let (removed, restore) = done(&["rm", "a", "--yes"]);
+        assert_eq!(removed, "");
+        for (note, text) in [(restore, "Old.\n"), (undo, "New.\n")] {
+            client.words(note.split('`').nth(1).unwrap().trim_start_matches("prompt-expander ")).says(0, &[]);
+            assert_eq!(fs::read_to_string(&file).unwrap(), text, "{note}");
+        }
         let ignored = fs::read_to_string(client.root().join(folder).join(".history/.gitignore"));
         assert_eq!(ignored.unwrap(), "*\n", "{folder}");
     }
