@@ -278,25 +278,25 @@ impl PromptSource {
             let library = library.with_mentions(!self.folders.no_mentions);
             return if self.folders.no_builtin { library } else { library.with_builtin() };
         }
-        let named = self.named();
+        let named = self.named_folders();
         let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
         let mut library = Library::default();
         if let Some(path) = own.filter(|_| named.is_empty()) {
             library = library.with(Folder::new(path, Format::OWN, Layer::USER, false));
         }
-        for (system, path) in &named {
-            library = library.with_named(*system, path.clone());
+        for (format, path) in &named {
+            library = library.with_named(*format, path.clone());
         }
         if self.folders.from_agents || settings.from_agents {
             let home = dirs::home_dir();
-            let folders = Format::of_agents().filter(|(system, _)| system.plugin.is_empty());
+            let folders = Format::of_agents().filter(|(format, _)| format.plugin.is_empty());
             let of_project = project.into_iter().flat_map(|from| folders.clone().map(move |folder| (from, folder)));
-            for (from, (system, name)) in of_project {
-                library = library.with(Project::new(from, home.as_deref(), (name, system), trust.clone()));
+            for (from, (format, name)) in of_project {
+                library = library.with(Project::new(from, home.as_deref(), (name, format), trust.clone()));
             }
             let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
-            for (system, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
-                library = library.with_folder(path, system, Layer::AGENT, false);
+            for (format, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
+                library = library.with_folder(path, format, Layer::AGENT, false);
             }
         }
         #[cfg(feature = "openapi")]
@@ -312,7 +312,7 @@ impl PromptSource {
 
     /// The folders of --prompts, else those of the environment variable, else those of the settings file; each with the format that is
     /// named before it.
-    fn named(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
+    fn named_folders(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
         let listed: Vec<_> = listed.map(|path| (None, absolute(&path))).collect();
@@ -381,7 +381,7 @@ pub(super) fn folder_of_packs() -> Option<PathBuf> {
 /// The format and the absolute path of a folder, as `--prompts` takes it.
 pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
     match option.to_str().map(Format::of_option) {
-        Some((Some(system), path)) => (Some(system), absolute(Path::new(path))),
+        Some((Some(format), path)) => (Some(format), absolute(Path::new(path))),
         _ => (None, absolute(option)),
     }
 }
