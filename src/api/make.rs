@@ -92,7 +92,7 @@ fn fields(prompt: &Prompt) -> Fields {
 pub fn expand(found: &Found, call: &Call) -> Result<Expansion, Diagnostic> {
     let prompt = found.prompt()?;
     call.check(&prompt)?;
-    let messages = found.expand(&prompt, call.call(&call.text()), &joined).map_err(|error| cannot(&prompt, error))?;
+    let messages = found.expand(&prompt, call.bindable(&call.text()), &joined).map_err(|why| cannot(&prompt, why))?;
     Ok(Expansion { prompt: messages.into_text(), warnings: call.warnings(&prompt) })
 }
 
@@ -111,7 +111,8 @@ impl Call {
         self.at.map_or(self.input.len(), |at| at.min(self.input.len()))
     }
 
-    fn call<'c>(&'c self, input: &'c str) -> prompt::Call<'c> {
+    /// The call as a prompt takes it; `input` is its [text](Call::text).
+    fn bindable<'c>(&'c self, input: &'c str) -> prompt::Call<'c> {
         let Call { input: words, arguments: values, piped: text, .. } = self;
         match values.is_empty() {
             true => prompt::Call::Piped { words, text, at: self.piped_at() },
@@ -144,7 +145,7 @@ impl Call {
         let end = piped.trim_end_matches('\n');
         let has_piped =
             |bound: &&Bound<'_>| bound.origin != Origin::Named && !end.is_empty() && bound.value.contains(end);
-        match unused(prompt, &prompt.bind(self.call(&self.text())).arguments).find(has_piped) {
+        match unused(prompt, &prompt.bind(self.bindable(&self.text())).arguments).find(has_piped) {
             Some(bound) => Err(unused_value(prompt, bound)),
             None => Ok(()),
         }
@@ -153,7 +154,7 @@ impl Call {
     /// What works, but is probably not what the caller intends.
     fn warnings(&self, prompt: &Prompt) -> Vec<String> {
         let text = self.text();
-        let binding = prompt.bind(self.call(&text));
+        let binding = prompt.bind(self.bindable(&text));
         let unused = unused(prompt, &binding.arguments).map(|bound| unused_value(prompt, bound).text());
         binding.warnings.iter().cloned().chain(unused).collect()
     }
@@ -196,13 +197,13 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<(Explanation, 
     let mut all = view.all(&prompt.name).into_iter().skip_while(|other| other.place() != place);
     let layer = all.next().map(|found| found.layer);
     let shadows = all.map(|found| Shadowed { layer: found.layer, source: found.place().shown }).collect();
-    let binding = prompt.bind(call.call(&text));
+    let binding = prompt.bind(call.bindable(&text));
     let (input, given) = (binding.input.map(Into::into), binding.arguments);
     let placeholders = placeholders(prompt, &given, input.as_deref().unwrap_or_default());
-    let requested = found.request(prompt, call.call(&text));
+    let requested = found.request(prompt, call.bindable(&text));
     let expanded = match requested {
         Some(_) => None,
-        None => Some(found.expand(prompt, call.call(&text), &joined).map(Messages::into_text)),
+        None => Some(found.expand(prompt, call.bindable(&text), &joined).map(Messages::into_text)),
     };
     let not_requested = requested.as_ref().and_then(|request| request.as_ref().err());
     let error = not_requested.or(expanded.as_ref().and_then(|text| text.as_ref().err())).map(ToString::to_string);
@@ -311,7 +312,7 @@ impl MeasuredLimit {
 pub fn preview(view: &View, found: &Found, call: &Call) -> Result<Preview, Diagnostic> {
     let (explanation, text) = explain(view, found, call)?;
     let (prompt, input) = (found.prompt()?, call.text());
-    let binding = prompt.bind(call.call(&input));
+    let binding = prompt.bind(call.bindable(&input));
     let typed = prompt.typed(&binding).filter(|typed| !has_other_command(view, typed));
     // In an expansion, attachments may follow it.
     let is_beginning = |partial: &str| text.as_ref().is_none_or(|text| text.starts_with(partial));

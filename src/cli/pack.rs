@@ -349,7 +349,7 @@ impl Add {
             bail!("there is {} already; give the pack another name with `--as`", named(&known));
         }
         let (path, only) = (self.path.unwrap_or_default(), self.only);
-        // A commit has no news; the main branch has.
+        // If --ref names a commit, updates follow the main branch.
         let mut pack = Pack { name, address, reference: "HEAD".to_owned(), path, only, ..Pack::default() };
         let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or("HEAD"))?;
         packs.take(pack, None, &texts, self.yes)

@@ -298,7 +298,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses what is no folder, or one elsewhere: writing through a symlink would change what is not part of the prompts.
+/// Refuses a file, and a symlink: writing through one would change what is not part of the prompts.
 fn check_folder(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(()),

@@ -1,5 +1,5 @@
 //! What is wrong with the settings file, as a source: every list names it. If the file cannot be read at all, nobody knows which prompts
-//! its user means, so each name gives the error, and no other prompt of that name is expanded.
+//! its user means, so each name gives the error instead of a prompt.
 
 use super::source::{About, Found, Handle, Info, Layer, Listing, Place, Source};
 use crate::prompt::{Diagnostic, Format, Name, Prompt};

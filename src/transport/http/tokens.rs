@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
-/// The shortest and the longest token, in characters; its strength is its owner's business.
+/// The shortest and the longest token, in characters. How strong it is, its owner decides.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
 
 /// The longest name, in characters.
@@ -31,7 +31,7 @@ const GENERATED: &str = "pex_";
 
 const ADD: &str = "`prompt-expander token add NAME --token-file FILE` adds one";
 
-/// A token, as its hash, and whose it is.
+/// The hash of a token, and its owner.
 #[derive(Clone)]
 pub struct Entry {
     hash: [u8; 32],
