@@ -41,7 +41,7 @@ impl Default for Library {
 }
 
 impl Library {
-    /// The same with a source behind those of the same layer.
+    /// Adds a source, behind those of the same layer.
     #[must_use]
     pub fn with(self, source: impl Source + 'static) -> Library {
         self.with_shared(Arc::new(source))
@@ -128,7 +128,7 @@ impl Library {
         self.project.as_ref()?.absence()
     }
 
-    /// The same for a caller: what they may not see is not in it.
+    /// The library as this caller sees it, who does not edit prompts: what they may not see is not in it.
     pub fn view_for(&self, caller: &Caller) -> View {
         View { prefix: caller.prefix.clone(), sees_team: caller.sees_team, ..self.view() }
     }
@@ -175,7 +175,7 @@ pub struct View {
     sources: Arc<Vec<Arc<dyn Source>>>,
     project: Option<Arc<Project>>,
     takes_mentions: bool,
-    /// Nothing else exists.
+    /// For the caller, only prompts whose names have this prefix exist.
     prefix: Option<Prefix>,
     /// Whether the prompts of the team exist.
     sees_team: bool,
@@ -204,7 +204,7 @@ impl View {
         self.takes_mentions
     }
 
-    /// The folder of the caller for whom nothing else exists.
+    /// The prefix of the names of all prompts that exist for the caller.
     pub fn prefix(&self) -> Option<&Prefix> {
         self.prefix.as_ref()
     }
@@ -272,7 +272,7 @@ impl View {
         all
     }
 
-    /// Whether a problem exists for the caller: not that of the whole prompts folder, if they see only a part of it.
+    /// Whether the caller may see a problem: one of the whole prompts folder is not for those who see only a part of it.
     fn is_visible(&self, problem: &Diagnostic) -> bool {
         let Some(prefix) = &self.prefix else { return true };
         let below = problem.file.as_ref().map(|file| self.below(file));

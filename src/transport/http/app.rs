@@ -24,8 +24,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tracing::Span;
 
-/// How many requests may wait for services at the same time, and how many may write, which take turns anyway.
+/// How many requests may wait for services at the same time.
 const MAX_SERVICES: usize = 64;
+
+/// How many requests may write at the same time; one waits for the lock of another anyway.
 const MAX_WRITES: usize = 4;
 
 /// How the server is reached, and by whom.

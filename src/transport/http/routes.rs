@@ -34,7 +34,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// The address cannot be listened on; the system lacks something else that a server needs.
 pub fn serve(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
     connection::raise_limit_of_files();
-    // One processor is left to blocking work. With two threads on two processors, each request would also wake the other one, in vain.
+    // One processor is left to blocking work. With two threads on two processors, each request would also wake the other one, which finds nothing to do.
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads((processors() - 1).max(1)).thread_name("http").enable_all().build()?;
     let result = runtime.block_on(run(server, options, listening));
