@@ -13,6 +13,7 @@ use jiff::{Timestamp, ToSpan};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
@@ -261,6 +262,7 @@ pub fn list(path: &Path) -> Result<Vec<Entry>, String> {
 /// # Errors
 /// Its path, why it cannot be used or written, and what to do; it has an entry of this name.
 pub fn add(path: &Path, entry: &Entry) -> Result<(), String> {
+    let _held = hold(path);
     let old = path.exists().then(|| read_text(path)).transpose()?;
     let text = old.as_deref().unwrap_or_default();
     if parse(path, text)?.0.iter().any(|other| other.name() == entry.name()) {
@@ -278,6 +280,7 @@ pub fn add(path: &Path, entry: &Entry) -> Result<(), String> {
 /// # Errors
 /// Its path, why it cannot be used or written, and what to do; it has no such entry.
 pub fn remove(path: &Path, name: &str) -> Result<(), String> {
+    let _held = hold(path);
     let text = read_text(path)?;
     let Tokens(entries) = parse(path, &text)?;
     if !entries.iter().any(|entry| entry.name() == name) {
@@ -290,6 +293,12 @@ pub fn remove(path: &Path, name: &str) -> Result<(), String> {
         Entry::parse(line.trim_start_matches('\u{feff}').trim_ascii()).map_or(true, |entry| entry.name() != name)
     };
     write(path, Some(&text), &text.split_inclusive('\n').filter(is_other).collect::<String>())
+}
+
+/// Waits until no other process changes a token file in this folder. Not on Windows, where a folder cannot be opened.
+fn hold(path: &Path) -> Option<File> {
+    let folder = File::open(path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."))).ok()?;
+    folder.lock().ok().map(|()| folder)
 }
 
 /// Writes a file in one step, as it is read while a server runs. It is a new one if it had no text.
@@ -396,6 +405,20 @@ mod tests {
         let tokens = Tokens::parse(&entry.to_string()).unwrap();
         assert_eq!(tokens.find(&token).unwrap().caller, entry.caller);
         assert!(tokens.find(&other).is_none());
+    }
+
+    #[test]
+    fn tokens_that_are_added_at_once_all_get_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (_, entry) = Entry::generate(&format!("n{number}"), Role::Read, None, None).unwrap();
+                let path = &path;
+                scope.spawn(move || add(path, &entry).unwrap());
+            }
+        });
+        assert_eq!(list(&path).unwrap().len(), 8);
     }
 
     #[test]
