@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// A client whose library is a new store without built-in prompts; `None` if PostgreSQL is not installed.
 fn client() -> Option<Client> {
@@ -287,6 +288,18 @@ fn while_the_store_is_away_prompts_are_served_and_writes_are_errors() {
     }
 }
 
+/// Ends the writers when it is dropped, also by a test that fails.
+struct End<'e>(&'e AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How long a test waits for what does not come if the program is broken.
+const HANG: Duration = Duration::from_secs(60);
+
 #[test]
 fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubled() {
     let Some(postgres) = Postgres::start() else { return };
@@ -324,20 +337,21 @@ fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubl
     // 5,000 each night.
     let half = if std::env::var_os("NIGHTLY_SECONDS").is_some() { 2_500 } else { 100 };
     let mut acknowledged = Vec::new();
+    let next = |_| received.recv_timeout(HANG).expect("a write is acknowledged");
     thread::scope(|scope| {
+        let _end = End(&ends);
         for writer in 0..4 {
             let (write, sender) = (&write, sender.clone());
             scope.spawn(move || write(writer, sender));
         }
-        acknowledged.extend(received.iter().take(half));
+        acknowledged.extend((0..half).map(next));
         postgres.shell("kill -9 $(head -1 \"$d/data/postmaster.pid\"); \"$0/pg_ctl\" -D \"$d/standby\" -w promote");
         sql(
             &format!("postgres://postgres@127.0.0.1:{standby}/postgres"),
             "alter system set synchronous_standby_names = ''",
         );
         sql(&format!("postgres://postgres@127.0.0.1:{standby}/postgres"), "select pg_reload_conf()");
-        acknowledged.extend(received.iter().take(half));
-        ends.store(true, Ordering::Relaxed);
+        acknowledged.extend((0..half).map(next));
     });
     let stored = |name: &str| {
         sql(
@@ -348,7 +362,10 @@ fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubl
     let texts: Vec<String> = (0..8).map(|number| stored(&format!("p{number}"))).collect();
     for server in &servers {
         for (number, stored) in texts.iter().enumerate() {
-            while text(server, &format!("p{number}")).is_none_or(|text| text.trim_end() != stored) {}
+            let since = Instant::now();
+            while text(server, &format!("p{number}")).is_none_or(|text| text.trim_end() != stored) {
+                assert!(since.elapsed() < HANG, "a server still has not what the database has of p{number}");
+            }
         }
     }
     let count = |line: &String| texts.iter().flat_map(|text| text.lines()).filter(|other| other == line).count();
