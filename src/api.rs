@@ -5,5 +5,5 @@ mod make;
 mod tokens;
 mod types;
 
-pub use make::{BUILT_IN, check, expand, explain, file, list, preview, show};
+pub use make::{BUILT_IN, check, expand, explain, file, list, list_json, listed, preview, show};
 pub use types::*;

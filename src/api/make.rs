@@ -2,7 +2,7 @@
 
 use super::tokens::tokens;
 use super::types::{
-    Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, IncludedText, Lengths, List, Listed,
+    Call, Checked, Draft, Expansion, Explanation, Fields, File, Filter, Given, IncludedText, Lengths, Listed,
     MeasuredLimit, Placeholder, Preview, Range, Shadowed, Shown,
 };
 use crate::agents::{AGENTS, Agent};
@@ -13,23 +13,29 @@ use crate::prompt::{
     Role, join_piped,
 };
 use crate::wording::{named, quoted};
+use serde::Serializer;
 use std::cell::RefCell;
 
 /// The source of a prompt that is part of the program; that of any other is an absolute path.
 pub const BUILT_IN: &str = Layer::BUILTIN.name;
 
-/// Reads all prompts, and selects those that match.
-pub fn list(view: &View, filter: &Filter) -> List {
+/// Selects the prompts that match.
+pub fn list(view: &View, filter: &Filter) -> Selection {
     let query = filter.query.as_deref().filter(|query| !query.trim().is_empty());
-    let Selection { found, problems } = view.select(query, filter.tag.as_deref());
-    let found = found.into_iter().filter(|(found, ..)| !filter.mine || found.layer != Layer::BUILTIN);
-    let listed = found.map(|(found, prompt, info)| Listed {
+    let mut selection = view.select(query, filter.tag.as_deref());
+    selection.found.retain(|found| !filter.mine || found.layer != Layer::BUILTIN);
+    selection
+}
+
+/// The prompts in a list, which are read meanwhile.
+pub fn listed(selection: &mut Selection) -> impl Iterator<Item = Listed> {
+    selection.read().map(|(found, prompt, info)| Listed {
         name: found.name.to_string(),
         title: prompt.title.clone(),
         description: prompt.description.clone().unwrap_or_default(),
         layer: found.layer,
         pack: found.pack_version(),
-        format: format(&found),
+        format: format(found),
         source: found.place().shown,
         tags: prompt.tags.clone(),
         usage: prompt.usage.clone(),
@@ -38,8 +44,24 @@ pub fn list(view: &View, filter: &Filter) -> List {
         size: info.size,
         takes_input: prompt.takes_input,
         metadata: prompt.metadata.clone(),
-    });
-    List { prompts: listed.collect(), problems }
+    })
+}
+
+/// A list as JSON: an object with `prompts`, and with `problems` if there are any. The prompts are read while it is written.
+///
+/// # Errors
+/// None that is known.
+pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
+    // More than it takes, so that it does not grow among what stays in memory; what is not written takes none.
+    let mut json = Vec::with_capacity(512 * selection.found.len());
+    json.extend(br#"{"prompts":"#);
+    serde_json::Serializer::new(&mut json).collect_seq(listed(selection))?;
+    if !selection.problems.is_empty() {
+        json.extend(br#","problems":"#);
+        serde_json::to_writer(&mut json, &selection.problems)?;
+    }
+    json.push(b'}');
+    Ok(json)
 }
 
 /// The format of another program's prompt, as `--prompts` takes it.

@@ -63,14 +63,6 @@ pub struct Draft {
     pub current: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub struct List {
-    /// The best first; all of them by name.
-    pub prompts: Vec<Listed>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Diagnostic>,
-}
-
 /// A prompt in a list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listed {

@@ -8,6 +8,7 @@ use crate::prompt::Diagnostic;
 use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
+use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
@@ -59,22 +60,24 @@ impl List {
         let view = library.view();
         let query = Some(self.query.join(" ")).filter(|query| !query.trim().is_empty());
         let is_filtered = query.is_some() || self.tag.is_some();
-        let list = api::list(&view, &Filter { query, tag: self.tag.clone(), mine: self.mine });
+        let mut list = api::list(&view, &Filter { query, tag: self.tag.clone(), mine: self.mine });
         if self.json {
-            return output::print_json(&list);
+            return output::print_json(&RawValue::from_string(String::from_utf8(api::list_json(&mut list)?)?)?);
         }
+        let prompts: Vec<Listed> = api::listed(&mut list).collect();
+        let problems = list.problems;
         match output::terminal_width() {
             None => {
-                output::print(&self.lines(&list.prompts)?)?;
-                output::warnings(&list.problems);
+                output::print(&self.lines(&prompts)?)?;
+                output::warnings(&problems);
             }
             Some(columns) => {
-                output::print(&self.page(&list, columns)?)?;
+                output::print(&self.page(&prompts, &problems, columns)?)?;
                 #[cfg(feature = "openapi")]
                 output::note_if_any(super::source::TEAM.get().and_then(|team| team.absence()));
             }
         }
-        if list.prompts.is_empty() && list.problems.is_empty() {
+        if prompts.is_empty() && problems.is_empty() {
             let whose = if self.mine { " of your own" } else { "" };
             let folder = source.folder_of_new(&library).map(|folder| format!(" in {}", output::full_path(&folder)));
             output::warning(&match is_filtered {
@@ -105,10 +108,10 @@ impl List {
     }
 
     /// For people: the prompts of each layer and format, the user's own first, and below them the problems. Nothing is cut off.
-    fn page(&self, list: &api::List, columns: usize) -> anyhow::Result<Vec<u8>> {
+    fn page(&self, prompts: &[Listed], problems: &[Diagnostic], columns: usize) -> anyhow::Result<Vec<u8>> {
         let mut text = Vec::new();
         for (layer, heading) in HEADINGS {
-            let below = || list.prompts.iter().filter(|prompt| prompt.layer.name == layer);
+            let below = || prompts.iter().filter(|prompt| prompt.layer.name == layer);
             let formats: BTreeSet<String> = below().map(group).collect();
             for format in formats {
                 let gap = if text.is_empty() { "" } else { "\n" };
@@ -117,10 +120,10 @@ impl List {
                 output::write_rows(&mut text, &rows.collect::<Vec<_>>(), columns)?;
             }
         }
-        if !list.prompts.is_empty() && !list.problems.is_empty() {
+        if !prompts.is_empty() && !problems.is_empty() {
             writeln!(text)?;
         }
-        for problem in &list.problems {
+        for problem in problems {
             let file = problem.file.as_ref().map(|file| Path::new(&output::shown(file)).into());
             let problem = Diagnostic { file, ..problem.clone() };
             let line = format!("{WARNING}warning:{WARNING:#} {problem}");

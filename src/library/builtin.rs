@@ -48,7 +48,7 @@ impl Builtin {
 
     fn all(&self) -> impl Iterator<Item = Found> {
         let is_own = |prompt: &&Arc<BuiltinPrompt>| FOR_EDITING.contains(&prompt.name.as_str()) == self.0.for_editors;
-        let found = |prompt: &Arc<BuiltinPrompt>| Found::new(prompt.name.clone(), &self.0, Arc::clone(prompt) as _);
+        let found = |prompt: &Arc<BuiltinPrompt>| Found::new(prompt.name.clone(), &self.0, Arc::clone(prompt));
         PROMPTS.iter().filter(is_own).map(found)
     }
 }
@@ -88,7 +88,7 @@ impl BuiltinPrompt {
     }
 }
 
-impl Handle for BuiltinPrompt {
+impl Handle for Arc<BuiltinPrompt> {
     fn place(&self) -> Place {
         Place { shown: Layer::BUILTIN.name.to_owned(), file: None, is_editable: false }
     }

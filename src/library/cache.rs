@@ -33,7 +33,7 @@ pub(super) const SETTLING: Duration = Duration::from_secs(2);
 pub(super) struct Trace {
     seen: Vec<(PathBuf, Option<Stamp>)>,
     /// The same of files in memory, with the number of each: that changes whenever the file does.
-    rows: Vec<(Arc<Rows>, Box<str>, i64)>,
+    pub(super) rows: Vec<(Arc<Rows>, Box<str>, i64)>,
     is_trusted: bool,
     settling: Duration,
 }

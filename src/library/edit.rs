@@ -154,7 +154,7 @@ impl Editor<'_> {
         let found = self.view.find_exactly(name).map_or_else(|| Err(self.unknown(name)), Ok)?;
         let file = found.text()?;
         let revision = Revision::of(file.as_bytes());
-        Ok(Current { name: found.name, revision, file, layer: found.layer })
+        Ok(Current { name: found.name.clone(), revision, file, layer: found.layer })
     }
 
     /// The prompt of this name in the folder that is written to.
@@ -312,7 +312,7 @@ impl Editor<'_> {
             Ok(found) => {
                 let message = format!("no prompt is named exactly {}", quoted(typed));
                 let fix = format!("did you mean {}?", named(&found.name));
-                Diagnostic::new(Kind::NoSuchPrompt { closest: vec![found.name] }, message, fix)
+                Diagnostic::new(Kind::NoSuchPrompt { closest: vec![found.name.clone()] }, message, fix)
             }
         }
     }

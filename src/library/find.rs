@@ -81,7 +81,7 @@ impl View {
         if self.get(&name).is_some() {
             return name;
         }
-        let mut equal: Vec<Name> = self.list().found.into_iter().map(|found| found.name).collect();
+        let mut equal: Vec<Name> = self.list().found.into_iter().map(|found| found.name.clone()).collect();
         equal.retain(|other| other.nfc().eq(name.nfc()));
         if let [only] = &equal[..] { only.clone() } else { name }
     }

@@ -6,7 +6,7 @@ use super::caller::Prefix;
 use super::include::Includes;
 use super::read::read;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
-use super::rows::{LIST, Rows};
+use super::rows::{LIST, Row, Rows};
 use super::source::{About, Found, Handle, Info, Join, Layer, Place};
 use crate::prompt::{
     Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt, not_utf8,
@@ -53,14 +53,14 @@ impl Files {
 
     pub(super) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
         let handle = FileHandle { files: Arc::clone(self), name: name.clone(), file, draft: None };
-        Found::new(name, &self.about, Arc::new(handle))
+        Found::new(name, &self.about, handle)
     }
 
     /// A text that is not saved. With a prefix, it is that of a caller for whom no other prompts exist.
     pub(super) fn draft(self: &Arc<Self>, name: Name, file: PromptFile, text: &str, prefix: Option<Prefix>) -> Found {
-        let draft = Some(Draft { text: text.into(), prefix });
+        let draft = Some(Box::new(Draft { text: text.into(), prefix }));
         let handle = FileHandle { files: Arc::clone(self), name: name.clone(), file, draft };
-        Found::new(name, &self.about, Arc::new(handle))
+        Found::new(name, &self.about, handle)
     }
 
     /// The file with exactly this name.
@@ -125,7 +125,7 @@ struct FileHandle {
     name: Name,
     file: PromptFile,
     /// What it would be, instead of what the file holds.
-    draft: Option<Draft>,
+    draft: Option<Box<Draft>>,
 }
 
 #[derive(Debug)]
@@ -186,6 +186,16 @@ impl FileHandle {
         }
     }
 
+    /// The same. What is made from one row is kept in it, and not in the cache.
+    fn info_to_keep(&self, row: Option<Row>, trace: &mut Trace) -> Info {
+        let info = self.make_info(trace);
+        if let (Some(row), [(rows, path, _)], Ok(summary)) = (row, &trace.rows[..], &info.summary) {
+            rows.keep(path, &row.text, summary);
+            trace.distrust();
+        }
+        info
+    }
+
     fn make_prompt(&self, trace: &mut Trace) -> Parsed {
         self.read(trace).and_then(|contents| contents.prompt).map(Arc::new)
     }
@@ -201,7 +211,11 @@ impl Handle for FileHandle {
     fn info(&self) -> Info {
         match self.draft {
             Some(_) => self.make_info(&mut Trace::new(self.files.settling)),
-            None => self.files.infos.get(&self.file.path, |trace| self.make_info(trace)),
+            None => {
+                let row = self.files.rows.as_ref().and_then(|rows| rows.get(&self.files.root.below(&self.file.path)));
+                let kept = row.as_ref().and_then(Info::kept);
+                kept.unwrap_or_else(|| self.files.infos.get(&self.file.path, |trace| self.info_to_keep(row, trace)))
+            }
         }
     }
 

@@ -94,7 +94,7 @@ impl OpenApi {
     }
 
     fn found(&self, remote: &Arc<Remote>) -> Found {
-        Found::new(remote.found.prompt.name.clone(), &self.about, Arc::clone(remote) as _)
+        Found::new(remote.found.prompt.name.clone(), &self.about, Arc::clone(remote))
     }
 }
 
@@ -153,7 +153,7 @@ impl document::Found {
     }
 }
 
-impl Handle for Remote {
+impl Handle for Arc<Remote> {
     fn place(&self) -> Place {
         Place { shown: self.document.display().to_string(), file: Some(self.document.clone()), is_editable: false }
     }

@@ -6,12 +6,15 @@ use crate::prompt::{COLONS, Diagnostic, Severity, Summary, fold};
 use memchr::memmem::Finder;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 use unicode_normalization::UnicodeNormalization;
 
 /// The longest query that is used, in characters; the rest is ignored.
 const MAX_QUERY: usize = 200;
+
+/// How many prompts are read at once: what lists show of 100,000 takes more memory than what is kept of them.
+const PART: usize = 1_000;
 
 /// How many prompts show whether files are read or kept.
 const SAMPLE: usize = 100;
@@ -23,64 +26,68 @@ const KEPT: Duration = Duration::from_millis(1);
 const MAX_MISSPELLED: usize = 64;
 
 /// The prompts that match a query and a tag.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Selection {
-    /// The best first; those that match equally well by name.
-    pub found: Vec<(Found, Arc<Summary>, Info)>,
-    /// The files and folders that were skipped, and the broken files, of which only the names are matched.
+    /// The best first; those that match equally well by name. Of broken files, only the names are matched.
+    pub found: Vec<Found>,
+    /// The files and folders that were skipped, and the broken files that were [read](Selection::read).
     pub problems: Vec<Diagnostic>,
 }
 
-impl View {
-    /// Reads all prompts, and selects those that match all words of a query and have a tag; without query and tag, all. Letter case
-    /// and a leading `#` of the tag make no difference.
-    pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection {
-        let Listing { found, mut problems, .. } = self.list();
-        problems.retain(|problem| problem.severity() == Severity::Error);
-        let infos = infos(&found);
-        let mut listed: Vec<(Found, Info)> = found.into_iter().zip(infos).collect();
-        if let Some(tag) = tag {
-            listed.retain(|(_, info)| info.summary.as_ref().map_or(true, |summary| has_tag(summary, tag)));
-        }
-        let fields = |(found, info): &(Found, Info)| Fields::new(&found.name, info.summary.as_deref().ok());
-        let costs = match query {
-            Some(query) => costs(query, &listed.iter().map(fields).collect::<Vec<_>>(), or_misspelled),
-            None => vec![Some(0); listed.len()],
-        };
-        let mut selected = Vec::new();
-        for (cost, (found, info)) in costs.into_iter().zip(listed) {
-            match (cost, info.summary.clone()) {
-                (Some(cost), Ok(summary)) => selected.push((cost, (found, summary, info))),
-                (Some(_), Err(problem)) => problems.push(Diagnostic { name: Some(found.name), ..problem }),
-                (None, _) => {}
+impl Selection {
+    /// What lists show of the prompts. They are read meanwhile, and the broken ones become problems.
+    pub fn read(&mut self) -> impl Iterator<Item = (&Found, Arc<Summary>, Info)> {
+        let Selection { found, problems } = self;
+        infos(found).filter_map(|(found, info)| match info.summary.clone() {
+            Ok(summary) => Some((found, summary, info)),
+            Err(problem) => {
+                problems.push(Diagnostic { name: Some(found.name.clone()), ..problem });
+                None
             }
-        }
-        selected.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
-        Selection { found: selected.into_iter().map(|(_, found)| found).collect(), problems }
+        })
     }
 }
 
-/// What the files of these prompts say. If the first ones are read, not kept, two threads share the others: a first list takes its
-/// time in the parser.
-fn infos(found: &[Found]) -> Vec<Info> {
-    let read = |found: &[Found]| found.iter().map(|found| found.info()).collect::<Vec<Info>>();
-    let (first, others) = found.split_at(found.len().min(SAMPLE));
-    let start = Instant::now();
-    let mut infos = read(first);
-    if others.len() < SAMPLE || start.elapsed() < KEPT {
-        infos.extend(read(others));
-        return infos;
+impl View {
+    /// Selects the prompts that match all words of a query and have a tag; without query and tag, all. Letter case and a leading `#` of
+    /// the tag make no difference.
+    pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection {
+        let Listing { mut found, mut problems, .. } = self.list();
+        problems.retain(|problem| problem.severity() == Severity::Error);
+        if query.is_some() || tag.is_some() {
+            let has_tag = |summary: &Summary| tag.is_none_or(|tag| has_tag(summary, tag));
+            let tagged = infos(&found).filter(|(_, info)| info.summary.as_deref().map_or(true, has_tag));
+            let fields =
+                |(found, info): (&Found, Info)| (found.clone(), Fields::new(&found.name, info.summary.as_deref().ok()));
+            let (tagged, fields): (Vec<_>, Vec<_>) = tagged.map(fields).unzip();
+            let costs = costs(query.unwrap_or_default(), &fields, or_misspelled).into_iter().zip(tagged);
+            let mut matching: Vec<_> = costs.filter_map(|(cost, found)| Some((cost?, found))).collect();
+            matching.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
+            found = matching.into_iter().map(|(_, found)| found).collect();
+        }
+        Selection { found, problems }
     }
-    let (half, other_half) = others.split_at(others.len() / 2);
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, || read(other_half));
-        infos.extend(read(half));
-        // The system may refuse another thread.
-        infos.extend(
-            thread
-                .map_or_else(|_| read(other_half), |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))),
-        );
-        infos
+}
+
+/// Reads what lists show of these prompts. If the first ones of a part are read, not kept, two threads share the others: a first list
+/// takes its time in the parser.
+fn infos(found: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
+    let read = |found: &[Found]| found.iter().map(|found| found.info()).collect::<Vec<Info>>();
+    found.chunks(PART).flat_map(move |part| {
+        let (start, (first, others)) = (Instant::now(), part.split_at(part.len().min(SAMPLE)));
+        let mut infos = read(first);
+        if others.len() < SAMPLE || start.elapsed() < KEPT {
+            infos.extend(read(others));
+            return part.iter().zip(infos);
+        }
+        let (half, other_half) = others.split_at(others.len() / 2);
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().spawn_scoped(scope, || read(other_half));
+            infos.extend(read(half));
+            let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            infos.extend(thread.map_or_else(|_| read(other_half), join)); // the system may refuse another thread
+        });
+        part.iter().zip(infos)
     })
 }
 

@@ -3,6 +3,7 @@
 #![cfg_attr(not(feature = "store"), allow(dead_code))] // nothing else fills it
 
 use crate::lock::lock;
+use crate::prompt::Summary;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -18,6 +19,8 @@ pub(super) struct Row {
     pub(super) number: i64,
     /// When that was.
     pub(super) at: SystemTime,
+    /// What lists show of it, as JSON, which takes a fifth of the memory; once it was asked for, and if no other file changes it.
+    pub(super) summary: Option<Arc<str>>,
 }
 
 /// All files. Each read sees all of a write, or nothing of it.
@@ -36,6 +39,14 @@ struct Table {
 impl Rows {
     pub(super) fn get(&self, path: &str) -> Option<Row> {
         lock(&self.0).files.get(path).cloned()
+    }
+
+    /// Keeps the summary of a file that has this text.
+    pub(super) fn keep(&self, path: &str, text: &Arc<str>, summary: &Summary) {
+        let summary = serde_json::to_string(summary).ok().map(Into::into);
+        if let Some(row) = lock(&self.0).files.get_mut(path).filter(|row| Arc::ptr_eq(&row.text, text)) {
+            row.summary = summary;
+        }
     }
 
     /// The number of what is at a path now; 0 if nothing is there. Of the [list](LIST) of paths, how often it has changed.
@@ -82,5 +93,42 @@ impl Rows {
             changed.push(path);
         }
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folder::Folder;
+    use super::super::source::Source;
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn a_list_shows_what_the_rows_are_now_and_keeps_what_one_row_alone_decides() {
+        let rows = Arc::new(Rows::default());
+        let folder = Folder::in_memory(PathBuf::from("postgres://x"), Arc::clone(&rows));
+        let write = |number, path: &str, text: &str| {
+            let row = Row { text: text.into(), number, at: SystemTime::UNIX_EPOCH, summary: None };
+            rows.apply(vec![(path.into(), number, Some(row))]);
+        };
+        write(1, "_part.md", "One.");
+        write(2, "alone.md", "One.");
+        write(3, "both.md", "---\ninclude: true\n---\n{{> _part.md}}");
+        let shown = || {
+            let infos = folder.list().found.into_iter().map(|found| found.info());
+            infos.map(|info| info.summary.unwrap().description.clone().unwrap()).collect::<Vec<_>>()
+        };
+        let kept = |path| rows.get(path).unwrap().summary.is_some();
+        for round in 0..2 {
+            assert_eq!(
+                (shown(), kept("alone.md"), kept("both.md")),
+                (vec!["One.".to_owned(); 2], true, false),
+                "{round}"
+            );
+        }
+        write(4, "_part.md", "Two.");
+        assert_eq!(shown(), ["One.", "Two."]);
+        write(5, "alone.md", "Two.");
+        assert_eq!(shown(), ["Two.", "Two."]);
     }
 }

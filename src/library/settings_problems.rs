@@ -26,7 +26,7 @@ impl Source for SettingsProblems {
 
     fn find(&self, name: &Name) -> Option<Found> {
         let why = self.problems.first().filter(|_| self.is_unusable)?;
-        Some(Found::new(name.clone(), &self.about, Arc::new(Unusable(why.clone()))))
+        Some(Found::new(name.clone(), &self.about, Unusable(why.clone())))
     }
 
     fn list(&self) -> Listing {

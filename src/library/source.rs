@@ -3,7 +3,7 @@
 use super::caller::Caller;
 use super::history::Version;
 use super::pack::lock::Pack;
-use super::rows::Rows;
+use super::rows::{Row, Rows};
 use super::watched::Watched;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary};
 use serde::Serialize;
@@ -106,9 +106,13 @@ impl Layer {
     }
 }
 
-/// A prompt that was found. It dereferences to what its source can do with it.
+/// A prompt that was found. It is one pointer, as a list may have 100,000.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct Found(Arc<Entry<dyn Handle>>);
+
+/// What is known of it. It dereferences to what its source can do with it.
+#[derive(Debug)]
+pub struct Entry<H: ?Sized> {
     /// Its name.
     pub name: Name,
     /// Who wrote it.
@@ -116,12 +120,13 @@ pub struct Found {
     /// How its file is written.
     pub format: &'static Format,
     pack: Option<Arc<Pack>>,
-    handle: Arc<dyn Handle>,
+    handle: H,
 }
 
 impl Found {
-    pub(super) fn new(name: Name, about: &About, handle: Arc<dyn Handle>) -> Found {
-        Found { name, layer: about.layer, format: about.format, pack: about.pack.clone(), handle }
+    pub(super) fn new(name: Name, about: &About, handle: impl Handle + 'static) -> Found {
+        let (layer, format, pack) = (about.layer, about.format, about.pack.clone());
+        Found(Arc::new(Entry { name, layer, format, pack, handle }))
     }
 
     /// The name of its pack, with the beginning of the commit: `acme@0123456789ab`.
@@ -141,10 +146,18 @@ impl Found {
 }
 
 impl Deref for Found {
+    type Target = Entry<dyn Handle>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Deref for Entry<dyn Handle> {
     type Target = dyn Handle;
 
     fn deref(&self) -> &Self::Target {
-        &*self.handle
+        &self.handle
     }
 }
 
@@ -234,6 +247,13 @@ impl Info {
         Info { summary, revision: Some(Revision::of(bytes)), size: bytes.len() as u64, modified }
     }
 
+    /// The info of a file in memory, if it is kept.
+    pub(super) fn kept(row: &Row) -> Option<Info> {
+        let summary = Ok(Arc::new(serde_json::from_str(row.summary.as_ref()?).ok()?));
+        let (revision, size) = (Some(Revision::of(row.text.as_bytes())), row.text.len() as u64);
+        Some(Info { summary, revision, size, modified: Some(row.at) })
+    }
+
     /// The info of a file that cannot be read.
     pub(super) fn unreadable(diagnostic: Diagnostic) -> Info {
         Info { summary: Err(diagnostic), revision: None, size: 0, modified: None }
@@ -271,11 +291,17 @@ impl Listing {
     /// This list with what others have. Of several prompts with one name, the first is there.
     pub(super) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
         for Listing { found, problems, tests, .. } in others {
-            self.found.extend(found);
+            if self.found.is_empty() {
+                self.found = found
+            } else {
+                self.found.extend(found)
+            }
             self.problems.extend(problems);
             self.tests.extend(tests);
         }
-        self.found.sort_by(|a, b| a.name.cmp(&b.name)); // stable
+        if !self.found.is_sorted_by(|a, b| a.name <= b.name) {
+            self.found.sort_by(|a, b| a.name.cmp(&b.name)); // stable
+        }
         self.found.dedup_by(|later, first| later.name == first.name);
         self
     }

@@ -50,7 +50,7 @@ impl Library {
 impl TeamLayer {
     fn found(&self, name: Name, entry: &Arc<Entry>) -> Found {
         let (team, entry, file) = (Arc::clone(&self.team), Arc::clone(entry), OnceLock::new());
-        Found::new(name.clone(), &self.about, Arc::new(TeamPrompt { team, name, entry, file }))
+        Found::new(name.clone(), &self.about, TeamPrompt { team, name, entry, file })
     }
 
     /// A member of what the server answers of the versions of a prompt; `None` if there are none.
@@ -98,7 +98,7 @@ impl TeamPrompt {
         let read = || {
             let Text { text, includes, .. } = self.team.text(&self.name, self.team.patience())?;
             let folder = self.team.server.address("/prompts", "").into();
-            let row = |text: String| Row { text: text.into(), number: 1, at: SystemTime::UNIX_EPOCH };
+            let row = |text: String| Row { text: text.into(), number: 1, at: SystemTime::UNIX_EPOCH, summary: None };
             let (own, rows) = (format!("{}.md", self.name), Arc::new(Rows::default()));
             let included = includes.into_iter().map(|include| (include.path.into(), row(include.text)));
             rows.replace(included.chain([(own.as_str().into(), row(text))]).collect(), 1);

@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(listed.iter().find(|found| found.name.as_str() == "team/a").unwrap().layer, Layer::PROJECT);
         let team = Caller { prefix: Some(Prefix::new("team/").unwrap()), ..Caller::local() };
         let team = library.view_for(&team);
-        let names: Vec<Name> = team.list().found.into_iter().map(|found| found.name).collect();
+        let names: Vec<Name> = team.list().found.into_iter().map(|found| found.name.clone()).collect();
         assert_eq!(names.iter().map(Name::as_str).collect::<Vec<_>>(), ["team/a", "team/b"]);
         assert!(team.find("review").is_err() && team.get(&Name::new("review").unwrap()).is_none());
     }

@@ -131,12 +131,15 @@ impl Argument {
 #[serde(default)]
 pub struct Summary {
     /// See [`Prompt::title`].
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// See [`Prompt::description`].
     pub description: Option<String>,
     /// See [`Prompt::usage`].
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<String>,
     /// See [`Prompt::arguments`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<Argument>,
     /// See [`Prompt::tags`].
     pub tags: Vec<String>,
@@ -146,6 +149,7 @@ pub struct Summary {
     /// See [`Prompt::takes_input`].
     pub takes_input: bool,
     /// See [`Prompt::is_template`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_template: bool,
 }
 

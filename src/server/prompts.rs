@@ -32,7 +32,7 @@ pub(super) fn list(context: &Context, params: mcp::ListPromptsParams<'_>) -> Res
     let view = context.view();
     let mut entries = match filter.as_ref().and_then(|filter| filter.query) {
         None => view.list().found,
-        query => view.select(query, None).found.into_iter().map(|(found, ..)| found).collect(),
+        query => view.select(query, None).found,
     };
     entries.sort_by(|a, b| a.name.cmp(&b.name)); // a query gives the best match first
     let listed = |found: &Found| {

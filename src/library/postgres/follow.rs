@@ -57,7 +57,7 @@ pub(super) type Written = (Arc<str>, i64, Option<Row>);
 pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
     let write = |row: &tokio_postgres::Row| {
         let (number, path, text): (i64, &str, Option<&str>) = (row.get(0), row.get(1), row.get(2));
-        (path.into(), number, text.map(|text| Row { text: text.into(), number, at: row.get(3) }))
+        (path.into(), number, text.map(|text| Row { text: text.into(), number, at: row.get(3), summary: None }))
     };
     rows.iter().map(write).collect()
 }

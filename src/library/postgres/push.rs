@@ -49,7 +49,8 @@ impl Postgres {
             }
         }
         // As they would be in the store.
-        let row = |text: &Arc<str>| Row { text: Arc::clone(text), number: 1, at: SystemTime::UNIX_EPOCH };
+        let row =
+            |text: &Arc<str>| Row { text: Arc::clone(text), number: 1, at: SystemTime::UNIX_EPOCH, summary: None };
         let rows = Rows::default();
         rows.replace(files.iter().map(|(path, text)| (Arc::clone(path), row(text))).collect(), 1);
         for found in in_memory(Arc::new(rows)).list().found {

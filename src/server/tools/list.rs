@@ -5,12 +5,11 @@ use super::super::context::{Answer, Context, Failure};
 use super::super::resources::MAX_LISTED_DESCRIPTION;
 use super::parts::{ListPart, part_of_list};
 use crate::jsonrpc::{Object, count, read};
-use crate::library::Selection;
 use crate::prompt::Summary;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
-use serde_json::value::to_raw_value;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
@@ -25,11 +24,11 @@ struct Arguments<'l> {
 
 #[derive(Serialize)]
 struct Output<'o> {
-    prompts: &'o [ListedPrompt<'o>],
+    prompts: &'o [Box<RawValue>],
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<NonZeroUsize>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    problems: &'o [Value],
+    problems: &'o [Box<RawValue>],
     #[serde(rename = "omittedProblems", skip_serializing_if = "Option::is_none")]
     omitted_problems: Option<NonZeroUsize>,
     /// Which part of a long list it is.
@@ -54,33 +53,34 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     let (query, tag) = (query.and_then(present), tag.and_then(present));
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
     let view = context.view();
-    let Selection { mut found, problems } = view.select(query, tag);
-    found.retain(|(_, summary, _)| !summary.is_template);
-    let more = |number: usize| NonZeroUsize::new(number.saturating_sub(limit));
-    let (omitted, omitted_problems) = (more(found.len()), more(problems.len()));
-    found.truncate(limit);
-    let prompts = found.iter().map(|(found, summary, _)| {
-        let Summary { description, usage, .. } = &**summary;
+    let mut selection = view.select(query, tag);
+    let prompts = selection.read().filter(|(_, summary, _)| !summary.is_template).map(|(found, summary, _)| {
+        let Summary { description, usage, .. } = &*summary;
         let description = shortened(description.as_deref().unwrap_or_default(), MAX_LISTED_DESCRIPTION);
         let description = match found.layer.mark {
             "" => description,
             mark => format!("{mark}{description}").into(),
         };
-        ListedPrompt { name: &found.name, description, usage: usage.as_deref() }
+        to_raw_value(&ListedPrompt { name: &found.name, description, usage: usage.as_deref() })
     });
+    let mut prompts = prompts.collect::<Result<Vec<_>, _>>()?;
+    let problems = selection.problems;
+    let more = |number: usize| NonZeroUsize::new(number.saturating_sub(limit));
+    let (omitted, omitted_problems) = (more(prompts.len()), more(problems.len()));
+    prompts.truncate(limit);
     let problems = problems.into_iter().take(limit).map(|problem| {
         let position = problem.position.map(|at| format!("{at}: "));
         let message = position.unwrap_or_default() + &problem.text();
         // Without the whole path, which expand_prompt gives.
-        json!({ "file": problem.file.map(|file| view.below(&file)).unwrap_or_default(), "message": message })
+        let file = problem.file.map(|file| view.below(&file)).unwrap_or_default();
+        to_raw_value(&json!({ "file": file, "message": message }))
     });
-    let (prompts, problems): (Vec<_>, Vec<_>) = (prompts.collect(), problems.collect());
+    let problems = problems.collect::<Result<Vec<_>, _>>()?;
     let (prompts, problems) = (&*prompts, &*problems);
     let whole = Output { prompts, omitted, problems, omitted_problems, part: None, next: None };
     let json = to_raw_value(&whole)?;
     let Some(limit) = context.part_limit() else { return Ok(Answer::Now(json)) };
-    let items = prompts.iter().map(serde_json::to_string).chain(problems.iter().map(serde_json::to_string));
-    let items = items.collect::<Result<Vec<_>, _>>()?;
+    let items: Vec<&str> = prompts.iter().chain(problems).map(|item| item.get()).collect();
     let requested = part.unwrap_or_default();
     let ListPart { items, says, next } = part_of_list(json.get(), &items, limit, &requested).map_err(|why| {
         let fix = "Ignore the parts that you have, and begin again: call list_prompts without `part`.";

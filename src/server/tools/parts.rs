@@ -81,7 +81,7 @@ pub(super) struct ListPart {
 /// Those of [`part`].
 pub(super) fn part_of_list(
     whole: &str,
-    items: &[String],
+    items: &[&str],
     limit: PartLimit,
     requested: &str,
 ) -> Result<ListPart, &'static str> {

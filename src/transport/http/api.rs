@@ -205,7 +205,8 @@ fn me(request: &Request<'_>) -> Answer {
 }
 
 fn list(request: &Request<'_>) -> Answer {
-    to_json(&api::list(&request.view(), &request.query()?))
+    let json = api::list_json(&mut api::list(&request.view(), &request.query()?));
+    json.map(Bytes::from).map_err(|_| Refusal::bug())
 }
 
 fn show(request: &Request<'_>) -> Answer {
