@@ -61,6 +61,7 @@ pub use limits::{
     MAX_FILTERED, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES, MAX_NAME, MAX_READ, MAX_STEPS,
     MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_WEIGHT,
 };
+pub(crate) use lint::space_in_name;
 pub use message::{Message, Messages, Piece, Role};
 pub use model::{Argument, Metadata, Prompt, Summary};
 pub use name::Name;

@@ -7,6 +7,7 @@ use super::stdin;
 use crate::library::{Library, create, plan, read_whole};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity, hexai_prompts, import,
+    space_in_name,
 };
 use crate::wording::{count, named};
 use anyhow::{Context, anyhow, bail};
@@ -102,12 +103,16 @@ impl Import {
         }
         if self.dry_run {
             output::note("nothing was written; leave out --dry-run to import");
-        } else if let Some(Done { name, .. }) = imported.first() {
+        } else if !imported.is_empty() {
             let is_served = |done: &&Done| warn_of_the_same_name(&library, &done.name, &done.path);
             match imported.iter().filter(is_served).count() {
                 0 => warn_of_unserved(&target),
-                _ => output::note(&format!(
-                    "type `:{name} …` in a chat; `prompt-expander explain {name}` shows what the agent gets"
+                _ => output::note_if_any(imported.iter().find(|done| space_in_name(&done.name).is_none()).map(
+                    |Done { name, .. }| {
+                        format!(
+                            "type `:{name} …` in a chat; `prompt-expander explain {name}` shows what the agent gets"
+                        )
+                    },
                 )),
             }
         }
@@ -169,7 +174,7 @@ impl Import {
                 }
             }
         }
-        report.problems.extend(notes.into_iter().map(|note| note.in_file(original)));
+        report.problems.extend(notes.into_iter().chain(space_in_name(name)).map(|note| note.in_file(original)));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::diagnostic::Diagnostic;
 use super::limits::LONG;
 use super::model::{Argument, Prompt};
-use super::name::{half_width, is_invisible, is_usual_after_colon};
+use super::name::{Name, half_width, is_invisible, is_usual_after_colon};
 use super::outline::Code;
 use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
@@ -41,16 +41,19 @@ const MAX_LENGTH: usize = 200;
 /// Placeholders of other programs for the input.
 const FOREIGN: [&str; 4] = ["{{args}}", "${input}", "{input}", "｛input｝"];
 
+/// The warning of a name that ends before its end in a chat.
+pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
+    let hyphenated = name.split_whitespace().collect::<Vec<_>>().join("-");
+    let shown = quoted(name);
+    let message = format!("the name {shown} contains a space, so it cannot be typed as one word after a colon");
+    let warning = Diagnostic::warning(None, message, format!("rename it to {}", named(&hyphenated)));
+    name.contains(char::is_whitespace).then_some(warning)
+}
+
 /// All warnings about a prompt, apart from those about its frontmatter.
 fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
-    let mut warnings = Vec::new();
+    let mut warnings = Vec::from_iter(space_in_name(&prompt.name));
     let mut warn = |message: String, fix: &str| warnings.push(Diagnostic::warning(None, message, fix));
-    if prompt.name.contains(char::is_whitespace) {
-        let hyphenated = prompt.name.split_whitespace().collect::<Vec<_>>().join("-");
-        let name = quoted(&prompt.name);
-        let message = format!("the name {name} contains a space, so it cannot be typed as one word after a colon");
-        warn(message, &format!("rename it to {}", named(&hyphenated)));
-    }
     if is_usual_after_colon(&prompt.name) && prompt.may_be_mentioned() && prompt.syntax.fallback.is_some() {
         let message =
             format!("`:{}` also stands in code and in chats, where it would mention this prompt", prompt.name);

@@ -75,6 +75,14 @@ fn an_imported_prompt_expands_as_the_one_that_is_read_in_place() {
 }
 
 #[test]
+fn a_name_that_cannot_be_typed_gets_a_warning_and_is_no_example() {
+    let client = client(&[(".claude/commands/a b.md", "A"), (".claude/commands/c.md", "C")]);
+    let warning = "the name `a b` contains a space, so it cannot be typed as one word after a colon";
+    let ran = client.run(["import", ".claude/commands"], "");
+    ran.says(0, &[warning, "2 prompts imported, 0 unchanged, 0 errors, 1 warning", "note: type `:c …` in a chat"]);
+}
+
+#[test]
 fn an_imported_file_has_placeholders_of_this_program_and_a_backslash_where_it_needs_one() {
     let (folder, file, text) = FOLDERS[3];
     let client = client(&[(&format!("{folder}/{file}"), text)]);
