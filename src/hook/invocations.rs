@@ -243,6 +243,13 @@ mod tests {
             (":research\n```\n:git/commit\n```", vec![("research", "```\n:git/commit\n```")]),
             ("```\nx\n```\n:research a", vec![("research", "a")]),
             ("```a`b\n:research", vec![("research", "")]),
+            (
+                ":research ```sh\n:research b\n```\n:git/commit c",
+                vec![("research", "```sh\n:research b\n```"), ("git/commit", "c")],
+            ),
+            ("> ```\n:research a", vec![("research", "a")]),
+            ("`a` or ```b```\n:research a", vec![("research", "a")]),
+            ("see ```b```\n:research a", vec![("research", "a")]),
         ] {
             assert_eq!(found(text), want, "{text:?}");
         }
@@ -398,6 +405,7 @@ mod tests {
             ("[ ] :style\n[x](y) :plan", "@style @plan"),
             ("> quoted\n\nsee :style", "@style"),
             ("```\n:style\n```\nsee :plan", "@plan"),
+            ("as :test ```\nsee :style\n```\nsee :plan", "@test @plan"),
         ] {
             assert_eq!(all(text), want, "{text}");
         }

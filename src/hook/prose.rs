@@ -17,7 +17,7 @@ pub(super) struct Lines<'t> {
     end: usize,
     /// Whether all lines before it are blank.
     pub(super) is_first: bool,
-    /// Whether it is part of a fenced code block, or begins or ends one.
+    /// Whether it is part of a fenced code block, or begins or ends one; not if it begins one after other text.
     pub(super) is_fenced: bool,
     fence: Option<Fence>,
     /// Where its paragraph begins.
@@ -41,10 +41,7 @@ impl<'t> Lines<'t> {
             self.end =
                 memchr(b'\n', &self.text.as_bytes()[self.start..]).map_or(self.text.len(), |at| self.end + at + 1);
             self.is_fenced = match (&self.fence, Fence::of(&self.text[self.start..self.end])) {
-                (None, Some(opening)) if opening.may_open => {
-                    self.fence = Some(opening);
-                    true
-                }
+                (None, Some(opening)) if opening.may_open => self.fence.insert(opening).is_alone,
                 (Some(opening), Some(closing)) if closing.closes(opening) => {
                     self.fence = None;
                     true
@@ -115,10 +112,12 @@ fn indentation(line: &str) -> usize {
     line.bytes().take(3).take_while(|byte| *byte == b' ').count()
 }
 
-/// A line that opens or closes a fenced code block, as in Markdown.
+/// A line that opens or closes a fenced code block, as in Markdown. Backticks at the end of a line open one, too: people type
+/// `:debug ```rust`, and paste.
 struct Fence {
     mark: u8,
     length: usize,
+    is_alone: bool,
     may_open: bool,
     may_close: bool,
 }
@@ -126,14 +125,19 @@ struct Fence {
 impl Fence {
     fn of(line: &str) -> Option<Fence> {
         let line = &line[indentation(line)..];
+        let is_alone = line.starts_with(['`', '~']);
+        let is_apart = line.starts_with(['>', ' ', '\t']);
+        let last = || line.split_whitespace().next_back().filter(|word| !is_apart && word.starts_with('`'));
+        let line = if is_alone { line } else { last()? };
         let mark = line.bytes().next().filter(|mark| matches!(mark, b'`' | b'~'))?;
         let length = line.bytes().take_while(|byte| *byte == mark).count();
         let info = &line[length..];
         let fence = Fence {
             mark,
             length,
+            is_alone,
             may_open: mark == b'~' || !info.contains('`'), // otherwise it is a code span
-            may_close: info.trim().is_empty(),
+            may_close: is_alone && info.trim().is_empty(),
         };
         (length >= 3).then_some(fence)
     }
