@@ -247,6 +247,7 @@ mod tests {
                 ":research ```sh\n:research b\n```\n:git/commit c",
                 vec![("research", "```sh\n:research b\n```"), ("git/commit", "c")],
             ),
+            (":research ```sh\nb```\n:git/commit c", vec![("research", "```sh\nb```"), ("git/commit", "c")]),
             ("> ```\n:research a", vec![("research", "a")]),
             ("`a` or ```b```\n:research a", vec![("research", "a")]),
             ("see ```b```\n:research a", vec![("research", "a")]),

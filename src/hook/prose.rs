@@ -40,13 +40,17 @@ impl<'t> Lines<'t> {
             self.start = self.end;
             self.end =
                 memchr(b'\n', &self.text.as_bytes()[self.start..]).map_or(self.text.len(), |at| self.end + at + 1);
-            self.is_fenced = match (&self.fence, Fence::of(&self.text[self.start..self.end])) {
-                (None, Some(opening)) if opening.may_open => self.fence.insert(opening).is_alone,
-                (Some(opening), Some(closing)) if closing.closes(opening) => {
-                    self.fence = None;
+            let line = &self.text[self.start..self.end];
+            self.is_fenced = match &self.fence {
+                None => Fence::of(line)
+                    .filter(|fence| fence.may_open)
+                    .is_some_and(|opening| self.fence.insert(opening).is_alone),
+                Some(opening) => {
+                    if opening.is_closed_by(line) {
+                        self.fence = None;
+                    }
                     true
                 }
-                (fence, _) => fence.is_some(),
             };
         }
     }
@@ -142,7 +146,9 @@ impl Fence {
         (length >= 3).then_some(fence)
     }
 
-    fn closes(&self, opening: &Fence) -> bool {
-        self.may_close && self.mark == opening.mark && self.length >= opening.length
+    /// One that began after other text may also end after some.
+    fn is_closed_by(&self, line: &str) -> bool {
+        let is_equal = |other: Fence| other.may_close && other.mark == self.mark && other.length >= self.length;
+        Fence::of(line).is_some_and(is_equal) || (!self.is_alone && line.trim_end().ends_with("```"))
     }
 }
