@@ -107,13 +107,13 @@ impl Import {
             let is_served = |done: &&Done| warn_of_the_same_name(&library, &done.name, &done.path);
             match imported.iter().filter(is_served).count() {
                 0 => warn_of_unserved(&target),
-                _ => output::note_if_any(imported.iter().find(|done| space_in_name(&done.name).is_none()).map(
-                    |Done { name, .. }| {
-                        format!(
-                            "type `:{name} …` in a chat; `prompt-expander explain {name}` shows what the agent gets"
-                        )
-                    },
-                )),
+                _ => {
+                    let example = imported.iter().find(|done| space_in_name(&done.name).is_none());
+                    let command = format!("prompt-expander explain{}", source.project_option());
+                    output::note_if_any(example.map(|Done { name, .. }| {
+                        format!("type `:{name} …` in a chat; `{command} {name}` shows what the agent gets")
+                    }));
+                }
             }
         }
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

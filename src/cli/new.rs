@@ -72,7 +72,9 @@ impl New {
         let edit_command = format!("prompt-expander edit {name}{}", source.project_option());
         if is_template && !self.empty {
             match (own.view().get(&name), library.view().get(&name)) {
-                (Some(found), _) if self.test && self.description.is_none() => return self.create_tests_only(&found),
+                (Some(found), _) if self.test && self.description.is_none() => {
+                    return self.create_tests_only(&found, source.project_option());
+                }
                 // It would override another prompt or be overridden by one: what the user wants then is a copy.
                 (None, Some(other)) => bail!(
                     "{} already has the name {}; `{edit_command}` opens it or a copy, and --empty creates a template anyway",
@@ -156,13 +158,13 @@ impl New {
     }
 
     /// Creates the first tests of a prompt that exists.
-    fn create_tests_only(&self, found: &Found) -> anyhow::Result<ExitCode> {
+    fn create_tests_only(&self, found: &Found, option: &str) -> anyhow::Result<ExitCode> {
         let tests = create_tests(found)?;
         if self.edit {
             text_editor::open(&tests)?;
         }
         path::print_as("tests", &tests, self.json)?;
-        output::note(&format!("`prompt-expander test {}` runs the tests", found.name));
+        output::note(&format!("`prompt-expander test{option} {}` runs the tests", found.name));
         Ok(ExitCode::SUCCESS)
     }
 }

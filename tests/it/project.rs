@@ -170,6 +170,13 @@ fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_reposit
 
 #[cfg(unix)]
 #[test]
+fn the_commands_that_new_and_import_propose_are_for_the_project_too() {
+    let client = project([(".prompts/a.md", "A"), ("c.md", "C")]);
+    client.words("new --test a").says(0, &["`prompt-expander test --project a`"]);
+    client.words("import ../../c.md").says(0, &["`prompt-expander explain --project c`"]);
+}
+
+#[test]
 fn new_and_edit_write_nothing_where_there_is_no_project() {
     use std::os::unix::fs::PermissionsExt;
     let client = project([]).variable("EDITOR", "true");
