@@ -50,7 +50,7 @@ pub fn listed(selection: &mut Selection) -> impl Iterator<Item = Listed> {
 /// A list as JSON: an object with `prompts`, and with `problems` if there are any. The prompts are read while it is written.
 ///
 /// # Errors
-/// None that is known.
+/// A prompt cannot be written as JSON, which no prompt is known to cause.
 pub fn list_json(selection: &mut Selection) -> serde_json::Result<Vec<u8>> {
     // More than it takes, so that it does not grow among what stays in memory; what is not written takes none.
     let mut json = Vec::with_capacity(512 * selection.found.len());
