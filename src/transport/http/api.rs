@@ -15,7 +15,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIO
 use axum::http::{self, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
-use axum::{Extension, Router, routing};
+use axum::{Router, routing};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -67,7 +67,8 @@ impl Route {
 }
 
 pub(super) fn routes() -> Router<Arc<App>> {
-    let nothing = || async { Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address") };
+    let nothing =
+        async |_: Exchange| -> Refusal { Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address") };
     ROUTES.iter().fold(Router::new().route("/api/{*path}", routing::any(nothing)), |router, route| {
         let answer = move |exchange, name, request| answer(route, exchange, name, request);
         router.route(route.path, routing::on(route.method, answer))
@@ -76,7 +77,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
 
 async fn answer(
     route: &'static Route,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
     name: Option<Path<String>>,
     request: http::Request<Body>,
 ) -> Result<Response, Refusal> {

@@ -1,15 +1,16 @@
 //! Connections: how many there may be, TLS, what a slow client may cost, and how they end.
 
-use super::app::{App, stopped};
+use super::app::stopped;
 use super::metrics;
 use super::proxy::Peer;
-use super::tls::Tls;
-use axum::Router;
+use super::routes::Stack;
+use axum::body::Body;
 use axum::http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::pin::pin;
@@ -20,7 +21,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
-use tower::Service;
 
 /// How many connections may be open: 10,000 clients with a stream each, and their requests.
 const MAX_CONNECTIONS: usize = 20_000;
@@ -52,25 +52,25 @@ const MAX_HEADERS: usize = 100;
 /// Serves connections until the process is told to stop; then answers what it has received, for a while.
 pub(super) async fn serve(
     listener: TcpListener,
-    app: Arc<App>,
-    router: Router,
+    stack: Arc<Stack>,
     stopping: watch::Sender<bool>,
     stop: impl Future<Output = ()>,
 ) {
     tokio::select! {
-        () = accept(&listener, &app, router) => {}
+        () = accept(&listener, &stack) => {}
         () = stop => {}
     }
     drop(listener);
     tracing::info!("told to stop");
     stopping.send_replace(true);
-    app.streams.end_unless(|_, _| false);
-    drop(app);
+    stack.app.streams.end_unless(|_, _| false);
+    drop(stack);
     let _ = timeout(END_WITHIN, stopping.closed()).await; // each connection has a receiver
 }
 
 /// Accepts connections for ever.
-async fn accept(listener: &TcpListener, app: &Arc<App>, router: Router) {
+async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
+    let app = &stack.app;
     let tls = &app.options.tls;
     let permits = Arc::new(Semaphore::new(max_connections()));
     let mut connection = 0;
@@ -87,7 +87,7 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: Router) {
                 connection += 1;
                 let held = Arc::new((metrics::open(&app.metrics.connections), permit));
                 let peer = Peer { address: address.ip(), is_tls: tls.is_some(), connection, held };
-                tokio::spawn(serve_stream(stream, peer, app.stopping.clone(), router.clone(), tls.clone()));
+                tokio::spawn(serve_stream(stream, peer, Arc::clone(stack)));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -99,22 +99,16 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: Router) {
 }
 
 /// Serves one connection.
-async fn serve_stream(
-    stream: TcpStream,
-    peer: Peer,
-    stopping: watch::Receiver<bool>,
-    router: Router,
-    tls: Option<Tls>,
-) {
+async fn serve_stream(stream: TcpStream, peer: Peer, stack: Arc<Stack>) {
     let address = peer.address;
     // The timeout is below TLS, which buffers what is written.
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(READ_BY_CLIENT_WITHIN));
     let stream = Box::pin(stream);
-    let served = match tls {
-        None => serve_requests(stream, peer, stopping, router).await,
+    let served = match stack.app.options.tls.clone() {
+        None => serve_requests(stream, peer, stack).await,
         Some(tls) => match timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
-            Ok(Ok(stream)) => serve_requests(stream, peer, stopping, router).await,
+            Ok(Ok(stream)) => serve_requests(stream, peer, stack).await,
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err("the TLS handshake took too long".into()),
         },
@@ -128,12 +122,13 @@ async fn serve_stream(
 async fn serve_requests(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
-    mut stopping: watch::Receiver<bool>,
-    router: Router,
+    stack: Arc<Stack>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer.clone());
-        router.clone().call(request)
+    let mut stopping = stack.app.stopping.clone();
+    let shared = Arc::new((peer, stack)); // one pointer for each request
+    let service = service_fn(move |request: Request<Incoming>| {
+        let shared = Arc::clone(&shared);
+        Box::pin(async move { Ok::<_, Infallible>(shared.1.answer(&shared.0, request.map(Body::new)).await) })
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);

@@ -5,7 +5,6 @@ use super::auth::require;
 use super::refusal::{JSON, Refusal};
 use crate::library::Role;
 use crate::prompt::Severity;
-use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -56,7 +55,7 @@ fn status(code: StatusCode, json: serde_json::Value) -> Response {
 }
 
 /// `/metrics`, which with tokens needs one of an admin.
-pub(super) async fn metrics(Extension(exchange): Extension<Exchange>) -> Result<Response, Refusal> {
+pub(super) async fn metrics(exchange: Exchange) -> Result<Response, Refusal> {
     let Exchange { app, caller, .. } = exchange;
     if caller.token.is_some() {
         require(&caller, Role::Admin)?;

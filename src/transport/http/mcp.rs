@@ -9,11 +9,10 @@ use super::{limits, metrics};
 use crate::jsonrpc::{Message, Outgoing, Request, Response as RpcResponse};
 use crate::library::Caller;
 use crate::server::{Reply, Session};
-use axum::Extension;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{self, HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
 use std::time::Instant;
 
 /// The longest message, in bytes, that is parsed without a thread of its own: a longer one takes milliseconds.
@@ -28,7 +27,7 @@ struct Asked<'r> {
 }
 
 /// Answers a message, or a batch of them.
-pub(super) async fn post(Extension(exchange): Extension<Exchange>, request: http::Request<Body>) -> Answered {
+pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> Answered {
     let app = &exchange.app;
     let (head, body) = request.into_parts();
     headers::check_content_type(&head.headers)?;
@@ -54,8 +53,12 @@ pub(super) async fn post(Extension(exchange): Extension<Exchange>, request: http
     answered.map_err(|refusal| Refusal { id, ..refusal })
 }
 
-/// The stream of a legacy session.
-pub(super) async fn open_stream(Extension(exchange): Extension<Exchange>, headers: HeaderMap) -> Answered {
+/// The stream of a legacy session. A person who opens the endpoint in a browser is sent to the page, which asks for a token where one is needed.
+pub(super) async fn open_stream(exchange: Result<Exchange, Refusal>, method: Method, headers: HeaderMap) -> Answered {
+    if headers::asks_for_page(&method, &headers) {
+        return Ok(Redirect::to("./").into_response());
+    }
+    let exchange = exchange?;
     headers::check_accept(&headers, EVENT_STREAM)?;
     let session = Asked { exchange: &exchange, headers: &headers }.needed_session()?;
     let last_event = headers::identifier(&headers, headers::LAST_EVENT_ID);
@@ -64,7 +67,7 @@ pub(super) async fn open_stream(Extension(exchange): Extension<Exchange>, header
 }
 
 /// The end of a session.
-pub(super) async fn delete(Extension(exchange): Extension<Exchange>, headers: HeaderMap) -> Answered {
+pub(super) async fn delete(exchange: Exchange, headers: HeaderMap) -> Answered {
     let session = Asked { exchange: &exchange, headers: &headers }.needed_session()?;
     exchange.app.sessions.delete(&session);
     exchange.app.streams.end_unless(|_, of| of != Some(session.random));

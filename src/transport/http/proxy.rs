@@ -30,7 +30,6 @@ pub fn parse_proxy(text: &str) -> Result<IpNet, String> {
 }
 
 /// The other end of a connection.
-#[derive(Clone)]
 pub(super) struct Peer {
     pub(super) address: IpAddr,
     pub(super) is_tls: bool,
@@ -110,7 +109,7 @@ impl fmt::Display for Client {
 
 /// A random id, which no other request is likely to have.
 fn new_request_id() -> HeaderValue {
-    let id = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+    let id = format!("{:016x}", RandomState::new().hash_one(()));
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::jsonrpc::{Error, Id, Outgoing, Response as RpcResponse};
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -73,6 +73,7 @@ pub(super) fn write_body(mut response: Response, path: &str) -> Response {
         ("text/plain; charset=utf-8", refusal.message + "\n")
     };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().remove(CONTENT_LENGTH); // of the empty body
     *response.body_mut() = Body::from(body);
     response
 }

@@ -10,7 +10,6 @@ use super::{limits, metrics};
 use crate::jsonrpc::{Message, Outgoing, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
-use axum::Extension;
 use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
 use std::sync::{Arc, Mutex};
@@ -39,7 +38,7 @@ const MAX_MESSAGE: usize = 1024 * 1024;
 const READ_BUFFER: usize = 4 * 1024;
 
 /// Answers the request for an upgrade, and serves the conversation.
-pub(super) async fn open(Extension(exchange): Extension<Exchange>, upgrade: WebSocketUpgrade) -> Response {
+pub(super) async fn open(exchange: Exchange, upgrade: WebSocketUpgrade) -> Response {
     let max = exchange.app.requests.max_body.min(MAX_MESSAGE);
     let upgrade = upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER);
     let span = Span::current();
