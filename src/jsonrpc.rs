@@ -5,6 +5,7 @@
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::wording::quoted;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -77,7 +78,13 @@ impl Message {
             let reason = format!("not UTF-8 from byte {} of the line on", error.valid_up_to() + 1);
             Response::error(None, Error::parse_error(reason))
         })?;
-        match parse_value(text).map_err(|error| Response::error(id_of_refused(text), Error::parse_error(error)))? {
+        if text.starts_with('{')
+            && let Ok(members) = parse_json::<Members>(text)
+        {
+            return members.into_message();
+        }
+        // A batch, an error, or two members of one name.
+        match parse_json(text).map_err(|error| Response::error(id_of_refused(text), Error::parse_error(error)))? {
             Value::Array(messages) if (1..=MAX_BATCH).contains(&messages.len()) => Ok(Message::Batch(messages)),
             Value::Array(messages) => {
                 let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {}", messages.len());
@@ -92,31 +99,51 @@ impl Message {
     /// # Errors
     /// Those of [`Message::parse`].
     pub fn from_value(message: Value) -> Result<Message, Response> {
-        let Value::Object(message) = message else {
-            return Err(Response::error(None, Error::invalid_request("a message must be a JSON object")));
-        };
-        let (mut version, mut id, mut method, mut params, mut is_response) = (None, None, None, None, false);
-        for (name, value) in message {
-            match name.as_str() {
-                "jsonrpc" => version = Some(value),
-                "id" => id = Some(value),
-                "method" => method = Some(value),
-                "params" => params = Some(value),
-                "result" | "error" => is_response = true,
-                _ => {}
-            }
-        }
-        let method = match method {
+        let members = Some(message).filter(Value::is_object).and_then(|message| Members::deserialize(message).ok());
+        let error = || Response::error(None, Error::invalid_request("a message must be a JSON object"));
+        members.ok_or_else(error)?.into_message()
+    }
+
+    /// The id of a request; other messages have none.
+    pub fn id(&self) -> Option<Id> {
+        if let Message::Request(request) = self { Some(request.id.clone()) } else { None }
+    }
+}
+
+/// The members of a message, whatever they are.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Members {
+    #[serde(deserialize_with = "some")]
+    jsonrpc: Option<Value>,
+    #[serde(deserialize_with = "some")]
+    id: Option<Value>,
+    #[serde(deserialize_with = "some")]
+    method: Option<Value>,
+    params: Option<Value>,
+    #[serde(deserialize_with = "some")]
+    result: Option<Value>,
+    error: Option<Value>,
+}
+
+/// A member that is `null` is not missing.
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Members {
+    fn into_message(self) -> Result<Message, Response> {
+        let method = match self.method {
             Some(Value::String(method)) => Some(method),
-            None if is_response => return Ok(Message::Response),
+            None if self.result.is_some() || self.error.is_some() => return Ok(Message::Response),
             _ => None,
         };
-        let params = match params {
+        let params = match self.params {
             None | Some(Value::Null) => Some(Object::new()),
             Some(Value::Object(params)) => Some(params),
             Some(_) => None,
         };
-        let (id, method) = match (id, method) {
+        let (id, method) = match (self.id, method) {
             (None, Some(method)) => {
                 return Ok(Message::Notification { method, params: params.unwrap_or_default() });
             }
@@ -126,7 +153,7 @@ impl Message {
             return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
         };
         let error = match (method, params) {
-            _ if version.as_ref().and_then(Value::as_str) != Some(VERSION) => {
+            _ if self.jsonrpc.as_ref().and_then(Value::as_str) != Some(VERSION) => {
                 Error::invalid_request("`jsonrpc` must be \"2.0\"")
             }
             (None, _) => Error::invalid_request("`method` must be a string"),
@@ -134,11 +161,6 @@ impl Message {
             (Some(method), Some(params)) => return Ok(Message::Request(Request { id, method, params })),
         };
         Err(Response::error(Some(id), error))
-    }
-
-    /// The id of a request; other messages have none.
-    pub fn id(&self) -> Option<Id> {
-        if let Message::Request(request) = self { Some(request.id.clone()) } else { None }
     }
 }
 
@@ -152,7 +174,7 @@ fn id_of_refused(text: &str) -> Option<Id> {
 }
 
 /// Reads JSON with at most [`MAX_VALUES`] values.
-pub(crate) fn parse_value(text: &str) -> serde_json::Result<Value> {
+pub(crate) fn parse_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     if values(text) > MAX_VALUES {
         let message = format!("more than {MAX_VALUES} values in one line; send several requests");
         return Err(serde::de::Error::custom(message));
@@ -466,9 +488,9 @@ mod tests {
     #[test]
     fn a_line_is_nested_and_holds_values_up_to_the_limits() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(parse_value(&nested(MAX_NESTING)).is_ok());
-        assert!(parse_value(&nested(MAX_NESTING + 1)).is_err());
-        assert!(parse_value(&nested(1_000_000)).is_err());
+        assert!(parse_json::<Value>(&nested(MAX_NESTING)).is_ok());
+        assert!(parse_json::<Value>(&nested(MAX_NESTING + 1)).is_err());
+        assert!(parse_json::<Value>(&nested(1_000_000)).is_err());
         for (member, [first, last], at_most) in [
             ("0", ["[", "]"], MAX_VALUES),
             ("[]", ["[", "]"], MAX_VALUES / 2),
@@ -476,9 +498,9 @@ mod tests {
             (r#"",[{\",""#, ["[", "]"], MAX_VALUES),
         ] {
             let long = |values: usize| format!("{first}{}{member}{last}", format!("{member},").repeat(values - 1));
-            assert!(parse_value(&long(at_most - 1)).is_ok());
+            assert!(parse_json::<Value>(&long(at_most - 1)).is_ok());
             let line = format!("{{\"id\":7,\"x\":{}}}", long(at_most + 1));
-            let error = parse_value(&line).unwrap_err().to_string();
+            let error = parse_json::<Value>(&line).unwrap_err().to_string();
             assert!(error.starts_with("more than 100000 values in one line"), "{error}");
             refused(line, -32700, 7.into());
         }
@@ -503,7 +525,7 @@ mod tests {
     }
 
     fn parse_object(text: &str) -> Object {
-        serde_json::from_value(parse_value(text).unwrap()).unwrap()
+        parse_json(text).unwrap()
     }
 
     #[test]
