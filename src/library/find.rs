@@ -25,7 +25,8 @@ impl View {
     /// The same without a scan: nothing but a leading colon, spaces around the name, `:` for `/`, and composed or separate accents are
     /// ignored.
     pub fn find_exactly(&self, typed: &str) -> Option<Found> {
-        spellings(typed).iter().find_map(|name| self.get(&Name::new(name).ok()?))
+        let get = |name: &str| self.get(&Name::new(name).ok()?);
+        get(typed).or_else(|| spellings(typed).iter().find_map(|name| get(name)))
     }
 
     fn find_any_spelling(&self, typed: &str) -> Result<Found, Diagnostic> {

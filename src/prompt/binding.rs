@@ -234,8 +234,8 @@ impl<'v> Given<'v> {
         let missing = arguments.iter().filter(|bound| bound.origin == Origin::Missing);
         let missing: Vec<String> = missing.map(|bound| bound.name.to_owned()).collect();
         let (refused, doubtful) = not_choices(prompt, &arguments);
-        let usage = name(&prompt.usage().unwrap_or_default());
-        let error = |kind, message, after| Some(Diagnostic::new(kind, message, format!("write {usage}{after}")));
+        let usage = || name(&prompt.usage().unwrap_or_default());
+        let error = |kind, message, after| Some(Diagnostic::new(kind, message, format!("write {}{after}", usage())));
         let error = match self.extra {
             Some(extra) => {
                 let message = format!("{} belongs to none of its arguments", quoted(extra));
@@ -247,7 +247,7 @@ impl<'v> Given<'v> {
             None if !refused.is_empty() => error(Kind::NotAChoice, refused.join(", and "), ""),
             None => None,
         };
-        let warning = |value: String| format!("{value}; the value is used as it is (usage: {usage})");
+        let warning = |value: String| format!("{value}; the value is used as it is (usage: {})", usage());
         let mut warnings: Vec<String> = doubtful.into_iter().map(warning).collect();
         warnings.extend(
             self.unplaced.map(|word| {
