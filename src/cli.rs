@@ -59,13 +59,14 @@ use crate::prompt::similar::closest;
 use crate::wording::named;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::NAME;
 use serve::{Serve, ServeCommand};
 use source::{PromptSource, hidden_options};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 const ABOUT: &str = "Expands `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
@@ -92,18 +93,24 @@ Your prompts:
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command, it serves MCP on standard input and output: this is how an \
                                agent starts it. On a terminal, it is `pick`."))]
 struct Cli {
+    #[command(flatten)]
+    _options: Options,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+struct Options {
     #[command(flatten, next_help_heading = "Options for all commands that read prompts")]
     _common: PromptSource,
     #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
     _serve: Serve,
     /// Print the version, the commit that it was built from, and how it was installed
-    #[arg(long, short = 'V')]
-    version: bool,
+    #[arg(long, short = 'V', id = "version")]
+    _version: bool,
     /// Print the version as one JSON object: `version`, `commit`, `date` and `installed`
     #[arg(long = "json", id = "version_json", requires = "version")]
-    version_json: bool,
-    #[command(subcommand)]
-    command: Option<Command>,
+    _version_json: bool,
 }
 
 /// The end of the help of a command that has the options for all commands.
@@ -345,7 +352,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == "-h") {
         return finish(output::print(short_help().as_bytes()).map(|()| ExitCode::SUCCESS));
     }
-    let (cli, line, given) = match parse(&arguments) {
+    let (command, line, given) = match parse(&arguments) {
         Ok(parsed) => parsed,
         Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
             return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
@@ -365,7 +372,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_given(&line, "json") {
         output::collect_messages();
     }
-    let status = finish(cli.run(&line, given, &arguments));
+    let status = finish(run_command(command, &line, given, &arguments));
     #[cfg(feature = "openapi")]
     source::TEAM.get().into_iter().for_each(|team| team.refresh_if_due());
     status
@@ -403,57 +410,60 @@ fn short_help() -> String {
     text
 }
 
-impl Cli {
-    /// Runs the command of a line, which has these words.
-    fn run(self, line: &ArgMatches, given: PromptSource, words: &[OsString]) -> anyhow::Result<ExitCode> {
-        let is_alone = words.len() == 1;
-        match self.command {
-            None if self.version => version::print(self.version_json).map(done),
-            None if is_alone && io::stdin().is_terminal() && io::stdout().is_terminal() => {
-                pick::Pick::default().run(&usable(given)?)
-            }
-            None => {
-                let source = loaded(given);
-                config::serve(&source.settings, line)?.run(source.library()).map(done)
-            }
-            Some(Command::Install(install)) => install.run(&given.with_words(line)),
-            Some(Command::Uninstall(uninstall)) => uninstall.run(),
-            Some(Command::List(list)) => list.run(&usable(given)?).map(done),
-            Some(Command::Expand(expand)) => expand.run(&usable(given)?).map(done),
-            Some(Command::Explain(explain)) => explain.run(&usable(given)?).map(done),
-            Some(Command::Copy(copy)) => copy.run(&usable(given)?).map(done),
-            Some(Command::Pick(pick)) => pick.run(&usable(given)?),
-            Some(Command::Compose(compose)) => compose.run(usable(given)),
-            Some(Command::New(new)) => new.run(&with_warnings(given)?),
-            Some(Command::Edit(edit)) => edit.run(&with_warnings(given)?),
-            Some(Command::Path(path)) => path.run(&with_warnings(given)?).map(done),
-            Some(Command::Show(show)) => show.run(&with_warnings(given)?).map(done),
-            Some(Command::Rm(rm)) => rm.run(&with_warnings(given)?),
-            Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?).map(done),
-            Some(Command::History(history)) => history.run(&with_warnings(given)?).map(done),
-            Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?).map(done),
-            Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?).map(done),
-            Some(Command::Import(import)) => import.run(&with_warnings(given)?),
-            Some(Command::Pack(pack)) => pack.run(&with_warnings(given)?),
-            Some(Command::Check(check)) => check.run(&usable(given)?),
-            Some(Command::Test(test)) => test.run(&usable(given)?),
-            Some(Command::Trust(trust)) => trust.run(usable(given)?).map(done),
-            Some(Command::Doctor(doctor)) => doctor.run(&loaded(given)),
-            Some(Command::Hook(hook)) => hook.run(&loaded(given)).map(done),
-            Some(Command::Serve(command)) => {
-                let source = loaded(given);
-                #[cfg(feature = "store")]
-                source.store.address(!source.folders.prompts.is_empty()).transpose().map_err(anyhow::Error::msg)?;
-                command.run(source.library(), config::serve(&source.settings, line)?).map(done)
-            }
-            #[cfg(feature = "http")]
-            Some(Command::Token(token)) => token.run().map(done),
-            #[cfg(feature = "store")]
-            Some(Command::Store(store)) => store.run().map(done),
-            Some(Command::Completions(completions)) => completions.run(&words[0]),
-            Some(Command::Man) => man::run().map(done),
-            Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),
+/// Runs the command of a line, which has these words.
+fn run_command(
+    command: Option<Command>,
+    line: &ArgMatches,
+    given: PromptSource,
+    words: &[OsString],
+) -> anyhow::Result<ExitCode> {
+    let is_alone = words.len() == 1;
+    match command {
+        None if is_given(line, "version") => version::print(is_given(line, "version_json")).map(done),
+        None if is_alone && io::stdin().is_terminal() && io::stdout().is_terminal() => {
+            pick::Pick::default().run(&usable(given)?)
         }
+        None => {
+            let source = loaded(given);
+            config::serve(&source.settings, line)?.run(source.library()).map(done)
+        }
+        Some(Command::Install(install)) => install.run(&given.with_words(line)),
+        Some(Command::Uninstall(uninstall)) => uninstall.run(),
+        Some(Command::List(list)) => list.run(&usable(given)?).map(done),
+        Some(Command::Expand(expand)) => expand.run(&usable(given)?).map(done),
+        Some(Command::Explain(explain)) => explain.run(&usable(given)?).map(done),
+        Some(Command::Copy(copy)) => copy.run(&usable(given)?).map(done),
+        Some(Command::Pick(pick)) => pick.run(&usable(given)?),
+        Some(Command::Compose(compose)) => compose.run(usable(given)),
+        Some(Command::New(new)) => new.run(&with_warnings(given)?),
+        Some(Command::Edit(edit)) => edit.run(&with_warnings(given)?),
+        Some(Command::Path(path)) => path.run(&with_warnings(given)?).map(done),
+        Some(Command::Show(show)) => show.run(&with_warnings(given)?).map(done),
+        Some(Command::Rm(rm)) => rm.run(&with_warnings(given)?),
+        Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?).map(done),
+        Some(Command::History(history)) => history.run(&with_warnings(given)?).map(done),
+        Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?).map(done),
+        Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?).map(done),
+        Some(Command::Import(import)) => import.run(&with_warnings(given)?),
+        Some(Command::Pack(pack)) => pack.run(&with_warnings(given)?),
+        Some(Command::Check(check)) => check.run(&usable(given)?),
+        Some(Command::Test(test)) => test.run(&usable(given)?),
+        Some(Command::Trust(trust)) => trust.run(usable(given)?).map(done),
+        Some(Command::Doctor(doctor)) => doctor.run(&loaded(given)),
+        Some(Command::Hook(hook)) => hook.run(&loaded(given)).map(done),
+        Some(Command::Serve(command)) => {
+            let source = loaded(given);
+            #[cfg(feature = "store")]
+            source.store.address(!source.folders.prompts.is_empty()).transpose().map_err(anyhow::Error::msg)?;
+            command.run(source.library(), config::serve(&source.settings, line)?).map(done)
+        }
+        #[cfg(feature = "http")]
+        Some(Command::Token(token)) => token.run().map(done),
+        #[cfg(feature = "store")]
+        Some(Command::Store(store)) => store.run().map(done),
+        Some(Command::Completions(completions)) => completions.run(&words[0]),
+        Some(Command::Man) => man::run().map(done),
+        Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),
     }
 }
 
@@ -492,7 +502,15 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     problem.map_or(Ok(source), |problem| Err(anyhow::anyhow!("{problem}")))
 }
 
-fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, PromptSource), clap::Error> {
+fn parse(arguments: &[OsString]) -> Result<(Option<Command>, ArgMatches, PromptSource), clap::Error> {
+    // An agent starts the server without a command. To describe all commands would take a fifth of that start.
+    if arguments.get(1).is_none_or(|first| first.to_string_lossy().starts_with('-'))
+        && let mut program = ManuallyDrop::new(Options::augment_args(clap::Command::new("")))
+        && let Ok(line) = program.try_get_matches_from_mut(arguments)
+    {
+        let given = PromptSource::of(&line)?;
+        return Ok((None, line, given));
+    }
     let mut program = command_for(arguments);
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match matches_of_expand(&mut program, arguments, &error) {
@@ -504,7 +522,7 @@ fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, PromptSource), clap
     refuse_misplaced_option(&mut program, &matches)?;
     let given = PromptSource::of(&matches)?;
     std::mem::forget(program); // to free its thousands of strings would take a twentieth of a start
-    Ok((Cli::from_arg_matches(&matches)?, matches, given))
+    Ok((Cli::from_arg_matches(&matches)?.command, matches, given))
 }
 
 /// Reads `prompt-expander :research …` as a call of `expand`; `None` if the error is another one.
