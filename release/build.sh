@@ -46,7 +46,7 @@ case $target in *-linux-musl) export "CC_${target//-/_}=musl-gcc" ;; esac
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && printf '%s' "${flags[*]}")
 export CARGO_ENCODED_RUSTFLAGS
 # A host target needs `--target`, too: else the flags would apply to build scripts.
-cargo build --locked --release --bin prompt-expander --target "$target"
+cargo build --locked --profile dist --bin prompt-expander --target "$target"
 
 exe=
 case $target in *-windows-*) exe=.exe ;; esac
@@ -54,7 +54,7 @@ name=prompt-expander-$version-$target
 stage=$dist/stage/$name
 rm -rf "$stage"
 mkdir -p "$stage/completions"
-cp "$build/$target/release/prompt-expander$exe" "$stage/"
+cp "$build/$target/dist/prompt-expander$exe" "$stage/"
 cp docs/man/prompt-expander.1 LICENSE-MIT LICENSE-APACHE README.md "$stage/"
 "$python" release/pack.py licenses "$target" > "$stage/LICENSES-OF-LIBRARIES.txt"
 
@@ -90,5 +90,5 @@ if [ -n "${WHEEL:-}" ]; then
     *-linux-gnu) tags=(manylinux2014) ;;
     esac
     cd release
-    maturin build --locked --release --target "$target" --out "$dist" --auditwheel skip --compatibility "${tags[@]}"
+    maturin build --locked --profile dist --target "$target" --out "$dist" --auditwheel skip --compatibility "${tags[@]}"
 fi
