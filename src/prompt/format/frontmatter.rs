@@ -9,9 +9,9 @@ use crate::prompt::attachment::AttachmentPath;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::model::{Argument, Metadata, OtherKey};
-use crate::prompt::similar::{closest, distance};
+use crate::prompt::similar::distance;
 use crate::wording::{alternatives, quoted};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// A file's text, cut at its two `---` lines.
 #[derive(Debug, PartialEq, Eq)]
@@ -194,7 +194,7 @@ impl Reader<'_> {
     /// Warns of unknown keys that are one letter away from a known one, of keys that appear twice, and of those of an argument that are
     /// in none.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
-        let mut known = HashSet::new();
+        let mut known = BTreeSet::new();
         let fields = if self.dialect == Dialect::Own { fields } else { &[] }; // the warnings about others are dropped
         for Field { key, position, .. } in fields {
             if !known.insert(key) {
@@ -205,10 +205,10 @@ impl Reader<'_> {
                 continue;
             }
             let of_argument = ARGUMENT_KEYS.iter().filter(|of| !keys.contains(of) && **of != "name");
-            let near = closest(key, keys.iter().chain(of_argument).copied());
-            let near = near.filter(|near| distance(key, near).is_some_and(|distance| distance <= 1));
-            let Some(near) = near else { continue };
-            if keys.contains(&near) {
+            let length = key.chars().count();
+            let is_near = |near: &&&str| near.len().abs_diff(length) <= 1 && matches!(distance(key, near), Some(0 | 1));
+            let Some(near) = keys.iter().chain(of_argument).find(is_near) else { continue };
+            if keys.contains(near) {
                 let message = format!("unknown key {}", quoted(key));
                 self.warn(Some(*position), message, format!("write `{near}:` if that is meant"));
             } else {
@@ -389,7 +389,7 @@ pub(crate) fn is_argument_name(name: &str) -> bool {
 
 /// Each text that is not empty, once.
 pub(crate) fn distinct(mut texts: Vec<String>) -> Vec<String> {
-    let mut known = HashSet::new();
+    let mut known = BTreeSet::new();
     texts.retain(|text| !text.is_empty() && known.insert(text.clone()));
     texts
 }
