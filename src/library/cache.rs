@@ -18,8 +18,8 @@ use super::rows::Rows;
 use super::stamp::Stamp;
 use crate::lock::lock;
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -86,37 +86,37 @@ impl Trace {
 }
 
 /// Values that are made from files, each with its trace. Shared by all threads; nothing is read while it is locked.
-pub(super) struct Cache<K, V> {
-    kept: Mutex<Kept<K, V>>,
+pub(super) struct Cache<V> {
+    kept: Mutex<Kept<V>>,
     settling: Duration,
     /// The most weight of all values; beyond it, all are dropped.
     limit: usize,
     weigh: fn(&V) -> usize,
 }
 
-struct Kept<K, V> {
-    values: HashMap<K, Arc<(Trace, V)>>,
+struct Kept<V> {
+    values: HashMap<OsString, Arc<(Trace, V)>>,
     weight: usize,
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
+impl<V: Clone> Cache<V> {
     /// A cache of so many values.
-    pub(super) fn new(limit: usize, settling: Duration) -> Cache<K, V> {
+    pub(super) fn new(limit: usize, settling: Duration) -> Cache<V> {
         Cache::weighed(limit, |_| 1, settling)
     }
 
     /// A cache of values whose weights are at most so much in all.
-    pub(super) fn weighed(limit: usize, weigh: fn(&V) -> usize, settling: Duration) -> Cache<K, V> {
+    pub(super) fn weighed(limit: usize, weigh: fn(&V) -> usize, settling: Duration) -> Cache<V> {
         Cache { kept: Mutex::new(Kept { values: HashMap::new(), weight: 0 }), settling, limit, weigh }
     }
 
-    /// The value of a key, which is made now unless one is kept that is still valid.
-    pub(super) fn get(&self, key: &K, make: impl FnOnce(&mut Trace) -> V) -> V {
-        self.with_trace(key, make).1.clone()
+    /// The value of a key, such as a path, which is made now unless one is kept that is still valid.
+    pub(super) fn get(&self, key: impl AsRef<OsStr>, make: impl FnOnce(&mut Trace) -> V) -> V {
+        self.with_trace(key.as_ref(), make).1.clone()
     }
 
     /// The same with its trace.
-    pub(super) fn with_trace(&self, key: &K, make: impl FnOnce(&mut Trace) -> V) -> Arc<(Trace, V)> {
+    pub(super) fn with_trace(&self, key: &OsStr, make: impl FnOnce(&mut Trace) -> V) -> Arc<(Trace, V)> {
         let kept = lock(&self.kept).values.get(key).cloned();
         if let Some(kept) = kept.filter(|kept| kept.0.is_current()) {
             return kept;
@@ -137,13 +137,13 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
                 kept.weight = 0;
             }
             kept.weight += weight;
-            kept.values.insert(key.clone(), Arc::clone(&made));
+            kept.values.insert(key.to_owned(), Arc::clone(&made));
         }
         made
     }
 }
 
-impl<K, V> fmt::Debug for Cache<K, V> {
+impl<V> fmt::Debug for Cache<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").finish_non_exhaustive()
     }
@@ -158,9 +158,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     /// Reads a file through a cache, and says whether it was read.
-    fn read(cache: &Cache<u8, Option<String>>, path: &Path) -> (Option<String>, bool) {
+    fn read(cache: &Cache<Option<String>>, path: &Path) -> (Option<String>, bool) {
         let is_read = Cell::new(false);
-        let text = cache.get(&0, |trace| {
+        let text = cache.get("", |trace| {
             is_read.set(true);
             trace.look(path);
             fs::read_to_string(path).ok()
@@ -222,7 +222,7 @@ mod tests {
         let distrusted = Cache::new(10, Duration::ZERO);
         let made = Cell::new(0);
         for _ in 0..2 {
-            distrusted.get(&0, |trace| {
+            distrusted.get("", |trace| {
                 trace.look(&file);
                 trace.distrust();
                 made.set(made.get() + 1);
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(made.get(), 2);
         // Something that is being made while it changes is not kept as it was before.
         let cache = Cache::new(10, Duration::ZERO);
-        cache.get(&0, |trace| {
+        cache.get("", |trace| {
             trace.look(&file);
             fs::write(&file, "longer text").unwrap();
             Some("text".to_owned())
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn beyond_its_limit_a_cache_begins_anew() {
         let made = Cell::new(0);
-        let cache: Cache<usize, usize> = Cache::weighed(10, |weight| *weight, Duration::ZERO);
+        let cache: Cache<usize> = Cache::weighed(10, |weight| *weight, Duration::ZERO);
         let get = |key: usize, weight: usize| {
-            cache.get(&key, |_| {
+            cache.get(key.to_string(), |_| {
                 made.set(made.get() + 1);
                 weight
             })

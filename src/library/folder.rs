@@ -22,8 +22,8 @@ pub(crate) struct Folder {
     pub(super) files: Arc<Files>,
     /// Whether the user named it, so that it is a problem if it is missing.
     is_required: bool,
-    names: Cache<Name, Option<Found>>,
-    scans: Cache<(), Arc<Listing>>,
+    names: Cache<Option<Found>>,
+    scans: Cache<Arc<Listing>>,
 }
 
 impl Folder {
@@ -74,7 +74,7 @@ impl Source for Folder {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        self.names.get(name, |trace| {
+        self.names.get(name.as_str(), |trace| {
             let file = self.files.resolve(name, trace);
             if file.is_none() {
                 trace.distrust();
@@ -84,7 +84,7 @@ impl Source for Folder {
     }
 
     fn list(&self) -> Listing {
-        self.scans.get(&(), |trace| Arc::new(scan(&self.files, self.is_required, trace))).as_ref().clone()
+        self.scans.get("", |trace| Arc::new(scan(&self.files, self.is_required, trace))).as_ref().clone()
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
@@ -102,7 +102,7 @@ impl Source for Folder {
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let scan = self.scans.with_trace(&(), |trace| Arc::new(scan(&self.files, self.is_required, trace)));
+        let scan = self.scans.with_trace("".as_ref(), |trace| Arc::new(scan(&self.files, self.is_required, trace)));
         watched.add(&self.files.root, &scan.0);
     }
 

@@ -28,8 +28,8 @@ pub(super) struct Files {
     pub(super) settling: Duration,
     /// What holds the files instead of the disk. The path of the folder is the address of a database then.
     pub(super) rows: Option<Arc<Rows>>,
-    infos: Cache<Arc<Path>, Info>,
-    prompts: Cache<Arc<Path>, Parsed>,
+    infos: Cache<Info>,
+    prompts: Cache<Parsed>,
 }
 
 impl Files {
@@ -214,7 +214,7 @@ impl Handle for FileHandle {
             None => {
                 let row = self.files.rows.as_ref().and_then(|rows| rows.get(&self.files.root.below(&self.file.path)));
                 let kept = row.as_ref().and_then(Info::kept);
-                kept.unwrap_or_else(|| self.files.infos.get(&self.file.path, |trace| self.info_to_keep(row, trace)))
+                kept.unwrap_or_else(|| self.files.infos.get(&*self.file.path, |trace| self.info_to_keep(row, trace)))
             }
         }
     }
@@ -229,7 +229,7 @@ impl Handle for FileHandle {
     fn prompt(&self) -> Parsed {
         match self.draft {
             Some(_) => self.make_prompt(&mut Trace::new(self.files.settling)),
-            None => self.files.prompts.get(&self.file.path, |trace| self.make_prompt(trace)),
+            None => self.files.prompts.get(&*self.file.path, |trace| self.make_prompt(trace)),
         }
     }
 

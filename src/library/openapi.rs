@@ -43,7 +43,7 @@ struct OpenApi {
     about: About,
     path: PathBuf,
     options: Arc<Options>,
-    read: Cache<(), Arc<Read>>,
+    read: Cache<Arc<Read>>,
 }
 
 /// What the document held when it was read.
@@ -70,7 +70,7 @@ impl OpenApi {
     }
 
     fn read(&self) -> Arc<Read> {
-        self.read.get(&(), |trace| Arc::new(self.read_now(trace)))
+        self.read.get("", |trace| Arc::new(self.read_now(trace)))
     }
 
     fn read_now(&self, trace: &mut Trace) -> Read {

@@ -37,7 +37,7 @@ pub(crate) struct Packs {
     project: Option<Arc<Project>>,
     /// The folder of all copies.
     data: PathBuf,
-    folders: Cache<PathBuf, Folders>,
+    folders: Cache<Folders>,
 }
 
 /// A pack, and the folder of its copies.

@@ -25,8 +25,8 @@ pub(crate) struct Plugins {
     root: Root,
     /// Whether the user named it, so that it is a problem if it is missing.
     is_required: bool,
-    /// Of one plugin, or of all.
-    folders: Cache<Option<String>, Arc<Vec<Folder>>>,
+    /// Of one plugin, or of all, whose key is empty.
+    folders: Cache<Arc<Vec<Folder>>>,
 }
 
 impl Plugins {
@@ -38,8 +38,7 @@ impl Plugins {
 
     /// The folders of prompts of one plugin, or of all.
     fn folders(&self, plugin: Option<&str>) -> Arc<Vec<Folder>> {
-        let plugin = plugin.map(str::to_owned);
-        self.folders.get(&plugin, |trace| self.read(plugin.as_deref(), trace))
+        self.folders.get(plugin.unwrap_or_default(), |trace| self.read(plugin, trace))
     }
 
     fn read(&self, plugin: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
@@ -103,7 +102,7 @@ impl Source for Plugins {
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let read = self.folders.with_trace(&None, |trace| self.read(None, trace));
+        let read = self.folders.with_trace("".as_ref(), |trace| self.read(None, trace));
         watched.add(&self.root, &read.0);
         watched.add_path(&self.root.path.join(INSTALLED));
         read.1.iter().for_each(|folder| folder.watch(watched));

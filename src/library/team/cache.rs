@@ -58,7 +58,7 @@ const TEXTS: &str = "texts";
 pub(crate) struct Team {
     pub(super) server: Server,
     folder: PathBuf,
-    lists: Cache<(), Arc<List>>,
+    lists: Cache<Arc<List>>,
     /// How long this process has waited for the server.
     waited: Mutex<Duration>,
     /// Whether it answers many calls, of which each may wait.
@@ -231,7 +231,7 @@ impl Team {
     }
 
     pub(super) fn list(&self) -> Arc<List> {
-        self.lists.get(&(), |trace| {
+        self.lists.get("", |trace| {
             trace.look(&self.folder.join(LIST));
             self.read(LIST).unwrap_or_default()
         })
