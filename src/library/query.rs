@@ -41,7 +41,7 @@ impl Selection {
         infos(found).filter_map(|(found, info)| match info.summary.clone() {
             Ok(summary) => Some((found, summary, info)),
             Err(problem) => {
-                problems.push(Diagnostic { name: Some(found.name.clone()), ..problem });
+                problems.push(Diagnostic { name: Some(found.name.clone()), ..*problem });
                 None
             }
         })
@@ -72,20 +72,21 @@ impl View {
 /// Reads what lists show of these prompts. If the first ones of a part are read, not kept, two threads share the others: a first list
 /// takes its time in the parser.
 fn infos(found: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
-    let read = |found: &[Found]| found.iter().map(|found| found.info()).collect::<Vec<Info>>();
+    let info = |found: &Found| found.info();
     found.chunks(PART).flat_map(move |part| {
         let (start, (first, others)) = (Instant::now(), part.split_at(part.len().min(SAMPLE)));
-        let mut infos = read(first);
+        let mut infos: Vec<Info> = first.iter().map(info).collect();
         if others.len() < SAMPLE || start.elapsed() < KEPT {
-            infos.extend(read(others));
+            infos.extend(others.iter().map(info));
             return part.iter().zip(infos);
         }
         let (half, other_half) = others.split_at(others.len() / 2);
         thread::scope(|scope| {
-            let thread = thread::Builder::new().spawn_scoped(scope, || read(other_half));
-            infos.extend(read(half));
+            let thread = thread::Builder::new().spawn_scoped(scope, || other_half.iter().map(info).collect());
+            infos.extend(half.iter().map(info));
             let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            infos.extend(thread.map_or_else(|_| read(other_half), join)); // the system may refuse another thread
+            // The system may refuse another thread.
+            infos.extend(thread.map_or_else(|_| other_half.iter().map(info).collect::<Vec<_>>(), join));
         });
         part.iter().zip(infos)
     })

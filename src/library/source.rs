@@ -230,8 +230,8 @@ impl Place {
 /// What lists show of a prompt.
 #[derive(Debug, Clone)]
 pub struct Info {
-    /// All of the prompt but its text.
-    pub summary: Result<Arc<Summary>, Diagnostic>,
+    /// All of the prompt but its text. An error is large and rare, so it has memory of its own.
+    pub summary: Result<Arc<Summary>, Box<Diagnostic>>,
     /// `None` if the file cannot be read, or a service renders the prompt. A broken one has a revision, so that it can be repaired.
     pub revision: Option<Revision>,
     /// The size of the file, in bytes.
@@ -243,7 +243,7 @@ pub struct Info {
 impl Info {
     /// The info of a file with these bytes, which are this prompt.
     pub(super) fn of(bytes: &[u8], modified: Option<SystemTime>, prompt: Result<&Prompt, Diagnostic>) -> Info {
-        let summary = prompt.map(|prompt| Arc::new(prompt.summary()));
+        let summary = prompt.map(|prompt| Arc::new(prompt.summary())).map_err(Box::new);
         Info { summary, revision: Some(Revision::of(bytes)), size: bytes.len() as u64, modified }
     }
 
@@ -256,7 +256,7 @@ impl Info {
 
     /// The info of a file that cannot be read.
     pub(super) fn unreadable(diagnostic: Diagnostic) -> Info {
-        Info { summary: Err(diagnostic), revision: None, size: 0, modified: None }
+        Info { summary: Err(Box::new(diagnostic)), revision: None, size: 0, modified: None }
     }
 }
 
@@ -291,17 +291,11 @@ impl Listing {
     /// This list with what others have. Of several prompts with one name, the first is there.
     pub(super) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
         for Listing { found, problems, tests, .. } in others {
-            if self.found.is_empty() {
-                self.found = found
-            } else {
-                self.found.extend(found)
-            }
+            self.found.extend(found);
             self.problems.extend(problems);
             self.tests.extend(tests);
         }
-        if !self.found.is_sorted_by(|a, b| a.name <= b.name) {
-            self.found.sort_by(|a, b| a.name.cmp(&b.name)); // stable
-        }
+        self.found.sort_by(|a, b| a.name.cmp(&b.name)); // stable
         self.found.dedup_by(|later, first| later.name == first.name);
         self
     }

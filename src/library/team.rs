@@ -132,7 +132,7 @@ impl Handle for TeamPrompt {
         let Entry { revision, size, ref summary, ref problem, .. } = *self.entry;
         let summary = match problem {
             Some(Problem { message, repair, position }) => {
-                Err(Diagnostic::error(*position, message, repair).in_file(self.place().path()))
+                Err(Box::new(Diagnostic::error(*position, message, repair).in_file(self.place().path())))
             }
             None => Ok(Arc::new(summary.clone())),
         };

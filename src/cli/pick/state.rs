@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// What is known of a prompt in the list.
-type Info = Result<Arc<Summary>, Diagnostic>;
+type Info = Result<Arc<Summary>, Box<Diagnostic>>;
 
 /// The prompts to choose from: their names at once, titles and descriptions as they are read.
 pub(super) struct Choices {
