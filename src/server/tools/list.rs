@@ -5,7 +5,6 @@ use super::super::context::{Answer, Context, Failure};
 use super::super::resources::MAX_LISTED_DESCRIPTION;
 use super::parts::{ListPart, part_of_list};
 use crate::jsonrpc::{Object, count, read};
-use crate::prompt::Summary;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,8 +22,8 @@ struct Arguments<'l> {
 }
 
 #[derive(Serialize)]
-struct Output<'o> {
-    prompts: &'o [Box<RawValue>],
+struct Output<'o, P> {
+    prompts: &'o [P],
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<NonZeroUsize>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -54,20 +53,20 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
     let view = context.view();
     let mut selection = view.select(query, tag);
-    let prompts = selection.read().filter(|(_, summary, _)| !summary.is_template).map(|(found, summary, _)| {
-        let Summary { description, usage, .. } = &*summary;
-        let description = shortened(description.as_deref().unwrap_or_default(), MAX_LISTED_DESCRIPTION);
+    let listed = selection.read().filter(|(_, summary, _)| !summary.is_template);
+    let listed: Vec<_> = listed.map(|(found, summary, _)| (found.clone(), summary)).collect();
+    let prompts = listed.iter().map(|(found, summary)| {
+        let description = shortened(summary.description.as_deref().unwrap_or_default(), MAX_LISTED_DESCRIPTION);
         let description = match found.layer.mark {
             "" => description,
             mark => format!("{mark}{description}").into(),
         };
-        to_raw_value(&ListedPrompt { name: &found.name, description, usage: usage.as_deref() })
+        ListedPrompt { name: &found.name, description, usage: summary.usage.as_deref() }
     });
-    let mut prompts = prompts.collect::<Result<Vec<_>, _>>()?;
+    let prompts: Vec<_> = prompts.take(limit).collect();
     let problems = selection.problems;
     let more = |number: usize| NonZeroUsize::new(number.saturating_sub(limit));
-    let (omitted, omitted_problems) = (more(prompts.len()), more(problems.len()));
-    prompts.truncate(limit);
+    let (omitted, omitted_problems) = (more(listed.len()), more(problems.len()));
     let problems = problems.into_iter().take(limit).map(|problem| {
         let position = problem.position.map(|at| format!("{at}: "));
         let message = position.unwrap_or_default() + &problem.text();
@@ -75,11 +74,14 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
         let file = problem.file.map(|file| view.below(&file)).unwrap_or_default();
         to_raw_value(&json!({ "file": file, "message": message }))
     });
-    let problems = problems.collect::<Result<Vec<_>, _>>()?;
-    let (prompts, problems) = (&*prompts, &*problems);
+    let problems = &*problems.collect::<Result<Vec<_>, _>>()?;
+    let Some(limit) = context.part_limit() else {
+        let whole = Output { prompts: &prompts, omitted, problems, omitted_problems, part: None, next: None };
+        return Ok(Answer::Now(to_raw_value(&whole)?));
+    };
+    let prompts = &*prompts.iter().map(to_raw_value).collect::<Result<Vec<_>, _>>()?;
     let whole = Output { prompts, omitted, problems, omitted_problems, part: None, next: None };
     let json = to_raw_value(&whole)?;
-    let Some(limit) = context.part_limit() else { return Ok(Answer::Now(json)) };
     let items: Vec<&str> = prompts.iter().chain(problems).map(|item| item.get()).collect();
     let requested = part.unwrap_or_default();
     let ListPart { items, says, next } = part_of_list(json.get(), &items, limit, &requested).map_err(|why| {
