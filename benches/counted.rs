@@ -207,7 +207,7 @@ fn gates() -> Vec<Gate> {
         gate("expand a small prompt", Callgrind, unwatched.each(Callgrind, 40, 200), 60_000.0),
         gate("expand with 1 MiB of input", Callgrind, pasted.each(Callgrind, 2, 4), 120e6),
         gate("first list of 1,000, each prompt", Callgrind, shared(listed.each(Callgrind, 0, 1), 1000), 330_000.0),
-        gate("list 1,000 again, each prompt", Callgrind, shared(listed.each(Callgrind, 1, 5), 1000), 13_500.0),
+        gate("list 1,000 again, each prompt", Callgrind, shared(listed.each(Callgrind, 1, 5), 1000), 9_600.0),
         gate("hook, a prompt without a command", Callgrind, hook(Callgrind, &many, "at 10:30"), 1_200_000.0),
         gate("hook, 20 KB without a command", Callgrind, hook(Callgrind, &many, &long.repeat(2)), 1_600_000.0),
         gate("hook, a mention in 20 KB", Callgrind, hook(Callgrind, &many, &mentioned), 1_800_000.0),
