@@ -506,9 +506,9 @@ fn parse(arguments: &[OsString]) -> Result<(Option<Command>, ArgMatches, PromptS
     // An agent starts the server without a command. To describe all commands would take a fifth of that start.
     if arguments.get(1).is_none_or(|first| first.to_string_lossy().starts_with('-'))
         && let mut program = ManuallyDrop::new(Options::augment_args(clap::Command::new("")))
-        && let Ok(line) = program.try_get_matches_from_mut(arguments)
+        && let Ok(mut line) = program.try_get_matches_from_mut(arguments)
     {
-        let given = PromptSource::of(&line)?;
+        let given = PromptSource::from_arg_matches_mut(&mut line)?;
         return Ok((None, line, given));
     }
     let mut program = command_for(arguments);

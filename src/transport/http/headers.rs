@@ -42,8 +42,9 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), Refusal> {
     let (main_type, _) = media_type.split_once('/').unwrap_or_default();
     let accepts = |range: &str| {
-        let range = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        range == media_type || range == "*/*" || range.strip_suffix("/*") == Some(main_type)
+        let range = range.split(';').next().unwrap_or_default().trim();
+        let is_of_type = |of: &str| of == "*" || of.eq_ignore_ascii_case(main_type);
+        range.eq_ignore_ascii_case(media_type) || range.strip_suffix("/*").is_some_and(is_of_type)
     };
     let mut values = headers.get_all(ACCEPT).iter().peekable();
     if values.peek().is_none() || values.any(|value| value.to_str().is_ok_and(|value| value.split(',').any(accepts))) {
