@@ -57,7 +57,7 @@ pub use postgres::{Address, Postgres};
 pub(crate) use project::Project;
 pub use project::{FOLDER as PROJECT_FOLDER, Trust};
 pub(crate) use query::has_tag;
-pub use query::{Fields as SearchFields, Selection, matches};
+pub use query::{Selection, matches, search_text};
 pub use read::is_prompt_file;
 pub(crate) use read::{read_regular, read_whole};
 pub use root::MAX_ENTRIES;

@@ -56,11 +56,15 @@ impl View {
         problems.retain(|problem| problem.severity() == Severity::Error);
         if query.is_some() || tag.is_some() {
             let has_tag = |summary: &Summary| tag.is_none_or(|tag| has_tag(summary, tag));
-            let tagged = infos(&found).filter(|(_, info)| info.summary.as_deref().map_or(true, has_tag));
-            let fields =
-                |(found, info): (&Found, Info)| (found.clone(), Fields::new(&found.name, info.summary.as_deref().ok()));
-            let (tagged, fields): (Vec<_>, Vec<_>) = tagged.map(fields).unzip();
-            let costs = costs(query.unwrap_or_default(), &fields, or_misspelled).into_iter().zip(tagged);
+            // One text, of more than it takes: many small ones would leave holes in memory.
+            let (mut texts, mut ends, mut tagged) = (String::with_capacity(512 * found.len()), vec![0], Vec::new());
+            for (found, info) in infos(&found).filter(|(_, info)| info.summary.as_deref().map_or(true, has_tag)) {
+                texts += &search_text(&found.name, info.summary.as_deref().ok());
+                ends.push(texts.len());
+                tagged.push(found.clone());
+            }
+            let texts: Vec<&str> = ends.windows(2).map(|ends| &texts[ends[0]..ends[1]]).collect();
+            let costs = costs(query.unwrap_or_default(), &texts, or_misspelled).into_iter().zip(tagged);
             let mut matching: Vec<_> = costs.filter_map(|(cost, found)| Some((cost?, found))).collect();
             matching.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
             found = matching.into_iter().map(|(_, found)| found).collect();
@@ -99,14 +103,13 @@ pub(crate) fn has_tag(prompt: &Summary, tag: &str) -> bool {
     prompt.tags.iter().any(|own| bare(own) == tag)
 }
 
-/// The texts of a prompt in which words are searched, in the form of [`plain`]: the name, the tags, the title and the description. They are
-/// one string, because 10,000 prompts are searched at each key.
-#[derive(Debug)]
-pub struct Fields {
-    /// Each text ends with a line break, which no word contains.
-    texts: String,
-    /// Where the fields end. The index of a field is its rank.
-    ends: [usize; 4],
+/// The texts of a prompt in which words are searched, in the form of [`plain`]: the name, the tags, the title and the description. Each ends
+/// with a line break, which no word contains, and a NUL is between two fields. They are one string, because 10,000 prompts are searched at each
+/// key. A broken file, or one that is not read yet, has only its name.
+pub fn search_text(name: &str, prompt: Option<&Summary>) -> String {
+    let lines = |field: &[String]| field.iter().map(|text| plain(text) + "\n").collect::<String>();
+    let fields = prompt.map(|prompt| [&*prompt.tags, prompt.title.as_slice(), prompt.description.as_slice()]);
+    fields.into_iter().flatten().fold(plain(name) + "\n", |texts, field| texts + "\0" + &lines(field))
 }
 
 /// The rank of the name.
@@ -122,54 +125,33 @@ enum Kind {
     Misspelled,
 }
 
-impl Fields {
-    /// The fields of a prompt; of a broken file, or one that is not read yet, only its name.
-    pub fn new(name: &str, prompt: Option<&Summary>) -> Fields {
-        let mut texts = plain(name) + "\n";
-        let mut end = |text: Option<&String>| {
-            texts.extend(text.map(|text| plain(text) + "\n"));
-            texts.len()
-        };
-        let of_name = end(None);
-        let of_tags = prompt.iter().flat_map(|prompt| &prompt.tags).map(|tag| end(Some(tag))).last().unwrap_or(of_name);
-        let of_title = end(prompt.and_then(|prompt| prompt.title.as_ref()));
-        let of_description = end(prompt.and_then(|prompt| prompt.description.as_ref()));
-        Fields { texts, ends: [of_name, of_tags, of_title, of_description] }
-    }
+/// The name in the text of a prompt.
+fn name(prompt: &str) -> &str {
+    prompt.split_once('\n').map_or(prompt, |(name, _)| name)
+}
 
-    fn name(&self) -> &str {
-        &self.texts[..self.ends[NAME] - 1]
-    }
-
-    /// Whether the name begins with this text, in which `/` separates folders.
-    fn is_name_prefix(&self, beginning: &str) -> bool {
-        self.name().replace(':', "/").starts_with(beginning)
-    }
-
-    /// The least cost of a match; `None` if there is none. `kind` is how the word matches a text of the field of this rank.
-    fn cost(&self, kind: impl Fn(usize, &str) -> Option<Kind>) -> Option<usize> {
-        let mut start = 0;
-        // What matches in one field costs less than any match in the next.
-        self.ends.iter().enumerate().find_map(|(rank, end)| {
-            let texts = self.texts[std::mem::replace(&mut start, *end)..*end].lines();
-            texts.filter_map(|text| Some(4 * rank + kind(rank, text)? as usize)).min()
-        })
-    }
+/// The least cost of a match; `None` if there is none. `kind` is how the word matches a text of the field of this rank.
+fn cost(prompt: &str, kind: impl Fn(usize, &str) -> Option<Kind>) -> Option<u32> {
+    // What matches in one field costs less than any match in the next.
+    prompt.split('\0').enumerate().find_map(|(rank, texts)| {
+        texts.lines().filter_map(|text| Some(4 * rank as u32 + kind(rank, text)? as u32)).min()
+    })
 }
 
 /// The indices of the prompts that match a query while it is typed, the best first; equal matches keep their order.
 ///
 /// A word matches as in a list, but for one that is in no prompt: its letters may be scattered in a name (`gco` is `git/commit`), and a
 /// misspelling is looked for in names only, since that is done at each key.
-pub fn matches(query: &str, prompts: &[Fields]) -> Vec<usize> {
-    let costs = costs(query, prompts, |word, prompts| {
-        let of_names = |is_match: &dyn Fn(&str) -> bool| -> Vec<Option<usize>> {
-            prompts.iter().map(|prompt| is_match(prompt.name()).then_some(Kind::Misspelled as usize)).collect()
+pub fn matches(query: &str, prompts: &[String]) -> Vec<usize> {
+    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+    let costs = costs(query, &prompts, |word, prompts| {
+        let of_names = |is_match: &dyn Fn(&str) -> bool| -> Vec<Option<u32>> {
+            prompts.iter().map(|prompt| is_match(name(prompt)).then_some(Kind::Misspelled as u32)).collect()
         };
         let scattered = of_names(&|name| is_scattered(word, name));
         if scattered.iter().any(Option::is_some) { scattered } else { of_names(&misspelled(word)) }
     });
-    let mut matching: Vec<(usize, usize)> =
+    let mut matching: Vec<(u32, usize)> =
         costs.into_iter().enumerate().filter_map(|(index, cost)| Some((cost?, index))).collect();
     matching.sort_unstable();
     matching.into_iter().map(|(_, index)| index).collect()
@@ -185,17 +167,13 @@ fn is_scattered(letters: &str, text: &str) -> bool {
 ///
 /// A word matches as it is written, anywhere in a name and from the beginning of a word in the other fields. For a word that is in no
 /// prompt at all, `otherwise` gives the costs. A word that begins with a colon is the beginning of a name.
-fn costs(
-    query: &str,
-    prompts: &[Fields],
-    otherwise: impl Fn(&str, &[Fields]) -> Vec<Option<usize>>,
-) -> Vec<Option<usize>> {
+fn costs(query: &str, prompts: &[&str], otherwise: impl Fn(&str, &[&str]) -> Vec<Option<u32>>) -> Vec<Option<u32>> {
     let end = query.char_indices().nth(MAX_QUERY).map_or(query.len(), |(at, _)| at);
     let mut sums = vec![Some(0); prompts.len()];
     for word in query[..end].split_whitespace() {
-        let costs: Vec<Option<usize>> = if word.starts_with(COLONS) {
+        let costs: Vec<Option<u32>> = if word.starts_with(COLONS) {
             let beginning = plain(&fold(word));
-            prompts.iter().map(|prompt| prompt.is_name_prefix(&beginning).then_some(0)).collect()
+            prompts.iter().map(|prompt| name(prompt).replace(':', "/").starts_with(&beginning).then_some(0)).collect()
         } else {
             let word = plain(word);
             let word = word.trim_start_matches('#').trim_matches(['"', '\'', ',', '.', ';', '?', '!']);
@@ -203,9 +181,9 @@ fn costs(
                 continue;
             }
             let finder = Finder::new(word);
-            let exact = |prompt: &Fields| {
-                finder.find(prompt.texts.as_bytes())?;
-                prompt.cost(|rank, text| exact(word, &finder, rank, text))
+            let exact = |prompt: &&str| {
+                finder.find(prompt.as_bytes())?;
+                cost(prompt, |rank, text| exact(word, &finder, rank, text))
             };
             let exact: Vec<_> = prompts.iter().map(exact).collect();
             match exact.iter().any(Option::is_some) {
@@ -221,9 +199,9 @@ fn costs(
 }
 
 /// The costs of a word that is in no prompt: a misspelling is assumed.
-fn or_misspelled(word: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
+fn or_misspelled(word: &str, prompts: &[&str]) -> Vec<Option<u32>> {
     let misspelled = misspelled(word);
-    prompts.iter().map(|prompt| prompt.cost(|_, text| misspelled(text).then_some(Kind::Misspelled))).collect()
+    prompts.iter().map(|prompt| cost(prompt, |_, text| misspelled(text).then_some(Kind::Misspelled))).collect()
 }
 
 /// A text in which letter case, accents and full-width forms make no difference.
@@ -307,7 +285,8 @@ mod tests {
             ("要約", "---\ndescription: 長い文章を短くまとめるガイド。PDFも可。\n---\n"),
         ];
         let parse = |name, file: &str| Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
-        let prompts = files.map(|(name, file)| Fields::new(name, Some(&parse(name, file).summary())));
+        let prompts = files.map(|(name, file)| search_text(name, Some(&parse(name, file).summary())));
+        let prompts = prompts.each_ref().map(String::as_str);
         let costs = costs(query, &prompts, or_misspelled).into_iter().zip(files.map(|(name, _)| name));
         let mut found: Vec<_> = costs.filter_map(|(cost, name)| Some((cost?, name))).collect();
         found.sort();
@@ -328,7 +307,7 @@ mod tests {
     #[test]
     fn letters_that_are_typed_in_a_picker_may_be_scattered_in_a_name() {
         let names = ["decide", "git/commit", "legit", "research", "review"];
-        let prompts = names.map(|name| Fields::new(name, None));
+        let prompts = names.map(|name| search_text(name, None));
         for (typed, want) in [
             ("", &names[..]),
             ("git", &["git/commit", "legit"]),
@@ -357,10 +336,12 @@ mod tests {
         ];
         let fields = files.map(|(name, frontmatter)| {
             let file = format!("---\n{frontmatter}\n---\nB");
-            Fields::new(name, Some(&Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap().summary()))
+            search_text(name, Some(&Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap().summary()))
         });
-        let mut found: Vec<_> =
-            costs("xyz", &fields, or_misspelled).into_iter().zip(files.map(|(name, _)| name)).collect();
+        let mut found: Vec<_> = costs("xyz", &fields.each_ref().map(String::as_str), or_misspelled)
+            .into_iter()
+            .zip(files.map(|(name, _)| name))
+            .collect();
         found.sort();
         assert_eq!(
             found.iter().map(|(_, name)| *name).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use super::keys::{Input, Key};
 use crate::api;
 use crate::cli::output::one_line;
-use crate::library::{Found, SearchFields, View, matches};
+use crate::library::{Found, View, matches, search_text};
 use crate::prompt::{Call, Diagnostic, INPUT, Prompt, Summary};
 use crate::wording::printable;
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ pub(super) struct Choices {
     pub(super) found: Arc<[Found]>,
     /// Of the prompts that have been read so far.
     pub(super) infos: Vec<Info>,
-    fields: Vec<SearchFields>,
-    read: Receiver<(SearchFields, Info)>,
+    fields: Vec<String>,
+    read: Receiver<(String, Info)>,
 }
 
 impl Choices {
@@ -28,7 +28,7 @@ impl Choices {
     pub(super) fn of(view: &View) -> Choices {
         let mut found = view.list().found;
         found.sort_by_key(|found| found.layer); // stable: those of a layer stay sorted by name
-        let fields = found.iter().map(|found| SearchFields::new(&found.name, None)).collect();
+        let fields = found.iter().map(|found| search_text(&found.name, None)).collect();
         let (sender, read) = channel();
         let found: Arc<[Found]> = found.into();
         let unread = Arc::clone(&found);
@@ -36,7 +36,7 @@ impl Choices {
         let _ = thread::Builder::new().spawn(move || {
             unread.iter().all(|found| {
                 let info = found.info().summary;
-                sender.send((SearchFields::new(&found.name, info.as_deref().ok()), info)).is_ok()
+                sender.send((search_text(&found.name, info.as_deref().ok()), info)).is_ok()
             })
         });
         Choices { infos: Vec::new(), found, fields, read }
