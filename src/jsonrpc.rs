@@ -110,7 +110,7 @@ impl Message {
     }
 }
 
-/// The members of a message, whatever they are.
+/// The members of a message, whatever they are. What other members of the line hold is not checked beyond its syntax.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Members {

@@ -9,8 +9,8 @@ use prompt_expander::library::Library;
 use prompt_expander::server::{Server, Settings};
 use prompt_expander::transport::stdio::serve;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Seek, Write};
@@ -120,7 +120,11 @@ impl Expected {
         match serde_json::from_str(line) {
             // It may be well formed all the same, and hold half of a character or a number that is too large.
             Err(_) if is_well_formed(line) && line.starts_with('{') && Members::of(line).is_none() => Expected::Unknown,
-            Err(_) => refused(Members::of(line).and_then(|members| members.id()).unwrap_or_default()),
+            Err(_) => match Members::of(line).map(|members| (members.message(), members.id())) {
+                // The value that cannot be read is in a member that JSON-RPC does not have.
+                Some((Some(message), _)) => Said::of(&message).map_or(Expected::Nothing, Expected::Answer),
+                members => refused(members.and_then(|(_, id)| id).unwrap_or_default()),
+            },
             Ok(_) if !is_unambiguous(line) => Expected::Unknown,
             Ok(Value::Array(messages)) if has_batches && (1..=MAX_BATCH).contains(&messages.len()) => {
                 let answers: Vec<Said> = messages.iter().filter_map(Said::of).collect();
@@ -253,6 +257,17 @@ impl<'j> Members<'j> {
 
     fn id(&self) -> Option<Value> {
         serde_json::from_str(self.0.get("id")?.get()).ok().filter(is_id)
+    }
+
+    /// The members that JSON-RPC has; `None` if one of them cannot be read.
+    fn message(&self) -> Option<Value> {
+        let mut message = Map::new();
+        for name in ["jsonrpc", "id", "method", "params", "result", "error"] {
+            if let Some(value) = self.0.get(name) {
+                message.insert(name.to_owned(), serde_json::from_str(value.get()).ok()?);
+            }
+        }
+        Some(Value::Object(message))
     }
 }
 
