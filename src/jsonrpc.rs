@@ -123,6 +123,7 @@ struct Members {
     params: Option<Value>,
     #[serde(deserialize_with = "some")]
     result: Option<Value>,
+    #[serde(deserialize_with = "some")]
     error: Option<Value>,
 }
 

@@ -9,8 +9,8 @@ use prompt_expander::library::Library;
 use prompt_expander::server::{Server, Settings};
 use prompt_expander::transport::stdio::serve;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Seek, Write};
@@ -261,13 +261,9 @@ impl<'j> Members<'j> {
 
     /// The members that JSON-RPC has; `None` if one of them cannot be read.
     fn message(&self) -> Option<Value> {
-        let mut message = Map::new();
-        for name in ["jsonrpc", "id", "method", "params", "result", "error"] {
-            if let Some(value) = self.0.get(name) {
-                message.insert(name.to_owned(), serde_json::from_str(value.get()).ok()?);
-            }
-        }
-        Some(Value::Object(message))
+        let known = ["jsonrpc", "id", "method", "params", "result", "error"];
+        let members = known.iter().filter_map(|name| Some(format!("{name:?}:{}", self.0.get(*name)?)));
+        serde_json::from_str(&format!("{{{}}}", Vec::from_iter(members).join(","))).ok()
     }
 }
 
