@@ -32,7 +32,7 @@ pub(crate) use address::check_base;
 pub(super) use answer::Answer;
 use document::{Document, MAX_DOCUMENT};
 use request::request;
-pub(super) use send::{exchange, no_answer, secrets, settings as client_settings};
+pub(super) use send::{bundle, exchange, no_answer, secrets, settings as client_settings};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

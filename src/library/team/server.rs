@@ -1,7 +1,7 @@
 //! The team's server over HTTP: what its API answers, within limits of time and size. No redirect is followed.
 
 use super::super::caller::TEAM_HEADER;
-use super::super::openapi::{self, SecretHeader, client_settings, exchange, no_answer, secrets};
+use super::super::openapi::{self, SecretHeader, bundle, client_settings, exchange, no_answer, secrets};
 use super::super::source::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{printable, shortened};
@@ -9,9 +9,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::io::ErrorKind;
 use std::sync::OnceLock;
 use std::time::Duration;
 use ureq::Agent;
+use ureq::tls::RootCerts;
 
 /// How long an answer may take for which nobody in a chat waits.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -33,7 +35,10 @@ pub(super) struct Server {
     pub(super) url: String,
     /// The header with the token of the user, if there is one.
     token: Vec<SecretHeader>,
-    agent: OnceLock<Agent>,
+    /// The client with the certificates of [`bundle`], which are usually enough.
+    first: OnceLock<Agent>,
+    /// The one with all certificates of the system.
+    second: OnceLock<Agent>,
 }
 
 /// What a server answers.
@@ -45,7 +50,7 @@ pub(super) struct Answer {
 
 impl Server {
     pub(super) fn new(url: String, token: Vec<SecretHeader>) -> Server {
-        Server { url, token, agent: OnceLock::new() }
+        Server { url, token, first: OnceLock::new(), second: OnceLock::new() }
     }
 
     /// The address of something at the server, perhaps of a prompt: what is before its name is `path`.
@@ -59,10 +64,15 @@ impl Server {
     /// [`Kind::Service`]: the server cannot be reached, or something else answers in its place. [`Kind::Unreadable`]: the token is not
     /// valid. Otherwise, what the API says of the request.
     pub(super) fn send(&self, request: &ServiceRequest, within: Duration) -> Result<Answer, Diagnostic> {
-        let agent = self.agent.get_or_init(|| client_settings(2).new_agent());
+        let agent = |roots| client_settings(2, roots).new_agent();
         let answered = secrets(&self.token).and_then(|secrets| {
-            let answered = exchange(agent, request, &secrets, within, MAX_ANSWER);
-            answer(answered.map_err(|error| no_answer(error, &self.url, MAX_ANSWER))?)
+            let ask = |agent: &Agent| exchange(agent, request, &secrets, within, MAX_ANSWER);
+            let mut asked = ask(self.first.get_or_init(|| agent(bundle(&self.url))));
+            // Perhaps only the folder of the system has the certificate. Nothing was sent.
+            if matches!(&asked, Err(ureq::Error::Io(why)) if why.kind() == ErrorKind::InvalidData) {
+                asked = ask(self.second.get_or_init(|| agent(RootCerts::PlatformVerifier)));
+            }
+            answer(asked.map_err(|error| no_answer(error, &self.url, MAX_ANSWER))?)
         });
         answered.map_err(|why| Diagnostic { message: format!("the team's server {}", why.message), ..why })
     }
