@@ -34,7 +34,7 @@ fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
     let Reply::Response(response) = server.handle(&mut Session::new(Caller::local()), message) else {
         panic!("no response")
     };
-    serde_json::to_writer(&mut *output, &response).expect("room");
+    output.extend_from_slice(response.as_json().as_bytes());
     output.len()
 }
 

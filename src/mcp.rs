@@ -8,7 +8,6 @@
 use crate::jsonrpc::{Id, count};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -36,19 +35,6 @@ pub(crate) struct RequestMeta<'l> {
     pub(crate) client_capabilities: Empty,
     #[serde(rename = "io.modelcontextprotocol/logLevel")]
     pub(crate) log_level: Option<Value>,
-}
-
-/// What the modern era adds to a result (2026-07-28).
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ModernResult<R> {
-    #[serde(flatten)]
-    pub(crate) result: R,
-    pub(crate) result_type: &'static str,
-    #[serde(flatten)]
-    pub(crate) cacheable: Option<Cacheable>,
-    #[serde(rename = "_meta")]
-    pub(crate) meta: Value,
 }
 
 /// Params of `logging/setLevel`.
@@ -92,27 +78,6 @@ pub(crate) struct PromptFilter<'l> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct CallToolParams<'l> {
     pub(crate) name: &'l str,
-}
-
-/// Result of `tools/call`.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CallToolResult<'r> {
-    /// What a model reads: the structured content as text, or what went wrong.
-    pub(crate) content: [TextContent<'r>; 1],
-    /// By the tool's output schema (2025-06-18).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) structured_content: Option<&'r RawValue>,
-    /// Left out where it is false.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_error: bool,
-}
-
-/// A text block.
-#[derive(Debug, Serialize)]
-#[serde(tag = "type", rename = "text")]
-pub(crate) struct TextContent<'r> {
-    pub(crate) text: &'r str,
 }
 
 /// Result of `prompts/list`.
@@ -272,14 +237,4 @@ pub(crate) struct SubscriptionFilter {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CancelledParams {
     pub(crate) request_id: Id,
-}
-
-/// How long a client may cache a result, and for whom (2026-07-28).
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Cacheable {
-    /// Milliseconds.
-    pub(crate) ttl_ms: u64,
-    /// Who may see a cached result: everybody (`public`), or only the client that sent the request (`private`).
-    pub(crate) cache_scope: &'static str,
 }

@@ -25,14 +25,13 @@ pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
 pub use tools::LEAST_LIMIT;
 
-use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response, read};
+use crate::jsonrpc::{Error, Id, Json, Message, Notification, Object, Request, Response, read};
 use crate::library::{Caller, Library, Role, View};
-use crate::mcp::{Cacheable, CancelledParams};
+use crate::mcp::CancelledParams;
 use crate::wording::quoted;
-use context::{Answer, Context, Era, FRESH, Failure, FailureKind, Shared};
+use context::{Answer, Cacheable, Context, Era, FRESH, Failure, FailureKind, Shared};
 use notifier::Notifier;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -105,7 +104,7 @@ impl PendingRequest {
         });
         let shown = tracing::enabled!(tracing::Level::DEBUG).then(|| serde_json::to_string(&id).unwrap_or_default());
         let (response, error) = match outcome {
-            Ok(Answer::Now(result)) => (Response::result(id, result), None),
+            Ok(Answer::Now(result)) => (Response::result(&id, result), None),
             Ok(Answer::Later(work)) => {
                 let run = Box::new(|| work().map(Answer::Now));
                 return Reply::Later(Job { id, work: Work::Service, request: self, run });
@@ -113,7 +112,7 @@ impl PendingRequest {
             Err(failure) => {
                 let error = self.era.error(failure);
                 let message = error.message.clone();
-                (Response::error(Some(id), error), Some(message))
+                (Response::error(Some(&id), error), Some(message))
             }
         };
         tracing::debug!(id = %shown.unwrap_or_default(), method = self.method, took = ?self.started.elapsed(), error, "answered");
@@ -201,13 +200,13 @@ impl Server {
                     let message = format!(
                         "the responses to this batch are longer than {MAX_BATCH_RESPONSE} bytes; send this request alone"
                     );
-                    Response::error(Some(request.id), Era::Legacy.error(Failure::new(FailureKind::Internal, message)))
+                    Response::error(Some(&request.id), Era::Legacy.error(Failure::new(FailureKind::Internal, message)))
                 }
                 Ok(Message::Request(request))
                     if request.method == "initialize" || Era::of(&request.method, &request.params) == Era::Modern =>
                 {
                     let message = format!("{} cannot be part of a batch", quoted(&request.method));
-                    Response::error(Some(request.id), Error::invalid_request(message))
+                    Response::error(Some(&request.id), Error::invalid_request(message))
                 }
                 Ok(message) => match self.handle(session, message) {
                     Reply::Response(response) => response,
@@ -216,10 +215,10 @@ impl Server {
                 },
                 Err(refusal) => refusal,
             };
-            length += response.length();
+            length += response.as_json().len();
             responses.push(response);
         }
-        if responses.is_empty() { Reply::None } else { Reply::Response(Response::batch(responses)) }
+        if responses.is_empty() { Reply::None } else { Reply::Response(Response::batch(&responses)) }
     }
 
     fn request(&self, session: &mut Session, request: Request) -> Reply {
@@ -313,7 +312,7 @@ pub struct Method {
 #[derive(Clone, Copy)]
 enum Run {
     /// It reads and changes the session, and nothing else.
-    Session(fn(&mut Session, &Context, &Object) -> Result<Box<RawValue>, Failure>),
+    Session(fn(&mut Session, &Context, &Object) -> Result<Json, Failure>),
     Library(fn(&Context, &Object) -> Result<Answer, Failure>),
     /// `tools/call`: the table of tools has the rest of the row.
     Tool,
@@ -340,10 +339,10 @@ macro_rules! methods {
         }),*];
     };
     (@ $cacheable:expr, session($handler:path)) => {
-        Run::Session(|session, context, params| context.era.result(&$handler(session, context, read(params)?)?, $cacheable))
+        Run::Session(|session, context, params| Ok(context.era.result(Json::of(&$handler(session, context, read(params)?)?)?, $cacheable)))
     };
     (@ $cacheable:expr, plain($handler:path)) => {
-        Run::Library(|context, params| Ok(Answer::Now(context.era.result(&$handler(context, read(params)?)?, $cacheable)?)))
+        Run::Library(|context, params| Ok(Answer::Now(context.era.result(Json::of(&$handler(context, read(params)?)?)?, $cacheable))))
     };
     (@ $cacheable:expr, slow($handler:path)) => { Run::Library(|context, params| $handler(context, read(params)?)) };
     (@ $cacheable:expr, tool) => { Run::Tool };

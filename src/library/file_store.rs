@@ -347,7 +347,6 @@ fn modified(file: &Metadata) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cache::SETTLING;
     use super::super::root::Root;
     use super::super::source::{About, By, Layer};
     use super::*;
@@ -365,7 +364,7 @@ mod tests {
             pack: None,
         };
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
-        FileStore::new(Arc::new(Files::new(root, about, SETTLING)))
+        FileStore::new(Arc::new(Files::new(root, about)))
     }
 
     static ADA: LazyLock<By> = LazyLock::new(|| By::new(Some("ada".into()), None).unwrap());

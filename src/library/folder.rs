@@ -52,7 +52,7 @@ impl Folder {
     pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
         let root = Root { path, format: Format::OWN, is_confined: false, prefix: String::new(), pack: None };
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
-        let mut files = Files::new(root.clone(), about, SETTLING);
+        let mut files = Files::new(root.clone(), about);
         files.rows = Some(rows);
         Folder { files: Arc::new(files), ..Folder::of(root, Layer::USER) }
     }
@@ -60,7 +60,7 @@ impl Folder {
     fn of(root: Root, layer: Layer) -> Folder {
         let about = About { pack: root.pack.clone(), ..About::new(layer, root.format, Some(root.path.clone())) };
         Folder {
-            files: Arc::new(Files::new(root, about, SETTLING)),
+            files: Arc::new(Files::new(root, about)),
             is_required: false,
             names: Cache::new(MAX_NAMES, SETTLING),
             scans: Cache::new(1, SETTLING),

@@ -13,7 +13,7 @@ use crate::prompt::{
 };
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// How many bytes of texts are kept as parsed prompts, in each folder.
 const MAX_PROMPT_BYTES: usize = 8 * 1024 * 1024;
@@ -25,7 +25,6 @@ type Parsed = Result<Arc<Prompt>, Diagnostic>;
 pub(super) struct Files {
     pub(super) root: Root,
     pub(super) about: About,
-    pub(super) settling: Duration,
     /// What holds the files instead of the disk. The path of the folder is the address of a database then.
     pub(super) rows: Option<Arc<Rows>>,
     infos: Cache<Info>,
@@ -33,14 +32,13 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(root: Root, about: About, settling: Duration) -> Files {
+    pub(super) fn new(root: Root, about: About) -> Files {
         Files {
             root,
             about,
-            settling,
             rows: None,
-            infos: Cache::new(MAX_ENTRIES, settling),
-            prompts: Cache::weighed(MAX_PROMPT_BYTES, weight, settling),
+            infos: Cache::new(MAX_ENTRIES, SETTLING),
+            prompts: Cache::weighed(MAX_PROMPT_BYTES, weight, SETTLING),
         }
     }
 
@@ -48,7 +46,7 @@ impl Files {
     pub(super) fn around(file: &Path) -> Arc<Files> {
         let root = Root::around(file);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
-        Arc::new(Files::new(root, about, SETTLING))
+        Arc::new(Files::new(root, about))
     }
 
     pub(super) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
@@ -210,7 +208,7 @@ impl Handle for FileHandle {
 
     fn info(&self) -> Info {
         match self.draft {
-            Some(_) => self.make_info(&mut Trace::new(self.files.settling)),
+            Some(_) => self.make_info(&mut Trace::default()),
             None => {
                 let row = self.files.rows.as_ref().and_then(|rows| rows.get(&self.files.root.below(&self.file.path)));
                 let kept = row.as_ref().and_then(Info::kept);
@@ -228,7 +226,7 @@ impl Handle for FileHandle {
 
     fn prompt(&self) -> Parsed {
         match self.draft {
-            Some(_) => self.make_prompt(&mut Trace::new(self.files.settling)),
+            Some(_) => self.make_prompt(&mut Trace::default()),
             None => self.files.prompts.get(&*self.file.path, |trace| self.make_prompt(trace)),
         }
     }

@@ -272,7 +272,6 @@ impl<'f> Walk<'f> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cache::SETTLING;
     use super::super::root::Root;
     use super::super::source::{About, Layer};
     use super::*;
@@ -325,7 +324,7 @@ mod tests {
             for format in crate::prompt::FORMATS {
                 let root = Root { path: folder.path().to_owned(), format, is_confined: false, prefix: String::new(), pack: None };
                 let about = About::new(Layer::USER, format, None);
-                let files = Arc::new(Files::new(root.clone(), about, SETTLING));
+                let files = Arc::new(Files::new(root.clone(), about));
                 let listed = scan(&files, true, &mut Trace::default()).found;
                 let mut count = 0;
                 for name in names.iter().filter_map(|name| Name::new(name).ok()) {

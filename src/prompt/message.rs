@@ -109,15 +109,10 @@ impl Messages {
     }
 
     /// The text form with the texts of the attachments; one message is not copied.
-    pub fn into_text(self) -> String {
-        self.into_text_with(Attachment::to_text)
-    }
-
-    /// See [`to_text_with`](Messages::to_text_with).
-    pub fn into_text_with(mut self, attached: impl Fn(&Attachment) -> String) -> String {
+    pub fn into_text(mut self) -> String {
         match (self.messages.as_mut_slice(), self.attachments.is_empty()) {
             ([Message { role: Role::User, text }], true) => std::mem::take(text),
-            _ => self.to_text_with(attached),
+            _ => self.to_text_with(Attachment::to_text),
         }
     }
 }

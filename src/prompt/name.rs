@@ -2,6 +2,7 @@
 
 use super::limits::{MAX_DEPTH, MAX_NAME};
 use serde::{Serialize, Serializer};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -103,13 +104,9 @@ pub(crate) fn spellings(command: &str) -> Vec<String> {
         let accents = |name: &String| [name.nfc().collect(), name.nfd().collect::<String>()];
         all.extend(all.iter().flat_map(accents).collect::<Vec<_>>());
     }
-    let mut known = Vec::new();
-    for name in all {
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
-    known
+    let mut known = HashSet::new();
+    all.retain(|name| known.insert(name.clone()));
+    all
 }
 
 /// The longest text that can be a name, in bytes: a composed accent may be a quarter of what was typed.

@@ -6,15 +6,14 @@
 
 use super::notifier::Notifier;
 use crate::agents::{Agent, PartLimit, Unit};
-use crate::jsonrpc::{self, Object, Request, read};
+use crate::jsonrpc::{self, Json, Object, Request, read};
 use crate::library::{By, Caller, Editor, Layer, Library, Role, View};
-use crate::mcp::{Cacheable, Empty, ModernParams, ModernResult, RequestMeta};
+use crate::mcp::{Empty, ModernParams, RequestMeta};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable_json;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -140,16 +139,16 @@ pub enum Work {
 
 /// What a handler gives.
 pub(super) enum Answer {
-    Now(Box<RawValue>),
+    Now(Json),
     /// The work that waits for a service or the team's server, and then gives the result.
-    Later(Box<dyn FnOnce() -> Result<Box<RawValue>, Failure> + Send>),
+    Later(Box<dyn FnOnce() -> Result<Json, Failure> + Send>),
 }
 
 impl Answer {
     /// What the work gives that reads or expands a prompt of this layer: later, if it may wait for a server.
     pub(super) fn about(
         layer: Layer,
-        work: impl FnOnce() -> Result<Box<RawValue>, Failure> + Send + 'static,
+        work: impl FnOnce() -> Result<Json, Failure> + Send + 'static,
     ) -> Result<Answer, Failure> {
         let may_wait = layer == Layer::TEAM || layer == Layer::SERVICE;
         if may_wait { Ok(Answer::Later(Box::new(work))) } else { work().map(Answer::Now) }
@@ -252,11 +251,19 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
+/// How long a client may cache a result, and for whom (2026-07-28).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cacheable {
+    ttl_ms: u64,
+    /// Who may see a cached result: everybody (`public`), or only the client that sent the request (`private`).
+    scope: &'static str,
+}
+
 /// A result that changes only with the program.
-pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, cache_scope: "public" };
+pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, scope: "public" };
 
 /// A result that comes from the user's files, which may change at any time.
-pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, cache_scope: "private" };
+pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, scope: "private" };
 
 /// The icon of the server, an SVG.
 const ICON: &[u8] = include_bytes!("icon.svg");
@@ -342,15 +349,11 @@ impl Era {
 
     /// The JSON of a result. The modern era adds `resultType`, the server's name in `_meta`, and to a result that a
     /// client may cache, for how long and for whom.
-    pub(super) fn result(
-        self,
-        result: &impl Serialize,
-        cacheable: Option<Cacheable>,
-    ) -> Result<Box<RawValue>, Failure> {
-        Ok(match self {
-            Era::Legacy => to_raw_value(result)?,
-            Era::Modern => modern_result(result, cacheable, server_info(false))?,
-        })
+    pub(super) fn result(self, result: Json, cacheable: Option<Cacheable>) -> Json {
+        match self {
+            Era::Legacy => result,
+            Era::Modern => modern_result(result, cacheable, &server_info(false)),
+        }
     }
 
     /// The error for a failure.
@@ -392,13 +395,11 @@ pub(super) fn logged(json: &impl Serialize) -> String {
     printable_json(&serde_json::to_string(json).unwrap_or_default())
 }
 
-pub(super) fn modern_result(
-    result: &impl Serialize,
-    cacheable: Option<Cacheable>,
-    server_info: Value,
-) -> serde_json::Result<Box<RawValue>> {
-    let meta = json!({ "io.modelcontextprotocol/serverInfo": server_info });
-    to_raw_value(&ModernResult { result, result_type: "complete", cacheable, meta })
+pub(super) fn modern_result(result: Json, cacheable: Option<Cacheable>, server_info: &Value) -> Json {
+    let cacheable = cacheable.map(|Cacheable { ttl_ms, scope }| format!(r#""ttlMs":{ttl_ms},"cacheScope":"{scope}","#));
+    let cacheable = cacheable.unwrap_or_default();
+    let meta = format!(r#"{{"io.modelcontextprotocol/serverInfo":{server_info}}}"#);
+    result.with_members(&format!(r#""resultType":"complete",{cacheable}"_meta":{meta}"#))
 }
 
 /// The server's name, with its icon (2025-11-25) in the answers that begin a conversation: other results would only become longer.

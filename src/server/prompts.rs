@@ -5,6 +5,7 @@ use super::cursor::Page;
 use super::opencode;
 use super::resources::{description, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
+use crate::jsonrpc::Json;
 use crate::library::{Found, Info, View, has_tag, joined};
 use crate::mcp;
 use crate::prompt::{
@@ -14,7 +15,6 @@ use crate::prompt::{
 use crate::wording::{alternatives, named};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ fn messages(
     found: &Found,
     prompt: &Prompt,
     values: &BTreeMap<String, String>,
-) -> Result<Box<RawValue>, Failure> {
+) -> Result<Json, Failure> {
     let agent = context.agent;
     let join = |pieces: &mut dyn Iterator<Item = Piece<'_>>| match agent {
         Some(agent) if agent.runs_prompts => opencode::inert(pieces),
@@ -141,7 +141,7 @@ fn messages(
     let of_user_text = |text| Message { role: Role::User, text };
     let (texts, mut attachments) = match menu {
         MenuMessages::All => (messages.messages, messages.attachments),
-        MenuMessages::OneText => (vec![of_user_text(messages.into_text_with(attached))], Vec::new()),
+        MenuMessages::OneText => (vec![of_user_text(messages.to_text_with(attached))], Vec::new()),
         MenuMessages::WithoutRoles => (vec![of_user_text(messages.to_text_with(attached))], messages.attachments),
     };
     if menu == MenuMessages::WithoutRoles {
@@ -153,7 +153,7 @@ fn messages(
         "description": description(&prompt.name, prompt.description.clone()),
         "messages": texts.chain(blocks).collect::<Vec<_>>(),
     });
-    context.era.result(&result, None)
+    Ok(context.era.result(Json::of(&result)?, None))
 }
 
 fn message(role: Role, content: Value) -> Value {

@@ -5,6 +5,7 @@
 
 use super::context::{Answer, Context, FRESH, Failure, FailureKind};
 use super::cursor::{self, Page};
+use crate::jsonrpc::Json;
 use crate::library::{Found, Info};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name, Revision};
@@ -76,7 +77,7 @@ pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result
         let text = found.text().map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
         let meta = meta(Revision::of(text.as_bytes()));
         let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
-        era.result(&contents, Some(FRESH))
+        Ok(era.result(Json::written(contents.to_string()), Some(FRESH)))
     })
 }
 

@@ -3,7 +3,7 @@
 use super::context::{self, Answer, Context, Era, Failure, FailureKind};
 use super::subscriptions::Subscriptions;
 use crate::agents::Agent;
-use crate::jsonrpc::Notification;
+use crate::jsonrpc::{Json, Notification};
 use crate::library::{Caller, Change};
 use crate::mcp::{Empty, InitializeParams, ResourceParams, SetLevelParams};
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ pub(super) fn discover(_: &Context, _: Empty) -> Result<Answer, Failure> {
         "capabilities": capabilities(Era::Modern, true, false),
         "instructions": INSTRUCTIONS.trim_ascii_end(),
     });
-    Ok(Answer::Now(context::modern_result(&result, Some(context::CONSTANT), context::server_info(true))?))
+    Ok(Answer::Now(context::modern_result(Json::of(&result)?, Some(context::CONSTANT), &context::server_info(true))))
 }
 
 /// `mutable`: the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are not in the schema. `logging`:

@@ -2,10 +2,9 @@
 
 use super::context::{Failure, FailureKind, Shared};
 use super::resources;
-use crate::jsonrpc::{Error, Id, Notification, Object, Response, read};
+use crate::jsonrpc::{Id, Json, Notification, Object, Response, read};
 use crate::library::{Change, Prefix};
 use crate::mcp::{ListenParams, SubscriptionFilter};
-use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -139,9 +138,6 @@ pub fn all_lists_changed() -> Vec<Notification> {
 
 /// The end of a `subscriptions/listen` by the server: the result of its request.
 pub fn end_of_listen(id: &Id) -> Response {
-    let result = to_raw_value(&json!({ "resultType": "complete", "_meta": meta(id) }));
-    match result {
-        Ok(result) => Response::result(id.clone(), result),
-        Err(error) => Response::error(Some(id.clone()), Error::invalid_request(error)), // it cannot fail
-    }
+    let result = json!({ "resultType": "complete", "_meta": meta(id) });
+    Response::result(id, Json::written(result.to_string()))
 }

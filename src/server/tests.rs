@@ -1,7 +1,6 @@
 //! What only a server without a process can show; the rest is tested over real pipes in `tests/it`.
 
 use super::*;
-use crate::jsonrpc::Outgoing;
 use crate::library::{Caller, Prefix, Role};
 use crate::prompt::Name;
 use serde_json::{Value, json};
@@ -16,7 +15,7 @@ fn a_panic_in_a_handler_is_an_internal_error_and_so_is_that_in_a_job() {
     let waits = || Ok(Answer::Later(Box::new(|| panic!("on purpose, in a test"))));
     let Reply::Later(job) = request().reply(Id::Unsigned(1), waits) else { panic!("no job") };
     for response in [at_once, job.finish()] {
-        let answer: Value = serde_json::from_str(&response.to_json()).unwrap();
+        let answer: Value = serde_json::from_str(response.as_json()).unwrap();
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)));
     }
 }

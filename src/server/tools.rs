@@ -13,12 +13,11 @@ pub use parts::LEAST_LIMIT;
 
 use super::context::{Answer, Context, Era, Failure, FailureKind, Work};
 use super::cursor;
-use crate::jsonrpc::{Object, read};
+use crate::jsonrpc::{Json, Object, read, write_text};
 use crate::library::{Role, View};
-use crate::mcp::{CallToolParams, CallToolResult, PaginatedParams, TextContent};
+use crate::mcp::{CallToolParams, PaginatedParams};
 use crate::prompt::Name;
 use crate::wording::quoted;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// A row of the table of tools.
@@ -120,20 +119,22 @@ pub(super) fn call(tool: &'static Tool, context: &Context, params: &Object) -> R
     }
 }
 
-/// The result of a call. The structured content is serialized once: its JSON is also the text of `content`. Arguments that do not fit
+/// The result of a call (`CallToolResult`). The structured content (2025-06-18) is serialized once: its JSON is also the text of `content`. Arguments that do not fit
 /// the schema are for the model since the modern era.
-fn result(tool: &Tool, era: Era, outcome: Result<Box<RawValue>, Failure>) -> Result<Box<RawValue>, Failure> {
-    let (text, structured_content) = match &outcome {
-        Ok(structured) => (structured.get(), Some(&**structured)),
+fn result(tool: &Tool, era: Era, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
+    let (text, more) = match &outcome {
+        Ok(structured) => (structured.as_str(), [r#","structuredContent":"#, structured.as_str()]),
         Err(Failure { kind, text, .. })
             if *kind == FailureKind::ForModel || (*kind, era) == (FailureKind::InvalidParams, Era::Modern) =>
         {
             tracing::info!(tool = tool.name, reason = text, "the tool refused");
-            (text.as_str(), None)
+            (text.as_str(), [r#","isError":"#, "true"])
         }
         Err(_) => return outcome,
     };
-    let content = [TextContent { text }];
-    let is_error = structured_content.is_none();
-    era.result(&CallToolResult { content, structured_content, is_error }, None)
+    let mut json = String::with_capacity(5 * text.len() / 2 + 256); // most texts, and what goes around them
+    json.push_str(r#"{"content":[{"type":"text","text":"#);
+    write_text(&mut json, text);
+    json.extend(["}]", more[0], more[1], "}"]);
+    Ok(era.result(Json::written(json), None))
 }

@@ -6,7 +6,7 @@
 //! an answer that was made before the change.
 
 use super::tap::Tap;
-use crate::jsonrpc::{Error, Id, Message, Outgoing, Response};
+use crate::jsonrpc::{Error, Id, Message, Response};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server::{Change, Job, Listener, Reply, Server, Session};
@@ -131,12 +131,12 @@ impl Conversation {
         self.failure.take().map_or(Ok(()), Err)?;
         let message = match message {
             Ok(message) => message,
-            Err(refusal) => return self.send(&refusal).map(|()| None),
+            Err(refusal) => return self.send(refusal.as_json()).map(|()| None),
         };
         match server.handle(&mut self.session, message) {
             Reply::None => {}
-            Reply::Response(response) => self.send(&response)?,
-            Reply::Stream(acknowledgement) => self.send(&acknowledgement)?,
+            Reply::Response(response) => self.send(response.as_json())?,
+            Reply::Stream(acknowledgement) => self.send(&acknowledgement.to_json())?,
             Reply::Later(job) => return Ok(Some(job)),
             Reply::Cancelled(id) => self.running.retain(|running| *running != id),
         }
@@ -151,10 +151,10 @@ impl Conversation {
         running: usize,
     ) -> io::Result<Option<JoinHandle<()>>> {
         let id = job.id.clone();
-        let refused = |why: String| Response::error(Some(id.clone()), Error { code: -32603, message: why, data: None });
+        let refused = |why: String| Response::error(Some(&id), Error { code: -32603, message: why, data: None });
         if running >= MAX_JOBS {
             let why = format!("{MAX_JOBS} requests wait for services or files; send this one again later");
-            return self.send(&refused(why)).map(|()| None);
+            return self.send(refused(why).as_json()).map(|()| None);
         }
         let conversation = Arc::clone(conversation);
         let of_job = id.clone();
@@ -164,7 +164,7 @@ impl Conversation {
             // Of a cancelled request, the answer is dropped.
             if let Some(at) = conversation.running.iter().position(|running| *running == of_job) {
                 conversation.running.swap_remove(at);
-                let sent = conversation.send(&response).and_then(|()| conversation.output.flush());
+                let sent = conversation.send(response.as_json()).and_then(|()| conversation.output.flush());
                 conversation.failure = conversation.failure.take().or(sent.err());
             }
         };
@@ -174,23 +174,21 @@ impl Conversation {
                 Ok(Some(thread))
             }
             Err(error) => {
-                self.send(&refused(format!("cannot start a thread ({error}); send this again"))).map(|()| None)
+                let why = format!("cannot start a thread ({error}); send this again");
+                self.send(refused(why).as_json()).map(|()| None)
             }
         }
     }
 
     /// Writes a message, a line with the next flush at the latest.
-    fn send(&mut self, message: &impl Outgoing) -> io::Result<()> {
-        if self.framing == Framing::Line && self.tap.is_none() {
-            serde_json::to_writer(&mut self.output, message)?;
-            return self.output.write_all(b"\n");
+    fn send(&mut self, json: &str) -> io::Result<()> {
+        if self.framing == Framing::Frame {
+            write!(self.output, "Content-Length: {}\r\n\r\n", json.len())?;
         }
-        let json = message.to_json();
-        let sent = match self.framing {
-            Framing::Line => format!("{json}\n"),
-            Framing::Frame => format!("Content-Length: {}\r\n\r\n{json}", json.len()),
-        };
-        self.output.write_all(sent.as_bytes())?;
+        self.output.write_all(json.as_bytes())?;
+        if self.framing == Framing::Line {
+            self.output.write_all(b"\n")?;
+        }
         if let Some(tap) = &self.tap {
             tap.sent(self.framing.origin(), json.as_bytes());
         }
@@ -200,7 +198,7 @@ impl Conversation {
     fn notify(&mut self, change: &Change) -> io::Result<()> {
         for notification in self.session.notifications(change) {
             tracing::info!(method = notification.method, "notified the client");
-            self.send(&notification)?;
+            self.send(&notification.to_json())?;
         }
         self.output.flush()
     }

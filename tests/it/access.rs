@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::http_client::{Answer, HttpServer, USUAL, request};
 use crate::postgres::{folder_and_store, save};
-use prompt_expander::jsonrpc::{Message, Outgoing};
+use prompt_expander::jsonrpc::Message;
 use prompt_expander::library::{Caller, Library, Prefix, Role};
 use prompt_expander::server::{Reply, Server, Session, Settings};
 use serde_json::{Value, json};
@@ -283,7 +283,7 @@ fn a_prompt_that_a_caller_may_not_see_changes_no_answer_to_them() {
                 let Reply::Response(response) = server.handle(&mut Session::new(caller.clone()), message) else {
                     panic!("{method}")
                 };
-                answers.push_str(&format!("{params} -> {}\n", response.to_json()));
+                answers.push_str(&format!("{params} -> {}\n", response.as_json()));
             }
             answers
         };

@@ -2,13 +2,12 @@
 
 use super::super::context::{Answer, Context, Failure};
 use super::super::prompt_edits::{warnings, with_warnings};
-use crate::jsonrpc::{Object, read};
+use crate::jsonrpc::{Json, Object, read};
 use crate::library::{By, Editor, Version, Written};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::named;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use serde_json::value::to_raw_value;
 
 /// After an error whose remedy is to write something else than what the user has seen.
 const ASK_AGAIN: &str = "Tell the user this, and write nothing else before they have seen it and said yes.";
@@ -59,12 +58,12 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, F
 /// The source of a prompt, or of a version of it, and its versions.
 pub(super) fn history(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let mut reading = reading(context, &read(arguments)?).map_err(for_model)?;
-    let json = to_raw_value(&reading)?;
-    if context.part_limit().is_none_or(|limit| limit.unit.count(json.get()) <= limit.max) {
+    let json = Json::of(&reading)?;
+    if context.part_limit().is_none_or(|limit| limit.unit.count(json.as_str()) <= limit.max) {
         return Ok(Answer::Now(json));
     }
     reading.warning = Some(MAY_BE_CUT);
-    Ok(Answer::Now(to_raw_value(&reading)?))
+    Ok(Answer::Now(Json::of(&reading)?))
 }
 
 #[derive(Serialize)]
@@ -128,7 +127,7 @@ fn write(
     let by = context.by(arguments.note.clone()).map_err(for_model)?;
     let written = context.editor().and_then(|editor| change(&editor, &by)).map_err(for_model)?;
     let done = json!({ "command": written.name, "revision": written.revision });
-    Ok(Answer::Now(to_raw_value(&with_warnings(done, warnings(&written)))?))
+    Ok(Answer::Now(Json::of(&with_warnings(done, warnings(&written)))?))
 }
 
 fn for_model(error: Diagnostic) -> Failure {

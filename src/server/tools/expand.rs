@@ -3,14 +3,13 @@
 use super::super::context::{Answer, Context, Failure};
 use super::parts::{Part, part};
 use crate::agents::PartLimit;
-use crate::jsonrpc::{Object, read};
+use crate::jsonrpc::{Json, Object, read};
 use crate::library::{Found, View, joined};
 use crate::prompt::{Call, Diagnostic, Kind, Name, strip};
 use crate::server::prompts::without_templates;
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 
 /// The sentence of the description about stacks and mentions.
@@ -66,7 +65,7 @@ fn expand(
     input: &str,
     limit: Option<PartLimit>,
     requested: &str,
-) -> Result<Box<RawValue>, Failure> {
+) -> Result<Json, Failure> {
     let prompt = found.prompt().map_err(|broken| {
         Failure::for_model(format!(
             "{} cannot be expanded. {broken}. Tell the user this; the prompt works as soon as that is done.",
@@ -85,13 +84,13 @@ fn expand(
             Failure::for_model(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
         })?;
     let text = expansion.into_text();
-    let Some(limit) = limit else { return Ok(to_raw_value(&Part { prompt: text.into(), next: None })?) };
+    let Some(limit) = limit else { return Ok(Part { prompt: text.into(), next: None }.to_json()) };
     let part = part(&text, limit, requested).map_err(|why| {
         Failure::for_model(format!(
             "{why}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
         ))
     })?;
-    Ok(to_raw_value(&part)?)
+    Ok(part.to_json())
 }
 
 /// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.

@@ -6,7 +6,7 @@ use super::refusal::{JSON, Refusal};
 use super::sessions::{self, SessionId};
 use super::tokens::hex;
 use super::{limits, metrics};
-use crate::jsonrpc::{Message, Outgoing, Request, Response as RpcResponse};
+use crate::jsonrpc::{Message, Request, Response as RpcResponse};
 use crate::library::Caller;
 use crate::server::{Reply, Session};
 use axum::body::Body;
@@ -41,7 +41,7 @@ pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> An
     let asked = Asked { exchange: &exchange, headers: &head.headers };
     let message = match read {
         Ok(message) => message,
-        Err(answer) => return Ok(asked.json(StatusCode::BAD_REQUEST, &answer)),
+        Err(answer) => return Ok(asked.json(StatusCode::BAD_REQUEST, answer)),
     };
     let (method, started, id) = (metrics::label(&message), Instant::now(), message.id());
     let answered = match exchange.take(&limits::methods(&message)) {
@@ -79,7 +79,7 @@ impl Asked<'_> {
         if let Message::Request(request) = &message {
             match headers::era(self.headers, request) {
                 Err(error) => {
-                    return Ok(self.json(StatusCode::BAD_REQUEST, &RpcResponse::error(message.id(), error)));
+                    return Ok(self.json(StatusCode::BAD_REQUEST, RpcResponse::error(Some(&request.id), error)));
                 }
                 Ok(Era::Modern) => return self.modern(request.clone()).await,
                 Ok(Era::Legacy(version)) => return self.legacy(version, message).await,
@@ -114,7 +114,7 @@ impl Asked<'_> {
             Some(-32022..=-32020 | -32600) => StatusCode::BAD_REQUEST,
             _ => StatusCode::OK,
         };
-        Ok(self.json(status, &answer))
+        Ok(self.json(status, answer))
     }
 
     async fn legacy(&self, version: Option<&'static str>, message: Message) -> Answered {
@@ -129,7 +129,7 @@ impl Asked<'_> {
         let (reply, session) = app.handle(session, message).await?;
         let Reply::Response(answer) = reply else { return Ok(StatusCode::ACCEPTED.into_response()) };
         let is_refused = is_batch && answer.error_code().is_some();
-        let mut response = self.json(if is_refused { StatusCode::BAD_REQUEST } else { StatusCode::OK }, &answer);
+        let mut response = self.json(if is_refused { StatusCode::BAD_REQUEST } else { StatusCode::OK }, answer);
         if let Some(version) = session.version.filter(|_| is_initialize) {
             let made = app.sessions.make(version, session.agent(), &owner(caller), sessions::now());
             match made.and_then(|id| HeaderValue::try_from(id).map_err(|error| error.to_string())) {
@@ -164,11 +164,11 @@ impl Asked<'_> {
     }
 
     /// A response that holds an answer.
-    fn json(&self, status: StatusCode, answer: &RpcResponse) -> Response {
-        let json = answer.to_json();
-        self.exchange.client.sent(json.as_bytes());
-        let mut response = (status, [(CONTENT_TYPE, JSON)], json).into_response();
-        if answer.error_code().is_some() {
+    fn json(&self, status: StatusCode, answer: RpcResponse) -> Response {
+        self.exchange.client.sent(answer.as_json().as_bytes());
+        let is_error = answer.error_code().is_some();
+        let mut response = (status, [(CONTENT_TYPE, JSON)], answer.into_json()).into_response();
+        if is_error {
             response.extensions_mut().insert(IsError);
         }
         response

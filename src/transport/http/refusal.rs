@@ -1,6 +1,6 @@
 //! Why a request is refused, and the one place where that becomes an HTTP response.
 
-use crate::jsonrpc::{Error, Id, Outgoing, Response as RpcResponse};
+use crate::jsonrpc::{Error, Id, Response as RpcResponse};
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -64,7 +64,7 @@ impl IntoResponse for Refusal {
 pub(super) fn write_body(mut response: Response, path: &str) -> Response {
     let Some(mut refusal) = response.extensions_mut().remove::<Refusal>() else { return response };
     let (content_type, body) = if path == MCP_PATH {
-        let answer = RpcResponse::error(refusal.id.take(), refusal.into_error()).to_json();
+        let answer = RpcResponse::error(refusal.id.take().as_ref(), refusal.into_error()).into_json();
         (JSON, answer)
     } else if path.starts_with("/api/") {
         refusal.details["message"] = refusal.message.into();

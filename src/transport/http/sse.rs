@@ -7,7 +7,7 @@
 use super::headers::EVENT_STREAM;
 use super::proxy::Client;
 use super::sessions::{self, SessionId};
-use crate::jsonrpc::{Message, Notification, Outgoing, Request};
+use crate::jsonrpc::{Message, Notification, Request};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server::{self, Change, Listener, Reply, Server, Session};
@@ -200,7 +200,7 @@ impl Streams {
     /// # Errors
     /// The reply to a request that opens no stream.
     pub(super) fn listen(&self, session: Session, client: &Arc<Client>, request: Request) -> Result<Response, Reply> {
-        let farewell = server::end_of_listen(&request.id).to_json();
+        let farewell = server::end_of_listen(&request.id);
         let first = |stream: &Stream, session: &mut Session| {
             match self.server.handle(session, Message::Request(request)) {
                 Reply::Stream(acknowledgement) => stream.notify_of(&[acknowledgement]),
@@ -208,7 +208,7 @@ impl Streams {
             }
             Ok(())
         };
-        self.begin(session, client, None, format!("data: {farewell}\n\n").into(), first)
+        self.begin(session, client, None, format!("data: {}\n\n", farewell.as_json()).into(), first)
     }
 
     /// Opens a stream, which is notified of changes after `first` has sent what precedes them.

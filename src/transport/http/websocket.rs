@@ -7,7 +7,7 @@
 use super::app::{Exchange, stopped};
 use super::refusal::Refusal;
 use super::{limits, metrics};
-use crate::jsonrpc::{Message, Outgoing, Response as RpcResponse};
+use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
 use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
@@ -129,7 +129,7 @@ impl Conversation {
         self.exchange.client.received(text.as_bytes());
         let message = match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => message,
-            Err(refusal) => return self.send(refusal.to_json()).await,
+            Err(refusal) => return self.send(refusal.into_json()).await,
         };
         drop(text);
         let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
@@ -141,10 +141,13 @@ impl Conversation {
         };
         let (json, is_error) = match handled {
             Ok(Reply::None | Reply::Cancelled(_) | Reply::Later(_)) => (None, false),
-            Ok(Reply::Response(response)) => (Some(response.to_json()), response.error_code().is_some()),
+            Ok(Reply::Response(response)) => {
+                let is_error = response.error_code().is_some();
+                (Some(response.into_json()), is_error)
+            }
             Ok(Reply::Stream(acknowledgement)) => (Some(acknowledgement.to_json()), false),
             // A notification gets no answer, not even an error.
-            Err(refusal) => (id.map(|id| RpcResponse::error(Some(id), refusal.into_error()).to_json()), true),
+            Err(refusal) => (id.map(|id| RpcResponse::error(Some(&id), refusal.into_error()).into_json()), true),
         };
         app.metrics.answered("websocket", method, is_error, started.elapsed());
         match json {
