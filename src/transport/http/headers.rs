@@ -6,16 +6,16 @@ use crate::jsonrpc::{Error, Request};
 use crate::server::{check_modern_version, legacy_version, method, modern_version};
 use crate::wording::quoted;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, ORIGIN};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-pub(super) const SESSION_ID: &str = "mcp-session-id";
-pub(super) const LAST_EVENT_ID: &str = "last-event-id";
-const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
@@ -25,17 +25,14 @@ pub(super) const ASSUMED: &str = "2025-03-26";
 /// Checks that the body of a POST is JSON. Without `Origin`, the request does not come from a page in a browser; then a body
 /// that is not labeled, or as curl's `-d` labels it, is taken for JSON as well.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let media_type = headers.get(CONTENT_TYPE).map_or(Some(""), |value| value.to_str().ok());
-    let media_type =
-        media_type.and_then(|value| value.split(';').next()).map(|value| value.trim().to_ascii_lowercase());
-    match media_type.as_deref() {
-        Some(JSON) => Ok(()),
-        Some("" | "application/x-www-form-urlencoded") if !headers.contains_key(ORIGIN) => Ok(()),
-        _ => {
-            let message = "the body must be JSON, with the header `Content-Type: application/json`";
-            Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
-        }
+    let value = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    let media_type = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let is = |other: &str| media_type.eq_ignore_ascii_case(other.as_bytes());
+    if is(JSON) || ((is("") || is("application/x-www-form-urlencoded")) && !headers.contains_key(ORIGIN)) {
+        return Ok(());
     }
+    let message = "the body must be JSON, with the header `Content-Type: application/json`";
+    Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
 }
 
 /// Checks that the client accepts an answer of this media type.
@@ -69,7 +66,7 @@ pub(super) fn asks_for_page(method: &Method, headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// It is repeated, or is not UTF-8.
-fn value<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, String> {
+fn value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -80,7 +77,7 @@ fn value<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Stri
 }
 
 /// The text of a header that identifies something, such as a session; one that is not text identifies nothing.
-pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.contains_key(name).then(|| value(headers, name).ok().flatten().unwrap_or_default())
 }
 
@@ -99,7 +96,7 @@ pub enum Era {
 /// The error, whose status is 400: `-32602` for incomplete metadata, `-32020` for headers that are missing or differ from the
 /// body, `-32022` for a version that is not supported. They are checked in this order ("Error codes" of 2026-07-28).
 pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
-    let header = value(headers, PROTOCOL_VERSION);
+    let header = value(headers, &PROTOCOL_VERSION);
     let Some(version) = modern_version(request)? else {
         // Whatever the client prefers: `initialize` negotiates it.
         if request.method == "initialize" {
@@ -111,13 +108,13 @@ pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
             ))
         });
     };
-    must_equal(PROTOCOL_VERSION, header, Some(version))?;
+    must_equal(&PROTOCOL_VERSION, header, Some(version))?;
     check_modern_version(version)?;
-    must_equal(METHOD, value(headers, METHOD), Some(&request.method))?;
+    must_equal(&METHOD, value(headers, &METHOD), Some(&request.method))?;
     let Some(member) = method(&request.method).and_then(|method| method.named) else { return Ok(Era::Modern) };
-    let name = value(headers, NAME).and_then(|name| name.map(decoded).transpose());
+    let name = value(headers, &NAME).and_then(|name| name.map(decoded).transpose());
     let name = name.as_ref().map(|name| name.as_deref()).map_err(String::clone);
-    must_equal(NAME, name, request.params.get(member).and_then(Value::as_str))?;
+    must_equal(&NAME, name, request.params.get(member).and_then(Value::as_str))?;
     Ok(Era::Modern)
 }
 
@@ -138,7 +135,7 @@ fn of_legacy_header(header: Result<Option<&str>, String>) -> Result<Option<&'sta
 /// # Errors
 /// The version is unknown.
 pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
-    let header = value(headers, PROTOCOL_VERSION);
+    let header = value(headers, &PROTOCOL_VERSION);
     if let Ok(Some(version)) = header
         && check_modern_version(version).is_ok()
     {
@@ -150,7 +147,7 @@ pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
     })
 }
 
-fn must_equal(name: &str, header: Result<Option<&str>, String>, body: Option<&str>) -> Result<(), Error> {
+fn must_equal(name: &HeaderName, header: Result<Option<&str>, String>, body: Option<&str>) -> Result<(), Error> {
     let message = match header {
         Ok(header) if header == body => return Ok(()),
         Ok(header) => {

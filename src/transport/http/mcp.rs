@@ -13,6 +13,7 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The longest message, in bytes, that is parsed without a thread of its own: a longer one takes milliseconds.
@@ -61,7 +62,7 @@ pub(super) async fn open_stream(exchange: Result<Exchange, Refusal>, method: Met
     let exchange = exchange?;
     headers::check_accept(&headers, EVENT_STREAM)?;
     let session = Asked { exchange: &exchange, headers: &headers }.needed_session()?;
-    let last_event = headers::identifier(&headers, headers::LAST_EVENT_ID);
+    let last_event = headers::identifier(&headers, &headers::LAST_EVENT_ID);
     let Exchange { app, client, caller } = &exchange;
     app.streams.open((**caller).clone(), client, &session, last_event).map_err(|_| Refusal::bug())
 }
@@ -76,18 +77,19 @@ pub(super) async fn delete(exchange: Exchange, headers: HeaderMap) -> Answered {
 
 impl Asked<'_> {
     async fn answer(&self, message: Message) -> Answered {
-        if let Message::Request(request) = &message {
-            match headers::era(self.headers, request) {
-                Err(error) => {
-                    return Ok(self.json(StatusCode::BAD_REQUEST, RpcResponse::error(Some(&request.id), error)));
-                }
-                Ok(Era::Modern) => return self.modern(request.clone()).await,
-                Ok(Era::Legacy(version)) => return self.legacy(version, message).await,
+        let era = match &message {
+            Message::Request(request) => headers::era(self.headers, request),
+            _ => Ok(headers::check_version(self.headers)?),
+        };
+        match (message, era) {
+            (message, Err(error)) => {
+                Ok(self.json(StatusCode::BAD_REQUEST, RpcResponse::error(message.id().as_ref(), error)))
             }
-        }
-        match (message, headers::check_version(self.headers)?) {
-            (message @ Message::Batch(_), Era::Legacy(version)) => self.legacy(version, message).await,
-            (Message::Notification { .. }, _) | (Message::Response, Era::Legacy(_)) => {
+            (Message::Request(request), Ok(Era::Modern)) => self.modern(request).await,
+            (message @ (Message::Request(_) | Message::Batch(_)), Ok(Era::Legacy(version))) => {
+                self.legacy(version, message).await
+            }
+            (Message::Notification { .. }, _) | (Message::Response, Ok(Era::Legacy(_))) => {
                 self.session().map(|_| StatusCode::ACCEPTED.into_response())
             }
             _ => Err(Refusal::new(StatusCode::BAD_REQUEST, "this version has no batches, and no responses of clients")),
@@ -95,8 +97,8 @@ impl Asked<'_> {
     }
 
     async fn modern(&self, request: Request) -> Answered {
-        let (app, caller) = (&self.exchange.app, (*self.exchange.caller).clone());
-        let session = Session::of_request(caller, None, None);
+        let app = &self.exchange.app;
+        let session = Session::of_request(Arc::clone(&self.exchange.caller), None, None);
         let opens_stream = request.method == "subscriptions/listen";
         headers::check_accept(self.headers, if opens_stream { EVENT_STREAM } else { JSON })?;
         let reply = if opens_stream {
@@ -123,7 +125,7 @@ impl Asked<'_> {
         let is_batch = matches!(message, Message::Batch(_));
         let is_initialize = matches!(&message, Message::Request(request) if request.method == "initialize");
         let session = match is_initialize {
-            true => Session::of_request((**caller).clone(), None, None),
+            true => Session::of_request(Arc::clone(caller), None, None),
             false => self.session_of_request(version)?,
         };
         let (reply, session) = app.handle(session, message).await?;
@@ -145,12 +147,12 @@ impl Asked<'_> {
         let session = self.session()?;
         let agent = session.as_ref().and_then(|session| session.agent.as_deref());
         let version = version.or(session.as_ref().map(|session| session.version)).unwrap_or(headers::ASSUMED);
-        Ok(Session::of_request((*self.exchange.caller).clone(), Some(version), agent))
+        Ok(Session::of_request(Arc::clone(&self.exchange.caller), Some(version), agent))
     }
 
     /// The session that the client says it belongs to, if it says so.
     fn session(&self) -> Result<Option<SessionId>, Refusal> {
-        let Some(id) = headers::identifier(self.headers, headers::SESSION_ID) else { return Ok(None) };
+        let Some(id) = headers::identifier(self.headers, &headers::SESSION_ID) else { return Ok(None) };
         let Exchange { app, caller, .. } = self.exchange;
         let session = app.sessions.read(id, &owner(caller), sessions::now());
         let message = "this session has ended or does not exist; initialize a new one";

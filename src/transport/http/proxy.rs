@@ -5,13 +5,15 @@
 //! would pass on what a client has made up.
 
 use crate::transport::tap::Tap;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
 use std::any::Any;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest request id that is taken from a client, in bytes.
 const MAX_REQUEST_ID: usize = 64;
@@ -58,7 +60,7 @@ impl Client {
         let is_valid = |id: &&HeaderValue| {
             (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
         };
-        let request_id = headers.get("x-request-id").filter(is_valid).cloned().unwrap_or_else(new_request_id);
+        let request_id = headers.get(REQUEST_ID).filter(is_valid).cloned().unwrap_or_else(new_request_id);
         let is_trusted = |address: &IpAddr| trusted.iter().any(|proxy| proxy.contains(address));
         let mut client = Client {
             address: peer.address.to_canonical(),

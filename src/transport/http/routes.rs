@@ -1,7 +1,7 @@
 //! The routes, and what each request passes before it comes to one of them.
 
 use super::app::{App, Exchange, Options};
-use super::proxy::{Client, Peer};
+use super::proxy::{Client, Peer, REQUEST_ID};
 use super::refusal::{self, MCP_PATH, Refusal};
 use super::{api, health, mcp, origin, page, websocket};
 use crate::library::{Caller, TEAM_HEADER};
@@ -74,7 +74,7 @@ impl Stack {
             response
         };
         let mut response = refusal::write_body(answered.instrument(span).await, &path);
-        response.headers_mut().insert("x-request-id", id);
+        response.headers_mut().insert(REQUEST_ID, id);
         self.app.metrics.responded(response.status().as_u16());
         response
     }

@@ -43,7 +43,7 @@ pub(super) async fn open(exchange: Exchange, upgrade: WebSocketUpgrade) -> Respo
     let upgrade = upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER);
     let span = Span::current();
     upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| {
-        Conversation { session: Session::new((*exchange.caller).clone()), exchange, socket }.serve().instrument(span)
+        Conversation { session: Session::new(Arc::clone(&exchange.caller)), exchange, socket }.serve().instrument(span)
     })
 }
 
@@ -157,7 +157,7 @@ impl Conversation {
     }
 
     async fn handle(&mut self, message: Message) -> Result<Reply, Refusal> {
-        let empty = Session::new((*self.exchange.caller).clone());
+        let empty = Session::new(Arc::clone(&self.exchange.caller));
         let (reply, session) = self.exchange.app.handle(std::mem::replace(&mut self.session, empty), message).await?;
         self.session = session;
         Ok(reply)
