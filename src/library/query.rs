@@ -7,7 +7,6 @@ use memchr::memmem::Finder;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
-use std::time::{Duration, Instant};
 use unicode_normalization::UnicodeNormalization;
 
 /// The longest query that is used, in characters; the rest is ignored.
@@ -16,11 +15,8 @@ const MAX_QUERY: usize = 200;
 /// How many prompts are read at once: what lists show of 100,000 takes more memory than what is kept of them.
 const PART: usize = 1_000;
 
-/// How many prompts show whether files are read or kept.
-const SAMPLE: usize = 100;
-
-/// The time in which so many prompts are listed whose files need not be read: some 150 µs, where reading takes 3 ms.
-const KEPT: Duration = Duration::from_millis(1);
+/// The least number of prompts that two threads share: to start one takes as long as to look at some 50 files.
+const SHARED: usize = 200;
 
 /// The longest word that may be misspelled, in characters.
 const MAX_MISSPELLED: usize = 64;
@@ -73,24 +69,19 @@ impl View {
     }
 }
 
-/// Reads what lists show of these prompts. If the first ones of a part are read, not kept, two threads share the others: a first list
-/// takes its time in the parser.
+/// Reads what lists show of these prompts. Two threads share many: a first list takes its time in the parser, a later one in the kernel.
 fn infos(found: &[Found]) -> impl Iterator<Item = (&Found, Info)> {
-    let info = |found: &Found| found.info();
-    found.chunks(PART).flat_map(move |part| {
-        let (start, (first, others)) = (Instant::now(), part.split_at(part.len().min(SAMPLE)));
-        let mut infos: Vec<Info> = first.iter().map(info).collect();
-        if others.len() < SAMPLE || start.elapsed() < KEPT {
-            infos.extend(others.iter().map(info));
-            return part.iter().zip(infos);
-        }
-        let (half, other_half) = others.split_at(others.len() / 2);
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().spawn_scoped(scope, || other_half.iter().map(info).collect());
-            infos.extend(half.iter().map(info));
+    found.chunks(PART).flat_map(|part| {
+        let (half, other_half) = part.split_at(if part.len() < SHARED { part.len() } else { part.len() / 2 });
+        let read = |half: &[Found]| half.iter().map(|found| found.info()).collect::<Vec<Info>>();
+        let infos = thread::scope(|scope| {
+            let start = || thread::Builder::new().spawn_scoped(scope, || read(other_half)).ok();
+            let thread = if other_half.is_empty() { None } else { start() };
+            let mut infos = read(half);
             let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             // The system may refuse another thread.
-            infos.extend(thread.map_or_else(|_| other_half.iter().map(info).collect::<Vec<_>>(), join));
+            infos.extend(thread.map_or_else(|| read(other_half), join));
+            infos
         });
         part.iter().zip(infos)
     })
