@@ -89,31 +89,17 @@ fn is_local_type(number: u32) -> bool {
             | 0x0102_1994 // tmpfs
             | 0x8584_58f6 // ramfs
             | 0x794c_7630 // overlay, as in a container; changing its lower layers is undefined (kernel, overlayfs)
+            | 0x3153_464a // JFS
+            | 0x5265_4973 // ReiserFS
+            | 0x7371_7368 // SquashFS
+            | 0xe0f5_e1e2 // EROFS
     )
 }
 
-/// Whether other machines may change the files of this folder without an event on this one.
+/// Whether other machines may change the files of this folder without an event on this one: they may if the file system is not known.
 #[cfg(target_os = "linux")]
 pub(super) fn is_remote(path: &Path) -> bool {
-    file_system(path).is_some_and(is_remote_type)
-}
-
-#[cfg(target_os = "linux")]
-fn is_remote_type(number: u32) -> bool {
-    matches!(
-        number,
-        0x6969 // NFS
-            | 0x517b // SMB
-            | 0xff53_4d42 // CIFS
-            | 0xfe53_4d42 // SMB 2
-            | 0x0102_1997 // 9P, as in a virtual machine
-            | 0x6573_5546 // FUSE
-            | 0x5346_414f // AFS
-            | 0x7375_7245 // Coda
-            | 0x00c3_6400 // Ceph
-            | 0x786f_4256 // VirtualBox
-            | 0x7c7c_6673 // Parallels
-    )
+    file_system(path).is_some_and(|number| !is_local_type(number))
 }
 
 /// Other systems are not asked.

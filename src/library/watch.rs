@@ -101,7 +101,7 @@ impl Watch {
         for _ in 0..MAX_ROUNDS {
             self.watched = Arc::new(self.look());
             let watcher = match self.watched.is_remote {
-                true => Err("some are on a network file system".to_owned()),
+                true => Err("some are on a network file system, or on one that is not known".to_owned()),
                 false => self.watch_with::<RecommendedWatcher>(Config::default()),
             };
             self.watcher = match watcher {
