@@ -146,7 +146,7 @@ impl Examination {
 
 /// The number of problems and warnings of the prompt files.
 fn problems_in(report: &Report) -> Option<Finding> {
-    let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
+    let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| severity.count_in(&report.problems));
     let kind = match (errors, warnings) {
         (0, 0) => return None,
         (0, _) => Kind::Warning,

@@ -76,7 +76,8 @@ impl Check {
             }
         }
         let report = checks.finish();
-        let has_failed = report.count(Severity::Error) > 0 || (self.strict && report.count(Severity::Warning) > 0);
+        let has = |severity: Severity| severity.count_in(&report.problems) > 0;
+        let has_failed = has(Severity::Error) || (self.strict && has(Severity::Warning));
         if self.json {
             let Report { files, problems } = report;
             output::print_json(&json!({ "files": files, "problems": problems }))?;
@@ -187,6 +188,6 @@ fn text(report: &Report, folders: &[PathBuf]) -> String {
         );
     }
     let counts = [(Severity::Error, "error"), (Severity::Warning, "warning")];
-    let counts = counts.map(|(severity, what)| count(report.count(severity), what)).join(", ");
+    let counts = counts.map(|(severity, what)| count(severity.count_in(&report.problems), what)).join(", ");
     text + &format!("{} checked: {counts}\n", count(report.files, "file"))
 }

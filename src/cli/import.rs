@@ -92,7 +92,7 @@ impl Import {
                 report.problems.push(problem.in_file(original));
             }
         }
-        let has_failed = report.count(Severity::Error) > 0;
+        let has_failed = Severity::Error.count_in(&report.problems) > 0;
         let Report { imported, unchanged, problems } = &report;
         if self.json {
             output::print_json(&json!({
@@ -276,10 +276,6 @@ fn lines(text: &str, file: &Path, report: &mut Report) -> Read {
 }
 
 impl Report {
-    fn count(&self, severity: Severity) -> usize {
-        self.problems.iter().filter(|problem| problem.severity() == severity).count()
-    }
-
     /// What is printed: the problems, the prompts, and how many there are of each.
     fn text(&self, is_dry: bool) -> String {
         let mut text: String = self.problems.iter().map(output::problem_in_two_lines).collect();
@@ -291,8 +287,8 @@ impl Report {
             "{} {imported}, {} unchanged, {}, {}\n",
             count(self.imported.len(), "prompt"),
             self.unchanged.len(),
-            count(self.count(Severity::Error), "error"),
-            count(self.count(Severity::Warning), "warning")
+            count(Severity::Error.count_in(&self.problems), "error"),
+            count(Severity::Warning.count_in(&self.problems), "warning")
         )
     }
 }

@@ -13,7 +13,7 @@ use super::stamp::is_remote;
 use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, Severity};
+use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt};
 use crate::wording::{named, printable};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -384,13 +384,6 @@ fn without_suffix(file: &Path) -> Option<Diagnostic> {
     let name = file.file_name()?.to_string_lossy();
     let warning = || Diagnostic::warning(None, message, format!("rename it to {}", named(&format!("{name}.md"))));
     looks_like_one.then(|| warning().in_file(file))
-}
-
-impl Report {
-    /// How many problems are of this severity.
-    pub fn count(&self, severity: Severity) -> usize {
-        self.problems.iter().filter(|problem| problem.severity() == severity).count()
-    }
 }
 
 #[cfg(test)]

@@ -118,6 +118,13 @@ pub enum Severity {
     Hint,
 }
 
+impl Severity {
+    /// How many of these are of this severity.
+    pub fn count_in(self, diagnostics: &[Diagnostic]) -> usize {
+        diagnostics.iter().filter(|diagnostic| diagnostic.severity() == self).count()
+    }
+}
+
 /// A position in a text, both numbers from 1; a column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
