@@ -11,7 +11,6 @@ use super::{source::TEAM, team::TeamKeys};
 use crate::agents::ConfigFile;
 use crate::library::Trust;
 use crate::library::pack::lock::LOCK;
-use crate::lock::lock;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
 use crate::wording::{all_of, named};
@@ -24,8 +23,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
 
 /// Each key, and the option that has its meaning; `trusted` has none.
@@ -109,7 +106,7 @@ pub(super) fn load(source: &mut PromptSource) {
         }
     };
     let packs = Some(path.with_file_name(LOCK));
-    source.settings = Settings { trust: Some(Arc::new(Roots { path, known: Mutex::default() })), packs, ..settings };
+    source.settings = Settings { trust: Some(Trust::new(path, trusted)), packs, ..settings };
 }
 
 /// The options of the server: those of a line, and the keys of the settings file where an option is not given.
@@ -244,32 +241,6 @@ fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
     let position = error.span().map(|span| Position::in_text(text, span.start, 1));
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
     Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
-}
-
-/// The trusted repositories of a settings file, read again when it changes.
-#[derive(Debug)]
-struct Roots {
-    path: PathBuf,
-    known: Mutex<Option<Known>>,
-}
-
-/// Which roots a file of this time and length names.
-type Known = (SystemTime, u64, Arc<[PathBuf]>);
-
-impl Trust for Roots {
-    fn roots(&self) -> Arc<[PathBuf]> {
-        /// A later write within the tick of a file system's clock leaves the time as it is.
-        const SETTLED: Duration = Duration::from_secs(2);
-        let Ok(file) = fs::metadata(&self.path) else { return Arc::default() };
-        let modified = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let mut known = lock(&self.known);
-        if let Some((_, _, roots)) = known.as_ref().filter(|(at, size, _)| (*at, *size) == (modified, file.len())) {
-            return Arc::clone(roots);
-        }
-        let roots: Arc<[PathBuf]> = trusted(&self.path).into_iter().map(PathBuf::from).collect();
-        *known = modified.elapsed().is_ok_and(|age| age > SETTLED).then(|| (modified, file.len(), Arc::clone(&roots)));
-        roots
-    }
 }
 
 /// The roots of the repositories that a settings file of the user trusts.

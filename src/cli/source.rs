@@ -68,7 +68,7 @@ pub(super) struct Settings {
     #[cfg(feature = "openapi")]
     pub(super) openapi: Vec<OpenApi>,
     /// `None` if there is no settings file that could grant it.
-    pub(super) trust: Option<Arc<dyn Trust>>,
+    pub(super) trust: Option<Arc<Trust>>,
     /// The lock of the user's packs, beside the file; `None` if no settings file is read.
     pub(super) packs: Option<PathBuf>,
     pub(super) problems: Vec<Diagnostic>,
@@ -270,7 +270,7 @@ impl PromptSource {
     }
 
     /// The library without the prompts of the project, but with those of agents in it.
-    fn library_in(&self, project: Option<&Path>, trust: Option<Arc<dyn Trust>>) -> Library {
+    fn library_in(&self, project: Option<&Path>, trust: Option<Arc<Trust>>) -> Library {
         let settings = &self.settings.folders;
         #[cfg(feature = "store")]
         if let Some(store) = &self.opened {

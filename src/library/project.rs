@@ -9,13 +9,13 @@
 //! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
 //! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
 
+use super::cache::{Cache, SETTLING};
 use super::folder::Folder;
 use super::read::BROKEN_LINK;
 use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::printable;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,10 +26,27 @@ pub const FOLDER: &str = ".prompts";
 /// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
 pub(super) const REPOSITORY: &str = ".git";
 
-/// Which repositories the user trusts.
-pub trait Trust: fmt::Debug + Send + Sync {
-    /// Their roots, as canonical paths. Asked for each message.
-    fn roots(&self) -> Arc<[PathBuf]>;
+/// Which repositories the user trusts, as a file of theirs says.
+#[derive(Debug)]
+pub struct Trust {
+    file: PathBuf,
+    read: fn(&Path) -> Vec<String>,
+    roots: Cache<Arc<[PathBuf]>>,
+}
+
+impl Trust {
+    /// `read` returns their roots, as canonical paths.
+    pub(crate) fn new(file: PathBuf, read: fn(&Path) -> Vec<String>) -> Arc<Trust> {
+        Arc::new(Trust { file, read, roots: Cache::new(1, SETTLING) })
+    }
+
+    /// Asked for each message.
+    fn roots(&self) -> Arc<[PathBuf]> {
+        self.roots.get("", |trace| {
+            trace.look(&self.file);
+            (self.read)(&self.file).into_iter().map(PathBuf::from).collect()
+        })
+    }
 }
 
 /// Where the prompts of a project may be.
@@ -40,7 +57,7 @@ pub(crate) struct Project {
     /// From the folder itself upwards.
     candidates: Vec<Candidate>,
     /// `None`: the user asked for this project's prompts.
-    trust: Option<Arc<dyn Trust>>,
+    trust: Option<Arc<Trust>>,
 }
 
 #[derive(Debug)]
@@ -120,7 +137,7 @@ impl Project {
         from: &Path,
         home: Option<&Path>,
         (name, format): (&str, &'static Format),
-        trust: Option<Arc<dyn Trust>>,
+        trust: Option<Arc<Trust>>,
     ) -> Project {
         let is_own = format == Format::OWN;
         let layer = if is_own { Layer::PROJECT } else { Layer::PROJECT_AGENT };

@@ -86,7 +86,7 @@ impl Library {
     /// repository, not above `home`, the user's home directory. It may be missing; each message searches for it.
     /// With `trust`, only a repository that is trusted counts.
     #[must_use]
-    pub fn with_project(self, from: &Path, home: Option<&Path>, trust: Option<Arc<dyn Trust>>) -> Library {
+    pub fn with_project(self, from: &Path, home: Option<&Path>, trust: Option<Arc<Trust>>) -> Library {
         let project = Arc::new(Project::new(from, home, (PROJECT_FOLDER, Format::OWN), trust));
         Library { project: Some(Arc::clone(&project)), ..self }.with_shared(project)
     }
