@@ -32,35 +32,35 @@ impl Folder {
         let is_confined = layer.is_project();
         Folder {
             is_required,
-            ..Folder::of(Root { path, format, is_confined, prefix: String::new(), pack: None }, layer)
+            ..Folder::of(Root { path, format, is_confined, prefix: String::new(), pack: None }, layer, None)
         }
     }
 
     /// A folder of a plugin, whose name is `prefix` with a `/`.
     pub(super) fn of_plugin(path: PathBuf, format: &'static Format, layer: Layer, prefix: String) -> Folder {
-        Folder::of(Root { path, format, is_confined: false, prefix, pack: None }, layer)
+        Folder::of(Root { path, format, is_confined: false, prefix, pack: None }, layer, None)
     }
 
     /// A folder of the copies of a pack.
     pub(super) fn of_pack(path: PathBuf, pack: Arc<Pack>) -> Folder {
         let prefix = format!("{}/", pack.name);
-        Folder::of(Root { path, format: pack.format(), is_confined: true, prefix, pack: Some(pack) }, Layer::PACK)
+        Folder::of(Root { path, format: pack.format(), is_confined: true, prefix, pack: Some(pack) }, Layer::PACK, None)
     }
 
     /// A folder whose files are in memory. `path`: the address of the database or the server that has them.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
     pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
         let root = Root { path, format: Format::OWN, is_confined: false, prefix: String::new(), pack: None };
-        let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
-        let mut files = Files::new(root.clone(), about);
-        files.rows = Some(rows);
-        Folder { files: Arc::new(files), ..Folder::of(root, Layer::USER) }
+        Folder::of(root, Layer::USER, Some(rows))
     }
 
-    fn of(root: Root, layer: Layer) -> Folder {
+    /// `rows`: what holds the files instead of the disk.
+    fn of(root: Root, layer: Layer, rows: Option<Arc<Rows>>) -> Folder {
         let about = About { pack: root.pack.clone(), ..About::new(layer, root.format, Some(root.path.clone())) };
+        let mut files = Files::new(root, about);
+        files.rows = rows;
         Folder {
-            files: Arc::new(Files::new(root, about)),
+            files: Arc::new(files),
             is_required: false,
             names: Cache::new(MAX_NAMES, SETTLING),
             scans: Cache::new(1, SETTLING),
