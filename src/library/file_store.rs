@@ -178,16 +178,12 @@ impl FileStore {
             }
             _ => {}
         }
-        let conflict = || {
-            let kind = Kind::Conflict { current: now, diff: String::new() };
-            Diagnostic::new(kind, format!("{} is no longer as you read it", named(name)), "read it again")
-        };
         let Some(revision) = after.or(expected).filter(|_| now == expected) else {
-            return Err(conflict());
+            return Err(conflict(name, now));
         };
         let path = self.path_of(write, read.as_ref().map(|(file, _)| file), &versions)?;
         let refused = |error: io::Error| match error.kind() {
-            ErrorKind::AlreadyExists => conflict(),
+            ErrorKind::AlreadyExists => conflict(name, now),
             _ => failed(&path, &error),
         };
         let target = if read.is_some() { fs::canonicalize(&path).map_err(refused)? } else { path.clone() };
@@ -312,6 +308,12 @@ impl Store for FileStore {
 pub(super) fn exists(path: &Path) -> Diagnostic {
     let message = format!("{} already exists, and is not changed", named(&path.display().to_string()));
     Diagnostic::new(Kind::Exists, message, "choose another name")
+}
+
+/// The text of a prompt is not what was to be replaced.
+pub(super) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
+    let kind = Kind::Conflict { current, diff: String::new() };
+    Diagnostic::new(kind, format!("{} is no longer as you read it", named(name)), "read it again")
 }
 
 /// Renames a file, and fails if there is one at the new path.

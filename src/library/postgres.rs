@@ -20,7 +20,7 @@ pub use connection::Address;
 
 use super::cache::Trace;
 use super::caller::Caller;
-use super::file_store::exists;
+use super::file_store::{conflict, exists};
 use super::folder::Folder;
 use super::history::{Operation, Version};
 use super::root::PromptFile;
@@ -28,7 +28,6 @@ use super::source::{About, By, Edit, Found, Listing, Source, Store, Write};
 use super::view::Library;
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, FileName, Kind, Name, Revision, Severity, TEST_SUFFIX};
-use crate::wording::named;
 use connection::{STATEMENT, ask, gone, within};
 use follow::{FRESH, Shared, format, not_ours};
 use jiff::Timestamp;
@@ -317,23 +316,19 @@ impl Store for Arc<Postgres> {
             error.filter(|_| !write.is_restored).map_or(Ok(()), Err)?;
         }
         let after = text.map(|text| Revision::of(text.as_bytes()));
-        let conflict = |current| {
-            let kind = Kind::Conflict { current, diff: String::new() };
-            Diagnostic::new(kind, format!("{} is no longer as you read it", named(name)), "read it again")
-        };
         let mut is_there = false;
         self.transact(std::slice::from_ref(&path), write.by, |present| {
             let now = present.get(&path).map(|text| Revision::of(text.as_bytes()));
             is_there = now.is_some();
             match after == now {
                 true => Ok(Vec::new()),
-                false if now != expected => Err(conflict(now)),
+                false if now != expected => Err(conflict(name, now)),
                 false => Ok(vec![(path.clone(), text.map(str::to_owned), None)]),
             }
         })?;
         // What is deleted already was deleted by this caller, if its last text is the one that was to be deleted.
         let is_known = is_there || after.is_some() || self.history(name)?.first().map(|last| last.revision) == expected;
-        after.or(expected).filter(|_| is_known).ok_or_else(|| conflict(None))
+        after.or(expected).filter(|_| is_known).ok_or_else(|| conflict(name, None))
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
