@@ -68,6 +68,6 @@ pub use name::Name;
 pub(crate) use name::{COLONS, fold, is_usual_after_colon, not_a_command, spelled_as_typed, spellings, strip};
 pub use revision::Revision;
 pub use template::{INPUT, MessageTemplate, Placeholder};
-pub use text::not_utf8;
+pub use text::{not_utf8, owned_text};
 pub use unexpanded::{Reason, Unexpanded};
 pub use write::{draft, draft_around};

@@ -19,7 +19,7 @@ use super::history::{History, Operation, Version, create_folders, failed, sync_f
 use super::read::read_regular;
 use super::root::PromptFile;
 use super::source::{Edit, Found, Store, Write};
-use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, not_utf8};
+use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
 use crate::wording::named;
 use jiff::{SignedDuration, Timestamp};
 use std::fs::{self, Metadata, OpenOptions};
@@ -294,10 +294,7 @@ impl Store for FileStore {
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
         let current = self.read(name)?.map(|(_, bytes)| bytes).filter(|bytes| Revision::of(bytes) == revision);
         let text = current.map_or_else(|| self.history.text(name, revision), |text| Ok(Some(text)))?;
-        let text = text.map(|text| {
-            String::from_utf8(text).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
-        });
-        text.transpose()
+        text.map(owned_text).transpose()
     }
 
     fn folder(&self) -> &Path {

@@ -9,7 +9,7 @@ use super::root::{MAX_ENTRIES, PromptFile, Root};
 use super::rows::{LIST, Row, Rows};
 use super::source::{About, Found, Handle, Info, Join, Layer, Place};
 use crate::prompt::{
-    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt, not_utf8,
+    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt, owned_text,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -98,8 +98,7 @@ impl Files {
 
     /// The text of a file.
     pub(super) fn text(&self, path: &Path, is_linked: bool) -> Result<String, Diagnostic> {
-        String::from_utf8(self.read(path, is_linked)?)
-            .map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()).in_file(path))
+        owned_text(self.read(path, is_linked)?).map_err(|error| error.in_file(path))
     }
 }
 

@@ -21,6 +21,14 @@ pub(super) fn utf8_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
     std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))
 }
 
+/// The text of a file, as it is.
+///
+/// # Errors
+/// It is not UTF-8.
+pub fn owned_text(bytes: Vec<u8>) -> Result<String, Diagnostic> {
+    String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
+}
+
 /// The diagnostic for a file of which only the first `valid_up_to` bytes are UTF-8.
 pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     let before = String::from_utf8_lossy(&bytes[..valid_up_to]);

@@ -7,7 +7,7 @@ use crate::library::read::read;
 use crate::library::root::is_hidden;
 use crate::library::rows::{Row, Rows};
 use crate::library::source::{By, Source};
-use crate::prompt::{Diagnostic, Kind, Severity, not_utf8};
+use crate::prompt::{Diagnostic, Kind, Severity, owned_text};
 use crate::wording::named;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,8 +34,7 @@ impl Postgres {
                 if !(root.is_includable(path) || is_test_file(path)) || path.to_str().is_none() {
                     return Err(Diagnostic::new(Kind::Invalid, "only Markdown and test files are taken", "use --skip"));
                 }
-                let text = String::from_utf8(read(path, MAX_FILE, |_| Ok(()))?);
-                let text = text.map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))?;
+                let text = owned_text(read(path, MAX_FILE, |_| Ok(()))?)?;
                 check_text(&text)?;
                 let below = root.below(path);
                 match seen.insert(folded(&below)) {
