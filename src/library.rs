@@ -49,9 +49,9 @@ pub(crate) use folder::Folder;
 pub use golden_files::is_test_file;
 pub use history::{Operation, VERSIONS, Version};
 #[cfg(feature = "openapi")]
-pub use openapi::openapi_requests;
+pub use openapi::Options as OpenApiOptions;
 #[cfg(feature = "openapi")]
-pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base, check_header_name};
+pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_name};
 #[cfg(feature = "store")]
 pub use postgres::{Address, Postgres};
 pub(crate) use project::Project;

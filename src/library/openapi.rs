@@ -19,7 +19,8 @@ mod request;
 mod schema;
 mod send;
 
-pub(crate) use operation::{HeaderValue, Options, SecretHeader, check_header_name};
+pub use operation::Options;
+pub(crate) use operation::{HeaderValue, SecretHeader, check_header_name};
 
 use super::cache::{Cache, SETTLING, Trace};
 use super::read;
@@ -101,7 +102,7 @@ impl OpenApi {
 impl Library {
     /// Adds the prompts that services render: operations of these documents.
     #[must_use]
-    pub(crate) fn with_openapi(self, documents: Vec<PathBuf>, options: Options) -> Library {
+    pub fn with_openapi(self, documents: Vec<PathBuf>, options: Options) -> Library {
         let options = Arc::new(options);
         documents.into_iter().fold(self, |library, path| library.with(OpenApi::new(path, Arc::clone(&options))))
     }
@@ -186,27 +187,4 @@ impl Handle for Arc<Remote> {
             request
         }))
     }
-}
-
-/// Prompts, each with the request of a call.
-type Requests = Vec<(Prompt, Result<ServiceRequest, Diagnostic>)>;
-
-/// The prompts of a document, each with the request that a call with one value for all its arguments would send to the service at
-/// `base`. Nothing is sent. `operations` are those that are prompts although they do not say so, by their `operationId`.
-///
-/// # Errors
-/// It is not an OpenAPI document that can be read.
-pub fn openapi_requests(
-    document: &[u8],
-    operations: &[String],
-    base: &str,
-    value: &str,
-) -> Result<Requests, Diagnostic> {
-    let options = Options { base: Some(base.to_owned()), operations: operations.to_vec(), ..Options::default() };
-    let request_of = |found: document::Found| {
-        let values = found.prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
-        let call = Call::Named { values: &values, input: "", is_strict: true };
-        (Prompt::clone(&found.prompt), found.request(&found.prompt, call, &options))
-    };
-    Ok(document::parse(document, &options)?.found.into_values().map(request_of).collect())
 }

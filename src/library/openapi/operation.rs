@@ -71,11 +71,11 @@ pub(super) fn fill<E>(template: &str, mut value_of: impl FnMut(&str) -> Result<S
 
 /// How documents are read, and how their services are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Options {
+pub struct Options {
     /// The `operationId`s of operations that render prompts although no extension says so (`--openapi-operation`).
-    pub(crate) operations: Vec<String>,
+    pub operations: Vec<String>,
     /// The address that replaces that of each document (`--openapi-base`).
-    pub(crate) base: Option<String>,
+    pub base: Option<String>,
     /// Sent with each request (`--openapi-header`).
     pub(crate) headers: Vec<SecretHeader>,
     /// Whether addresses of private networks may be called (`--openapi-allow-private`).

@@ -1,7 +1,8 @@
 //! Any bytes are an OpenAPI document or a diagnostic, and no value of a call changes more of a request than its own place.
 
-use prompt_expander::library::{ServiceRequest, openapi_requests};
-use prompt_expander::prompt::{Call, Diagnostic, MAX_ARGUMENTS};
+use prompt_expander::library::{Found, Library, Listing, OpenApiOptions, ServiceRequest};
+use prompt_expander::prompt::{Call, MAX_ARGUMENTS};
+use std::fs;
 
 /// The document and the value, separated by this.
 const SEPARATOR: &[u8] = b"\n====\n";
@@ -16,21 +17,32 @@ pub(super) fn check_bytes(bytes: &[u8]) {
 }
 
 pub(super) fn check(document: &[u8], value: &str) {
-    let selected = ["a".to_owned()];
-    let read = |value: &str| openapi_requests(document, &selected, BASE, value);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(&file, document).unwrap();
+    let mut options = OpenApiOptions::default();
+    options.operations = vec!["a".to_owned()];
+    options.base = Some(BASE.to_owned());
+    let read = |value: &str| {
+        let library = Library::default().with_openapi(vec![file.path().to_owned()], options.clone());
+        let Listing { found, problems, .. } = library.view().list();
+        let request_of = |found: &Found| {
+            let prompt = found.prompt().unwrap();
+            let values = prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
+            let request = found.request(&prompt, Call::Named { values: &values, input: "", is_strict: true });
+            (prompt, request.unwrap())
+        };
+        (found.iter().map(request_of).collect::<Vec<_>>(), problems)
+    };
     let found = read(value);
     assert_eq!(found, read(value), "read twice");
+    let (requests, problems) = found;
     // To YAML, a carriage return ends a line, too. Its parser may find the end in a line after the last.
     let lines = document.split(|byte| matches!(byte, b'\n' | b'\r')).count();
-    let check_diagnostic = |diagnostic: &Diagnostic| {
+    for diagnostic in problems {
         assert!(diagnostic.position.is_none_or(|position| (1..=lines + 1).contains(&position.line)), "{diagnostic:?}");
         assert!(!format!("{diagnostic}").contains(char::is_control), "{diagnostic:?}");
-    };
-    let requests = match found {
-        Ok(found) => found,
-        Err(diagnostic) => return check_diagnostic(&diagnostic),
-    };
-    let plain = read("1").unwrap();
+    }
+    let (plain, _) = read("1");
     for ((prompt, request), (_, plain)) in requests.iter().zip(&plain) {
         assert!(prompt.is_remote() && prompt.arguments.len() <= MAX_ARGUMENTS);
         assert!(prompt.expand(Call::Text("x")).is_err(), "only a service renders it");
