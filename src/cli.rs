@@ -145,8 +145,8 @@ enum Command {
     /// List all prompts, or those that match a query
     ///
     /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
-    /// line for each prompt with tabs between name, description, layer (`project`, `user`, `pack`, `remote` or `built-in`; with its pack and
-    /// commit or, if it is for another program, its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
+    /// line for each prompt with tabs between name, description, layer (`project`, `user`, `team`, `pack`, `remote` or `built-in`; with its
+    /// pack and commit or, if it is for another program, its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME INPUT`

@@ -30,7 +30,8 @@
 //!
 //! - Each answer shows what is on disk. What is kept of a file has a trace, which is compared at each use (`library/cache.rs`); no event of
 //!   the file system decides what is served.
-//! - Prompt files are opened in `library/read.rs` alone, and a name from a client becomes a path in `library/root.rs` alone. A project's prompts
+//! - The prompts that are served are read in `library/read.rs` alone, and a name from a client becomes a path in `library/root.rs` alone. Other
+//!   code opens a prompt file only to write it (`library/files.rs`), and for a command that names it (`import`, `store`). A project's prompts
 //!   are served only if the user trusts it, and no symlink in them may point outside.
 //! - The program writes only files that its user named, prompts for callers who may edit them, agents' configs after asking, and its own files
 //!   in the user's folders for data, caches and state.

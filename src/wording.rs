@@ -82,6 +82,17 @@ pub(crate) fn thousands(number: usize) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
+/// A length in bytes: `4 MiB`, or `4,194,305 bytes`.
+pub(crate) fn in_bytes(length: usize) -> String {
+    let unit = [(30, "GiB"), (20, "MiB"), (10, "KiB")].into_iter().find(|(bits, _)| length.trailing_zeros() >= *bits);
+    unit.map_or_else(|| count(length, "byte"), |(bits, unit)| format!("{} {unit}", thousands(length >> bits)))
+}
+
+/// What is wrong with what has more bytes than it may have, as a clause after `is`.
+pub(crate) fn too_long(length: usize, limit: usize) -> String {
+    format!("{} long, the limit is {}", in_bytes(length), in_bytes(limit))
+}
+
 /// One `thing`, 1,000 `thing`s.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{} {thing}{}", thousands(number), if number == 1 { "" } else { "s" })
@@ -119,6 +130,20 @@ mod tests {
     fn a_long_number_has_commas() {
         for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (18_000, "18,000"), (1_234_567, "1,234,567")] {
             assert_eq!(thousands(number), shown);
+        }
+    }
+
+    #[test]
+    fn a_length_has_the_largest_unit_of_which_it_is_a_multiple() {
+        let lengths = [(1, "1 byte"), (1000, "1,000 bytes"), (1024, "1 KiB"), (1025, "1,025 bytes")];
+        let large = [
+            (1536 << 10, "1,536 KiB"),
+            (64 << 20, "64 MiB"),
+            (1 << 30, "1 GiB"),
+            ((1 << 30) + 1, "1,073,741,825 bytes"),
+        ];
+        for (length, shown) in lengths.into_iter().chain(large) {
+            assert_eq!(in_bytes(length), shown);
         }
     }
 

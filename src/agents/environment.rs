@@ -79,12 +79,12 @@ impl Environment {
 /// For whom an agent reads a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// For the user, in every project
+    /// For the user, in every project.
     #[default]
     User,
-    /// For everybody in one project; the file is in the project
+    /// For everybody in one project; the file is in the project.
     Project,
-    /// For the user in one project (Claude Code only); it is in the user's file
+    /// For the user in one project (Claude Code only); it is in the user's file.
     Local,
 }
 

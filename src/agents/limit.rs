@@ -3,11 +3,11 @@
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes in UTF-8
+    /// Bytes in UTF-8.
     Bytes,
-    /// Unicode scalar values
+    /// Unicode scalar values.
     Characters,
-    /// Units of UTF-16, as JavaScript counts
+    /// Units of UTF-16, as JavaScript counts.
     Utf16,
 }
 

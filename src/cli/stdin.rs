@@ -1,6 +1,7 @@
 //! Text that a command reads from standard input.
 
 use super::output;
+use crate::wording::in_bytes;
 use anyhow::{Context, anyhow, bail};
 use std::io::{self, ErrorKind, Read, StdinLock};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -24,7 +25,7 @@ pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
     let stdin = Stdin { stdin: io::stdin().lock(), silent: Some(silent) };
     stdin.take(limit as u64 + 1).read_to_end(&mut bytes).context("standard input cannot be read")?;
     if bytes.len() > limit {
-        bail!("standard input is longer than {limit} bytes, the limit for {what}");
+        bail!("standard input is longer than {}, the limit for {what}", in_bytes(limit));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

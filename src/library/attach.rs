@@ -6,7 +6,7 @@ use super::history::FOLDER as HISTORY;
 use super::read;
 use super::root::{Root, path_of_open_file};
 use crate::prompt::{Attachment, AttachmentPath, Content, Diagnostic, Kind, MAX_ATTACHED, MAX_ATTACHMENT, Prompt};
-use crate::wording::{printable, quoted};
+use crate::wording::{printable, quoted, too_long};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(super) fn attachments<'p>(
             .map_err(|why| Diagnostic { kind: why.kind, ..attachment.problem(&why.message, &why.fix) })?;
         total += bytes.len();
         if total > MAX_ATTACHED {
-            let what = format!("is the one with which all are {total} bytes long, the limit is {MAX_ATTACHED}");
+            let what = format!("is the one with which all are {}", too_long(total, MAX_ATTACHED));
             let fix = "attach fewer, or write their paths into the prompt for the agent to read";
             return Err(Diagnostic { kind: Kind::Unreadable, ..attachment.problem(&what, fix) });
         }

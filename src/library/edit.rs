@@ -198,12 +198,9 @@ impl Editor<'_> {
                 return Ok((version.revision, text));
             }
         }
-        let message = format!("{} has no earlier version", named(&name));
-        Err(Diagnostic::new(
-            Kind::NoVersion,
-            message,
-            "one is kept when an agent, the web page, `edit` or `restore` changes it",
-        ))
+        let kept = "one is kept when an agent, the web page, `edit` or `restore` changes it";
+        let message = format!("{} has no earlier version: {kept}", named(&name));
+        Err(Diagnostic::new(Kind::NoVersion, message, "look for the text in git or in a backup"))
     }
 
     /// Adds what a prompt holds to its history, before a person changes it.

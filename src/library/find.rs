@@ -64,8 +64,8 @@ impl View {
         let meant = names.iter().find(|name| fold(name) == normalized);
         if let (None, Some((name, text))) = (meant, with_text(typed, names)) {
             let (shown, kind) = (named(&name), Kind::TextInName { name, text: text.clone() });
-            let message = format!("the command is {shown} alone");
-            return Diagnostic::new(kind, message, format!("what follows it ({}) is its input", quoted(&text)));
+            let message = format!("the command is {shown}, and what follows it ({}) is its input", quoted(&text));
+            return Diagnostic::new(kind, message, "name the command alone");
         }
         if let (None, Some(other)) = (meant, not_a_command(typed)) {
             let message = format!("{} looks like {other}, not like a command", quoted(typed));

@@ -28,6 +28,7 @@ use super::source::{About, By, Edit, Found, Listing, Source, Store, Write};
 use super::view::Library;
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, FileName, Kind, Name, Revision, Severity, TEST_SUFFIX};
+use crate::wording::in_bytes;
 use connection::{STATEMENT, ask, gone, within};
 use follow::{FRESH, Shared, format, not_ours};
 use jiff::Timestamp;
@@ -248,7 +249,8 @@ fn check_text(text: &str) -> Result<(), Diagnostic> {
             (Kind::Invalid, "the file has a NUL character, which a store does not take".to_owned(), "remove it")
         }
         length => {
-            let message = format!("the file is {length} bytes long, the limit of a store is {MAX_FILE}");
+            let message =
+                format!("the file is {} long, the limit of a store is {}", in_bytes(length), in_bytes(MAX_FILE));
             (Kind::TooLong, message, "make it smaller")
         }
     };

@@ -7,7 +7,7 @@
 //! turn it into a repository.
 //!
 //! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
-//! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
+//! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`root.rs`).
 
 use super::cache::{Cache, SETTLING};
 use super::folder::Folder;

@@ -1,9 +1,10 @@
-//! Reads one file. Prompt files are opened nowhere else.
+//! Reads one file: each that is served is opened here, and nowhere else.
 //!
 //! Nothing but a regular file is ever opened, so that a FIFO or a device never blocks.
 
 use super::root::Root;
 use crate::prompt::{Diagnostic, Kind};
+use crate::wording::too_long;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
@@ -60,12 +61,9 @@ fn check_regular(file: &Metadata) -> Result<(), Diagnostic> {
 }
 
 fn check_length(length: u64, max: usize) -> Result<(), Diagnostic> {
-    if length <= max as u64 {
-        return Ok(());
-    }
-    let message = format!("the file is {length} bytes long, the limit is {max}");
     let fix = "make it smaller, or give the path of the material for the agent to read";
-    Err(Diagnostic::new(Kind::TooLong, message, fix))
+    let why = || Diagnostic::new(Kind::TooLong, format!("the file is {}", too_long(length as usize, max)), fix);
+    if length <= max as u64 { Ok(()) } else { Err(why()) }
 }
 
 /// Reads a file of any length, which a person has named.

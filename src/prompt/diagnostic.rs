@@ -71,7 +71,7 @@ pub enum Kind {
     TooLong,
     /// A file does not exist.
     Missing,
-    /// A file cannot be read.
+    /// The system does not read or write a file: its permissions, a full disk, something else in its place.
     Unreadable,
     /// A path leads out of the folder.
     Escapes,
@@ -92,7 +92,7 @@ pub enum Kind {
         /// What would change from now on.
         diff: String,
     },
-    /// The prompt cannot be written.
+    /// It may not be written: by this caller, under this name, or at all.
     NotWritable,
     /// The history has no such version.
     NoVersion,

@@ -7,6 +7,7 @@ use super::limits::MAX_EXPANSION;
 use super::message::{Message, Messages, Piece, Role};
 use super::model::Prompt;
 use super::template::{INPUT, MessageTemplate};
+use crate::wording::too_long;
 
 impl Prompt {
     /// The messages that a model gets for a call, without the attachments.
@@ -36,7 +37,8 @@ impl Prompt {
             return Err(error);
         }
         if self.is_remote() {
-            return Err(Diagnostic::new(Kind::Service, "a service renders it, which is not called here", ""));
+            let fix = "use the command `expand` or the tool `expand_prompt`, which call the service";
+            return Err(Diagnostic::new(Kind::Service, "a service renders it, which is not called here", fix));
         }
         let appended = match &binding.input {
             Some(input) if self.appends_input() => input,
@@ -63,7 +65,7 @@ impl Prompt {
         let lengths = (0..self.messages.len()).flat_map(&pieces).map(|piece| piece.as_str().len());
         let length = lengths.fold(if is_appended { 0 } else { appended.len() }, usize::saturating_add);
         if length > MAX_EXPANSION {
-            let message = format!("it would become {length} bytes long, the limit is {MAX_EXPANSION}");
+            let message = format!("it would become {}", too_long(length, MAX_EXPANSION));
             return Err(Diagnostic::new(Kind::TooLong, message, "shorten the input"));
         }
         let message = |index: usize| Message { role: self.messages[index].role, text: join(&mut pieces(index)) };

@@ -31,7 +31,7 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<(String, bool), Diagno
     let Fields { title, description, arguments: declared, tags, messages: texts } = fields;
     if let Some(other) = declared.iter().flatten().flatten().find(|argument| !is_argument_name(&argument.name)) {
         let message = format!("{} cannot be the name of an argument", quoted(&other.name));
-        return Err(Diagnostic::error(None, message, "a name has no spaces, braces or angle brackets"));
+        return Err(Diagnostic::error(None, message, "choose a name without spaces, braces and angle brackets"));
     }
     let texts = texts.as_deref().map(messages);
     let of_messages = |several: bool| if several { "messages: true\n".to_owned() } else { String::new() };

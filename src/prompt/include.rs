@@ -6,6 +6,7 @@
 use super::diagnostic::{Diagnostic, Position};
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 use super::text::text_of;
+use crate::wording::in_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -199,12 +200,9 @@ impl Assembly<'_> {
             }
         };
         if body.len() + line.len() > MAX_FILE {
-            let message = format!("the text is longer than {MAX_FILE} bytes with all that it includes");
-            return Err(Diagnostic::error(
-                None,
-                message,
-                "include less, and give the path of the material for the agent to read",
-            ));
+            let message = format!("the text is longer than {} with all that it includes", in_bytes(MAX_FILE));
+            let fix = "include less, and give the path of the material for the agent to read";
+            return Err(Diagnostic::error(None, message, fix));
         }
         body.push_str(line);
         let sections = &mut self.origins.sections;
@@ -371,10 +369,7 @@ mod tests {
         assert!(parse(&[("a.md", &many(MAX_INCLUDES)), ("b", "B")]).is_ok());
         refused(&[("a.md", &many(MAX_INCLUDES + 1)), ("b", "B")], "a.md:104:1: more than 100 files are included");
         let large = "x".repeat(MAX_FILE / 2);
-        refused(
-            &[("a.md", &many(2)), ("b", &large)],
-            "b:1:1: the text is longer than 4194304 bytes with all that it includes",
-        );
+        refused(&[("a.md", &many(2)), ("b", &large)], "b:1:1: the text is longer than 4 MiB with all that it includes");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::placeholder::{INPUT, Placeholder};
 use super::similar::closest;
 use super::text::without_empty_ends;
 use crate::lock::lock;
-use crate::wording::{named, quoted};
+use crate::wording::{in_bytes, named, quoted};
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt, UnaryOpKind};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::value::Rest;
@@ -102,7 +102,7 @@ impl Template {
     /// A tag is not closed: the first mistake. Else everything that is not supported, and every name that is not declared.
     pub(super) fn parse(body: &str, names: &[&str]) -> Result<(Template, Vec<Placeholder>), Vec<Mistake>> {
         if body.lines().any(|line| line.len() > MAX_LINE) {
-            let message = format!("a line has more than {MAX_LINE} bytes, which no template may have");
+            let message = format!("a line is longer than {}, which no template may have", in_bytes(MAX_LINE));
             return Err(vec![(0, Diagnostic::error(None, message, "write it in several lines"))]);
         }
         let syntax = |error: Error| {
@@ -362,7 +362,7 @@ impl Renderer {
         self.steps += steps.map_err(|error| {
             let why = match error.kind() {
                 ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),
-                ErrorKind::WriteFailure => format!("the text becomes longer than {MAX_EXPANSION} bytes"),
+                ErrorKind::WriteFailure => format!("the text becomes longer than {}", in_bytes(MAX_EXPANSION)),
                 _ => detail(&error),
             };
             let line = first_line + error.line().unwrap_or(1).saturating_sub(1);
@@ -434,7 +434,7 @@ impl Used {
 
 fn count(total: &mut usize, length: usize, max: usize, what: &str) -> Result<(), Error> {
     *total = total.saturating_add(length);
-    let error = || Error::new(ErrorKind::InvalidOperation, format!("{what} of more than {max} bytes in all"));
+    let error = || Error::new(ErrorKind::InvalidOperation, format!("{what} of more than {} in all", in_bytes(max)));
     if *total > max { Err(error()) } else { Ok(()) }
 }
 
@@ -658,11 +658,11 @@ mod tests {
         assert_eq!(failure("{% for a in input %}{% endfor %}", &"x\n".repeat(100_001)).message, steps);
         let long = format!("{0}\n{0}", "x".repeat(50_000));
         let text = format!("{{% for a in input %}}{long}{{% endfor %}}");
-        assert_eq!(failure(&text, &lines).message, "its template fails: the text becomes longer than 67108864 bytes");
+        assert_eq!(failure(&text, &lines).message, "its template fails: the text becomes longer than 64 MiB");
         let doubling = "{{ input|replace('', input)|replace('', input) }}";
         let joined = format!("{{{{ input|join('{long}')|upper }}}}");
         for body in [doubling, &joined] {
-            let want = "its template fails: its filters make texts of more than 16777216 bytes in all";
+            let want = "its template fails: its filters make texts of more than 16 MiB in all";
             assert_eq!(failure(body, &lines).message, want);
         }
     }

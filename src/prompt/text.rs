@@ -2,6 +2,7 @@
 
 use super::diagnostic::{Diagnostic, Position};
 use super::limits::MAX_FILE;
+use crate::wording::too_long;
 
 /// The text of a file, without its byte order mark.
 ///
@@ -14,9 +15,8 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
 /// The same with the mark.
 pub(super) fn utf8_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
     if bytes.len() > MAX_FILE {
-        let message = format!("the file is {} bytes long, the limit is {MAX_FILE}", bytes.len());
         let fix = "keep the instructions here, and give the path of the material for the agent to read";
-        return Err(Diagnostic::error(None, message, fix));
+        return Err(Diagnostic::error(None, format!("the file is {}", too_long(bytes.len(), MAX_FILE)), fix));
     }
     std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))
 }

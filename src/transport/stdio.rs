@@ -10,6 +10,7 @@ use crate::jsonrpc::{Error, Id, Message, Response};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server::{Change, Job, Listener, Reply, Server, Session};
+use crate::wording::in_bytes;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -118,7 +119,7 @@ fn parse(text: &[u8]) -> Option<Result<Message, Response>> {
 }
 
 fn too_long() -> Error {
-    Error::invalid_request(format!("a message is longer than {MAX_MESSAGE} bytes, and was skipped"))
+    Error::invalid_request(format!("a message is longer than {}, and was skipped", in_bytes(MAX_MESSAGE)))
 }
 
 fn only_headers() -> Error {

@@ -460,7 +460,10 @@ fn what_cannot_be_a_prompt_is_not_written() {
     assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
     let noted = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "A", "note": "x".repeat(2_001)}));
     assert!(failed(&noted, 422).starts_with("`note` is longer than"));
-    assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit is 4194304"));
+    assert!(
+        failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422)
+            .contains("4,194,305 bytes long, the limit is 4 MiB")
+    );
     let authorization = format!("Bearer {ANA}");
     for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
         let headers =

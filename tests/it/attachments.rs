@@ -169,8 +169,8 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
         ("loop.txt", "does not exist"),
         ("p.md/x.txt", "does not exist"),
         ("fifo.png", "cannot be attached: it is not a regular file"),
-        ("huge.png", "cannot be attached: the file is 10737418240 bytes long, the limit is 5242880"),
-        ("large.png", "cannot be attached: the file is 5242881 bytes long, the limit is 5242880"),
+        ("huge.png", "cannot be attached: the file is 10 GiB long, the limit is 5 MiB"),
+        ("large.png", "cannot be attached: the file is 5,242,881 bytes long, the limit is 5 MiB"),
         ("binary.bin", "is neither an image"),
         ("latin1.txt", "is neither an image"),
         ("http://example.com", "is not an address that begins with `https://`"),
@@ -221,7 +221,10 @@ fn attachments_of_20_mib_together_are_the_most() {
     client.write("more.md", "---\nattachments: [0.png, 1.png, 2.png, 3.png, 4.png]\n---\nP\n");
     assert!(client.run(["expand", "most"], "").status.success());
     let ran = client.run(["expand", "more"], "");
-    assert!(ran.stderr.contains("the attachment `4.png` is the one with which all are 20971521 bytes long"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("the attachment `4.png` is the one with which all are 20,971,521 bytes long"),
+        "{ran:?}"
+    );
 }
 
 #[test]

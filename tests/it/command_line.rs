@@ -222,7 +222,7 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
 fn an_input_on_standard_input_has_the_limit_of_an_expansion() {
     let client = Client::new().prompt("p.md", "P");
     let too_long = vec![b'x'; 64 * 1024 * 1024 + 1];
-    let error = "error: standard input is longer than 67108864 bytes, the limit for an expansion\n";
+    let error = "error: standard input is longer than 64 MiB, the limit for an expansion\n";
     client.run(["expand", "p", "-"], too_long).failed(1, error);
 }
 

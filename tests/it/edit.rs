@@ -185,7 +185,7 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
         (json!({"command": "", "file": "x"}), "empty"),
         (json!({"command": "x".repeat(2000), "file": "x"}), "long"),
         (json!({"command": "a", "file": "---\ntitle: x\n"}), "line 1"),
-        (json!({"command": "a", "file": "x".repeat(5 * 1024 * 1024)}), "4194304"),
+        (json!({"command": "a", "file": "x".repeat(5 * 1024 * 1024)}), "the limit is 4 MiB"),
         (json!({"command": "a", "file": "x", "note": "x".repeat(2_001)}), "`note` is longer than 2000 bytes"),
     ] {
         let error = client.call("create_prompt", arguments.clone()).error();

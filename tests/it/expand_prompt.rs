@@ -137,7 +137,7 @@ fn an_unknown_prompt_suggests_the_closest_names_and_says_what_to_do_next() {
     }
     assert_eq!(
         client.expand("research solar cells", "").error(),
-        "The command is `research` alone; what follows it (`solar cells`) is its input. Call expand_prompt again with the \
+        "The command is `research`, and what follows it (`solar cells`) is its input; name the command alone. Call expand_prompt again with the \
          name as `command`, and the rest as `input`."
     );
 }
@@ -152,7 +152,8 @@ fn a_command_with_its_text_in_one_is_a_command_whatever_the_text_is() {
         ("git:commit 10:30", "git/commit", "10:30"),
         ("Research :smile:", "research", ":smile:"),
     ] {
-        let said = format!("The command is `{name}` alone; what follows it (`{text}`) is its input. ");
+        let said =
+            format!("The command is `{name}`, and what follows it (`{text}`) is its input; name the command alone. ");
         let error = client.expand(command, "").error();
         assert!(error.starts_with(&said), "{error}");
     }

@@ -85,7 +85,8 @@ fn diff_shows_what_has_changed_since_a_version() {
     client.write("new.md", "New.");
     run(&client, &["diff", "new"]).failed(
         1,
-        "error: `new` has no earlier version; one is kept when an agent, the web page, `edit` or `restore` changes it\n",
+        "error: `new` has no earlier version: one is kept when an agent, the web page, `edit` or `restore` changes it; look for the text in \
+         git or in a backup\n",
     );
 }
 

@@ -89,7 +89,7 @@ fn what_is_missing_hidden_too_long_or_not_utf_8_is_an_error_at_its_place() {
     for (name, want) in [
         ("a", "_style.md:2:3: `nowhere` cannot be included: there is no such file"),
         ("b", "b.md:6:1: `.hidden` cannot be included: it is hidden"),
-        ("c", "c.md:6:1: `_long` cannot be included: the file is 5242880 bytes long"),
+        ("c", "c.md:6:1: `_long` cannot be included: the file is 5 MiB long"),
         ("d", "_latin.md:2:4: the file is not UTF-8 from here on"),
         ("e", "e.md:6:1: `_folder` cannot be included: "),
         ("f", "f.md:6:1: `x.toml` cannot be included: only files that end in `.md` can be included; copy its text"),

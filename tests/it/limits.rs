@@ -43,17 +43,17 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_plac
         (
             "x".repeat(MAX_FILE),
             "x".repeat(MAX_FILE + 1),
-            "the file is 4194305 bytes long, the limit is 4194304; make it smaller",
+            "the file is 4,194,305 bytes long, the limit is 4 MiB; make it smaller",
         ),
         (
             frontmatter(MAX_FRONTMATTER),
             frontmatter(MAX_FRONTMATTER + 1),
-            "1:1: the frontmatter is 65537 bytes long, the limit is 65536; move",
+            "1:1: the frontmatter is 65,537 bytes long, the limit is 64 KiB; move",
         ),
         (
             aliases(120),
             aliases(140),
-            "3:521: the YAML aliases (`*name`) of the frontmatter make it larger than 131072 bytes; write the values out",
+            "3:521: the YAML aliases (`*name`) of the frontmatter make it larger than 128 KiB; write the values out",
         ),
         (
             arguments(MAX_ARGUMENTS),
@@ -182,7 +182,7 @@ mod memory {
         let before = client.peak_memory_kib();
         for _ in 0..3 {
             let error = client.expand("many", &"x".repeat(MIB)).error();
-            assert!(error.contains("it would become 10485760000 bytes long, the limit is 67108864"), "{error}");
+            assert!(error.contains("it would become 10,000 MiB long, the limit is 64 MiB"), "{error}");
             is_served(&mut client);
         }
         let peak = client.peak_memory_kib();

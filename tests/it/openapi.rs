@@ -413,7 +413,7 @@ fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     assert!(problems(&client)[0].contains("UTF-16"), "{:?}", problems(&client));
     fs::File::create(client.root().join("desk.yaml")).unwrap().set_len(100 * 1024 * 1024).unwrap();
     let found = problems(&client);
-    assert_eq!(found, ["error null the file is 104857600 bytes long, the limit is 16777216"]);
+    assert_eq!(found, ["error null the file is 100 MiB long, the limit is 16 MiB"]);
     assert_eq!(names(&mut client), ["own"]);
 }
 
@@ -422,7 +422,7 @@ fn a_document_of_many_values_is_refused_however_short_they_are() {
     let client = with_document("", &[]);
     let million = ["1"; 1_100_000].join(",");
     let want = "error null the document is too large: with 16 bytes for each value, and the YAML aliases (`*name`) written out, the \
-                limit is 16777216";
+                limit is 16 MiB";
     fs::write(client.root().join("desk.yaml"), format!(r#"{{"openapi": "3.1.0", "x-a": [{million}]}}"#)).unwrap();
     assert_eq!(problems(&client), [want]);
     let aliases = vec!["*a"; 2_000].join(",");

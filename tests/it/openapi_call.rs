@@ -75,8 +75,8 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status() {
     let cases = [
         (response("503 No", json, r#"{"error":"overloaded"}"#), "answered 503 Service Unavailable: overloaded; try"),
         (response("200 OK", json, "{\"messages\""), "not a prompt, but JSON without `messages`"),
-        (response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)), "answered with more than 1048576 bytes; ask"),
-        (endless, "answered with more than 1048576 bytes"),
+        (response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)), "answered with more than 1 MiB; ask"),
+        (endless, "answered with more than 1 MiB"),
         ("HTTP/1.1 302 Found\r\nLocation: /v1/\r\n\r\n".to_owned(), "answered 302 Found; correct the address"),
         ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "cannot be reached: "),
         (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)), "cannot be reached: "),

@@ -232,7 +232,7 @@ fn a_draft_that_cannot_be_used_stays_as_it_was_and_the_screen_says_why() {
     for (prepare, said) in [
         (link, "not a regular file"),
         ("rm $FILE; mkfifo $FILE", "not a regular file"),
-        ("head -c 10000000 /dev/zero > $FILE", "the file is 10000000 bytes long"),
+        ("head -c 10000000 /dev/zero > $FILE", "the file is 10,000,000 bytes long"),
         ("printf '\\377' > $FILE", "not UTF-8"),
         ("chmod 400 $FILE", "read-only"),
     ] {

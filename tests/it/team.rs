@@ -267,6 +267,9 @@ fn the_cached_texts_of_a_token_that_is_no_longer_valid_are_deleted() {
     write_secret(&token, "another-token-for-reading");
     person.words("expand review x").printed("Review x\n");
     assert!(doctor(&person).ends_with("answers, and you have the role `read`"));
+    fs::remove_file(token).unwrap();
+    person.words("expand review x").printed("Review x\n");
+    assert!(is_kept(), "a token that cannot be read is not one that is refused");
 }
 
 #[test]
@@ -434,7 +437,7 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
     assert_eq!(untouched.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     let (url, sent) = endless();
     let said = doctor(&person_with(&url, ""));
-    assert!(said.contains("answered with more than 67108864 bytes"), "{said}");
+    assert!(said.contains("answered with more than 64 MiB"), "{said}");
     assert!(sent.iter().take(1).all(|bytes| bytes < 100_000_000));
     let identity = Authority::new().issue(|_| {});
     let service = Service::start_tls(&identity, |_| String::new());

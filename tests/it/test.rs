@@ -357,7 +357,7 @@ mod hostile {
         assert_eq!(status, 1);
         for said in [
             "fifo.test.txt: error: it is not a regular file",
-            "large.test.txt: error: the file is 1099511627776 bytes long, the limit is 4194304",
+            "large.test.txt: error: the file is 1,024 GiB long, the limit is 4 MiB",
             "0 passed, 0 failed, 2 problems\n",
         ] {
             assert!(printed.contains(said), "{said} is not in {printed}");

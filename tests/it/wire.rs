@@ -253,7 +253,7 @@ fn the_rest_of_a_line_that_is_too_long_is_not_stored() {
     client.send("\n");
     let answer = client.read();
     assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("longer than 33554432 bytes"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("longer than 32 MiB"), "{answer}");
     assert_eq!(client.line(PING)["result"], json!({}));
     let peak = client.peak_memory_kib();
     assert!(peak < 64 * 1024, "{peak} KiB for a line of 256 MiB");

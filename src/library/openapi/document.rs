@@ -8,7 +8,7 @@ use super::operation::{Kind, Operation, Options, Parameter, Place, fill};
 use super::request::to_json;
 use super::schema::{Part, text};
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Prompt, yaml};
-use crate::wording::{named, quoted};
+use crate::wording::{in_bytes, named, quoted};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -104,7 +104,8 @@ fn value_of(text: &str) -> Result<Value, Diagnostic> {
     let too_large = || {
         let message = format!(
             "the document is too large: with {VALUE_WEIGHT} bytes for each value, and the YAML aliases (`*name`) written out, the \
-             limit is {MAX_DOCUMENT}"
+             limit is {}",
+            in_bytes(MAX_DOCUMENT)
         );
         Diagnostic::error(None, message, "name a document with the operations that render prompts alone")
     };

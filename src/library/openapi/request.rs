@@ -4,7 +4,7 @@ use super::super::source::ServiceRequest;
 use super::address::Base;
 use super::operation::{Kind, Operation, Options, Parameter, Place, fill};
 use crate::prompt::{self, Bound, Diagnostic};
-use crate::wording::{named, quoted, thousands};
+use crate::wording::{in_bytes, named, quoted};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub(super) fn request(
         url = format!("{url}?{}", query.join("&"));
     }
     if url.len() > MAX_ADDRESS {
-        let message = format!("the address of the request is longer than {} bytes, the limit", thousands(MAX_ADDRESS));
+        let message = format!("the address of the request is longer than {}, the limit", in_bytes(MAX_ADDRESS));
         return Err(Diagnostic::new(prompt::Kind::TooLong, message, "shorten the values that are part of it"));
     }
     if operation.has_object {
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn an_address_has_a_limit() {
         let error = sent(QUERY, Kind::Text, &"x".repeat(20_000)).unwrap_err().to_string();
-        assert!(error.contains("16,384 bytes, the limit"), "{error}");
+        assert!(error.contains("16 KiB, the limit"), "{error}");
         assert!(sent(Place::Body, Kind::Text, &"x".repeat(1_000_000)).is_ok());
     }
 

@@ -7,7 +7,7 @@ use super::address::{Allowed, Base};
 use super::answer::Answer;
 use super::operation::{HeaderValue, Operation, Options, SecretHeader};
 use crate::prompt::{Diagnostic, Kind, Messages};
-use crate::wording::{named, printable, shortened};
+use crate::wording::{in_bytes, named, printable, shortened};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,14 +137,15 @@ pub(in crate::library) fn exchange(
     Ok(Answer { status: response.status(), content_type, tag, body })
 }
 
-/// Why there is no whole answer of the service at an address.
+/// Why there is no whole answer of the server at an address.
 pub(in crate::library) fn no_answer(error: ureq::Error, url: &str, limit: u64) -> Diagnostic {
     let (what, fix) = match error {
         ureq::Error::Timeout(_) => ("did not answer in time".to_owned(), "try again later"),
-        ureq::Error::BodyExceedsLimit(_) => {
-            (format!("answered with more than {limit} bytes"), "ask those who operate the service to correct it")
-        }
-        // The address is not allowed.
+        ureq::Error::BodyExceedsLimit(_) => (
+            format!("answered with more than {}", in_bytes(limit as usize)),
+            "ask those who operate it to correct that",
+        ),
+        // The address of a service is not allowed: only `CheckedResolver` says that.
         ureq::Error::Other(why) => (
             format!("is not called: {why}"),
             "correct the address of the service, or if a private one is meant, start with --openapi-allow-private",
@@ -234,6 +235,14 @@ mod tests {
         let is_used = fs::exists(BUNDLE).unwrap() && !is_named("SSL_CERT_FILE") && !is_named("SSL_CERT_DIR");
         let is_of_file = |url| matches!(bundle(url), RootCerts::Specific(certificates) if certificates.len() > 1);
         assert_eq!((is_of_file("https://localhost"), is_of_file("http://localhost")), (is_used, false));
+    }
+
+    #[test]
+    fn what_is_said_of_any_server_names_no_service_and_no_option() {
+        for error in [ureq::Error::BodyExceedsLimit(1), ureq::Error::HostNotFound] {
+            let said = no_answer(error, "https://prompts.example.com", 1).text();
+            assert!(!said.contains("service") && !said.contains("--"), "{said}");
+        }
     }
 
     /// A service on a port of this machine, which handles one connection after the other, and the requests that it gets.

@@ -5,7 +5,7 @@
 
 use super::lock::{MAX_FILES, Pack, hash_of, is_commit};
 use crate::prompt::{Diagnostic, Kind, MAX_FILE};
-use crate::wording::{count, named, quoted};
+use crate::wording::{count, in_bytes, named, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -120,7 +120,7 @@ impl Repository<'_> {
                 None if size() <= MAX_REPOSITORY => {}
                 None => {
                     _ = git.kill().and_then(|()| git.wait());
-                    return Err(too_much(&self.address, &format!("{} MiB", MAX_REPOSITORY >> 20)));
+                    return Err(too_much(&self.address, &in_bytes(MAX_REPOSITORY as usize)));
                 }
             }
         }
@@ -198,7 +198,7 @@ impl Repository<'_> {
         let answers = self.run("", &["cat-file", "--batch"], &asked);
         let answers = answers.or_else(|_| fs::read(self.folder.join(STDOUT))).map_err(failed)?;
         if answers.len() > MAX_TEXTS {
-            return Err(too_much(&self.address, &format!("{} MiB of text", MAX_TEXTS >> 20)));
+            return Err(too_much(&self.address, &format!("{} of text", in_bytes(MAX_TEXTS))));
         }
         let mut rest = &answers[..];
         for path in objects.into_keys() {
@@ -208,7 +208,7 @@ impl Repository<'_> {
                 String::from_utf8_lossy(head).trim_end().rsplit(' ').next().and_then(|length| length.parse().ok());
             // Git has not fetched a text that is missing because of its length.
             let Some(text) = length.filter(|length| *length <= MAX_FILE).and_then(|length| after.get(..length)) else {
-                return Err(too_much(&path, &format!("{} MiB of text", MAX_FILE >> 20)));
+                return Err(too_much(&path, &format!("{} of text", in_bytes(MAX_FILE))));
             };
             rest = after.get(text.len() + 1..).unwrap_or_default(); // with a line break
             match str::from_utf8(text) {

@@ -71,7 +71,7 @@ pub(super) async fn follow(shared: Arc<Shared>) {
         let why = match lock(&shared.answered).and_then(|at| Timestamp::try_from(at).ok()) {
             Some(at) => {
                 let message = format!("the store has not answered since {at:.0}, and what it had then is served");
-                Diagnostic::new(Kind::Hint, message, why.message)
+                Diagnostic::new(Kind::Hint, message, "find the reason in the log of this program")
             }
             None => Diagnostic { kind: Kind::Missing, ..why },
         };

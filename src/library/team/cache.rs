@@ -217,11 +217,11 @@ impl Team {
                 // Without it, the next one asks again.
                 _ = self.write(STATE, &State { listed, failed: now(), why: why.text() });
             }
-            Err(why) if why.kind == Kind::Unreadable => _ = fs::remove_dir_all(&self.folder),
+            Ok(Err(_)) => _ = fs::remove_dir_all(&self.folder),
             _ if failed > 0 => _ = self.write(STATE, &State { listed, ..State::default() }),
             _ => {}
         }
-        answered
+        answered?
     }
 
     /// How long may still be waited.

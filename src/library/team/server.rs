@@ -48,6 +48,9 @@ pub(super) struct Answer {
     pub(super) body: Value,
 }
 
+/// What a server answers, or that it refuses the token.
+pub(super) type Answered = Result<Answer, Diagnostic>;
+
 impl Server {
     pub(super) fn new(url: String, token: Vec<SecretHeader>) -> Server {
         Server { url, token, first: OnceLock::new(), second: OnceLock::new() }
@@ -61,9 +64,9 @@ impl Server {
     /// Sends a request.
     ///
     /// # Errors
-    /// [`Kind::Service`]: the server cannot be reached, or something else answers in its place. [`Kind::Unreadable`]: the token is not
-    /// valid. Otherwise, what the API says of the request.
-    pub(super) fn send(&self, request: &ServiceRequest, within: Duration) -> Result<Answer, Diagnostic> {
+    /// [`Kind::Service`]: the server cannot be reached, or something else answers in its place. Otherwise, what the API says of the
+    /// request.
+    pub(super) fn send(&self, request: &ServiceRequest, within: Duration) -> Result<Answered, Diagnostic> {
         let agent = |roots| client_settings(2, roots).new_agent();
         let answered = secrets(&self.token).and_then(|secrets| {
             let ask = |agent: &Agent| exchange(agent, request, &secrets, within, MAX_ANSWER);
@@ -78,9 +81,9 @@ impl Server {
     }
 }
 
-fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) -> Result<Answer, Diagnostic> {
+fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) -> Result<Answered, Diagnostic> {
     if status.as_u16() == 304 {
-        return Ok(Answer { tag, body: Value::Null });
+        return Ok(Ok(Answer { tag, body: Value::Null }));
     }
     let body: Option<Value> = serde_json::from_slice(&body).ok().filter(|_| content_type.starts_with(JSON));
     let Some(body) = body else {
@@ -92,11 +95,12 @@ fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) 
         return Err(Diagnostic::new(Kind::Service, what, fix));
     };
     if status.is_success() {
-        return Ok(Answer { tag, body });
+        return Ok(Ok(Answer { tag, body }));
     }
     if status.as_u16() == 401 {
+        let what = format!("the team's server answered {status}: the token is missing or not valid");
         let fix = "put the token that you were given into the file `team-token` beside the settings file";
-        return Err(Diagnostic::new(Kind::Unreadable, format!("answered {status}"), fix));
+        return Ok(Err(Diagnostic::new(Kind::Unreadable, what, fix)));
     }
     let error = &body["error"];
     let message = printable(&shortened(error["message"].as_str().unwrap_or_default(), MAX_SHOWN));

@@ -10,7 +10,7 @@ use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::model::{Argument, Metadata, OtherKey};
 use crate::prompt::similar::distance;
-use crate::wording::{alternatives, quoted};
+use crate::wording::{alternatives, quoted, too_long};
 use std::collections::BTreeSet;
 
 /// A file's text, cut at its two `---` lines.
@@ -71,11 +71,9 @@ pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
         if is_fence(line) {
             let yaml = &text[opening.len()..end];
             if yaml.len() > MAX_FRONTMATTER {
-                return Err(Diagnostic::error(
-                    Some(Position::START),
-                    format!("the frontmatter is {} bytes long, the limit is {MAX_FRONTMATTER}", yaml.len()),
-                    "move what is not `title`, `description`, `arguments` or `tags` into the body",
-                ));
+                let message = format!("the frontmatter is {}", too_long(yaml.len(), MAX_FRONTMATTER));
+                let fix = "move what is not `title`, `description`, `arguments` or `tags` into the body";
+                return Err(Diagnostic::error(Some(Position::START), message, fix));
             }
             return Ok(Split { yaml: Some(yaml), body: &text[end + line.len()..], body_line: count + 3 });
         }

@@ -87,7 +87,7 @@ fn nested_aliases_do_not_exhaust_memory() {
     bomb.push_str("---\nBody\n");
     problem(
         bomb.as_bytes(),
-        "6:50: the YAML aliases (`*name`) of the frontmatter make it larger than 131072 bytes; \
+        "6:50: the YAML aliases (`*name`) of the frontmatter make it larger than 128 KiB; \
          write the values out instead of repeating them with aliases",
     );
     let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));
@@ -179,11 +179,14 @@ fn a_file_that_is_not_text_or_too_large_is_a_problem() {
     problem(b"\xff\xfea\0b\0", "1:1: the file is UTF-16, not UTF-8; save it with the encoding UTF-8");
     let most = vec![b'x'; MAX_FILE];
     assert!(parse_bytes(&most).is_ok());
-    assert!(shown(&parse_bytes(&vec![b'x'; MAX_FILE + 1]).unwrap_err()).contains("4194305 bytes long, the limit"));
+    assert!(
+        shown(&parse_bytes(&vec![b'x'; MAX_FILE + 1]).unwrap_err())
+            .contains("4,194,305 bytes long, the limit is 4 MiB")
+    );
     let frontmatter = format!("---\nx: {}\n---\nB", "y".repeat(MAX_FRONTMATTER));
     problem(
         frontmatter.as_bytes(),
-        "1:1: the frontmatter is 65540 bytes long, the limit is 65536; \
+        "1:1: the frontmatter is 65,540 bytes long, the limit is 64 KiB; \
          move what is not `title`, `description`, `arguments` or `tags` into the body",
     );
 }

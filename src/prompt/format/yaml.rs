@@ -6,6 +6,7 @@
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_NESTING, MAX_WEIGHT};
+use crate::wording::in_bytes;
 use std::collections::HashMap;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::{Marker, TScalarStyle};
@@ -158,7 +159,7 @@ impl Builder {
         }
         Err(Refusal::TooLarge(Diagnostic::error(
             Some(at),
-            format!("the YAML aliases (`*name`) of the frontmatter make it larger than {MAX_WEIGHT} bytes"),
+            format!("the YAML aliases (`*name`) of the frontmatter make it larger than {}", in_bytes(MAX_WEIGHT)),
             "write the values out instead of repeating them with aliases",
         )))
     }

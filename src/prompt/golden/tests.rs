@@ -175,7 +175,7 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
     ] {
         assert!(refused(file).starts_with(want), "{file:?}: {}", refused(file));
     }
-    assert!(refused(vec![b'\n'; MAX_FILE + 1]).contains("the limit is 4194304; "));
+    assert!(refused(vec![b'\n'; MAX_FILE + 1]).contains("the limit is 4 MiB; "));
     assert_eq!(refused(b"=== T\n\xff"), "2:1: the file is not UTF-8 from here on; save it with the encoding UTF-8");
 }
 

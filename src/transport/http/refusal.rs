@@ -30,8 +30,13 @@ impl Refusal {
         Refusal { status, message: message.into(), headers: Box::default(), id: None, details: json!({}) }
     }
 
+    /// The work has failed because of a mistake in this program, whose place is logged.
+    #[track_caller]
     pub(crate) fn bug() -> Refusal {
-        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed because of a bug")
+        tracing::error!(at = %std::panic::Location::caller(), "the request failed because of a bug");
+        let message =
+            "the request failed because of a mistake in prompt-expander; report it with what the server's log says";
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
