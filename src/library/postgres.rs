@@ -28,7 +28,7 @@ use super::source::{About, By, Edit, Found, Listing, Source, Store, Write};
 use super::view::Library;
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, FileName, Kind, Name, Revision, Severity, TEST_SUFFIX};
-use crate::wording::in_bytes;
+use crate::wording::too_long;
 use connection::{STATEMENT, ask, gone, within};
 use follow::{FRESH, Shared, format, not_ours};
 use jiff::Timestamp;
@@ -248,11 +248,7 @@ fn check_text(text: &str) -> Result<(), Diagnostic> {
         ..=MAX_FILE => {
             (Kind::Invalid, "the file has a NUL character, which a store does not take".to_owned(), "remove it")
         }
-        length => {
-            let message =
-                format!("the file is {} long, the limit of a store is {}", in_bytes(length), in_bytes(MAX_FILE));
-            (Kind::TooLong, message, "make it smaller")
-        }
+        length => (Kind::TooLong, format!("the file is {} in a store", too_long(length, MAX_FILE)), "make it smaller"),
     };
     Err(Diagnostic::new(kind, message, fix))
 }

@@ -159,7 +159,7 @@ fn what_a_store_cannot_keep_is_refused_and_says_why() {
     let Some(client) = client() else { return };
     client
         .run(["new", "a"], prompt(&"a".repeat(256 * 1024 - 17)))
-        .says(1, &["the file is 262,145 bytes long, the limit of a store is 256 KiB"]);
+        .says(1, &["the file is 262,145 bytes long, the limit is 256 KiB in a store"]);
     client.run(["new", "a"], prompt(&"a".repeat(256 * 1024 - 18))).says(0, &[]);
     client.run(["new", "b"], "a\0b").says(1, &["NUL"]);
     client.run(["new", "A"], "a").says(1, &["choose a name that differs from all others in more than letter case"]);
