@@ -270,19 +270,6 @@ impl Json {
         Json(json)
     }
 
-    /// An object whose members are texts.
-    pub(crate) fn object(members: &[(&str, &str)]) -> Json {
-        let length: usize = members.iter().map(|(name, text)| name.len() + text.len() + 6).sum();
-        let mut json = String::with_capacity(length + length / 8 + 8); // some characters become two
-        for (name, text) in members {
-            json.push(if json.is_empty() { '{' } else { ',' });
-            write_text(&mut json, name);
-            json.push(':');
-            write_text(&mut json, text);
-        }
-        Json(json + "}")
-    }
-
     /// This object with further members, which are JSON, such as `"a":1,"b":2`.
     pub(crate) fn with_members(mut self, members: &str) -> Json {
         if !members.is_empty() {
@@ -302,6 +289,17 @@ impl Json {
     pub(crate) fn members(&self) -> &str {
         self.0.strip_prefix('{').and_then(|json| json.strip_suffix('}')).unwrap_or_default()
     }
+}
+
+/// Writes an object whose members are texts.
+pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
+    for (at, (name, text)) in members.iter().enumerate() {
+        json.push(if at == 0 { '{' } else { ',' });
+        write_text(json, name);
+        json.push(':');
+        write_text(json, text);
+    }
+    json.push('}');
 }
 
 /// Writes a text as a JSON string, as serde_json does. That looks at one byte after the other, which took most of the time of a list and a

@@ -5,7 +5,7 @@
 //! model puts together the parts of two different texts.
 
 use crate::agents::PartLimit;
-use crate::jsonrpc::Json;
+use crate::jsonrpc::{Json, write_object};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -27,7 +27,9 @@ pub(super) struct Part<'t> {
 impl Part<'_> {
     pub(super) fn to_json(&self) -> Json {
         let members = [("prompt", &*self.prompt), ("next", self.next.as_deref().unwrap_or_default())];
-        Json::object(&members[..if self.next.is_some() { 2 } else { 1 }])
+        let mut json = String::with_capacity(self.prompt.len() + self.prompt.len() / 8 + 64); // a line break becomes two characters
+        write_object(&mut json, &members[..if self.next.is_some() { 2 } else { 1 }]);
+        Json::written(json)
     }
 }
 
