@@ -10,7 +10,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::pin::pin;
@@ -125,11 +124,7 @@ async fn serve_requests(
     stack: Arc<Stack>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut stopping = stack.app.stopping.clone();
-    let shared = Arc::new((peer, stack)); // one pointer for each request
-    let service = service_fn(move |request: Request<Incoming>| {
-        let shared = Arc::clone(&shared);
-        Box::pin(async move { Ok::<_, Infallible>(shared.1.answer(&shared.0, request.map(Body::new)).await) })
-    });
+    let service = service_fn(move |request: Request<Incoming>| Box::pin(stack.answer(&peer, request.map(Body::new))));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());

@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing};
 use std::any::Any;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -48,8 +49,12 @@ impl Stack {
     }
 
     /// Answers a request: finds out who the client is, checks by which name and from which page it asks, limits how long the answer takes, and
-    /// counts and names the response.
-    pub(super) async fn answer(&self, peer: &Peer, mut request: Request) -> Response {
+    /// counts and names the response. What needs no waiting is done at once, so that the future is small: the allocator is slow for large ones.
+    pub(super) fn answer(
+        &self,
+        peer: &Peer,
+        mut request: Request,
+    ) -> impl Future<Output = Result<Response, Infallible>> + use<> {
         let Options { trusted_proxies, tap, sites, .. } = &self.app.options;
         let client = Arc::new(Client::new(peer, request.headers(), trusted_proxies, tap.clone()));
         let (connection, address, id) = (client.connection, client.address, client.request_id());
@@ -57,9 +62,14 @@ impl Stack {
         let (id, path) = (client.request_id.clone(), request.uri().path().to_owned());
         let checked = sites.check(&request, &client);
         request.extensions_mut().insert(client);
-        let answered = async {
-            let response = match checked {
-                Ok(()) => match timeout(ANSWER_WITHIN, self.routes.clone().call(request)).await {
+        let answered = checked.map(|()| {
+            let answered = timeout(ANSWER_WITHIN, self.routes.clone().call(request));
+            Box::pin(answered.instrument(span.clone()))
+        });
+        let app = Arc::clone(&self.app);
+        async move {
+            let response = match answered {
+                Ok(answered) => match answered.await {
                     Ok(Ok(response)) => response.map(Body::new),
                     Err(_) => {
                         let message = format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs());
@@ -69,14 +79,13 @@ impl Stack {
                 Err(refusal) => refusal.into_response(),
             };
             if response.status().as_u16() >= 400 {
-                tracing::debug!(status = response.status().as_u16(), "refused");
+                span.in_scope(|| tracing::debug!(status = response.status().as_u16(), "refused"));
             }
-            response
-        };
-        let mut response = refusal::write_body(answered.instrument(span).await, &path);
-        response.headers_mut().insert(REQUEST_ID, id);
-        self.app.metrics.responded(response.status().as_u16());
-        response
+            let mut response = refusal::write_body(response, &path);
+            response.headers_mut().insert(REQUEST_ID, id);
+            app.metrics.responded(response.status().as_u16());
+            Ok(response)
+        }
     }
 }
 
