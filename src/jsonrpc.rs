@@ -302,8 +302,8 @@ pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
     json.push('}');
 }
 
-/// Writes a text as a JSON string, as serde_json does. That looks at one byte after the other, which took most of the time of a list and a
-/// tenth of that of an expansion.
+/// Writes a text as a JSON string, with the same escapes as serde_json. That looks at one byte after the other, which took most of the time of
+/// a list, and a tenth of that of an expansion.
 pub(crate) fn write_text(json: &mut String, text: &str) {
     json.reserve(text.len() + 2);
     json.push('"');
@@ -326,8 +326,8 @@ pub(crate) fn write_text(json: &mut String, text: &str) {
     json.push('"');
 }
 
-/// Where the first byte is that a JSON string cannot contain as it is. Looks at eight bytes at a time: the highest bit of each byte of
-/// `below` is set if that byte is less than `than`. (A byte after such a one may be marked, too; so only the first mark counts.)
+/// Where the first byte is that a JSON string cannot contain as it is. It looks at eight bytes at a time: `below` marks each byte that is less
+/// than `than` with its highest bit. A byte after a marked one may be marked wrongly, so only the first mark counts.
 fn first_to_escape(text: &[u8]) -> Option<usize> {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     let below = |word: u64, than: u64| word.wrapping_sub(EACH * than) & !word;

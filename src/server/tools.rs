@@ -119,10 +119,10 @@ pub(super) fn call(tool: &'static Tool, context: &Context, params: &Object) -> R
     }
 }
 
-/// The result of a call (`CallToolResult`). The structured content (2025-06-18) is serialized once: its JSON is also the text of `content`. Arguments that do not fit
-/// the schema are for the model since the modern era.
+/// The result of a call, a `CallToolResult`. The structured content (2025-06-18) is serialized once: its JSON is also the text of `content`.
+/// Arguments that do not fit the schema are for the model since the modern era.
 fn result(tool: &Tool, era: Era, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
-    let (text, more) = match &outcome {
+    let (text, member) = match &outcome {
         Ok(structured) => (structured.as_str(), [r#","structuredContent":"#, structured.as_str()]),
         Err(Failure { kind, text, .. })
             if *kind == FailureKind::ForModel || (*kind, era) == (FailureKind::InvalidParams, Era::Modern) =>
@@ -135,6 +135,8 @@ fn result(tool: &Tool, era: Era, outcome: Result<Json, Failure>) -> Result<Json,
     let mut json = String::with_capacity(5 * text.len() / 2 + 256); // most texts, and what goes around them
     json.push_str(r#"{"content":[{"type":"text","text":"#);
     write_text(&mut json, text);
-    json.extend(["}]", more[0], more[1], "}"]);
+    json.push_str("}]");
+    json.extend(member);
+    json.push('}');
     Ok(era.result(Json::written(json), None))
 }
