@@ -92,11 +92,7 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     static LARGE: LazyLock<String> = LazyLock::new(|| "{{input}}".repeat(1024 * 1024));
     let inputs = template.placeholders().filter(|placeholder| placeholder.name == INPUT).count();
     if inputs > MAX_EXPANSION / LARGE.len() && !known.contains(INPUT) {
-        let text = expand("", &|_| String::new()).unwrap().len();
-        let length = text + inputs * LARGE.len();
-        let error = expand(&LARGE, &|_| String::new()).unwrap_err();
-        assert_eq!(error.kind, Kind::TooLong);
-        assert!(error.message.contains(&length.to_string()), "{error}");
+        assert_eq!(expand(&LARGE, &|_| String::new()).unwrap_err().kind, Kind::TooLong);
     }
 }
 
