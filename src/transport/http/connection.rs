@@ -84,8 +84,8 @@ async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
                 };
                 let _ = stream.set_nodelay(true);
                 connection += 1;
-                let held = Arc::new((metrics::open(&app.metrics.connections), permit));
-                let peer = Peer { address: address.ip(), is_tls: tls.is_some(), connection, held };
+                let held = (metrics::open(&app.metrics.connections), permit);
+                let peer = Peer::new(address.ip(), tls.is_some(), connection, held);
                 tokio::spawn(serve_stream(stream, peer, Arc::clone(stack)));
             }
             Err(error) => {
@@ -98,7 +98,7 @@ async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
 }
 
 /// Serves one connection.
-async fn serve_stream(stream: TcpStream, peer: Peer, stack: Arc<Stack>) {
+async fn serve_stream(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) {
     let address = peer.address;
     // The timeout is below TLS, which buffers what is written.
     let mut stream = TimeoutStream::new(stream);
@@ -120,7 +120,7 @@ async fn serve_stream(stream: TcpStream, peer: Peer, stack: Arc<Stack>) {
 /// Serves the requests of a connection until either side ends it.
 async fn serve_requests(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: Peer,
+    peer: Arc<Peer>,
     stack: Arc<Stack>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut stopping = stack.app.stopping.clone();

@@ -174,7 +174,6 @@ mod tests {
     use super::super::proxy::Peer;
     use super::*;
     use axum::http::HeaderMap;
-    use std::sync::Arc;
 
     fn sites(bound: &str) -> Sites {
         let hosts =
@@ -185,7 +184,7 @@ mod tests {
 
     /// The status of a request with these headers, which comes from a trusted proxy or not; 200 if it is allowed.
     fn status_from(sites: &Sites, is_https: bool, is_behind_proxy: bool, headers: &[(&'static str, &str)]) -> u16 {
-        let peer = Peer { address: sites.bound, is_tls: is_https, connection: 1, held: Arc::new(()) };
+        let peer = Peer::new(sites.bound, is_https, 1, ());
         let mut client = Client::new(&peer, &HeaderMap::new(), &[], None);
         client.is_behind_proxy = is_behind_proxy;
         let mut request = Request::get("/mcp").body(()).unwrap();

@@ -4,6 +4,7 @@
 //! only if the connection is one of a trusted proxy. `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and
 //! would pass on what a client has made up.
 
+use super::sessions::Verified;
 use crate::transport::tap::Tap;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
@@ -37,8 +38,15 @@ pub(super) struct Peer {
     pub(super) is_tls: bool,
     /// The number of the connection, from 1.
     pub(super) connection: u64,
-    /// Held until the connection ends, also as a WebSocket.
-    pub(super) held: Arc<dyn Any + Send + Sync>,
+    pub(super) session: Verified,
+    /// Dropped when the connection ends, also as a WebSocket.
+    _held: Box<dyn Any + Send + Sync>,
+}
+
+impl Peer {
+    pub(super) fn new(address: IpAddr, is_tls: bool, connection: u64, held: impl Any + Send + Sync) -> Arc<Peer> {
+        Arc::new(Peer { address, is_tls, connection, session: Verified::default(), _held: Box::new(held) })
+    }
 }
 
 /// Who sent a request.
@@ -47,8 +55,7 @@ pub(super) struct Client {
     pub(super) is_https: bool,
     /// Whether the connection is one of a trusted proxy.
     pub(super) is_behind_proxy: bool,
-    pub(super) connection: u64,
-    _held: Arc<dyn Any + Send + Sync>,
+    pub(super) peer: Arc<Peer>,
     /// The id of the request: the client's, if it is short visible ASCII, else a new one.
     pub(super) request_id: HeaderValue,
     /// The record of its messages.
@@ -56,7 +63,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(peer: &Peer, headers: &HeaderMap, trusted: &[IpNet], tap: Option<Arc<Tap>>) -> Client {
+    pub(super) fn new(peer: &Arc<Peer>, headers: &HeaderMap, trusted: &[IpNet], tap: Option<Arc<Tap>>) -> Client {
         let is_valid = |id: &&HeaderValue| {
             (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
         };
@@ -66,8 +73,7 @@ impl Client {
             address: peer.address.to_canonical(),
             is_https: peer.is_tls,
             is_behind_proxy: false,
-            connection: peer.connection,
-            _held: Arc::clone(&peer.held),
+            peer: Arc::clone(peer),
             request_id,
             tap,
         };
@@ -105,7 +111,7 @@ impl Client {
 /// How an entry of the record begins.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ", self.connection, self.request_id())
+        write!(f, "{} {} ", self.peer.connection, self.request_id())
     }
 }
 
@@ -136,8 +142,7 @@ mod tests {
         let mut map = HeaderMap::new();
         headers.for_each(|(name, value)| _ = map.append(name, value));
         let trusted: Vec<IpNet> = trusted.iter().map(|text| parse_proxy(text).unwrap()).collect();
-        let peer = Peer { address: peer.parse().unwrap(), is_tls: false, connection: 1, held: Arc::new(()) };
-        Client::new(&peer, &map, &trusted, None)
+        Client::new(&Peer::new(peer.parse().unwrap(), false, 1, ()), &map, &trusted, None)
     }
 
     #[test]
