@@ -4,7 +4,7 @@
 //! an object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use crate::wording::quoted;
+use crate::wording::{quoted, thousands};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
@@ -189,7 +189,7 @@ fn id_of_refused(text: &str) -> Option<Id> {
 /// Reads JSON with at most [`MAX_VALUES`] values.
 pub(crate) fn parse_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     if values(text) > MAX_VALUES {
-        let message = format!("more than {MAX_VALUES} values in one line; send several requests");
+        let message = format!("more than {} values in one message; send several requests", thousands(MAX_VALUES));
         return Err(serde::de::Error::custom(message));
     }
     serde_json::from_str(text)
@@ -599,7 +599,7 @@ mod tests {
             assert!(parse_json::<Value>(&long(at_most - 1)).is_ok());
             let line = format!("{{\"id\":7,\"x\":{}}}", long(at_most + 1));
             let error = parse_json::<Value>(&line).unwrap_err().to_string();
-            assert!(error.starts_with("more than 100000 values in one line"), "{error}");
+            assert!(error.starts_with("more than 100,000 values in one message"), "{error}");
             refused(line, -32700, 7.into());
         }
     }

@@ -28,7 +28,7 @@ pub use tools::LEAST_LIMIT;
 use crate::jsonrpc::{Error, Id, Json, Message, Notification, Object, Request, Response, read};
 use crate::library::{Caller, Library, Role, View};
 use crate::mcp::CancelledParams;
-use crate::wording::quoted;
+use crate::wording::{in_bytes, quoted};
 use context::{Answer, Cacheable, Context, Era, FRESH, Failure, FailureKind, Shared};
 use notifier::Notifier;
 use serde_json::Value;
@@ -102,7 +102,6 @@ impl PendingRequest {
             let message = format!("{} failed; the reason is on the server's standard error", quoted(&self.method));
             Err(Failure::new(FailureKind::Internal, message))
         });
-        let shown = tracing::enabled!(tracing::Level::DEBUG).then(|| serde_json::to_string(&id).unwrap_or_default());
         let (response, error) = match outcome {
             Ok(Answer::Now(result)) => (Response::result(&id, result), None),
             Ok(Answer::Later(work)) => {
@@ -115,7 +114,7 @@ impl PendingRequest {
                 (Response::error(Some(&id), error), Some(message))
             }
         };
-        tracing::debug!(id = %shown.unwrap_or_default(), method = self.method, took = ?self.started.elapsed(), error, "answered");
+        tracing::debug!(%id, method = self.method, took = ?self.started.elapsed(), error, "answered");
         Reply::Response(response)
     }
 }
@@ -198,7 +197,8 @@ impl Server {
                 // All responses go into one line, and are held until it is complete.
                 Ok(Message::Request(request)) if length > MAX_BATCH_RESPONSE => {
                     let message = format!(
-                        "the responses to this batch are longer than {MAX_BATCH_RESPONSE} bytes; send this request alone"
+                        "the responses to this batch are longer than {}; send this request alone",
+                        in_bytes(MAX_BATCH_RESPONSE)
                     );
                     Response::error(Some(&request.id), Era::Legacy.error(Failure::new(FailureKind::Internal, message)))
                 }

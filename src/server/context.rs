@@ -265,6 +265,10 @@ pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, scope: "pu
 /// A result that comes from the user's files, which may change at any time.
 pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, scope: "private" };
 
+/// The name of the server, as JSON.
+const SERVER_INFO: &str =
+    concat!(r#"{"name":""#, env!("CARGO_PKG_NAME"), r#"","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+
 /// The icon of the server, an SVG.
 const ICON: &[u8] = include_bytes!("icon.svg");
 
@@ -352,7 +356,7 @@ impl Era {
     pub(super) fn result(self, result: Json, cacheable: Option<Cacheable>) -> Json {
         match self {
             Era::Legacy => result,
-            Era::Modern => modern_result(result, cacheable, &server_info(false)),
+            Era::Modern => modern_result(result, cacheable, SERVER_INFO),
         }
     }
 
@@ -395,11 +399,12 @@ pub(super) fn logged(json: &impl Serialize) -> String {
     printable_json(&serde_json::to_string(json).unwrap_or_default())
 }
 
-pub(super) fn modern_result(result: Json, cacheable: Option<Cacheable>, server_info: &Value) -> Json {
+pub(super) fn modern_result(result: Json, cacheable: Option<Cacheable>, server_info: &str) -> Json {
     let cacheable = cacheable.map(|Cacheable { ttl_ms, scope }| format!(r#""ttlMs":{ttl_ms},"cacheScope":"{scope}","#));
     let cacheable = cacheable.unwrap_or_default();
-    let meta = format!(r#"{{"io.modelcontextprotocol/serverInfo":{server_info}}}"#);
-    result.with_members(&format!(r#""resultType":"complete",{cacheable}"_meta":{meta}"#))
+    result.with_members(&format!(
+        r#""resultType":"complete",{cacheable}"_meta":{{"io.modelcontextprotocol/serverInfo":{server_info}}}"#
+    ))
 }
 
 /// The server's name, with its icon (2025-11-25) in the answers that begin a conversation: other results would only become longer.

@@ -116,7 +116,11 @@ pub(super) fn discover(_: &Context, _: Empty) -> Result<Answer, Failure> {
         "capabilities": capabilities(Era::Modern, true, false),
         "instructions": INSTRUCTIONS.trim_ascii_end(),
     });
-    Ok(Answer::Now(context::modern_result(Json::of(&result)?, Some(context::CONSTANT), &context::server_info(true))))
+    Ok(Answer::Now(context::modern_result(
+        Json::of(&result)?,
+        Some(context::CONSTANT),
+        &context::server_info(true).to_string(),
+    )))
 }
 
 /// `mutable`: the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are not in the schema. `logging`:

@@ -188,7 +188,7 @@ fn the_checks_of_mcp_come_first() {
     assert!(expand().header("retry-after").is_some());
     assert_eq!(get(&server, "/api/prompts").status, 200, "a list has another limit");
     let long = server.send("POST", "/api/expand", &[JSON], format!("{{\"command\":\"{}\"}}", "x".repeat(2_000)));
-    assert!(failed(&long, 413).starts_with("the body is longer than 1024 bytes"));
+    assert!(failed(&long, 413).starts_with("the body is longer than 1 KiB"));
 }
 
 #[test]

@@ -200,12 +200,7 @@ fn the_answers_to_a_batch_are_bounded_and_the_rest_is_refused_one_by_one() {
     assert_eq!(answers.len(), 20);
     let codes: Vec<_> = answers.iter().map(|answer| answer["error"]["code"].as_i64()).collect();
     assert_eq!((codes[0], codes[7], codes[19]), (None, None, Some(-32603)), "{codes:?}");
-    assert!(
-        answers[19]["error"]["message"]
-            .as_str()
-            .unwrap()
-            .ends_with("longer than 67108864 bytes; send this request alone")
-    );
+    assert!(answers[19]["error"]["message"].as_str().unwrap().ends_with("longer than 64 MiB; send this request alone"));
 }
 
 #[test]

@@ -49,8 +49,7 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, F
     let arguments: Arguments<'_> = read(arguments)?;
     write(context, &arguments, |editor, by| {
         let is_there = editor.own(&editor.name(arguments.command)?).is_some();
-        let is_given = is_there || arguments.expected.is_some();
-        let expected = is_given.then(|| arguments.expected(editor)).transpose()?;
+        let expected = if is_there { Some(arguments.expected(editor)?) } else { arguments.expected };
         editor.restore(arguments.command, expected, arguments.revision, by)
     })
 }

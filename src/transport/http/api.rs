@@ -95,7 +95,7 @@ async fn answer(
     exchange.client.received(&[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
     exchange.take(&[route.counted_as])?;
     let threads = match route.role {
-        Role::Write if head.method != Method::GET => &app.writes,
+        Role::Write if route.counted_as != "prompts/get" => &app.writes,
         _ if route.path == EXPAND && calls_service(&exchange, &body).await? => &app.services,
         _ => &app.files,
     };

@@ -5,7 +5,7 @@ use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server;
-use crate::wording::{alternatives, quoted};
+use crate::wording::{alternatives, in_bytes, quoted};
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -202,7 +202,7 @@ impl Requests {
             let rest = async { while let Some(Ok(_)) = body.frame().await {} };
             let _ = timeout(DRAIN_WITHIN, rest).await;
             let next = "shorten it, or start the server with a greater --max-body";
-            let message = format!("the body is longer than {} bytes; {next}", self.max_body);
+            let message = format!("the body is longer than {}; {next}", in_bytes(self.max_body));
             return Err(closing(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
         let held = match announced.and_then(|length| u32::try_from(length).ok()).filter(|length| *length > 64 * 1024) {
@@ -213,7 +213,7 @@ impl Requests {
         let body = match timeout(BODY_WITHIN, Limited::new(body, max).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let message = format!("a body above {max} bytes needs the header Content-Length");
+                let message = format!("a body of more than {} needs the header Content-Length", in_bytes(max));
                 return Err(closing(StatusCode::LENGTH_REQUIRED, message));
             }
             Ok(Err(error)) => return Err(closing(StatusCode::BAD_REQUEST, format!("the body is incomplete: {error}"))),

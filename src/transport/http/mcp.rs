@@ -4,7 +4,6 @@ use super::app::{Exchange, on_thread};
 use super::headers::{self, EVENT_STREAM, Era};
 use super::refusal::{JSON, Refusal};
 use super::sessions::{self, SessionId};
-use super::tokens::hex;
 use super::{limits, metrics};
 use crate::jsonrpc::{Message, Request, Response as RpcResponse};
 use crate::library::Caller;
@@ -169,7 +168,8 @@ impl Asked<'_> {
     fn json(&self, status: StatusCode, answer: RpcResponse) -> Response {
         self.exchange.client.sent(answer.as_json().as_bytes());
         let is_error = answer.error_code().is_some();
-        let mut response = (status, [(CONTENT_TYPE, JSON)], answer.into_json()).into_response();
+        let mut response =
+            (status, [(CONTENT_TYPE, HeaderValue::from_static(JSON))], Body::from(answer.into_json())).into_response();
         if is_error {
             response.extensions_mut().insert(IsError);
         }
@@ -183,5 +183,5 @@ struct IsError;
 
 /// To whom a session belongs.
 fn owner(caller: &Caller) -> String {
-    caller.token.as_ref().map(|token| hex(&token.id)).unwrap_or_default()
+    caller.token.as_ref().map(|token| format!("{:032x}", u128::from_be_bytes(token.id))).unwrap_or_default()
 }

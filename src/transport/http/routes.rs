@@ -5,35 +5,30 @@ use super::proxy::{Client, Peer, REQUEST_ID};
 use super::refusal::{self, MCP_PATH, Refusal};
 use super::{api, health, mcp, origin, page, websocket};
 use crate::library::{Caller, TEAM_HEADER};
-use axum::Router;
-use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::ORIGIN;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{self, MethodRouter};
+use axum::{Router, routing};
 use std::any::Any;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tower::{Service, ServiceBuilder};
 use tower_http::catch_panic::{CatchPanic, CatchPanicLayer};
 use tower_http::cors::Cors;
-use tracing::{Instrument, Span};
+use tracing::Instrument;
 
 /// How long the answer to a request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// What every request passes: [`Stack::answer`], a layer that answers a panic with 500, that of CORS, and the routes.
+/// What every request passes: [`Stack::answer`]; then a layer that answers a panic with 500, that of CORS, and the routes. A message of MCP that
+/// comes from no web page passes none of these.
 pub(super) struct Stack {
     pub(super) app: Arc<App>,
     routes: CatchPanic<Cors<Router>, Panicked>,
-    /// The endpoint of MCP alone, for messages that come from no web page: CORS and the routes would take 3 % of their time.
-    endpoint: CatchPanic<MethodRouter, Panicked>,
 }
 
 type Panicked = fn(Box<dyn Any + Send>) -> Response;
@@ -41,9 +36,8 @@ type Panicked = fn(Box<dyn Any + Send>) -> Response;
 impl Stack {
     pub(super) fn new(app: Arc<App>) -> Stack {
         let panicked: Panicked = |_| Refusal::bug().into_response();
-        let endpoint = routing::post(mcp::post).get(mcp::open_stream).delete(mcp::delete);
         let router = Router::new()
-            .route(MCP_PATH, endpoint.clone())
+            .route(MCP_PATH, routing::post(mcp::post).get(mcp::open_stream).delete(mcp::delete))
             .route(websocket::PATH, routing::get(websocket::open))
             .route(health::METRICS, routing::get(health::metrics))
             .merge(api::routes())
@@ -52,8 +46,7 @@ impl Stack {
             .merge(page::routes())
             .with_state(Arc::clone(&app));
         let layers = ServiceBuilder::new().layer(CatchPanicLayer::custom(panicked)).layer(origin::cors());
-        let endpoint = CatchPanic::custom(endpoint.with_state(Arc::clone(&app)), panicked);
-        Stack { app, routes: layers.service(router), endpoint }
+        Stack { app, routes: layers.service(router) }
     }
 
     /// Answers a request: finds out who the client is, checks by which name and from which page it asks, limits how long the answer takes, and
@@ -69,25 +62,27 @@ impl Stack {
         let span = tracing::info_span!("request", connection, client = %address, id);
         let (id, path) = (client.request_id.clone(), request.uri().path().to_owned());
         let checked = sites.check(&request, &client);
-        request.extensions_mut().insert(client);
         let is_message =
             request.method() == Method::POST && path == MCP_PATH && !request.headers().contains_key(ORIGIN);
-        let answered = checked.map(|()| match is_message {
-            true => within_limit(self.endpoint.clone().call(request), &span),
-            false => within_limit(self.routes.clone().call(request), &span),
-        });
+        let (app, mut routes) = (Arc::clone(&self.app), self.routes.clone());
+        let answer = async move {
+            checked?;
+            if is_message {
+                // The layers would take 3 % of its time.
+                let exchange = Exchange::new(&app, client, request.headers())?;
+                return mcp::post(exchange, request).await;
+            }
+            request.extensions_mut().insert(client);
+            Ok(routes.call(request).await.into_response())
+        };
+        let answer = Box::pin(timeout(ANSWER_WITHIN, answer).instrument(span.clone()));
         let app = Arc::clone(&self.app);
         async move {
-            let response = match answered {
-                Ok(answered) => match answered.await {
-                    Ok(Ok(response)) => response.map(Body::new),
-                    Err(_) => {
-                        let message = format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs());
-                        Refusal::new(StatusCode::GATEWAY_TIMEOUT, message).into_response()
-                    }
-                },
-                Err(refusal) => refusal.into_response(),
+            let late = |_| {
+                let message = format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs());
+                Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, message))
             };
+            let response = answer.await.unwrap_or_else(late).into_response();
             if response.status().as_u16() >= 400 {
                 span.in_scope(|| tracing::debug!(status = response.status().as_u16(), "refused"));
             }
@@ -99,12 +94,16 @@ impl Stack {
     }
 }
 
-/// Waits for an answer, though not for ever.
-fn within_limit<T>(
-    answer: impl Future<Output = T> + Send + 'static,
-    span: &Span,
-) -> Pin<Box<dyn Future<Output = Result<T, Elapsed>> + Send>> {
-    Box::pin(timeout(ANSWER_WITHIN, answer).instrument(span.clone()))
+impl Exchange {
+    /// # Errors
+    /// The caller is not known.
+    fn new(app: &Arc<App>, client: Arc<Client>, headers: &HeaderMap) -> Result<Exchange, Refusal> {
+        let mut caller = app.options.access.authorize(headers, client.address)?;
+        if caller.sees_team && headers.contains_key(TEAM_HEADER) {
+            caller = Arc::new(Caller { sees_team: false, ..Caller::clone(&caller) });
+        }
+        Ok(Exchange { app: Arc::clone(app), client, caller })
+    }
 }
 
 /// A handler that takes an [`Exchange`] is called only if the caller is known.
@@ -113,10 +112,6 @@ impl FromRequestParts<Arc<App>> for Exchange {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Exchange, Refusal> {
         let client = parts.extensions.get::<Arc<Client>>().cloned().ok_or_else(Refusal::bug)?;
-        let mut caller = app.options.access.authorize(&parts.headers, client.address)?;
-        if caller.sees_team && parts.headers.contains_key(TEAM_HEADER) {
-            caller = Arc::new(Caller { sees_team: false, ..Caller::clone(&caller) });
-        }
-        Ok(Exchange { app: Arc::clone(app), client, caller })
+        Exchange::new(app, client, &parts.headers)
     }
 }

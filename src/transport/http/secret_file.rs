@@ -1,6 +1,7 @@
 //! Files with secrets: tokens, and the keys of sessions and of TLS. Some are read again while they are used.
 
 use crate::lock::lock;
+use crate::wording::in_bytes;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub fn read(path: &Path, what: &str, needs: &str, is_secret: impl Fn(&[u8]) -> b
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("the {what} {shown} is longer than {MAX_FILE} bytes; {needs}"));
+        return Err(format!("the {what} {shown} is longer than {}; {needs}", in_bytes(MAX_FILE as usize)));
     }
     #[cfg(unix)]
     {

@@ -124,13 +124,9 @@ impl Entry {
         self.expired(Timestamp::now()).is_some()
     }
 
-    fn token(&self) -> Option<&Token> {
-        self.caller.token.as_ref()
-    }
-
     /// Whose it is.
     pub fn name(&self) -> &str {
-        self.token().map_or("", |token| &token.name)
+        self.caller.token.as_ref().map_or("", |token| &token.name)
     }
 }
 
@@ -186,7 +182,7 @@ fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -234,7 +230,7 @@ impl Tokens {
 
     /// Whether the caller still has a token that is valid, and may do the same.
     pub(super) fn have(&self, caller: &Caller) -> bool {
-        let own = self.0.iter().find(|entry| entry.token() == caller.token.as_ref());
+        let own = self.0.iter().find(|entry| entry.caller.token == caller.token);
         own.is_some_and(|entry| *entry.caller == *caller && !entry.is_expired())
     }
 }
