@@ -71,11 +71,6 @@ impl Agent {
         AGENTS.into_iter().find(has_drafts)
     }
 
-    /// Those that have a prompt-submit hook.
-    pub fn with_hook() -> impl Iterator<Item = &'static Agent> {
-        AGENTS.into_iter().filter(|agent| agent.hook.is_some())
-    }
-
     /// The user's folders with prompt files of other programs, each once: those of the table of formats below the home directory, or
     /// where an agent's settings were moved to, and others of agents. They may be missing.
     pub fn prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
@@ -83,7 +78,7 @@ impl Agent {
         let moved = |path: PathBuf| {
             let below = |agent: &Agent| {
                 let below = path.strip_prefix((agent.settings_folder)(&usual)?).ok()?;
-                Some(agent.settings_folder(system)?.join(below))
+                Some((agent.settings_folder)(system)?.join(below))
             };
             AGENTS.into_iter().find_map(below).unwrap_or(path)
         };
@@ -91,7 +86,7 @@ impl Agent {
             system.home.iter().flat_map(|home| Format::of_agents().map(|(format, end)| (format, home.join(end))));
         let mut folders: Vec<_> = in_home.map(|(format, path)| (format, moved(path))).collect();
         for agent in AGENTS {
-            let Some(folder) = agent.settings_folder(system) else { continue };
+            let Some(folder) = (agent.settings_folder)(system) else { continue };
             let named = |(format, end): &(&str, &str)| Some((Format::named(format)?, folder.join(end)));
             folders.extend(agent.prompts.iter().filter_map(named));
         }

@@ -278,7 +278,7 @@ enum Command {
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
     /// Starts each registered server as its agent would, with the same command, arguments, environment and working
-    /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
+    /// directory; lists its prompts; and stops it. A registered hook is run only if it runs this program and nothing
     /// else. Writes nothing, not even to the files of --tap and --log-file. Prints one line for each agent that is found on this
     /// machine or has this program registered, and says what to do. The exit status is 1 if something is broken.
     #[command(after_help = with_common(doctor::EXAMPLES))]

@@ -244,7 +244,7 @@ fn call_instead(invocation: &Invocation<'_, Found>, is_remote: bool) -> String {
     };
     let input = match invocation.form {
         Form::Mention => "an empty text",
-        _ => "all that follows it and the commands next to it",
+        _ => "the text after it, without other commands,",
     };
     format!(
         "In the user's message, {} is short for a stored prompt, {why}. Before you answer, call the tool expand_prompt with \

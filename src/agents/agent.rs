@@ -59,8 +59,6 @@ pub struct Installed {
     pub has_hook: bool,
     /// Whether the agent does not run that hook until the user trusts it.
     pub is_hook_untrusted: bool,
-    /// Whether it is for a project.
-    pub is_project: bool,
 }
 
 /// A folder of prompt files below that with the user's settings: its format, as in `--prompts FORMAT:DIR`, and its path there.
@@ -140,12 +138,7 @@ impl Agent {
     /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
     pub fn is_found(&self, system: &System) -> bool {
         self.programs.iter().any(|program| system.environment.find_program(program, &system.project).is_ok())
-            || self.settings_folder(system).is_some_and(|folder| folder.is_dir())
-    }
-
-    /// The folder with the user's settings. `None`: the home directory is unknown.
-    pub fn settings_folder(&self, system: &System) -> Option<PathBuf> {
-        (self.settings_folder)(system)
+            || (self.settings_folder)(system).is_some_and(|folder| folder.is_dir())
     }
 
     /// The files that register servers, the one that takes precedence first; none for [`Scope::User`] if the home directory
@@ -165,7 +158,7 @@ impl Agent {
         let Some(hook) = &self.hook else { return Vec::new() };
         match scope {
             Scope::Project => hook.project.iter().map(|name| system.project.join(name)).collect(),
-            _ => self.settings_folder(system).map(|folder| folder.join(hook.user)).into_iter().collect(),
+            _ => (self.settings_folder)(system).map(|folder| folder.join(hook.user)).into_iter().collect(),
         }
     }
 
@@ -223,7 +216,7 @@ impl Agent {
         let is_ours = |name: &str| name.split('@').next() == Some(env!("CARGO_PKG_NAME"));
         let mut all = files.settings().flatten().filter_map(|file| file.value["enabledPlugins"].as_object()).flatten();
         let (name, _) = all.find(|(name, _)| is_ours(name)).filter(|(_, enabled)| **enabled == true)?;
-        let installed = fs::read(self.settings_folder(system)?.join("plugins/installed_plugins.json")).ok()?;
+        let installed = fs::read((self.settings_folder)(system)?.join("plugins/installed_plugins.json")).ok()?;
         let installed: Value = serde_json::from_slice(&installed).ok()?;
         installed["plugins"].get(name).map(|_| name.clone())
     }

@@ -62,17 +62,9 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         ..Launch::BY_SDK
     },
     checks: &[not_started, approval],
-    next_step: |installed| match (installed.has_hook, installed.is_project) {
-        (true, _) => "start `claude`, and type `:research solid-state batteries`".to_owned(),
-        (false, true) => {
-            "start `claude` here, allow the server of the project, and type `:research solid-state batteries`"
-                .to_owned()
-        }
-        (false, false) => {
-            "start `claude`, and type `:research solid-state batteries`; at the first call, choose \"don't ask \
-                           again\""
-                .to_owned()
-        }
+    next_step: |installed| {
+        let end = if installed.has_hook { "" } else { "; at the first call, choose \"don't ask again\"" };
+        format!("start `claude`, and type `:research solid-state batteries`{end}")
     },
     ..Agent::USUAL
 };

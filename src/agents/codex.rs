@@ -58,13 +58,11 @@ pub(super) static CODEX: Agent = Agent {
     launch: Launch { client: Some("codex-mcp-client"), environment, ..Launch::BY_SDK },
     checks: &[not_started, approval],
     next_step: |installed| {
-        let start = match (installed.has_hook, installed.is_project) {
-            (true, _) if installed.is_hook_untrusted => {
+        let start = match installed.is_hook_untrusted {
+            true => {
                 "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; then"
             }
-            (true, _) => "start `codex` again, and",
-            (false, true) => "start `codex` here, trust the project, and",
-            (false, false) => "start `codex`, and",
+            false => "start `codex` again, and",
         };
         format!("{start} type `:research solid-state batteries`")
     },
@@ -103,7 +101,7 @@ fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
     const KEY: &str = "default_tools_approval_mode";
     (server.entry.get(KEY)? == "prompt").then(|| {
         let message = format!("`{KEY}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
-        at.warning(message, format!("set `{KEY}` to \"auto\"; the tools only read"))
+        at.warning(message, format!("set `{KEY}` to \"auto\""))
     })
 }
 

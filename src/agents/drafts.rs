@@ -76,7 +76,9 @@ impl Drafts {
         } else if composes && !self.waits_for.is_empty() && !self.waits_for.iter().any(|name| program.contains(name)) {
             let names = alternatives(self.waits_for);
             let program = quoted(&value);
-            let message = format!("{title} draws over {program} while it works; it waits only for {names} in a name");
+            let message = format!(
+                "{title} draws over {program} while it works; it waits only for an editor whose name contains {names}"
+            );
             Some((message, "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned()))
         } else {
             None

@@ -110,7 +110,7 @@ fn rule_for<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
 
 /// What a file beside the settings contains; null if it cannot be read.
 fn beside_settings(at: &Examined, name: &str) -> Value {
-    let path = GEMINI.settings_folder(at.system).map(|folder| folder.join(name));
+    let path = (GEMINI.settings_folder)(at.system).map(|folder| folder.join(name));
     let read = path.and_then(|path| ConfigFile::read(&path, GEMINI.config.syntax, Scope::User).ok().flatten());
     read.map_or(Value::Null, |file| file.value)
 }
@@ -118,7 +118,7 @@ fn beside_settings(at: &Examined, name: &str) -> Value {
 fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
     (server.entry.get("trust") != Some(&json!(true))).then(|| {
         let message = "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model";
-        at.warning(message, "set `trust` to true; the tools only read")
+        at.warning(message, "set `trust` to true, unless agents may edit prompts")
     })
 }
 

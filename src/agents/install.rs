@@ -67,7 +67,6 @@ impl Installation {
         planner.plan.installed = Installed {
             has_hook: has_hook || !hooks.is_empty(),
             is_hook_untrusted: is_changed || (keeps_records && hooks.iter().any(is_untrusted)),
-            is_project: self.scope == Scope::Project,
         };
         planner.finish()
     }

@@ -27,9 +27,6 @@ pub(super) static ZED: Agent = Agent {
     // By its source: a message of the assistant is an error, and what is not text is dropped.
     menu: MenuMessages::OneText,
     launch: Launch { client: Some("Zed"), is_from_desktop: true, ..Launch::BY_SDK },
-    next_step: |installed| match installed.is_project {
-        true => "trust the project in Zed, and type `:research solid-state batteries` in the Agent Panel".to_owned(),
-        false => "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),
-    },
+    next_step: |_| "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),
     ..Agent::USUAL
 };

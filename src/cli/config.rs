@@ -271,14 +271,11 @@ fn set(table: &mut Table, key: &str, mut value: Value) {
     if let Some(old) = table.get(key).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();
     }
-    match table.get_mut(key) {
-        Some(item) => *item = Item::Value(value),
-        None => _ = table.insert(key, Item::Value(value)),
-    }
+    table[key] = Item::Value(value);
 }
 
 /// The text of a settings file in which the options in these words, the arguments of a server in an agent's config, replace the keys of
-/// their names; other options are left out. Relative paths are those in `folder`.
+/// their names; other options are left out, with a warning. Relative paths are those in `folder`.
 ///
 /// # Errors
 /// The text is no TOML; the words are not valid.
@@ -293,8 +290,11 @@ pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Resul
     let mut given: BTreeMap<&str, Value> = BTreeMap::new();
     for arg in command.get_arguments().filter(is_given) {
         let Some(option) = arg.get_long() else { continue };
-        if let Some((key, _)) = KEYS.iter().chain(&OPENAPI_KEYS).find(|(_, known)| *known == option) {
-            given.insert(key, to_toml(arg, &matches, folder));
+        match KEYS.iter().chain(&OPENAPI_KEYS).find(|(_, known)| *known == option) {
+            Some((key, _)) => _ = given.insert(key, to_toml(arg, &matches, folder)),
+            None => {
+                output::warning(&format!("--{option} is left out of the registration: config.toml has no key for it"))
+            }
         }
     }
     let of_openapi: Vec<(&str, Value)> =

@@ -12,7 +12,6 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use std::fs;
-use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -78,8 +77,8 @@ pub(super) fn checked(library: &Library, file: &Path, mut ended: Ended) -> anyho
     loop {
         let checked = check(library, file);
         ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", full_path(file)))?;
-        let is_asked = checked != ExitCode::SUCCESS && io::stdin().is_terminal();
-        if !is_asked || !output::confirm("It is broken. Edit it again?", "edit it again")? {
+        let is_broken = checked != ExitCode::SUCCESS;
+        if !is_broken || !output::confirm("It is broken. Edit it again?", "").unwrap_or(false) {
             return Ok(checked);
         }
         ended = text_editor::open(file)?;

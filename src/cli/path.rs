@@ -33,8 +33,7 @@ impl PathOf {
                 let found = view.find(name).map_err(output::failure(&view, "path"))?;
                 found.place().file.with_context(|| {
                     format!(
-                        "the {} prompt {} has no file; `prompt-expander show {name}` prints it, and `prompt-expander edit \
-                         {name}` copies it into your own folder",
+                        "the {} prompt {} has no file; `prompt-expander show {name}` prints it",
                         found.layer.name,
                         named(name)
                     )

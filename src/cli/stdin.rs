@@ -3,8 +3,8 @@
 use super::output;
 use crate::wording::in_bytes;
 use anyhow::{Context, anyhow, bail};
-use std::io::{self, ErrorKind, Read, StdinLock};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::io::{self, BufRead, ErrorKind, Read, StdinLock};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,9 +21,12 @@ pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
             output::note("reading standard input; end it, or add `< /dev/null`");
         }
     });
-    let mut bytes = Vec::new();
-    let stdin = Stdin { stdin: io::stdin().lock(), silent: Some(silent) };
-    stdin.take(limit as u64 + 1).read_to_end(&mut bytes).context("standard input cannot be read")?;
+    let (mut bytes, mut silent) = (Vec::new(), Some(silent));
+    let mut stdin = io::stdin().lock().take(limit as u64 + 1);
+    // Dropping `silent` says that the first bytes or the end have arrived.
+    while let Err(error) = stdin.fill_buf().map(|_| silent = None).and_then(|()| stdin.read_to_end(&mut bytes)) {
+        wait(stdin.get_ref(), error).context("standard input cannot be read")?;
+    }
     if bytes.len() > limit {
         bail!("standard input is longer than {}, the limit for {what}", in_bytes(limit));
     }
@@ -33,31 +36,16 @@ pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
     })
 }
 
-/// Standard input. It blocks even if the process that started this one has made it non-blocking.
-struct Stdin {
-    stdin: StdinLock<'static>,
-    /// Dropped when the first bytes or the end have arrived.
-    silent: Option<Sender<()>>,
-}
-
-impl Read for Stdin {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.stdin.read(buffer) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.stdin, error)?,
-                read => {
-                    self.silent = None;
-                    return read;
-                }
-            }
-        }
-    }
-}
-
-/// Waits until something can be read.
+/// Waits until something can be read, if the process that started this one has made standard input non-blocking.
+///
+/// # Errors
+/// The error, if it is another one.
 #[cfg(unix)]
-fn wait(stdin: &StdinLock<'_>, _: io::Error) -> io::Result<()> {
+fn wait(stdin: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};
+    if error.kind() != ErrorKind::WouldBlock {
+        return Err(error);
+    }
     poll(&mut [PollFd::new(stdin, PollFlags::IN)], None)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `prompt-expander trust`: whose `.prompts` are served without an option.
 
 use super::output::{self, full_path};
-use super::source::PromptSource;
+use super::source::{PromptSource, absolute};
 use super::{config, path};
 use crate::library::{Found, Layer, PROJECT_FOLDER, View};
 use crate::wording::{count, named};
@@ -43,7 +43,10 @@ impl Trust {
         let mut said = format!("written to {}; it takes effect with the next message", full_path(&file));
         if !self.list {
             let folder = self.folder.as_deref().unwrap_or(Path::new("."));
-            let folder = fs::canonicalize(folder).with_context(|| format!("{} cannot be found", full_path(folder)))?;
+            // What is trusted no longer may be gone.
+            let real =
+                fs::canonicalize(folder).or_else(|why| if self.revoke { Ok(absolute(folder)) } else { Err(why) });
+            let folder = real.with_context(|| format!("{} cannot be found", full_path(folder)))?;
             let root = folder.ancestors().find(|folder| folder.join(".git").exists());
             let is_known = |known: &String| folder.starts_with(known);
             match (self.revoke, root) {

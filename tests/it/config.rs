@@ -182,6 +182,9 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     assert!(client.words("trust --revoke").status.success());
     assert!(client.expand("deploy", "").error().contains(&hint));
     client.expand("own", "").text("ours");
+    fs::write(&file, "builtin = false\ntrusted = [\"/gone\"]\n").unwrap();
+    assert!(client.words("trust --revoke /gone").status.success());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "builtin = false\ntrusted = []\n");
 
     fs::remove_dir(root.join(".git")).unwrap();
     fs::create_dir(root.join("below/.prompts")).unwrap();

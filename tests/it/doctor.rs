@@ -112,7 +112,7 @@ fn each_agent_is_one_line_and_verbose_prints_all_findings() {
         warned.starts_with(&format!("codex: warning: {}:2:14: `default_tools_approval_mode`", file.display())),
         "{warned}"
     );
-    let end = "; the tools only read; `prompt-expander doctor codex -v` shows 1 more";
+    let end = "; `prompt-expander doctor codex -v` shows 1 more";
     assert!(warned.ends_with(end), "{warned}");
     assert!(fine.starts_with("gemini: fine: `prompts` answers in "), "{fine}");
 

@@ -200,6 +200,7 @@ fn options_of_a_registration_and_those_given_move_into_the_settings_file_in_the_
     let ran = user.run(&[&line[..], &["--dry-run"]].concat());
     assert!(ran.stdout.contains("\n+builtin = false\n") && ran.stdout.contains("\n-args = ["), "{ran:?}");
     assert!(ran.stderr.contains("restart your agents"), "{ran:?}");
+    assert!(ran.stderr.contains("--project is left out of the registration: config.toml has no key for it"), "{ran:?}");
     assert_eq!(user.files(), [".codex/config.toml"]);
     user.done(&[&line[..], &["--yes"]].concat());
     let settings = user.read(SETTINGS);

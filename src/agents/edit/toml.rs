@@ -86,17 +86,17 @@ fn set_required(known: &mut dyn TableLike, entry: &Entry) {
         }
     }
     for (key, value) in &entry.required {
-        match (value, known.get_mut(key)) {
-            (None, _) => _ = known.remove(key),
-            (Some(value), None) => _ = known.insert(key, Item::Value(to_toml(value))),
-            (Some(value), Some(item)) if of_item(item) == *value => {}
-            (Some(value), Some(item)) => {
-                let mut value = to_toml(value);
-                if let Some(old) = item.as_value() {
-                    *value.decor_mut() = old.decor().clone(); // the spaces and the comment around it
-                }
-                *item = Item::Value(value);
+        let Some(value) = value else {
+            known.remove(key);
+            continue;
+        };
+        let item = known.entry(key).or_insert(Item::None);
+        if of_item(item) != *value {
+            let mut new = to_toml(value);
+            if let Some(old) = item.as_value() {
+                *new.decor_mut() = old.decor().clone(); // the spaces and the comment around it
             }
+            *item = Item::Value(new);
         }
     }
 }
