@@ -371,7 +371,7 @@ impl Answer {
     }
 }
 
-/// An event. A comment has neither id nor data.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) id: String,
@@ -388,10 +388,14 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Waits for the next event; `None` at the end of the stream.
+    /// Waits for the next event; `None` at the end of the stream. Comments before it are skipped: they come when a second has passed.
     pub(crate) fn next(&mut self) -> Option<Event> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
+                if event == ":" {
+                    self.text = rest.to_owned();
+                    continue;
+                }
                 let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
                 let event = Event { id: field("id: ").to_owned(), data: field("data: ").to_owned() };
                 self.text = rest.to_owned();
@@ -405,7 +409,7 @@ impl Events {
         }
     }
 
-    /// Waits for the next message. Comments before it are skipped.
+    /// Waits for the next message. Events without one are skipped.
     #[track_caller]
     pub(crate) fn message(&mut self) -> Value {
         loop {
