@@ -4,6 +4,7 @@
 use super::builtin;
 use super::cache::Trace;
 use super::caller::Prefix;
+use super::history::FOLDER as HISTORY;
 use super::read;
 use super::root::{Root, is_hidden};
 use super::rows::Rows;
@@ -32,38 +33,22 @@ pub(super) struct Includes<'f> {
 }
 
 impl Includes<'_> {
-    /// The real path of the prompts folder.
-    fn real_root(&self) -> PathBuf {
-        fs::canonicalize(&self.root.path).unwrap_or_else(|_| self.root.path.clone())
-    }
-
     /// The bytes of a file of the prompts folder.
     fn read_file(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if let Some(rows) = self.rows {
             return self.read_row(rows, path);
         }
         self.trace.look(path);
-        let target = fs::canonicalize(path);
-        if let Some(prefix) = self.prefix
-            && !target.as_ref().is_ok_and(|target| prefix.has_file(&self.root.path, target))
-        {
-            return Err(missing(Some(prefix)));
-        }
-        let target = target.map_err(|error| Diagnostic { fix: FIX.to_owned(), ..read::unreadable(path, &error) })?;
-        let below = target.strip_prefix(self.real_root()).map_err(|_| {
-            let fix = format!("copy the file into {}", quoted(&self.root.path.display().to_string()));
-            Diagnostic::new(Kind::Escapes, "it is outside the prompts folder", fix)
+        let (path, bytes) = read_named(self.root, path, MAX_FILE, self.prefix).map_err(|why| match why.kind {
+            Kind::Missing => Diagnostic { fix: FIX.to_owned(), ..why },
+            _ => why,
         })?;
-        if below.iter().any(|segment| is_hidden(Path::new(segment))) {
+        let name = self.root.below(&path);
+        if Path::new(&name).iter().any(|segment| is_hidden(Path::new(segment))) {
             let message = "it is hidden, because a name in its path begins with a dot";
             return Err(Diagnostic::new(Kind::Invalid, message, "rename it"));
         }
-        let bytes = read::read(&target, MAX_FILE, |open| self.root.escape_of_open_file(open).map_or(Ok(()), Err))?;
-        self.root.check_hash(&self.root.path.join(below), &bytes)?;
-        Ok((
-            IncludedFile { name: self.root.below(&self.root.path.join(below)), path: self.root.path.join(below) },
-            bytes,
-        ))
+        Ok((IncludedFile { name, path }, bytes))
     }
 
     /// The same of a file in memory.
@@ -111,6 +96,39 @@ impl Includes<'_> {
     }
 }
 
+/// Reads a file that a prompt includes or attaches: its path in the folder, after all links are resolved, and its bytes. With a prefix, no other
+/// file of the folder may be read.
+///
+/// # Errors
+/// It is outside of the folder or, in a pack, another file than when the pack was added; it cannot be read, or is longer than `max` bytes.
+pub(super) fn read_named(
+    root: &Root,
+    path: &Path,
+    max: usize,
+    prefix: Option<&Prefix>,
+) -> Result<(PathBuf, Vec<u8>), Diagnostic> {
+    let target = fs::canonicalize(path);
+    if let Some(prefix) = prefix
+        && !target.as_ref().is_ok_and(|target| prefix.has_file(&root.path, target))
+    {
+        return Err(missing(Some(prefix)));
+    }
+    let target = target.map_err(|error| read::unreadable(path, &error))?;
+    let real_root = fs::canonicalize(&root.path).map_err(|error| read::unreadable(&root.path, &error))?;
+    let outside = |_| {
+        let fix = format!("copy the file into {}", quoted(&root.path.display().to_string()));
+        Diagnostic::new(Kind::Escapes, "it is outside the prompts folder", fix)
+    };
+    let path = root.path.join(target.strip_prefix(real_root).map_err(outside)?);
+    if path.starts_with(root.path.join(HISTORY)) {
+        let message = format!("it is in {HISTORY}, whose files are no part of a prompt");
+        return Err(Diagnostic::new(Kind::Invalid, message, "copy it to another folder"));
+    }
+    let bytes = read::read(&target, max, |open| root.escape_of_open_file(open).map_or(Ok(()), Err))?;
+    root.check_hash(&path, &bytes)?;
+    Ok((path, bytes))
+}
+
 /// The error does not say whether there is such a file elsewhere.
 fn missing(prefix: Option<&Prefix>) -> Diagnostic {
     let place = prefix.map(|prefix| format!(" in {}", quoted(&prefix.to_string()))).unwrap_or_default();
@@ -119,11 +137,7 @@ fn missing(prefix: Option<&Prefix>) -> Diagnostic {
 
 impl IncludeReader for Includes<'_> {
     fn own(&self) -> IncludedFile {
-        let root = self.real_root();
-        let real = fs::canonicalize(self.own).ok();
-        let below = real.as_deref().and_then(|real| real.strip_prefix(&root).ok());
-        let name = self.root.below(&below.map_or_else(|| self.own.to_owned(), |below| self.root.path.join(below)));
-        IncludedFile { name, path: self.own.to_owned() }
+        IncludedFile { name: self.root.below(self.own), path: self.own.to_owned() }
     }
 
     fn read(&mut self, path: &str, from: &IncludedFile) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {

@@ -327,7 +327,7 @@ fn unused_input(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str)
     let is_used = input.split_whitespace().all(is_given);
     (!is_used).then(|| {
         let message = format!("it was given values by name, and has no placeholder for the text {}", quoted(input));
-        Diagnostic::new(Kind::UnusedText, message, "give everything by name, or nothing")
+        Diagnostic::new(Kind::UnusedText, message, "give all values by name, or none")
     })
 }
 

@@ -354,7 +354,7 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
     assert_eq!(answers, ["`PATH` cannot be included: there is no such file in `team-a/`"]);
     for path in ["../secret.md", "link.md", "../notes.txt", "../none.txt", "../tokens"] {
         let checked = check(WRITER_A, attaching(path));
-        let why = format!("the attachment `{path}` does not exist in `team-a/`");
+        let why = format!("the attachment `{path}` cannot be attached: there is no such file in `team-a/`");
         assert_eq!(checked["problems"][0]["message"], why);
         assert!(checked["preview"]["error"].as_str().unwrap().contains(&why), "{checked}");
         assert!(checked["preview"]["text"].is_null(), "{checked}");

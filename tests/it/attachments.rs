@@ -137,10 +137,14 @@ fn attachments_are_read_at_each_request() {
     client.write("a.txt", "two");
     client.expand("p", "").text("P\n\na.txt:\n```\ntwo\n```");
     fs::remove_file(client.prompts().join("a.txt")).unwrap();
-    assert!(client.expand("p", "").error().contains("the attachment `a.txt` does not exist"));
+    assert!(
+        client.expand("p", "").error().contains("the attachment `a.txt` cannot be attached: there is no such file")
+    );
     client.write("a.txt", "three");
     client.expand("p", "").text("P\n\na.txt:\n```\nthree\n```");
 }
+
+const OUTSIDE: &str = "cannot be attached: it is outside the prompts folder";
 
 /// Every way in which a file cannot be attached: what is written, and what the error says.
 fn broken(client: &Client) -> Vec<(String, &'static str)> {
@@ -159,15 +163,15 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
     client.write("binary.bin", b"a\0b");
     client.write("latin1.txt", b"na\xefve");
     [
-        ("missing.png", "does not exist"),
+        ("missing.png", "cannot be attached: there is no such file"),
         ("folder.txt", "cannot be attached: it is not a regular file"),
-        ("link.txt", "is outside of the prompts folder, at /"),
-        ("linked/secret.txt", "is outside of the prompts folder, at /"),
-        ("../outside/secret.txt", "is outside of the prompts folder, at /"),
-        ("/dev/null", "is outside of the prompts folder, at /dev/null"),
-        ("broken.txt", "does not exist"),
-        ("loop.txt", "does not exist"),
-        ("p.md/x.txt", "does not exist"),
+        ("link.txt", OUTSIDE),
+        ("linked/secret.txt", OUTSIDE),
+        ("../outside/secret.txt", OUTSIDE),
+        ("/dev/null", OUTSIDE),
+        ("broken.txt", "cannot be attached: the link is broken"),
+        ("loop.txt", "cannot be attached: the link is broken"),
+        ("p.md/x.txt", "cannot be attached: there is no such file"),
         ("fifo.png", "cannot be attached: it is not a regular file"),
         ("huge.png", "cannot be attached: the file is 10 GiB long, the limit is 5 MiB"),
         ("large.png", "cannot be attached: the file is 5,242,881 bytes long, the limit is 5 MiB"),
@@ -222,7 +226,7 @@ fn attachments_of_20_mib_together_are_the_most() {
     assert!(client.run(["expand", "most"], "").status.success());
     let ran = client.run(["expand", "more"], "");
     assert!(
-        ran.stderr.contains("the attachment `4.png` is the one with which all are 20,971,521 bytes long"),
+        ran.stderr.contains("the attachment `4.png` makes all attachments together 20,971,521 bytes long"),
         "{ran:?}"
     );
 }
@@ -238,7 +242,7 @@ fn attachments_of_a_project_are_in_its_folder_of_prompts() {
     fs::write(project.join("secret.txt"), "secret").unwrap();
     client.run(["expand", "in"], "").printed("P\n\na.txt:\n```\nA\n```\n");
     let ran = client.run(["expand", "out"], "");
-    assert!(ran.stderr.contains("`../secret.txt` is outside of the prompts folder"), "{ran:?}");
+    assert!(ran.stderr.contains("`../secret.txt` cannot be attached: it is outside the prompts folder"), "{ran:?}");
 }
 
 #[test]
@@ -250,7 +254,7 @@ fn a_file_outside_of_the_library_attaches_files_of_its_folder() {
     fs::write(client.root().join("drafts/style.txt"), "draft").unwrap();
     client.run(["expand", "./drafts/draft.md"], "").printed("P\n\nstyle.txt:\n```\ndraft\n```\n");
     let ran = client.run(["expand", "./drafts/far.md"], "");
-    assert!(ran.stderr.contains("is outside of the prompts folder"), "{ran:?}");
+    assert!(ran.stderr.contains(OUTSIDE), "{ran:?}");
 }
 
 #[test]

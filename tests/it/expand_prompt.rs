@@ -340,7 +340,7 @@ fn an_input_that_arguments_would_leave_out_is_a_tool_error() {
     assert_eq!(
         client.call("expand_prompt", call).error(),
         "`compare` cannot be expanded: it was given values by name, and has no placeholder for the text `and by safety`; \
-         give everything by name, or nothing. Call expand_prompt again: with an empty `input`, or without `arguments`."
+         give all values by name, or none. Call expand_prompt again: with an empty `input`, or without `arguments`."
     );
 }
 

@@ -532,7 +532,7 @@ fn a_prompt_of_a_pack_includes_and_attaches_nothing_else_and_is_no_template() {
     for (name, says) in [
         ("a", "it is outside the prompts folder"),
         ("b", "includes only files of the pack"),
-        ("c", "is outside of the prompts folder"),
+        ("c", "is outside the prompts folder"),
         ("d", "`engine: jinja` is not used"),
     ] {
         client.words(&format!("expand acme/{name} x")).says(1, &[says]);

@@ -5,8 +5,7 @@
 //! event parser has none of these faults.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::limits::{MAX_NESTING, MAX_WEIGHT};
-use crate::wording::in_bytes;
+use crate::prompt::limits::MAX_NESTING;
 use std::collections::HashMap;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::{Marker, TScalarStyle};
@@ -159,7 +158,7 @@ impl Builder {
         }
         Err(Refusal::TooLarge(Diagnostic::error(
             Some(at),
-            format!("the YAML aliases (`*name`) of the frontmatter make it larger than {}", in_bytes(MAX_WEIGHT)),
+            "the YAML with its aliases (`*name`) is too large",
             "write the values out instead of repeating them with aliases",
         )))
     }
