@@ -46,7 +46,7 @@ impl View {
                 let matching: Vec<Name> = matching.into_iter().map(|index| names[index].clone()).collect();
                 let message = format!("no prompt is named exactly {}", quoted(typed));
                 let fix = did_you_mean(&matching);
-                Err(Diagnostic::new(Kind::Ambiguous { matching }, message, fix))
+                Err(Diagnostic::new(Kind::Ambiguous, message, fix))
             }
         }
     }
@@ -63,9 +63,9 @@ impl View {
         let normalized = normalized.join("/");
         let meant = names.iter().find(|name| fold(name) == normalized);
         if let (None, Some((name, text))) = (meant, with_text(typed, names)) {
-            let (shown, kind) = (named(&name), Kind::TextInName { name, text: text.clone() });
-            let message = format!("the command is {shown}, and what follows it ({}) is its input", quoted(&text));
-            return Diagnostic::new(kind, message, "name the command alone");
+            let message =
+                format!("the command is {}, and what follows it ({}) is its input", named(&name), quoted(&text));
+            return Diagnostic::new(Kind::TextInName { name }, message, "name the command alone");
         }
         if let (None, Some(other)) = (meant, not_a_command(typed)) {
             let message = format!("{} looks like {other}, not like a command", quoted(typed));

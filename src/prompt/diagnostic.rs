@@ -42,16 +42,11 @@ pub enum Kind {
         closest: Vec<Name>,
     },
     /// Several prompts have a name that ends like this.
-    Ambiguous {
-        /// Their names.
-        matching: Vec<Name>,
-    },
+    Ambiguous,
     /// What should be a name is a name with text after it.
     TextInName {
         /// The name.
         name: Name,
-        /// The text.
-        text: String,
     },
     /// The text cannot be the name of a prompt.
     NotACommand,

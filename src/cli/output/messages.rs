@@ -74,8 +74,8 @@ pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyh
             Kind::NoSuchPrompt { .. } | Kind::NotACommand if why.file.is_none() => {
                 " (`prompt-expander list` shows all prompts)".to_owned()
             }
-            Kind::TextInName { name, .. } if command == "expand" => format!(": `prompt-expander expand {name} INPUT…`"),
-            Kind::TextInName { name, .. } => format!(": `prompt-expander {command} {name}`"),
+            Kind::TextInName { name } if command == "expand" => format!(": `prompt-expander expand {name} INPUT…`"),
+            Kind::TextInName { name } => format!(": `prompt-expander {command} {name}`"),
             _ => String::new(),
         };
         anyhow!("{why}{hint}")

@@ -131,7 +131,7 @@ fn what_next(command: &str, why: &Diagnostic, view: &View) -> String {
                                       otherwise ask the user. list_prompts lists all names. If it was not meant as a command, answer \
                                       the message as usual."
             .to_owned(),
-        Kind::Ambiguous { .. } => {
+        Kind::Ambiguous => {
             "Call expand_prompt again with the exact name; ask the user if it is not clear which one is meant.".to_owned()
         }
         Kind::TextInName { .. } => {

@@ -172,7 +172,7 @@ fn bad_request(why: impl Into<String>) -> Refusal {
 impl From<Diagnostic> for Refusal {
     fn from(why: Diagnostic) -> Refusal {
         let status = match why.kind {
-            Kind::NoSuchPrompt { .. } | Kind::Ambiguous { .. } | Kind::TextInName { .. } | Kind::NotACommand => {
+            Kind::NoSuchPrompt { .. } | Kind::Ambiguous | Kind::TextInName { .. } | Kind::NotACommand => {
                 StatusCode::NOT_FOUND
             }
             Kind::EditorsOnly | Kind::NoVersion => StatusCode::NOT_FOUND,
