@@ -71,6 +71,11 @@ impl Agent {
         AGENTS.into_iter().find(has_drafts)
     }
 
+    /// Those that have a prompt-submit hook.
+    pub fn with_hook() -> impl Iterator<Item = &'static Agent> {
+        AGENTS.into_iter().filter(|agent| agent.hook.is_some())
+    }
+
     /// The user's folders with prompt files of other programs, each once: those of the table of formats below the home directory, or
     /// where an agent's settings were moved to, and others of agents. They may be missing.
     pub fn prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {

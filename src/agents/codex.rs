@@ -62,7 +62,7 @@ pub(super) static CODEX: Agent = Agent {
             true => {
                 "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; then"
             }
-            false => "start `codex` again, and",
+            false => "start `codex`, and",
         };
         format!("{start} type `:research solid-state batteries`")
     },

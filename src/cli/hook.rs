@@ -9,6 +9,7 @@ use super::source::PromptSource;
 use crate::agents::Agent;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_MESSAGE;
+use crate::wording::{alternatives, quoted};
 use anyhow::bail;
 use clap::Args;
 use std::io::{self, IsTerminal, Read};
@@ -28,16 +29,14 @@ pub(super) struct Hook {
 impl Hook {
     /// Reads the event from standard input, and answers on standard output.
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
+        let agent = Agent::named(&self.agent);
         if io::stdin().is_terminal() {
-            bail!(
-                "a hook reads its event from standard input, which is a terminal here; to see the answer, write\n  \
-                 echo '{{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":research solar cells\"}}' | prompt-expander hook codex"
-            );
+            return refuse(agent, &self.agent);
         }
         panic::set_hook(Box::new(|_| {}));
         let _ = panic::catch_unwind(AssertUnwindSafe(|| {
             let event = read()?;
-            let event = Event::parse(Agent::named(&self.agent)?, &event)?;
+            let event = Event::parse(agent?, &event)?;
             let answer = event.answer(&source.library_at(event.folder()))?;
             output::print_verbatim(answer.as_bytes()).ok()
         }));
@@ -50,4 +49,17 @@ fn read() -> Option<String> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(MAX_MESSAGE as u64 + 1).read_to_end(&mut bytes).ok()?;
     String::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_MESSAGE)
+}
+
+/// The error for a person who runs it at a terminal.
+fn refuse(agent: Option<&Agent>, name: &str) -> anyhow::Result<()> {
+    let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
+        let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
+        bail!("{} is not an agent with a hook; write {}", quoted(name), alternatives(&names));
+    };
+    bail!(
+        "a hook reads its event from standard input, which is a terminal here; to see the answer, write\n  \
+         echo '{{\"hook_event_name\": \"{}\", \"prompt\": \":research solar cells\"}}' | prompt-expander hook {name}",
+        hook.event
+    );
 }

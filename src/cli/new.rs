@@ -4,7 +4,7 @@ use super::history::editor;
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
 use super::{edit, path, stdin, stored, test, text_editor};
-use crate::library::{Caller, Editor, Found, Layer, Library, create, create_with_folders, delete_if};
+use crate::library::{Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create, create_with_folders, delete_if};
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -196,10 +196,9 @@ pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path)
 }
 
 pub(super) fn warn_of_unserved(folder: &Path) {
-    output::warning(&format!(
-        "{} is not served; add it to `prompts` in config.toml or, in a repository, run `prompt-expander trust`",
-        full_path(folder)
-    ));
+    let is_project = folder.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
+    let fix = if is_project { "run `prompt-expander trust`" } else { "add it to `prompts` in config.toml" };
+    output::warning(&format!("{} is not served; {fix}", full_path(folder)));
 }
 
 fn what(found: &Found) -> String {

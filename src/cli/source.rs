@@ -358,12 +358,15 @@ fn header(option: &str) -> Result<SecretHeader, String> {
         }
         _ => (None, value),
     };
-    let is_name =
-        |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     let value = match (value.strip_prefix('@'), value.strip_prefix('$')) {
         (Some(path), _) if !path.is_empty() => HeaderValue::File(absolute(Path::new(path))),
-        (_, Some(variable)) if is_name(variable.trim_matches(['{', '}'])) => {
-            HeaderValue::Variable(variable.trim_matches(['{', '}']).to_owned())
+        (_, Some(variable)) => {
+            let variable = variable.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(variable);
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            if variable.is_empty() || !variable.chars().all(is_name) {
+                return Err(format!("`$` must be followed by the name of an environment variable; {FORM}"));
+            }
+            HeaderValue::Variable(variable.to_owned())
         }
         _ => return Err(format!("its value must not be in the option, where others can see it; {FORM}")),
     };

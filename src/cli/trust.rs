@@ -43,14 +43,16 @@ impl Trust {
         let mut said = format!("written to {}; it takes effect with the next message", full_path(&file));
         if !self.list {
             let folder = self.folder.as_deref().unwrap_or(Path::new("."));
-            // What is trusted no longer may be gone.
+            // A folder whose trust is revoked may no longer exist.
             let real =
                 fs::canonicalize(folder).or_else(|why| if self.revoke { Ok(absolute(folder)) } else { Err(why) });
             let folder = real.with_context(|| format!("{} cannot be found", full_path(folder)))?;
             let root = folder.ancestors().find(|folder| folder.join(".git").exists());
             let is_known = |known: &String| folder.starts_with(known);
             match (self.revoke, root) {
-                (true, _) if !trusted.iter().any(is_known) => bail!("{} is not trusted", full_path(&folder)),
+                (true, _) if !trusted.iter().any(is_known) => {
+                    bail!("{} is not trusted; `prompt-expander trust --list` shows what is", full_path(&folder))
+                }
                 (true, _) => trusted.retain(|known| !is_known(known)),
                 (false, None) => bail!(
                     "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for one command",

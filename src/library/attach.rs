@@ -9,6 +9,8 @@ use crate::wording::too_long;
 use std::collections::HashMap;
 use std::path::Path;
 
+const CORRECT: &str = "correct its path, which is relative to the file of the prompt, or create it";
+
 /// The attachments of a prompt in this file, in their order, each with what is wrong with it. They are read one after the other. Without a
 /// root, there are no files. With a prefix, no other file of the folder may be attached.
 pub(super) fn attachments<'p>(
@@ -32,11 +34,11 @@ pub(super) fn attachments<'p>(
         };
         let path = file.parent().unwrap_or(&root.path).join(&attachment.path);
         let (path, bytes) = read_named(root, &path, MAX_ATTACHMENT, prefix).map_err(|why| {
-            let problem = attachment.problem(&format!("cannot be attached: {}", why.message), &why.fix);
-            if matches!(why.kind, Kind::Missing | Kind::Escapes) {
-                Diagnostic { kind: why.kind, ..problem }
-            } else {
-                problem
+            let what = format!("cannot be attached: {}", why.message);
+            match why.kind {
+                Kind::Missing => Diagnostic { kind: why.kind, ..attachment.problem(&what, CORRECT) },
+                Kind::Escapes => Diagnostic { kind: why.kind, ..attachment.problem(&what, &why.fix) },
+                _ => attachment.problem(&what, &why.fix),
             }
         })?;
         total += bytes.len();

@@ -6,11 +6,11 @@ use super::cache::Trace;
 use super::caller::Prefix;
 use super::history::FOLDER as HISTORY;
 use super::read;
-use super::root::{Root, is_hidden};
+use super::root::{Root, is_hidden, path_of_open_file};
 use super::rows::Rows;
 use crate::prompt::{Diagnostic, IncludeReader, IncludedFile, Kind, MAX_FILE};
 use crate::wording::quoted;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,16 +115,21 @@ pub(super) fn read_named(
     }
     let target = target.map_err(|error| read::unreadable(path, &error))?;
     let real_root = fs::canonicalize(&root.path).map_err(|error| read::unreadable(&root.path, &error))?;
-    let outside = |_| {
+    let outside = || {
         let fix = format!("copy the file into {}", quoted(&root.path.display().to_string()));
         Diagnostic::new(Kind::Escapes, "it is outside the prompts folder", fix)
     };
-    let path = root.path.join(target.strip_prefix(real_root).map_err(outside)?);
+    let path = root.path.join(target.strip_prefix(&real_root).map_err(|_| outside())?);
     if path.starts_with(root.path.join(HISTORY)) {
         let message = format!("it is in {HISTORY}, whose files are no part of a prompt");
         return Err(Diagnostic::new(Kind::Invalid, message, "copy it to another folder"));
     }
-    let bytes = read::read(&target, max, |open| root.escape_of_open_file(open).map_or(Ok(()), Err))?;
+    // A folder of the path may have been replaced with a link since.
+    let check = |open: &File| match path_of_open_file(open) {
+        Some(now) if !now.starts_with(&real_root) => Err(outside()),
+        _ => Ok(()),
+    };
+    let bytes = read::read(&target, max, check)?;
     root.check_hash(&path, &bytes)?;
     Ok((path, bytes))
 }

@@ -144,6 +144,38 @@ fn attachments_are_read_at_each_request() {
     client.expand("p", "").text("P\n\na.txt:\n```\nthree\n```");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_outside_is_neither_attached_nor_included_while_its_folder_is_swapped_with_a_link() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let mut client = Client::new()
+        .prompt("attaches.md", "---\nattachments: [d/s.md]\n---\nP\n")
+        .prompt("includes.md", "---\ninclude: true\n---\n{{> d/s}}\n");
+    let (folder, link) = (client.prompts().join("d"), client.root().join("link"));
+    client.save("d/s.md", "public");
+    fs::create_dir(client.root().join("outside")).unwrap();
+    fs::write(client.root().join("outside/s.md"), "secret").unwrap();
+    symlink(client.root().join("outside"), &link).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        for prompt in ["attaches", "includes"] {
+            let mut expand = || client.call("expand_prompt", json!({"command": prompt, "input": ""}));
+            let answers: Vec<String> = (0..2_000).map(|_| expand().0.to_string()).collect();
+            let with = |text: &str| answers.iter().filter(|answer| answer.contains(text)).count();
+            let found = (with("secret") == 0, with("public") > 0, with("outside the prompts folder") > 0);
+            is_over.store(found != (true, true, true), Ordering::Relaxed); // before the scope waits for the thread
+            assert_eq!(found, (true, true, true), "{prompt}");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
 const OUTSIDE: &str = "cannot be attached: it is outside the prompts folder";
 
 /// Every way in which a file cannot be attached: what is written, and what the error says.

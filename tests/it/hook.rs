@@ -6,7 +6,7 @@ use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
-use prompt_expander::agents::{AGENTS, Agent};
+use prompt_expander::agents::Agent;
 use prompt_expander::hook::{MAX_CANDIDATES, MAX_PROMPTS};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -379,7 +379,7 @@ fn closed_pipes_and_unreadable_folders_block_no_prompt() {
 
 /// The agents that have a hook, with name and event.
 fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static str)> {
-    AGENTS.into_iter().filter_map(|agent| Some((agent.name, agent, agent.hook.as_ref()?.event)))
+    Agent::with_hook().filter_map(|agent| Some((agent.name, agent, agent.hook.as_ref()?.event)))
 }
 
 #[test]

@@ -388,7 +388,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Waits for the next event; `None` at the end of the stream. Comments before it are skipped: they come when a second has passed.
+    /// Waits for the next event; `None` at the end of the stream. Comments before it are skipped: the server sends some each second.
     pub(crate) fn next(&mut self) -> Option<Event> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {

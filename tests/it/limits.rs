@@ -50,7 +50,11 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_plac
             frontmatter(MAX_FRONTMATTER + 1),
             "1:1: the frontmatter is 65,537 bytes long, the limit is 64 KiB; move",
         ),
-        (aliases(120), aliases(140), "3:521: the YAML with its aliases (`*name`) is too large; write the values out"),
+        (
+            aliases(120),
+            aliases(140),
+            "3:521: with its aliases (`*name`) expanded, the YAML is too large; write the values out",
+        ),
         (
             arguments(MAX_ARGUMENTS),
             arguments(MAX_ARGUMENTS + 1),

@@ -191,7 +191,7 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
         ("x", format!("the new file overrides {};", path("two/x.md"))),
         ("research --dir two", format!("{} overrides the new file; choose another name", path("one/research.md"))),
         ("y --dir three", format!("{} is not served; add it to `prompts` in config.toml", path("three"))),
-        ("y --dir .prompts", "or, in a repository, run `prompt-expander trust`\n".to_owned()),
+        ("y --dir .prompts", ".prompts is not served; run `prompt-expander trust`\n".to_owned()),
     ] {
         client.run(format!("new {arguments}").split(' '), "Text.").says(0, &[&said]);
     }

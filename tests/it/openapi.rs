@@ -187,7 +187,7 @@ fn a_secret_in_an_option_is_refused_and_not_repeated() {
         ("expect: $X", "is a header that this program sets"),
         ("Accept: $X", "is a header that this program sets"),
         ("X s3cret: $X", "cannot be the name of a header"),
-        ("X: $", "must not be in the option"),
+        ("X: $", "name of an environment variable"),
     ] {
         let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-header", header], "");
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");

@@ -87,7 +87,7 @@ fn nested_aliases_do_not_exhaust_memory() {
     bomb.push_str("---\nBody\n");
     problem(
         bomb.as_bytes(),
-        "6:50: the YAML with its aliases (`*name`) is too large; \
+        "6:50: with its aliases (`*name`) expanded, the YAML is too large; \
          write the values out instead of repeating them with aliases",
     );
     let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));

@@ -158,7 +158,7 @@ impl Builder {
         }
         Err(Refusal::TooLarge(Diagnostic::error(
             Some(at),
-            "the YAML with its aliases (`*name`) is too large",
+            "with its aliases (`*name`) expanded, the YAML is too large",
             "write the values out instead of repeating them with aliases",
         )))
     }

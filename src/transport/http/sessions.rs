@@ -90,7 +90,7 @@ pub struct SessionId {
     pub made: u64,
 }
 
-/// The last id of a connection whose signature was right, and its session: checking it again would take 3 % of the time of a small request.
+/// The last session id on a connection with a valid signature, and its session. To check it again would take 3 % of the time of a small request.
 pub type Verified = Mutex<Option<(String, Arc<SessionId>)>>;
 
 /// Makes and reads session ids.
