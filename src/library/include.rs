@@ -100,7 +100,8 @@ impl Includes<'_> {
 /// file of the folder may be read.
 ///
 /// # Errors
-/// It is outside of the folder or, in a pack, another file than when the pack was added; it cannot be read, or is longer than `max` bytes.
+/// It is outside of the folder, or in the history; in a pack, it is another file than when the pack was added; it cannot be read, or is longer than
+/// `max` bytes.
 pub(super) fn read_named(
     root: &Root,
     path: &Path,
