@@ -1,8 +1,8 @@
 //! How long does a request take in a long conversation, as its client sees it?
 //!
-//! The real program answers over pipes. It has been asked before and watches its folder, as in the middle of a day's
-//! work. One at a time, a request pays for both switches between the two processes; pipelined, it is what the program
-//! does that counts.
+//! The real program answers over pipes. It has been asked before and watches its folder, as in the
+//! middle of a day's work. One at a time, a request pays for both switches between the two
+//! processes; pipelined, it is what the program does that counts.
 
 mod common;
 
@@ -31,7 +31,9 @@ fn warm(prompts: &Prompts, request: &str) -> Client {
 fn one_at_a_time(bencher: Bencher<'_, '_>, name: &str) {
     let (prompts, request) = (Prompts::generate(10), expand(name, "solid-state batteries"));
     let mut client = warm(&prompts, &request);
-    bencher.counter(ItemsCount::new(1_usize)).bench_local(|| client.ask(&request, 1).len());
+    bencher
+        .counter(ItemsCount::new(1_usize))
+        .bench_local(|| client.ask(&request, 1).len());
 }
 
 #[divan::bench(args = [SMALL, LONG])]
@@ -39,12 +41,16 @@ fn pipelined(bencher: Bencher<'_, '_>, name: &str) {
     let (prompts, request) = (Prompts::generate(10), expand(name, "solid-state batteries"));
     let mut client = warm(&prompts, &request);
     let requests = request.repeat(PIPELINED);
-    bencher.counter(ItemsCount::new(PIPELINED)).bench_local(|| client.ask(&requests, PIPELINED).len());
+    bencher
+        .counter(ItemsCount::new(PIPELINED))
+        .bench_local(|| client.ask(&requests, PIPELINED).len());
 }
 
 #[divan::bench(name = "input_of_1_MiB")]
 fn large_input(bencher: Bencher<'_, '_>) {
     let (prompts, request) = (Prompts::generate(10), expand(SMALL, &mebibyte()));
     let mut client = warm(&prompts, &request);
-    bencher.counter(BytesCount::new(LARGE)).bench_local(|| client.ask(&request, 1).len());
+    bencher
+        .counter(BytesCount::new(LARGE))
+        .bench_local(|| client.ask(&request, 1).len());
 }

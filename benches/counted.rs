@@ -1,11 +1,17 @@
-//! How many system calls and instructions does a request cost? They are counted, not timed, so they are the same on a busy
-//! machine, and each has a limit that must hold: this is the bench that CI runs, and it fails where one is passed.
+//! How many system calls and instructions does a request cost? They are counted, not timed, so they
+//! are the same on a busy machine, and each has a limit that must hold: this is the bench that CI
+//! runs, and it fails where one is passed.
 //!
-//! The program runs under strace and under valgrind's callgrind, once with few requests and once with more; the
-//! difference divided by the number of requests is the cost of one. Callgrind counts what the program does, strace what
-//! it asks of the system; neither sees what the system does with it.
+//! The program runs under strace and under valgrind's callgrind, once with few requests and once
+//! with more; the difference divided by the number of requests is the cost of one. Callgrind counts
+//! what the program does, strace what it asks of the system; neither sees what the system does with
+//! it.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it has counted is for people")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what it has counted is for people"
+)]
 
 mod common;
 
@@ -62,7 +68,9 @@ impl Tool {
     /// What to run for more than a number.
     const fn look_further(self) -> &'static str {
         match self {
-            Strace => "run the program under `strace -f` with the lines of benches/counted.rs as its input",
+            Strace => {
+                "run the program under `strace -f` with the lines of benches/counted.rs as its input"
+            }
             Callgrind => {
                 "build with CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=line-tables-only, run it under \
                  `valgrind --tool=callgrind` with the lines of benches/counted.rs as its input, and see \
@@ -72,7 +80,10 @@ impl Tool {
     }
 
     fn is_there(self) -> bool {
-        let version = Command::new(self.name()).arg("--version").stdout(Stdio::null()).status();
+        let version = Command::new(self.name())
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status();
         version.is_ok_and(|status| status.success())
     }
 
@@ -80,7 +91,9 @@ impl Tool {
     fn command(self, log: &str) -> Vec<String> {
         let words = match self {
             Strace => format!("strace -f -c -U calls,name -o {log}"),
-            Callgrind => format!("valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file={log}"),
+            Callgrind => {
+                format!("valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file={log}")
+            }
         };
         words.split(' ').map(str::to_owned).collect()
     }
@@ -96,25 +109,34 @@ impl Tool {
                 Some((self.unit().to_owned(), count.trim().parse().ok()?))
             }
         };
-        let counts: Counts = log.lines().filter_map(pair).filter(|(name, _)| name != "total").collect();
+        let counts: Counts = log
+            .lines()
+            .filter_map(pair)
+            .filter(|(name, _)| name != "total")
+            .collect();
         assert!(!counts.is_empty(), "nothing is counted in:\n{log}");
         counts
     }
 }
 
 impl Conversation<'_> {
-    /// What all of it costs with this many requests. News of other files, which a watch looks at, only adds to it; so it is
-    /// the least of three times.
+    /// What all of it costs with this many requests. News of other files, which a watch looks at,
+    /// only adds to it; so it is the least of three times.
     fn total(&self, tool: Tool, requests: usize) -> Counts {
         let times = if self.is_watched { 3 } else { 1 };
         let totals = (0..times).map(|_| self.total_once(tool, requests));
-        totals.min_by(|a, b| a.values().sum::<f64>().total_cmp(&b.values().sum())).expect("one")
+        totals
+            .min_by(|a, b| a.values().sum::<f64>().total_cmp(&b.values().sum()))
+            .expect("one")
     }
 
     fn total_once(&self, tool: Tool, requests: usize) -> Counts {
         let folder = tempfile::tempdir().expect("a folder");
         let log = folder.path().join("log");
-        let mut client = Client::start(&tool.command(log.to_str().expect("UTF-8")), self.prompts.path());
+        let mut client = Client::start(
+            &tool.command(log.to_str().expect("UTF-8")),
+            self.prompts.path(),
+        );
         client.initialize();
         if self.is_watched {
             client.initialized();
@@ -141,23 +163,39 @@ impl Conversation<'_> {
 fn hook(tool: Tool, prompts: &Prompts, prompt: &str) -> Counts {
     let folder = tempfile::tempdir().expect("a folder");
     let [log, event] = ["log", "event"].map(|name| folder.path().join(name));
-    fs::write(&event, json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string()).expect("an event");
+    fs::write(
+        &event,
+        json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string(),
+    )
+    .expect("an event");
     let words = tool.command(log.to_str().expect("UTF-8"));
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).arg(common::program()).args(["hook", "codex"]); // as `install` registers it
+    command
+        .args(&words[1..])
+        .arg(common::program())
+        .args(["hook", "codex"]); // as `install` registers it
     command
         .env_clear()
         .env("HOME", prompts.path())
         .env("PROMPT_EXPANDER_PROMPTS", prompts.path())
         .env("PATH", env::var_os("PATH").unwrap_or_default());
-    let status = command.stdin(File::open(event).expect("an event")).stdout(Stdio::null()).status();
-    assert!(status.is_ok_and(|status| status.success()), "the hook ends well");
+    let status = command
+        .stdin(File::open(event).expect("an event"))
+        .stdout(Stdio::null())
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "the hook ends well"
+    );
     tool.counts(&fs::read_to_string(log).expect("counts"))
 }
 
 /// The counts divided, as for each prompt of a list.
 fn shared(counts: Counts, parts: usize) -> Counts {
-    counts.into_iter().map(|(name, count)| (name, count / parts as f64)).collect()
+    counts
+        .into_iter()
+        .map(|(name, count)| (name, count / parts as f64))
+        .collect()
 }
 
 impl Gate {
@@ -172,12 +210,19 @@ impl Gate {
 
     /// Which system calls most of them are, the most frequent first.
     fn calls(&self) -> String {
-        let mut calls: Vec<_> = self.counted.iter().filter(|(_, count)| **count >= 0.05).collect();
+        let mut calls: Vec<_> = self
+            .counted
+            .iter()
+            .filter(|(_, count)| **count >= 0.05)
+            .collect();
         calls.sort_by(|a, b| b.1.total_cmp(a.1));
         match self.tool {
-            Strace => {
-                calls.iter().take(6).map(|(name, count)| format!("{name} {count:.1}")).collect::<Vec<_>>().join(", ")
-            }
+            Strace => calls
+                .iter()
+                .take(6)
+                .map(|(name, count)| format!("{name} {count:.1}"))
+                .collect::<Vec<_>>()
+                .join(", "),
             Callgrind => String::new(),
         }
     }
@@ -186,38 +231,138 @@ impl Gate {
 /// Everything that has a limit.
 fn gates() -> Vec<Gate> {
     let (few, many) = (Prompts::generate(10), Prompts::generate(1000));
-    let (small, large, all) = (expand(SMALL, "solid-state batteries"), expand(SMALL, &mebibyte()), list());
-    let unwatched = Conversation { prompts: &few, is_watched: false, line: &small };
-    let watched = Conversation { is_watched: true, ..unwatched };
-    let pasted = Conversation { line: &large, ..unwatched };
-    let listed = Conversation { prompts: &many, is_watched: false, line: &all };
+    let (small, large, all) = (
+        expand(SMALL, "solid-state batteries"),
+        expand(SMALL, &mebibyte()),
+        list(),
+    );
+    let unwatched = Conversation {
+        prompts: &few,
+        is_watched: false,
+        line: &small,
+    };
+    let watched = Conversation {
+        is_watched: true,
+        ..unwatched
+    };
+    let pasted = Conversation {
+        line: &large,
+        ..unwatched
+    };
+    let listed = Conversation {
+        prompts: &many,
+        is_watched: false,
+        line: &all,
+    };
     let typed = format!(":{SMALL} solid-state batteries");
-    let long = "The parser fails at 10:30, see https://example.com for std::vec. Note: it is slow.\n".repeat(128);
+    let long =
+        "The parser fails at 10:30, see https://example.com for std::vec. Note: it is slow.\n"
+            .repeat(128);
     let mentioned = format!("{long}Do it as in :{SMALL}.\n{long}");
-    let gate = |what, tool, counted, limit| Gate { what, tool, counted, limit };
+    let gate = |what, tool, counted, limit| Gate {
+        what,
+        tool,
+        counted,
+        limit,
+    };
     vec![
-        // Each limit is about three times the cost when it was set: it catches a change in kind, such as a scan or a parse for
-        // each request, and leaves room for other compilers and C libraries. A start, of which the dynamic linker is most, has
-        // half as much again: that still catches a scan of the prompts, and nobody feels what is below it.
-        gate("expand a small prompt", Strace, unwatched.each(Strace, 100, 500), 12.0),
-        gate("expand a small prompt, watched", Strace, watched.each(Strace, 100, 500), 15.0),
-        gate("list 1,000 prompts again", Strace, listed.each(Strace, 3, 10), (3 * (1000 + many.folders + 10)) as f64),
-        gate("start, initialize, end", Strace, unwatched.total(Strace, 0), 198.0),
-        gate("start, initialize, end", Callgrind, unwatched.total(Callgrind, 0), 1_000_000.0),
-        gate("expand a small prompt", Callgrind, unwatched.each(Callgrind, 40, 200), 42_000.0),
-        gate("expand with 1 MiB of input", Callgrind, pasted.each(Callgrind, 2, 4), 120e6),
-        gate("first list of 1,000, each prompt", Callgrind, shared(listed.each(Callgrind, 0, 1), 1000), 330_000.0),
-        gate("list 1,000 again, each prompt", Callgrind, shared(listed.each(Callgrind, 1, 5), 1000), 6_700.0),
-        gate("hook, a prompt without a command", Callgrind, hook(Callgrind, &many, "at 10:30"), 1_200_000.0),
-        gate("hook, 20 KB without a command", Callgrind, hook(Callgrind, &many, &long.repeat(2)), 1_600_000.0),
-        gate("hook, a mention in 20 KB", Callgrind, hook(Callgrind, &many, &mentioned), 1_800_000.0),
-        gate("hook, a command among 1,000", Callgrind, hook(Callgrind, &many, &typed), 1_500_000.0),
-        gate("hook, a command among 1,000", Strace, hook(Strace, &many, &typed), 210.0),
+        // Each limit is about three times the cost when it was set: it catches a change in kind,
+        // such as a scan or a parse for each request, and leaves room for other compilers and C
+        // libraries. A start, of which the dynamic linker is most, has half as much again: that
+        // still catches a scan of the prompts, and nobody feels what is below it.
+        gate(
+            "expand a small prompt",
+            Strace,
+            unwatched.each(Strace, 100, 500),
+            12.0,
+        ),
+        gate(
+            "expand a small prompt, watched",
+            Strace,
+            watched.each(Strace, 100, 500),
+            15.0,
+        ),
+        gate(
+            "list 1,000 prompts again",
+            Strace,
+            listed.each(Strace, 3, 10),
+            (3 * (1000 + many.folders + 10)) as f64,
+        ),
+        gate(
+            "start, initialize, end",
+            Strace,
+            unwatched.total(Strace, 0),
+            198.0,
+        ),
+        gate(
+            "start, initialize, end",
+            Callgrind,
+            unwatched.total(Callgrind, 0),
+            1_000_000.0,
+        ),
+        gate(
+            "expand a small prompt",
+            Callgrind,
+            unwatched.each(Callgrind, 40, 200),
+            42_000.0,
+        ),
+        gate(
+            "expand with 1 MiB of input",
+            Callgrind,
+            pasted.each(Callgrind, 2, 4),
+            120e6,
+        ),
+        gate(
+            "first list of 1,000, each prompt",
+            Callgrind,
+            shared(listed.each(Callgrind, 0, 1), 1000),
+            330_000.0,
+        ),
+        gate(
+            "list 1,000 again, each prompt",
+            Callgrind,
+            shared(listed.each(Callgrind, 1, 5), 1000),
+            6_700.0,
+        ),
+        gate(
+            "hook, a prompt without a command",
+            Callgrind,
+            hook(Callgrind, &many, "at 10:30"),
+            1_200_000.0,
+        ),
+        gate(
+            "hook, 20 KB without a command",
+            Callgrind,
+            hook(Callgrind, &many, &long.repeat(2)),
+            1_600_000.0,
+        ),
+        gate(
+            "hook, a mention in 20 KB",
+            Callgrind,
+            hook(Callgrind, &many, &mentioned),
+            1_800_000.0,
+        ),
+        gate(
+            "hook, a command among 1,000",
+            Callgrind,
+            hook(Callgrind, &many, &typed),
+            1_500_000.0,
+        ),
+        gate(
+            "hook, a command among 1,000",
+            Strace,
+            hook(Strace, &many, &typed),
+            210.0,
+        ),
     ]
 }
 
 fn main() -> ExitCode {
-    let missing: Vec<&str> = [Strace, Callgrind].into_iter().filter(|tool| !tool.is_there()).map(Tool::name).collect();
+    let missing: Vec<&str> = [Strace, Callgrind]
+        .into_iter()
+        .filter(|tool| !tool.is_there())
+        .map(Tool::name)
+        .collect();
     if !missing.is_empty() {
         eprintln!(
             "error: {} cannot be run; this bench needs Linux, and both of `apt-get install valgrind strace`",
@@ -231,12 +376,25 @@ fn main() -> ExitCode {
         let (what, unit) = (gate.what, gate.tool.unit());
         // Fractions of an instruction are of no interest.
         let decimals = if gate.sum() < 100.0 { 1 } else { 0 };
-        println!("{what:<34} {:>12.decimals$} {:>12} {unit}  {}", gate.sum(), gate.limit, gate.calls());
+        println!(
+            "{what:<34} {:>12.decimals$} {:>12} {unit}  {}",
+            gate.sum(),
+            gate.limit,
+            gate.calls()
+        );
     }
     let failed: Vec<&Gate> = gates.iter().filter(|gate| !gate.holds()).collect();
     for gate in &failed {
         let (what, unit, limit) = (gate.what, gate.tool.unit(), gate.limit);
-        eprintln!("error: {what}: {:.1} {unit}, the limit is {limit}; {}", gate.sum(), gate.tool.look_further());
+        eprintln!(
+            "error: {what}: {:.1} {unit}, the limit is {limit}; {}",
+            gate.sum(),
+            gate.tool.look_further()
+        );
     }
-    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

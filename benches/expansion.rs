@@ -1,5 +1,5 @@
-//! How long do the two steps of an expansion take, in memory: a file becomes a prompt, and a prompt with an input becomes
-//! a text?
+//! How long do the two steps of an expansion take, in memory: a file becomes a prompt, and a prompt
+//! with an input becomes a text?
 //!
 //! In a conversation the first is done once for each change of a file, the second for each request.
 
@@ -30,10 +30,22 @@ impl std::fmt::Display for Case {
 fn cases() -> [Case; 3] {
     let input = "solid-state batteries".to_owned();
     [
-        Case { name: "small", file: small(), input: input.clone() },
-        Case { name: "8 KiB", file: long(), input },
+        Case {
+            name: "small",
+            file: small(),
+            input: input.clone(),
+        },
+        Case {
+            name: "8 KiB",
+            file: long(),
+            input,
+        },
         // As file a body of that length, as input one that is pasted.
-        Case { name: "1 MiB", file: format!("---\ntitle: Large\n---\n{}", mebibyte()), input: mebibyte() },
+        Case {
+            name: "1 MiB",
+            file: format!("---\ntitle: Large\n---\n{}", mebibyte()),
+            input: mebibyte(),
+        },
     ]
 }
 
@@ -46,7 +58,9 @@ fn parse(bencher: Bencher<'_, '_>, case: &Case) {
 #[divan::bench(args = cases())]
 fn expand(bencher: Bencher<'_, '_>, case: &Case) {
     let prompt = parsed(case).expect("a prompt");
-    bencher.counter(BytesCount::new(case.input.len())).bench(|| prompt.expand(Call::Text(&case.input)));
+    bencher
+        .counter(BytesCount::new(case.input.len()))
+        .bench(|| prompt.expand(Call::Text(&case.input)));
 }
 
 fn parsed(case: &Case) -> Result<Prompt, Diagnostic> {

@@ -1,10 +1,16 @@
-//! How fast is the server over HTTP, how much memory does it take, and how soon does each of many listeners hear of a change?
+//! How fast is the server over HTTP, how much memory does it take, and how soon does each of many
+//! listeners hear of a change?
 //!
-//! The servers take turns, in an order that changes from round to round, and each ratio is the median of the ratios within the
-//! rounds. `HTTP_FLOOR` and `HTTP_RMCP` name the programs to compare with: one that answers any POST with so many bytes, and
-//! one that does the same as ours with the official Rust SDK. What is not named is left out.
+//! The servers take turns, in an order that changes from round to round, and each ratio is the
+//! median of the ratios within the rounds. `HTTP_FLOOR` and `HTTP_RMCP` name the programs to
+//! compare with: one that answers any POST with so many bytes, and one that does the same as ours
+//! with the official Rust SDK. What is not named is left out.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it has measured is for people")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what it has measured is for people"
+)]
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -56,8 +62,13 @@ mod linux {
     const LISTING_FOR: Duration = Duration::from_secs(10);
 
     pub(crate) fn main() {
-        let chosen: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-        let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str()));
+        let chosen: Vec<String> = env::args()
+            .skip(1)
+            .filter(|word| !word.starts_with('-'))
+            .collect();
+        let is_chosen = |name: &str| {
+            chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str()))
+        };
         raise_limit_of_files();
         for era in [Era::Legacy, Era::Modern] {
             if is_chosen("expand") {
@@ -97,19 +108,34 @@ mod linux {
 
     impl Turn {
         fn new(name: &'static str, server: Server, era: Era) -> Turn {
-            let mut connections: Vec<_> = (0..CONNECTIONS).map(|_| Connection::new(server.address)).collect();
-            let session = (era == Era::Legacy && name != FLOOR).then(|| connections[0].initialize()).flatten();
+            let mut connections: Vec<_> = (0..CONNECTIONS)
+                .map(|_| Connection::new(server.address))
+                .collect();
+            let session = (era == Era::Legacy && name != FLOOR)
+                .then(|| connections[0].initialize())
+                .flatten();
             let arguments = json!({"command": SMALL, "input": "solid-state batteries"});
             let request = call(era, session.as_deref(), "expand_prompt", &arguments);
-            connections.iter_mut().for_each(|connection| _ = connection.ask_well(&request));
-            Turn { name, server, request, connections, measured: Vec::new() }
+            connections
+                .iter_mut()
+                .for_each(|connection| _ = connection.ask_well(&request));
+            Turn {
+                name,
+                server,
+                request,
+                connections,
+                measured: Vec::new(),
+            }
         }
 
         fn measure(&mut self) -> Measured {
             let (cpu_time, start) = (self.server.cpu_time(), Instant::now());
             let mut count = 0;
-            // Each connection has a request on its way, but for the moment between a response and the next request.
-            self.connections.iter_mut().for_each(|connection| connection.write(&self.request));
+            // Each connection has a request on its way, but for the moment between a response and
+            // the next request.
+            self.connections
+                .iter_mut()
+                .for_each(|connection| connection.write(&self.request));
             while start.elapsed() < BLOCK {
                 for connection in &mut self.connections {
                     connection.read();
@@ -118,7 +144,9 @@ mod linux {
                 count += self.connections.len();
             }
             let took = start.elapsed();
-            self.connections.iter_mut().for_each(|connection| _ = connection.read());
+            self.connections
+                .iter_mut()
+                .for_each(|connection| _ = connection.read());
             let cpu_time = self.server.cpu_time() - cpu_time;
             let times = (0..ONE_BY_ONE).map(|_| {
                 let start = Instant::now();
@@ -141,7 +169,11 @@ mod linux {
 
         /// The median of the ratios to another server.
         fn ratio(&self, other: &Turn, of: fn(&Measured) -> f64) -> f64 {
-            let ratios = self.measured.iter().zip(&other.measured).map(|(this, other)| of(this) / of(other));
+            let ratios = self
+                .measured
+                .iter()
+                .zip(&other.measured)
+                .map(|(this, other)| of(this) / of(other));
             percentile(&sorted(ratios.collect()), 50)
         }
     }
@@ -161,12 +193,20 @@ mod linux {
         let mut turns = vec![ours, again];
         let others = [
             (FLOOR, "HTTP_FLOOR", length.to_string()),
-            (RMCP, "HTTP_RMCP", prompts.path().to_str().expect("UTF-8").to_owned()),
+            (
+                RMCP,
+                "HTTP_RMCP",
+                prompts.path().to_str().expect("UTF-8").to_owned(),
+            ),
         ];
         for (name, variable, argument) in others {
             match env::var_os(variable) {
                 Some(program) => {
-                    turns.push(Turn::new(name, Server::start(Command::new(program).arg(argument)), era));
+                    turns.push(Turn::new(
+                        name,
+                        Server::start(Command::new(program).arg(argument)),
+                        era,
+                    ));
                 }
                 None => println!("{variable} does not name a program: no comparison with {name}"),
             }
@@ -187,11 +227,15 @@ mod linux {
             "{:<12} {:>12} {:>12} {:>10} {:>10} {:>10}",
             "", "requests/s", "CPU µs", "p50 µs", "p99 µs", "peak MB"
         );
-        let columns: [fn(&Measured) -> f64; 4] = [|it| it.rate, |it| it.cpu, |it| it.p50, |it| it.p99];
+        let columns: [fn(&Measured) -> f64; 4] =
+            [|it| it.rate, |it| it.cpu, |it| it.p50, |it| it.p99];
         for turn in &turns {
             let [rate, cpu, p50, p99] = columns.map(|of| turn.median(of));
             let memory = turn.server.memory("VmHWM");
-            println!("{:<12} {rate:>12.0} {cpu:>12.1} {p50:>10.1} {p99:>10.1} {memory:>10.1}", turn.name);
+            println!(
+                "{:<12} {rate:>12.0} {cpu:>12.1} {p50:>10.1} {p99:>10.1} {memory:>10.1}",
+                turn.name
+            );
         }
         for other in &turns[1..] {
             let [rate, cpu, p50, p99] = columns.map(|of| turns[0].ratio(other, of));
@@ -241,7 +285,11 @@ mod linux {
         println!("\n{LISTENERS} listeners, {era:?}: {memory:.0} MB ({before:.0} MB without them)");
         let draft = prompts.path().join("draft");
         for edit in 0..EDITS {
-            fs::write(&draft, format!("---\ndescription: Number {edit}\n---\n{{{{input}}}}\n")).expect("a file");
+            fs::write(
+                &draft,
+                format!("---\ndescription: Number {edit}\n---\n{{{{input}}}}\n"),
+            )
+            .expect("a file");
             let start = Instant::now();
             fs::rename(&draft, prompts.path().join("edited.md")).expect("a file");
             let mut times = vec![None; LISTENERS];
@@ -251,7 +299,9 @@ mod linux {
                 for which in poll.wait() {
                     let count = streams[which].read(&mut buffer).expect("an event");
                     assert!(count > 0, "a stream has ended");
-                    if times[which].is_none() && memchr::memmem::find(&buffer[..count], b"list_changed").is_some() {
+                    if times[which].is_none()
+                        && memchr::memmem::find(&buffer[..count], b"list_changed").is_some()
+                    {
                         times[which] = Some(start.elapsed().as_secs_f64() * 1e3);
                         missing -= 1;
                     }
@@ -259,9 +309,15 @@ mod linux {
             }
             let times = sorted(times.into_iter().flatten().collect());
             let [p50, p99, last] = [50, 99, 100].map(|percent| percentile(&times, percent));
-            println!("an edit until they have it: p50 {p50:.0} ms, p99 {p99:.0} ms, the last {last:.0} ms");
+            println!(
+                "an edit until they have it: p50 {p50:.0} ms, p99 {p99:.0} ms, the last {last:.0} ms"
+            );
         }
-        println!("memory after that: {:.0} MB, at most {:.0} MB", server.memory("VmRSS"), server.memory("VmHWM"));
+        println!(
+            "memory after that: {:.0} MB, at most {:.0} MB",
+            server.memory("VmRSS"),
+            server.memory("VmHWM")
+        );
     }
 
     /// Many clients that list many prompts, and how long an expansion takes meanwhile.
@@ -270,7 +326,12 @@ mod linux {
         let server = Server::of_prompts(&prompts);
         let mut connection = Connection::new(server.address);
         let list = call(Era::Modern, None, "list_prompts", &json!({}));
-        let expand = call(Era::Modern, None, "expand_prompt", &json!({"command": SMALL, "input": "x"}));
+        let expand = call(
+            Era::Modern,
+            None,
+            "expand_prompt",
+            &json!({"command": SMALL, "input": "x"}),
+        );
         let length = connection.ask_well(&list).len();
         println!("\nexpansions while {LISTING} clients list {LISTED} prompts, {length} bytes each");
         // The same without them shows how much of it is the machine.
@@ -293,16 +354,21 @@ mod linux {
             });
             let [p50, p99, longest] = [50, 99, 100].map(|percent| percentile(&times, percent));
             let (count, lists) = (times.len(), listed.load(Ordering::Relaxed));
-            println!("{count} expansions, {lists} lists: p50 {p50:.2} ms, p99 {p99:.2} ms, longest {longest:.2} ms");
+            println!(
+                "{count} expansions, {lists} lists: p50 {p50:.2} ms, p99 {p99:.2} ms, longest {longest:.2} ms"
+            );
         }
         println!("memory: at most {:.0} MB", server.memory("VmHWM"));
     }
 
     /// Requests the list on many connections, on each again when it has come, until it is over.
     fn keep_listing(server: &Server, list: &[u8], listed: &AtomicUsize, is_over: &AtomicBool) {
-        let mut streams: Vec<_> =
-            (0..LISTING).map(|_| TcpStream::connect(server.address).expect("a connection")).collect();
-        streams.iter_mut().for_each(|stream| stream.write_all(list).expect("the server reads"));
+        let mut streams: Vec<_> = (0..LISTING)
+            .map(|_| TcpStream::connect(server.address).expect("a connection"))
+            .collect();
+        streams
+            .iter_mut()
+            .for_each(|stream| stream.write_all(list).expect("the server reads"));
         let poll = Poll::new(&streams);
         // How much of the response is still to come; `None` before its head.
         let mut rest: Vec<Option<usize>> = vec![None; LISTING];
@@ -315,7 +381,8 @@ mod linux {
                     Err(error) => panic!("{error}"),
                 };
                 let expected = rest[which].unwrap_or_else(|| {
-                    let body = crate::common::http::body(&buffer[..count]).expect("a whole head at once");
+                    let body =
+                        crate::common::http::body(&buffer[..count]).expect("a whole head at once");
                     assert!(buffer.starts_with(b"HTTP/1.1 200"));
                     body.end
                 });
@@ -345,8 +412,16 @@ mod linux {
         /// Waits for a moment at most.
         fn wait(&self) -> impl Iterator<Item = usize> {
             let mut events = Vec::with_capacity(256);
-            let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-            epoll::wait(&self.0, rustix::buffer::spare_capacity(&mut events), Some(&moment)).expect("epoll");
+            let moment = rustix::event::Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            epoll::wait(
+                &self.0,
+                rustix::buffer::spare_capacity(&mut events),
+                Some(&moment),
+            )
+            .expect("epoll");
             events.into_iter().map(|event| event.data.u64() as usize)
         }
     }
@@ -363,6 +438,13 @@ mod linux {
 
     fn raise_limit_of_files() {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("more open files");
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: maximum,
+                maximum,
+            },
+        )
+        .expect("more open files");
     }
 }

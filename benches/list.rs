@@ -1,9 +1,9 @@
-//! How long does `list_prompts` take: the first of a process, which reads every file, and another one with nothing changed,
-//! which looks whether that is so?
+//! How long does `list_prompts` take: the first of a process, which reads every file, and another
+//! one with nothing changed, which looks whether that is so?
 //!
-//! In memory, from the line of the request to the line of the answer: what the pipe adds is the system's time (the list
-//! of 10,000 prompts is 2 MB), and would hide what this program does. A server that is new knows as little as a process
-//! that is.
+//! In memory, from the line of the request to the line of the answer: what the pipe adds is the
+//! system's time (the list of 10,000 prompts is 2 MB), and would hide what this program does. A
+//! server that is new knows as little as a process that is.
 
 mod common;
 
@@ -24,14 +24,18 @@ fn main() {
 }
 
 fn server(prompts: &Prompts, system: &'static Format) -> Server {
-    Server::new(Arc::new(Library::default().with_named(Some(system), prompts.path().to_owned())), Settings::default())
+    Server::new(
+        Arc::new(Library::default().with_named(Some(system), prompts.path().to_owned())),
+        Settings::default(),
+    )
 }
 
 /// Answers a line; gives the length of the answer.
 fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
     output.clear();
     let message = Message::parse(line.trim_end().as_bytes()).expect("a message");
-    let Reply::Response(response) = server.handle(&mut Session::new(Caller::local()), message) else {
+    let Reply::Response(response) = server.handle(&mut Session::new(Caller::local()), message)
+    else {
         panic!("no response")
     };
     output.extend_from_slice(response.as_json().as_bytes());
@@ -46,16 +50,23 @@ fn first(bencher: Bencher<'_, '_>, count: usize) {
 /// The same texts as skills: a folder for each, which is read to find its file.
 #[divan::bench(args = [1_000])]
 fn first_of_skills(bencher: Bencher<'_, '_>, count: usize) {
-    first_of(bencher, count, &Prompts::skills(count), Format::of_folder(".claude/skills".as_ref()));
+    first_of(
+        bencher,
+        count,
+        &Prompts::skills(count),
+        Format::of_folder(".claude/skills".as_ref()),
+    );
 }
 
 fn first_of(bencher: Bencher<'_, '_>, count: usize, prompts: &Prompts, system: &'static Format) {
     let line = list();
     let bencher = bencher.counter(ItemsCount::new(count));
-    bencher.with_inputs(|| (server(prompts, system), Vec::new())).bench_local_values(|(server, mut output)| {
-        answer(&server, &line, &mut output);
-        (server, output)
-    });
+    bencher
+        .with_inputs(|| (server(prompts, system), Vec::new()))
+        .bench_local_values(|(server, mut output)| {
+            answer(&server, &line, &mut output);
+            (server, output)
+        });
 }
 
 #[divan::bench(args = COUNTS)]
@@ -63,5 +74,7 @@ fn again(bencher: Bencher<'_, '_>, count: usize) {
     let (prompts, line) = (Prompts::generate(count), list());
     let (server, mut output) = (server(&prompts, Format::OWN), Vec::new());
     answer(&server, &line, &mut output);
-    bencher.counter(ItemsCount::new(count)).bench_local(|| answer(&server, &line, &mut output));
+    bencher
+        .counter(ItemsCount::new(count))
+        .bench_local(|| answer(&server, &line, &mut output));
 }

@@ -1,7 +1,7 @@
 //! How long does it take from the start of the program to its first answer?
 //!
-//! A client starts the program for every conversation: it is started, answers `initialize`, and expands a prompt. How many
-//! files there are must not matter.
+//! A client starts the program for every conversation: it is started, answers `initialize`, and
+//! expands a prompt. How many files there are must not matter.
 
 mod common;
 
@@ -15,7 +15,10 @@ fn main() {
 
 #[divan::bench(args = [2, 10_000], sample_count = 300, sample_size = 1)]
 fn first_expansion(bencher: Bencher<'_, '_>, count: usize) {
-    let (prompts, request) = (Prompts::generate(count), expand(SMALL, "solid-state batteries"));
+    let (prompts, request) = (
+        Prompts::generate(count),
+        expand(SMALL, "solid-state batteries"),
+    );
     bencher.bench_local(|| {
         let mut client = Client::start::<&str>(&[], prompts.path());
         client.initialize();

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Builds one target for a release: `bash release/build.sh [TARGET]` writes `prompt-expander-VERSION-TARGET.tar.gz` (`.zip` for Windows) into
-# `target/dist`, or the folder that DIST names, and its line into SHA256SUMS there. With WHEEL=1, maturin packs the same program for PyPI.
+# Builds one target for a release: `bash release/build.sh [TARGET]` writes
+# `prompt-expander-VERSION-TARGET.tar.gz` (`.zip` for Windows) into `target/dist`, or the folder
+# that DIST names, and its line into SHA256SUMS there. With WHEEL=1, maturin packs the same program
+# for PyPI.
 #
-# The program is linked statically. Two builds of one commit by one compiler give the same bytes, in whatever folders they are. On Linux, the
-# target is that of musl; if this compiler does not have its standard library, glibc is linked statically instead, and a line says so.
+# The program is linked statically. Two builds of one commit by one compiler give the same bytes, in
+# whatever folders they are. On Linux, the target is that of musl; if this compiler does not have
+# its standard library, glibc is linked statically instead, and a line says so.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -37,7 +40,8 @@ flags=(
     "--remap-path-prefix=$(native "${CARGO_HOME:-$HOME/.cargo}")=/cargo"
 )
 case $target in
-# As `build.rs` does for a program that is linked dynamically: at a fixed address, a start is faster.
+# As `build.rs` does for a program that is linked dynamically: at a fixed address, a start is
+# faster.
 *-linux-*) flags+=(-C target-feature=+crt-static -C relocation-model=static) ;;
 # Without the date of the build.
 *-windows-msvc) flags+=(-C target-feature=+crt-static -C link-arg=/Brepro) ;;

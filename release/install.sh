@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs prompt-expander into ~/.local/bin: downloads the archive for this system, compares its checksum, and renames the program into place.
-# It needs no root and changes no profile; it says how to add the folder to PATH. The same command updates the program.
+# Installs prompt-expander into ~/.local/bin: downloads the archive for this system, compares its
+# checksum, and renames the program into place. It needs no root and changes no profile; it says how
+# to add the folder to PATH. The same command updates the program.
 #
 #   curl -fsSL https://github.com/OWNER/prompt-expander/releases/latest/download/install.sh | sh
 #
-# PROMPT_EXPANDER_URL   another folder with SHA256SUMS and the archives: a mirror, or another version, as in …/releases/download/v0.2.0
-# PROMPT_EXPANDER_BIN   another folder for the program
+# PROMPT_EXPANDER_URL another folder with SHA256SUMS and the archives: a mirror, or another version,
+# as in …/releases/download/v0.2.0 PROMPT_EXPANDER_BIN another folder for the program
 set -eu
 
 default_url=https://github.com/OWNER/prompt-expander/releases/latest/download
@@ -16,7 +17,8 @@ fail() {
     exit 1
 }
 
-# The beginning of the compiler's name for this system. A program for Linux is static, so its libc does not matter.
+# The beginning of the compiler's name for this system. A program for Linux is static, so its libc
+# does not matter.
 target() {
     system=$(uname -s)
     machine=$(uname -m)
@@ -100,7 +102,8 @@ main() {
     fi
     bin=$(cd "$bin" && pwd)
 
-    # In the same folder: programs in /tmp may not be allowed to run, and a rename needs one file system.
+    # In the same folder: programs in /tmp may not be allowed to run, and a rename needs one file
+    # system.
     new=$(mktemp -d "$bin/.prompt-expander.XXXXXX") || fail "cannot make a folder in $bin" "Is the disk full?"
     trap 'rm -rf "$new"' EXIT
     trap 'exit 1' HUP INT TERM

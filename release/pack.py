@@ -28,7 +28,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CARGO = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
 NAME = "prompt-expander"
-# A target of the compiler; the platform and architecture of npm; the architecture of Debian and of containers.
+# A target of the compiler; the platform and architecture of npm; the architecture of Debian and of
+# containers.
 TARGETS = [
     ("x86_64-unknown-linux", "linux-x64", "amd64"),
     ("aarch64-unknown-linux", "linux-arm64", "arm64"),

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds a release for this system, packs each package, installs it as its users do into a fresh HOME or root, uses it and removes it:
-# `bash release/test.sh`. Everything comes from this machine: the archives, a registry of npm and an index of PyPI are served on loopback.
+# Builds a release for this system, packs each package, installs it as its users do into a fresh
+# HOME or root, uses it and removes it: `bash release/test.sh`. Everything comes from this machine:
+# the archives, a registry of npm and an index of PyPI are served on loopback.
 #
-# It needs cargo, Python 3 and git, and runs what npm, uv, pipx or pip, maturin, dpkg, docker, claude, shellcheck and actionlint allow; what is not here is listed
-# as not run. DIST names a folder with what release/build.sh has built, which is then used instead of a new build.
+# It needs cargo, Python 3 and git, and runs what npm, uv, pipx or pip, maturin, dpkg, docker,
+# claude, shellcheck and actionlint allow; what is not here is listed as not run. DIST names a
+# folder with what release/build.sh has built, which is then used instead of a new build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -55,7 +57,8 @@ knows() {
     printf '%s is updated by: %s\n' "$name" "$("${inside[@]}" "${@:2}" upgrade --how)" >&2
 }
 
-# registers COMMAND…: `install codex` registers a program, no wrapper, which works without the package runner's cache.
+# registers COMMAND…: `install codex` registers a program, no wrapper, which works without the
+# package runner's cache.
 registers() {
     "${inside[@]}" "$@" install codex --yes >"$work/installed" 2>&1 || fail "$name: $(cat "$work/installed")"
     registered=$(sed -n 's/^command = ["'\'']\(.*\)["'\'']$/\1/p' "$home/.codex/config.toml" | head -n 1)

@@ -1,11 +1,12 @@
 //! The agents: the programs in whose chat a user types `:research`.
 //!
-//! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all facts about it, so
-//! another agent is another file and another row. Nothing here reads the process's environment: [`System`] is what the command
-//! line found there.
+//! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all
+//! facts about it, so another agent is another file and another row. Nothing here reads the
+//! process's environment: [`System`] is what the command line found there.
 //!
-//! Sources: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared; VS Code, Cursor and Zed
-//! follow their documentation. The pages in `docs/clients/` describe what was observed.
+//! Sources: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared;
+//! VS Code, Cursor and Zed follow their documentation. The pages in `docs/clients/` describe what
+//! was observed.
 
 mod claude_code;
 mod codex;
@@ -53,13 +54,16 @@ pub static AGENTS: [&Agent; 7] = [
     &zed::ZED,
 ];
 
-/// The environment variable with a list of folders of prompts, separated as in `PATH`; `--prompts` overrides it.
+/// The environment variable with a list of folders of prompts, separated as in `PATH`; `--prompts`
+/// overrides it.
 pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 impl Agent {
     /// The agent of this name.
     pub fn named(name: &str) -> Option<&'static Agent> {
-        AGENTS.into_iter().find(|agent| agent.name == name || agent.aliases.contains(&name))
+        AGENTS
+            .into_iter()
+            .find(|agent| agent.name == name || agent.aliases.contains(&name))
     }
 
     /// The agent to which a file with this path is the draft of a message.
@@ -67,7 +71,12 @@ impl Agent {
         let path = std::path::absolute(path).ok()?;
         let folder = path.parent()?.file_name().unwrap_or_default().to_str()?;
         let file = path.file_name()?.to_str()?;
-        let has_drafts = |agent: &&Agent| agent.drafts.as_ref().is_some_and(|drafts| (drafts.is_file)(folder, file));
+        let has_drafts = |agent: &&Agent| {
+            agent
+                .drafts
+                .as_ref()
+                .is_some_and(|drafts| (drafts.is_file)(folder, file))
+        };
         AGENTS.into_iter().find(has_drafts)
     }
 
@@ -76,10 +85,14 @@ impl Agent {
         AGENTS.into_iter().filter(|agent| agent.hook.is_some())
     }
 
-    /// The user's folders with prompt files of other programs, each once: those of the table of formats below the home directory, or
-    /// where an agent's settings were moved to, and others of agents. They may be missing.
+    /// The user's folders with prompt files of other programs, each once: those of the table of
+    /// formats below the home directory, or where an agent's settings were moved to, and others of
+    /// agents. They may be missing.
     pub fn prompt_folders(system: &System) -> Vec<(&'static Format, PathBuf)> {
-        let usual = System { environment: Environment::default(), ..system.clone() };
+        let usual = System {
+            environment: Environment::default(),
+            ..system.clone()
+        };
         let moved = |path: PathBuf| {
             let below = |agent: &Agent| {
                 let below = path.strip_prefix((agent.settings_folder)(&usual)?).ok()?;
@@ -87,12 +100,19 @@ impl Agent {
             };
             AGENTS.into_iter().find_map(below).unwrap_or(path)
         };
-        let in_home =
-            system.home.iter().flat_map(|home| Format::of_agents().map(|(format, end)| (format, home.join(end))));
-        let mut folders: Vec<_> = in_home.map(|(format, path)| (format, moved(path))).collect();
+        let in_home = system
+            .home
+            .iter()
+            .flat_map(|home| Format::of_agents().map(|(format, end)| (format, home.join(end))));
+        let mut folders: Vec<_> = in_home
+            .map(|(format, path)| (format, moved(path)))
+            .collect();
         for agent in AGENTS {
-            let Some(folder) = (agent.settings_folder)(system) else { continue };
-            let named = |(format, end): &(&str, &str)| Some((Format::named(format)?, folder.join(end)));
+            let Some(folder) = (agent.settings_folder)(system) else {
+                continue;
+            };
+            let named =
+                |(format, end): &(&str, &str)| Some((Format::named(format)?, folder.join(end)));
             folders.extend(agent.prompts.iter().filter_map(named));
         }
         let mut known = HashSet::new();
@@ -102,7 +122,9 @@ impl Agent {
 
     /// The agent whose MCP client calls itself this.
     pub fn of_client(name: &str) -> Option<&'static Agent> {
-        AGENTS.into_iter().find(|agent| agent.launch.client == Some(name))
+        AGENTS
+            .into_iter()
+            .find(|agent| agent.launch.client == Some(name))
     }
 }
 
@@ -141,27 +163,67 @@ mod tests {
         for (name, in_home, in_moved) in [
             ("codex", "/h/.codex/config.toml", "/codex/config.toml"),
             ("claude-code", "/h/.claude.json", "/claude/.claude.json"),
-            ("gemini", "/h/.gemini/settings.json", "/gemini/.gemini/settings.json"),
+            (
+                "gemini",
+                "/h/.gemini/settings.json",
+                "/gemini/.gemini/settings.json",
+            ),
             ("vscode", "/c/Code/User/mcp.json", "/c/Code/User/mcp.json"),
             ("cursor", "/h/.cursor/mcp.json", "/h/.cursor/mcp.json"),
-            ("opencode", "/h/.config/opencode/opencode.json", "/x/opencode/opencode.json"),
+            (
+                "opencode",
+                "/h/.config/opencode/opencode.json",
+                "/x/opencode/opencode.json",
+            ),
         ] {
             let agent = Agent::named(name).unwrap();
-            assert_eq!(agent.config_paths(Scope::User, &home)[0], Path::new(in_home));
-            assert_eq!(agent.config_paths(Scope::User, &moved)[0], Path::new(in_moved));
-            assert!(agent.config_paths(Scope::Project, &home).iter().all(|path| path.starts_with("/p")));
-            assert!(agent.config_paths(Scope::User, &System::default()).is_empty());
+            assert_eq!(
+                agent.config_paths(Scope::User, &home)[0],
+                Path::new(in_home)
+            );
+            assert_eq!(
+                agent.config_paths(Scope::User, &moved)[0],
+                Path::new(in_moved)
+            );
+            assert!(
+                agent
+                    .config_paths(Scope::Project, &home)
+                    .iter()
+                    .all(|path| path.starts_with("/p"))
+            );
+            assert!(
+                agent
+                    .config_paths(Scope::User, &System::default())
+                    .is_empty()
+            );
         }
     }
 
     #[test]
-    fn the_prompt_folders_are_those_of_the_table_below_the_home_directory_or_where_an_agent_s_settings_are() {
-        let system = System { home: Some("/h".into()), config: Some("/c".into()), ..System::default() };
-        let environment = [("CLAUDE_CONFIG_DIR", "/claude"), ("XDG_CONFIG_HOME", "/x")].into_iter().collect();
-        let moved = System { environment, ..system.clone() };
-        let (user, moved) = (Agent::prompt_folders(&system), Agent::prompt_folders(&moved));
+    fn the_prompt_folders_are_those_of_the_table_below_the_home_directory_or_where_an_agent_s_settings_are()
+     {
+        let system = System {
+            home: Some("/h".into()),
+            config: Some("/c".into()),
+            ..System::default()
+        };
+        let environment = [("CLAUDE_CONFIG_DIR", "/claude"), ("XDG_CONFIG_HOME", "/x")]
+            .into_iter()
+            .collect();
+        let moved = System {
+            environment,
+            ..system.clone()
+        };
+        let (user, moved) = (
+            Agent::prompt_folders(&system),
+            Agent::prompt_folders(&moved),
+        );
         let has = |folders: &[(&Format, PathBuf)], name, path: &str| {
-            folders.iter().filter(|(format, of)| format.name == name && *of == Path::new(path)).count() == 1
+            folders
+                .iter()
+                .filter(|(format, of)| format.name == name && *of == Path::new(path))
+                .count()
+                == 1
         };
         for (name, path, at) in [
             ("claude", "/h/.claude/commands", "/claude/commands"),
@@ -169,7 +231,11 @@ mod tests {
             ("skills", "/h/.agents/skills", "/h/.agents/skills"),
             ("gemini", "/h/.gemini/commands", "/h/.gemini/commands"),
             ("vscode", "/c/Code/User/prompts", "/c/Code/User/prompts"),
-            ("opencode", "/h/.config/opencode/command", "/x/opencode/command"),
+            (
+                "opencode",
+                "/h/.config/opencode/command",
+                "/x/opencode/command",
+            ),
         ] {
             assert!(has(&user, name, path) && has(&moved, name, at), "{path}");
         }
@@ -182,30 +248,56 @@ mod tests {
     fn an_agent_passes_on_what_it_was_seen_to_pass_on() {
         let system = System {
             project: "/p".into(),
-            environment: [("HOME", "/h"), ("XDG_CONFIG_HOME", "/x"), ("MY_API_KEY", "k"), ("SSL_CERT_FILE", "c")]
-                .into_iter()
-                .collect(),
+            environment: [
+                ("HOME", "/h"),
+                ("XDG_CONFIG_HOME", "/x"),
+                ("MY_API_KEY", "k"),
+                ("SSL_CERT_FILE", "c"),
+            ]
+            .into_iter()
+            .collect(),
             ..System::default()
         };
-        for (name, want) in [("codex", "HOME SSL_CERT_FILE"), ("zed", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE")]
-        {
-            let environment = (Agent::named(name).unwrap().launch.environment)(&system, &Registration::default());
-            let names: Vec<&str> = environment.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+        for (name, want) in [
+            ("codex", "HOME SSL_CERT_FILE"),
+            ("zed", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE"),
+        ] {
+            let environment =
+                (Agent::named(name).unwrap().launch.environment)(&system, &Registration::default());
+            let names: Vec<&str> = environment
+                .iter()
+                .map(|(name, _)| name.to_str().unwrap())
+                .collect();
             assert_eq!(names.join(" "), want);
         }
     }
 
     #[test]
     fn variables_are_replaced_where_the_agent_replaces_them() {
-        let environment = [("HOME", "/h"), ("USERPROFILE", "/h"), ("A", "a")].into_iter().collect();
-        let system = System { project: "/p".into(), environment, ..System::default() };
+        let environment = [("HOME", "/h"), ("USERPROFILE", "/h"), ("A", "a")]
+            .into_iter()
+            .collect();
+        let system = System {
+            project: "/p".into(),
+            environment,
+            ..System::default()
+        };
         for (name, text, want) in [
             ("claude-code", "${A}/${B:-b}/${C}/$A", "a/b/${C}/$A"),
-            ("vscode", "${userHome}/${env:A}/${workspaceFolder}/${input:x}", "/h/a//p/${input:x}"),
+            (
+                "vscode",
+                "${userHome}/${env:A}/${workspaceFolder}/${input:x}",
+                "/h/a//p/${input:x}",
+            ),
             ("opencode", "{env:A}/${A}", "a/${A}"),
             ("gemini", "${A", "${A"),
         ] {
-            let variables = Agent::named(name).unwrap().launch.variables.as_ref().unwrap();
+            let variables = Agent::named(name)
+                .unwrap()
+                .launch
+                .variables
+                .as_ref()
+                .unwrap();
             assert_eq!(variables.replace(text, &system), want, "{name}");
         }
         assert!(Agent::named("codex").unwrap().launch.variables.is_none());

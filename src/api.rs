@@ -1,5 +1,5 @@
-//! What commands say of prompts, as data: made from a view of the library, printed by the command line, answered over HTTP, and shown by
-//! the web page.
+//! What commands say of prompts, as data: made from a view of the library, printed by the command
+//! line, answered over HTTP, and shown by the web page.
 
 mod make;
 mod tokens;

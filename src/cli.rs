@@ -1,7 +1,7 @@
 //! The command line: its options, the library that they select, and one file for each command.
 //!
-//! Without a command, the program serves MCP on stdio. Commands use the same library and the same expansion, without the
-//! protocol.
+//! Without a command, the program serves MCP on stdio. Commands use the same library and the same
+//! expansion, without the protocol.
 
 mod agent;
 mod append;
@@ -101,9 +101,15 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Options {
-    #[command(flatten, next_help_heading = "Options for all commands that read prompts")]
+    #[command(
+        flatten,
+        next_help_heading = "Options for all commands that read prompts"
+    )]
     _common: PromptSource,
-    #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
+    #[command(
+        flatten,
+        next_help_heading = "Options of the server, which runs without a command"
+    )]
     _serve: Serve,
     /// Print the version, the commit that it was built from, and how it was installed
     #[arg(long, short = 'V', id = "version")]
@@ -125,28 +131,32 @@ fn with_common(examples: &str) -> String {
 enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
-    /// Adds this program to the config of each agent as the MCP server `prompts`, with its hook. The given --prompts, --from-agents,
-    /// --no-builtin and --openapi, and the options of an existing registration, go into config.toml. The rest of each file stays as it is,
-    /// comments included.
+    /// Adds this program to the config of each agent as the MCP server `prompts`, with its hook.
+    /// The given --prompts, --from-agents, --no-builtin and --openapi, and the options of an
+    /// existing registration, go into config.toml. The rest of each file stays as it is, comments
+    /// included.
     ///
-    /// The change is shown first; nothing is written until you confirm. One backup is kept next to each file:
-    /// `FILE.before-prompt-expander`, its state before the first change.
+    /// The change is shown first; nothing is written until you confirm. One backup is kept next to
+    /// each file: `FILE.before-prompt-expander`, its state before the first change.
     ///
-    /// For Gemini CLI, a new entry contains `"trust": true`, so that Gemini CLI calls the tools of this server without asking you;
-    /// --no-trust leaves it out.
+    /// For Gemini CLI, a new entry contains `"trust": true`, so that Gemini CLI calls the tools of
+    /// this server without asking you; --no-trust leaves it out.
     #[command(after_help = install::EXAMPLES)]
     Install(install::Install),
     /// Remove the server and the hook from agents, or list what is registered
     ///
-    /// A config in which nothing else has changed is restored from its backup, or removed if `install` created it. Folders are
-    /// never removed. The change is shown first; nothing is written until you confirm.
+    /// A config in which nothing else has changed is restored from its backup, or removed if
+    /// `install` created it. Folders are never removed. The change is shown first; nothing is
+    /// written until you confirm.
     #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::Uninstall),
     /// List all prompts, or those that match a query
     ///
-    /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
-    /// line for each prompt with tabs between name, description, layer (`project`, `user`, `team`, `pack`, `remote` or `built-in`; with its
-    /// pack and commit or, if it is for another program, its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
+    /// On a terminal, prints a table, and below it the files that should be prompts but are broken.
+    /// Otherwise, prints one line for each prompt with tabs between name, description, layer
+    /// (`project`, `user`, `team`, `pack`, `remote` or `built-in`; with its pack and commit or, if
+    /// it is for another program, its format, such as `user (claude)`), tags and usage, and reports
+    /// such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME INPUT`
@@ -154,56 +164,62 @@ enum Command {
     Expand(expand::Expand),
     /// Explain an expansion: its file, the value of each argument, and which agents get all of it
     ///
-    /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments, their values and where those
-    /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion, with
-    /// the limits of agents that it is near or exceeds. The number of tokens is estimated from the letters, digits and
-    /// punctuation; for English, code, Japanese and Chinese, it is within about 25 % of what models count.
+    /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments,
+    /// their values and where those come from; which placeholders are filled, and which text in
+    /// braces stays as it is; and the length of the expansion, with the limits of agents that it is
+    /// near or exceeds. The number of tokens is estimated from the letters, digits and punctuation;
+    /// for English, code, Japanese and Chinese, it is within about 25 % of what models count.
     #[command(after_help = with_common(explain::EXAMPLES))]
     Explain(explain::Explain),
     /// Copy what an agent gets for `:NAME INPUT` to the clipboard
     ///
-    /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy` with Wayland, `xclip` or `xsel`
-    /// with X11, and `termux-clipboard-set` on Android. Where none of them works, asks your terminal to copy the text, with the
-    /// escape sequence OSC 52.
+    /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy`
+    /// with Wayland, `xclip` or `xsel` with X11, and `termux-clipboard-set` on Android. Where none
+    /// of them works, asks your terminal to copy the text, with the escape sequence OSC 52.
     #[command(after_help = with_common(copy::EXAMPLES))]
     Copy(copy::Copy),
     /// Find a prompt while you type, fill it in, and print what an agent gets
     ///
-    /// Draws on the terminal itself, so the output may be a pipe: `prompt-expander pick | pbcopy`. Type to search in names, titles, tags
-    /// and descriptions; Enter chooses, and then fills in the arguments and shows the expansion: Enter prints it, `c` copies it, `e` opens
-    /// it in your editor, and Esc goes back. Text from a pipe is the input. With TERM=dumb, and on Windows, asks line by line; with NO_COLOR, draws
-    /// without colors. If nothing is chosen, the exit status is 1. Without arguments, the program does the same on a terminal.
+    /// Draws on the terminal itself, so the output may be a pipe: `prompt-expander pick | pbcopy`.
+    /// Type to search in names, titles, tags and descriptions; Enter chooses, and then fills in the
+    /// arguments and shows the expansion: Enter prints it, `c` copies it, `e` opens it in your
+    /// editor, and Esc goes back. Text from a pipe is the input. With TERM=dumb, and on Windows,
+    /// asks line by line; with NO_COLOR, draws without colors. If nothing is chosen, the exit
+    /// status is 1. Without arguments, the program does the same on a terminal.
     #[command(after_help = with_common(pick::EXAMPLES))]
     Pick(pick::Pick),
     /// Expand prompts in the draft of a message: the editor for your agent
     ///
-    /// Codex, Claude Code, Gemini CLI and opencode open the draft of your message in the editor that VISUAL names, and take back what is
-    /// saved; nothing is sent. A draft with commands comes back with each one expanded in its place. Otherwise, you pick a prompt, and the
-    /// draft is its input. Esc leaves the draft as it was. Without a terminal, and for a file that is no agent's draft, --then is run at
-    /// once.
+    /// Codex, Claude Code, Gemini CLI and opencode open the draft of your message in the editor
+    /// that VISUAL names, and take back what is saved; nothing is sent. A draft with commands comes
+    /// back with each one expanded in its place. Otherwise, you pick a prompt, and the draft is its
+    /// input. Esc leaves the draft as it was. Without a terminal, and for a file that is no agent's
+    /// draft, --then is run at once.
     #[command(after_help = with_common(compose::EXAMPLES))]
     Compose(compose::Compose),
     /// Create a prompt file
     ///
-    /// Prints the path of the new file. Text from a pipe becomes the prompt. Without such text, the file is a template for you to
-    /// fill in; it is not created if another prompt has the same name, unless you pass --empty. An existing file is never
-    /// changed, and a name that cannot be typed in a chat is refused. With --project, the file is created in the project's folder
-    /// `.prompts`. If there is none, it is created at the root of the repository or, outside a repository, in the working
-    /// directory.
+    /// Prints the path of the new file. Text from a pipe becomes the prompt. Without such text, the
+    /// file is a template for you to fill in; it is not created if another prompt has the same
+    /// name, unless you pass --empty. An existing file is never changed, and a name that cannot be
+    /// typed in a chat is refused. With --project, the file is created in the project's folder
+    /// `.prompts`. If there is none, it is created at the root of the repository or, outside a
+    /// repository, in the working directory.
     #[command(after_help = with_common(new::EXAMPLES))]
     New(new::New),
     /// Open a prompt in your editor, and check it afterwards
     ///
-    /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments. If neither is set,
-    /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
-    /// into your own folder; with --project, any prompt that is not in the project's folder `.prompts` is first copied there. The
-    /// copy is deleted unless you change it.
+    /// The editor is the command in the environment variable VISUAL or EDITOR, which may include
+    /// arguments. If neither is set, it is the first of `editor`, `nano` and `vi` that is
+    /// installed, or `notepad` on Windows. A built-in prompt is first copied into your own folder;
+    /// with --project, any prompt that is not in the project's folder `.prompts` is first copied
+    /// there. The copy is deleted unless you change it.
     #[command(after_help = with_common(edit::EXAMPLES))]
     Edit(edit::Edit),
     /// Print the path of a prompt's file, or of the folder of your prompts
     ///
-    /// Without a name, prints the folder in which `new` and `edit` create files: the first --prompts folder, your own folder
-    /// or, with --project, the project's.
+    /// Without a name, prints the folder in which `new` and `edit` create files: the first --prompts
+    /// folder, your own folder or, with --project, the project's.
     #[command(after_help = with_common(path::EXAMPLES))]
     Path(path::PathOf),
     /// Print the file of a prompt as it is, even of a built-in or broken one
@@ -211,24 +227,28 @@ enum Command {
     Show(show::Show),
     /// Remove your own prompts or, with --project, prompts of the project
     ///
-    /// Shows the files and asks before removing them; without a terminal, --yes is needed. Prints the path of each file that was
-    /// removed, and says which prompt its name refers to now, if any. If the file is a symlink, only the symlink is removed. The
-    /// test file of a prompt is removed, too.
+    /// Shows the files and asks before removing them; without a terminal, --yes is needed. Prints
+    /// the path of each file that was removed, and says which prompt its name refers to now, if
+    /// any. If the file is a symlink, only the symlink is removed. The test file of a prompt is
+    /// removed, too.
     ///
-    /// The text of a removed prompt stays in the folder .history next to your prompts, and `restore` brings it back.
+    /// The text of a removed prompt stays in the folder .history next to your prompts, and
+    /// `restore` brings it back.
     #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(rm::Rm),
     /// Rename one of your own prompts or, with --project, one of the project's
     ///
-    /// The file stays in the same prompts folder, and its content does not change. Missing folders are created. No existing file is
-    /// overwritten. The test file is renamed, too, and the earlier versions get the new name. Prints the new path.
+    /// The file stays in the same prompts folder, and its content does not change. Missing folders
+    /// are created. No existing file is overwritten. The test file is renamed, too, and the earlier
+    /// versions get the new name. Prints the new path.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(mv::Mv),
     /// List the versions of one of your prompts, with who wrote them and why
     ///
-    /// Each change by an agent, the web page, `edit`, `rm` or `restore` keeps the old text in the folder `.history` next to your prompts,
-    /// even one that you wrote by hand. Prints the newest first; without a terminal, one line for each version with tabs between revision,
-    /// time, what was done, author and note.
+    /// Each change by an agent, the web page, `edit`, `rm` or `restore` keeps the old text in the
+    /// folder `.history` next to your prompts, even one that you wrote by hand. Prints the newest
+    /// first; without a terminal, one line for each version with tabs between revision, time, what
+    /// was done, author and note.
     #[command(after_help = with_common(history::EXAMPLES))]
     History(history::History),
     /// Show what has changed in one of your prompts since its last version, or an earlier one
@@ -236,64 +256,72 @@ enum Command {
     Diff(diff::Diff),
     /// Restore an earlier version of one of your prompts, or a prompt that was deleted
     ///
-    /// Prints the path of the file. The text that is replaced stays in the history, so that a restore can be undone. A prompt whose file
-    /// you deleted yourself can be restored if `history` lists a version of it.
+    /// Prints the path of the file. The text that is replaced stays in the history, so that a
+    /// restore can be undone. A prompt whose file you deleted yourself can be restored if `history`
+    /// lists a version of it.
     #[command(after_help = with_common(restore::EXAMPLES))]
     Restore(restore::Restore),
     /// Import prompts of other programs: write them as Markdown files into your own folder
     ///
-    /// Reads a folder of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm, Continue or hexai as those read it, and
-    /// writes each prompt as a Markdown file that expands to the same. Says what is different, with file and line, and what to do
-    /// about it. No file is ever overwritten: a prompt whose name you have already with another text is left out, and the exit
-    /// status is 1. The original files stay as they are.
+    /// Reads a folder of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm,
+    /// Continue or hexai as those read it, and writes each prompt as a Markdown file that expands
+    /// to the same. Says what is different, with file and line, and what to do about it. No file is
+    /// ever overwritten: a prompt whose name you have already with another text is left out, and
+    /// the exit status is 1. The original files stay as they are.
     #[command(after_help = with_common(import::EXAMPLES))]
     Import(import::Import),
     /// Trust the prompts of a repository, so that every agent gets them
     ///
-    /// Shows the prompts in the folder `.prompts` of the repository, and which of yours they override, and asks. From then on they are
-    /// served without an option. A later pull may bring others, which are served, too.
+    /// Shows the prompts in the folder `.prompts` of the repository, and which of yours they
+    /// override, and asks. From then on they are served without an option. A later pull may bring
+    /// others, which are served, too.
     #[command(after_help = with_common(trust::EXAMPLES))]
     Trust(trust::Trust),
     /// Add, update and list packs: prompts from git repositories, pinned to a commit
     ///
-    /// A pack is served as `:NAME/PROMPT`, and overrides nothing. Every text is shown before it is added, and every change before it is
-    /// taken. The commit and the SHA-256 of each file are in packs.lock beside config.toml or, with --project, in the project's folder
-    /// `.prompts`. A file that differs is not served.
+    /// A pack is served as `:NAME/PROMPT`, and overrides nothing. Every text is shown before it is
+    /// added, and every change before it is taken. The commit and the SHA-256 of each file are in
+    /// packs.lock beside config.toml or, with --project, in the project's folder `.prompts`. A file
+    /// that differs is not served.
     #[command(subcommand, after_help = with_common(pack::EXAMPLES))]
     Pack(pack::PackCommand),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
-    /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
-    /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict, warnings.
+    /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not
+    /// do what its author intended. Test files are checked, but not run; `test` does that. The exit
+    /// status is 1 if there are errors or, with --strict, warnings.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(check::Check),
     /// Test prompts: whether they expand to what their test files say
     ///
-    /// The tests of `NAME.md` are in `NAME.test.txt` next to it: cases with an input, and the text that is expected, texts that it
-    /// contains or lacks, or an error. Prints one line for each case, and a diff if the text is another one. Nothing but the
-    /// expansion is tested: no model is asked. The exit status is 1 if a case failed, or a test file is broken or belongs to no
+    /// The tests of `NAME.md` are in `NAME.test.txt` next to it: cases with an input, and the text
+    /// that is expected, texts that it contains or lacks, or an error. Prints one line for each
+    /// case, and a diff if the text is another one. Nothing but the expansion is tested: no model
+    /// is asked. The exit status is 1 if a case failed, or a test file is broken or belongs to no
     /// prompt.
     #[command(after_help = with_common(test::EXAMPLES))]
     Test(test::Test),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
-    /// Starts each registered server as its agent would, with the same command, arguments, environment and working
-    /// directory; lists its prompts; and stops it. A registered hook is run only if it runs this program and nothing
-    /// else. Writes nothing, not even to the files of --tap and --log-file. Prints one line for each agent that is found on this
-    /// machine or has this program registered, and says what to do. The exit status is 1 if something is broken.
+    /// Starts each registered server as its agent would, with the same command, arguments,
+    /// environment and working directory; lists its prompts; and stops it. A registered hook is run
+    /// only if it runs this program and nothing else. Writes nothing, not even to the files of --tap
+    /// and --log-file. Prints one line for each agent that is found on this machine or has this
+    /// program registered, and says what to do. The exit status is 1 if something is broken.
     #[command(after_help = with_common(doctor::EXAMPLES))]
     Doctor(doctor::Doctor),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
     ///
-    /// Reads the event from standard input. If a line of the message begins with the `:command` of a prompt, or its text mentions
-    /// one, as in `check this against :style`, the expansion is added as context. If the message begins with a misspelled name, a
-    /// question is added; otherwise, nothing is printed. The exit status is always 0, so that no message is blocked.
+    /// Reads the event from standard input. If a line of the message begins with the `:command` of
+    /// a prompt, or its text mentions one, as in `check this against :style`, the expansion is
+    /// added as context. If the message begins with a misspelled name, a question is added;
+    /// otherwise, nothing is printed. The exit status is always 0, so that no message is blocked.
     #[command(after_help = with_common(hook::EXAMPLES))]
     Hook(hook::Hook),
     /// Run the server: over HTTP for many clients with --http, else on standard input and output
     ///
-    /// Without --http, this is the same as no command. Over HTTP, Ctrl-C or SIGTERM stops it: requests that are running are
-    /// answered first. It says on standard error where it listens.
+    /// Without --http, this is the same as no command. Over HTTP, Ctrl-C or SIGTERM stops it:
+    /// requests that are running are answered first. It says on standard error where it listens.
     #[command(after_help = with_common(serve::EXAMPLES))]
     Serve(Box<ServeCommand>),
     /// Add, list and remove the tokens of clients of a server over HTTP
@@ -312,7 +340,8 @@ enum Command {
     Man,
     /// Print the command that updates this program, in the way in which it was installed
     ///
-    /// It is known from the path of the program and the files beside it. Nothing is run or downloaded.
+    /// It is known from the path of the program and the files beside it. Nothing is run or
+    /// downloaded.
     #[command(after_help = upgrade::EXAMPLES)]
     Upgrade(upgrade::Upgrade),
 }
@@ -322,9 +351,14 @@ pub fn command() -> clap::Command {
     with_common_options(|_| true)
 }
 
-/// The same for these arguments. To describe the common options of each command would take longer than everything else at a start.
+/// The same for these arguments. To describe the common options of each command would take longer
+/// than everything else at a start.
 fn command_for(arguments: &[OsString]) -> clap::Command {
-    let begins_with = |mark: &[char]| arguments.iter().any(|word| word.to_string_lossy().starts_with(mark));
+    let begins_with = |mark: &[char]| {
+        arguments
+            .iter()
+            .any(|word| word.to_string_lossy().starts_with(mark))
+    };
     let (has_option, has_colon) = (begins_with(&['-']), begins_with(&COLONS));
     with_common_options(|name| {
         has_option && (arguments.iter().any(|word| word == name) || (has_colon && name == "expand"))
@@ -334,16 +368,22 @@ fn command_for(arguments: &[OsString]) -> clap::Command {
 fn with_common_options(is_needed: impl Fn(&str) -> bool) -> clap::Command {
     Cli::command().mut_subcommands(|command| match command.get_name() {
         "install" | "uninstall" | "token" | "store" | "completions" | "man" | "upgrade" => command,
-        "pack" if is_needed("pack") => command.args(hidden_options().into_iter().map(|option| option.global(true))),
+        "pack" if is_needed("pack") => command.args(
+            hidden_options()
+                .into_iter()
+                .map(|option| option.global(true)),
+        ),
         name if is_needed(name) => command.args(hidden_options()),
         _ => command,
     })
 }
 
-/// Runs the program with these arguments, the first of which is its own name; returns the exit status.
+/// Runs the program with these arguments, the first of which is its own name; returns the exit
+/// status.
 ///
-/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has an error, for `test`,
-/// a test failed, and for `doctor`, something is broken. 2: the arguments are invalid.
+/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has
+/// an error, for `test`, a test failed, and for `doctor`, something is broken. 2: the arguments are
+/// invalid.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(answered) = completions::answer(&arguments, command) {
@@ -354,7 +394,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let (command, line, given) = match parse(&arguments) {
         Ok(parsed) => parsed,
-        Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
+        Err(error)
+            if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) =>
+        {
             return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
         }
         Err(error) => {
@@ -374,35 +416,65 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let status = finish(run_command(command, &line, given, &arguments));
     #[cfg(feature = "openapi")]
-    source::TEAM.get().into_iter().for_each(|team| team.refresh_if_due());
+    source::TEAM
+        .get()
+        .into_iter()
+        .for_each(|team| team.refresh_if_due());
     status
 }
 
 /// Whether a flag is given, before the command or after it.
 fn is_given(line: &ArgMatches, flag: &str) -> bool {
     let is_set = |line: &ArgMatches| matches!(line.try_get_one::<bool>(flag), Ok(Some(true)));
-    is_set(line) || line.subcommand().is_some_and(|(_, command)| is_set(command))
+    is_set(line)
+        || line
+            .subcommand()
+            .is_some_and(|(_, command)| is_set(command))
 }
 
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Use prompts", &["pick", "list", "expand", "explain", "copy", "show", "compose", "pack"]),
-    ("Write prompts", &["new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore", "import"]),
-    ("Agents", &["install", "uninstall", "doctor", "trust", "hook"]),
-    ("Server", &["serve", "token", "store", "completions", "man", "upgrade"]),
+    (
+        "Use prompts",
+        &[
+            "pick", "list", "expand", "explain", "copy", "show", "compose", "pack",
+        ],
+    ),
+    (
+        "Write prompts",
+        &[
+            "new", "edit", "check", "test", "path", "rm", "mv", "history", "diff", "restore",
+            "import",
+        ],
+    ),
+    (
+        "Agents",
+        &["install", "uninstall", "doctor", "trust", "hook"],
+    ),
+    (
+        "Server",
+        &["serve", "token", "store", "completions", "man", "upgrade"],
+    ),
 ];
 
 /// What `-h` prints.
 fn short_help() -> String {
     let program = command();
     let room = output::terminal_width().unwrap_or(80).clamp(40, 100) - 16; // besides the name and the `…`
-    let mut text = "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
+    let mut text =
+        "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
                     Usage: prompt-expander COMMAND, or :NAME INPUT; more: COMMAND --help, --help\n"
-        .to_owned();
+            .to_owned();
     for (title, names) in GROUPS {
         text += &format!("\n{title}:\n");
-        for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
-            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        for command in names
+            .iter()
+            .filter_map(|name| program.find_subcommand(name))
+        {
+            let about = command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             let about = output::cut(&about, room);
             text += &format!("  {NAME}{:<11}{NAME:#}  {about}\n", command.get_name());
         }
@@ -419,13 +491,17 @@ fn run_command(
 ) -> anyhow::Result<ExitCode> {
     let is_alone = words.len() == 1;
     match command {
-        None if is_given(line, "version") => version::print(is_given(line, "version_json")).map(done),
+        None if is_given(line, "version") => {
+            version::print(is_given(line, "version_json")).map(done)
+        }
         None if is_alone && io::stdin().is_terminal() && io::stdout().is_terminal() => {
             pick::Pick::default().run(&usable(given)?)
         }
         None => {
             let source = loaded(given);
-            config::serve(&source.settings, line)?.run(source.library()).map(done)
+            config::serve(&source.settings, line)?
+                .run(source.library())
+                .map(done)
         }
         Some(Command::Install(install)) => install.run(&given.with_words(line)),
         Some(Command::Uninstall(uninstall)) => uninstall.run(),
@@ -454,8 +530,14 @@ fn run_command(
         Some(Command::Serve(command)) => {
             let source = loaded(given);
             #[cfg(feature = "store")]
-            source.store.address(!source.folders.prompts.is_empty()).transpose().map_err(anyhow::Error::msg)?;
-            command.run(source.library(), config::serve(&source.settings, line)?).map(done)
+            source
+                .store
+                .address(!source.folders.prompts.is_empty())
+                .transpose()
+                .map_err(anyhow::Error::msg)?;
+            command
+                .run(source.library(), config::serve(&source.settings, line)?)
+                .map(done)
         }
         #[cfg(feature = "http")]
         Some(Command::Token(token)) => token.run().map(done),
@@ -492,7 +574,12 @@ fn with_warnings(given: PromptSource) -> anyhow::Result<PromptSource> {
 /// The same for a command that shows what else is wrong with the file by itself.
 fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     let source = loaded(given);
-    let problem = source.settings.problems.first().filter(|_| source.settings.is_unusable).cloned();
+    let problem = source
+        .settings
+        .problems
+        .first()
+        .filter(|_| source.settings.is_unusable)
+        .cloned();
     #[cfg(feature = "store")]
     let problem = problem.or_else(|| source.opened.as_ref()?.wait().err());
     #[cfg(feature = "openapi")]
@@ -502,9 +589,14 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     problem.map_or(Ok(source), |problem| Err(anyhow::anyhow!("{problem}")))
 }
 
-fn parse(arguments: &[OsString]) -> Result<(Option<Command>, ArgMatches, PromptSource), clap::Error> {
-    // An agent starts the server without a command. To describe all commands would take a fifth of that start.
-    if arguments.get(1).is_none_or(|first| first.to_string_lossy().starts_with('-'))
+fn parse(
+    arguments: &[OsString],
+) -> Result<(Option<Command>, ArgMatches, PromptSource), clap::Error> {
+    // An agent starts the server without a command. To describe all commands would take a fifth of
+    // that start.
+    if arguments
+        .get(1)
+        .is_none_or(|first| first.to_string_lossy().starts_with('-'))
         && let mut program = ManuallyDrop::new(Options::augment_args(clap::Command::new("")))
         && let Ok(mut line) = program.try_get_matches_from_mut(arguments)
     {
@@ -531,52 +623,108 @@ fn matches_of_expand(
     arguments: &[OsString],
     error: &clap::Error,
 ) -> Option<Result<ArgMatches, clap::Error>> {
-    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
     if !unknown.starts_with(COLONS) {
         return None;
     }
-    let at = arguments.iter().position(|word| word.to_str() == Some(unknown))?;
+    let at = arguments
+        .iter()
+        .position(|word| word.to_str() == Some(unknown))?;
     let mut arguments = arguments.to_vec();
     arguments.insert(at, "expand".into());
     Some(program.try_get_matches_from_mut(arguments))
 }
 
-/// Says of an unknown command which prompt, or else which command or prompt of a similar name, may be meant.
-fn with_tip(mut error: clap::Error, program: &clap::Command, arguments: &[OsString]) -> clap::Error {
-    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand).cloned() else { return error };
+/// Says of an unknown command which prompt, or else which command or prompt of a similar name, may
+/// be meant.
+fn with_tip(
+    mut error: clap::Error,
+    program: &clap::Command,
+    arguments: &[OsString],
+) -> clap::Error {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand).cloned()
+    else {
+        return error;
+    };
     let source = loaded(PromptSource::of(&parse_leniently(arguments.to_vec())).unwrap_or_default());
     let view = source.library().view();
     let prompts = view.list().names();
-    let commands: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
-    let known = commands.iter().copied().chain(prompts.iter().map(|name| &**name));
+    let commands: Vec<&str> = program
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let known = commands
+        .iter()
+        .copied()
+        .chain(prompts.iter().map(|name| &**name));
     let found = view.find(&unknown).ok().map(|found| found.name.to_string());
     let is_command = |name: &str| found.is_none() && commands.contains(&name);
     let tip = match found.as_deref().or_else(|| closest(&unknown, known)) {
         None => "`prompt-expander list` shows all prompts".to_owned(),
         Some(command) if is_command(command) => format!("a similar command exists: `{command}`"),
         Some(name) => {
-            let mut words: Vec<Cow<'_, str>> = arguments.iter().map(|word| word.to_string_lossy()).collect();
-            words.drain(..words.iter().position(|word| *word == unknown).map_or(0, |at| at + 1));
+            let mut words: Vec<Cow<'_, str>> = arguments
+                .iter()
+                .map(|word| word.to_string_lossy())
+                .collect();
+            words.drain(
+                ..words
+                    .iter()
+                    .position(|word| *word == unknown)
+                    .map_or(0, |at| at + 1),
+            );
             let prompt = format!(":{name}");
-            let words = ["prompt-expander", &prompt].into_iter().chain(words.iter().map(|word| &**word));
-            let command = shlex::try_join(words).unwrap_or_else(|_| format!("prompt-expander {prompt}"));
+            let words = ["prompt-expander", &prompt]
+                .into_iter()
+                .chain(words.iter().map(|word| &**word));
+            let command =
+                shlex::try_join(words).unwrap_or_else(|_| format!("prompt-expander {prompt}"));
             format!("to expand the prompt {}, write `{command}`", named(name))
         }
     };
     error.remove(ContextKind::SuggestedSubcommand);
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
     error
 }
 
-/// Refuses an option before a command that does not have it: without this check, clap would accept it, and it would have no effect.
-fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
-    let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
-    let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
+/// Refuses an option before a command that does not have it: without this check, clap would accept
+/// it, and it would have no effect.
+fn refuse_misplaced_option(
+    program: &mut clap::Command,
+    matches: &ArgMatches,
+) -> Result<(), clap::Error> {
+    let Some(command) = matches
+        .subcommand_name()
+        .and_then(|name| program.find_subcommand(name))
+    else {
+        return Ok(());
+    };
+    let is_given = |option: &&Arg| {
+        matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
     let name = command.get_name();
-    let is_misplaced = |option: &&Arg| command.get_arguments().all(|own| own.get_id() != option.get_id());
-    let misplaced = program.get_arguments().filter(is_given).filter(is_misplaced).find_map(Arg::get_long);
-    let Some(option) = misplaced.map(str::to_owned) else { return Ok(()) };
-    let message = match command.get_arguments().any(|own| own.get_long() == Some(option.as_str())) {
+    let is_misplaced = |option: &&Arg| {
+        command
+            .get_arguments()
+            .all(|own| own.get_id() != option.get_id())
+    };
+    let misplaced = program
+        .get_arguments()
+        .filter(is_given)
+        .filter(is_misplaced)
+        .find_map(Arg::get_long);
+    let Some(option) = misplaced.map(str::to_owned) else {
+        return Ok(());
+    };
+    let message = match command
+        .get_arguments()
+        .any(|own| own.get_long() == Some(option.as_str()))
+    {
         true => format!("put --{option} after `{name}`"),
         false => format!("`{name}` has no option --{option}; leave out the option or the command"),
     };
@@ -585,7 +733,10 @@ fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) ->
 
 /// What can be understood of an incomplete or invalid command line.
 fn parse_leniently(arguments: Vec<OsString>) -> ArgMatches {
-    command_for(&arguments).ignore_errors(true).try_get_matches_from(arguments).unwrap_or_default()
+    command_for(&arguments)
+        .ignore_errors(true)
+        .try_get_matches_from(arguments)
+        .unwrap_or_default()
 }
 
 /// Whether the command in these invalid arguments is `hook`.

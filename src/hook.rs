@@ -1,13 +1,17 @@
-//! What an agent's prompt-submit hook answers: an event in; context out, if the message invokes prompts.
+//! What an agent's prompt-submit hook answers: an event in; context out, if the message invokes
+//! prompts.
 //!
-//! The agent adds the context to the message for its model: the text of each prompt, so that the model need not think of
-//! calling `expand_prompt`. There is no answer to a message that invokes none, or to anything that is not an event. A name is looked up
-//! as it was typed, with composed or separate accents, without reading a directory. Only if a line begins with a colon and what may be the
-//! name of a prompt, and is not, directories are read: for its other spellings, for the prompt of which it is the last part, and, at the
-//! start of the message, for the names that were meant.
+//! The agent adds the context to the message for its model: the text of each prompt, so that the
+//! model need not think of calling `expand_prompt`. There is no answer to a message that invokes
+//! none, or to anything that is not an event. A name is looked up as it was typed, with composed or
+//! separate accents, without reading a directory. Only if a line begins with a colon and what may
+//! be the name of a prompt, and is not, directories are read: for its other spellings, for the
+//! prompt of which it is the last part, and, at the start of the message, for the names that were
+//! meant.
 //!
-//! The context says what the message means and gives no orders: Gemini CLI tells its model to take the context of a hook as
-//! information. Where an agent would truncate the context, the context asks the model to call `expand_prompt` instead.
+//! The context says what the message means and gives no orders: Gemini CLI tells its model to take
+//! the context of a hook as information. Where an agent would truncate the context, the context
+//! asks the model to call `expand_prompt` instead.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod invocations;
@@ -27,7 +31,8 @@ use std::cell::LazyCell;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The longest path that is used, in bytes; no system has longer ones. Each folder on the path costs a system call.
+/// The longest path that is used, in bytes; no system has longer ones. Each folder on the path
+/// costs a system call.
 const MAX_FOLDER: usize = 32 * 1024;
 
 /// A message that a user submitted.
@@ -49,15 +54,28 @@ struct Input<'e> {
 }
 
 impl<'e> Event<'e> {
-    /// Reads what an agent passes to its hook. `None`: it is something else, or the agent has no such hook.
+    /// Reads what an agent passes to its hook. `None`: it is something else, or the agent has no
+    /// such hook.
     pub fn parse(agent: &'static Agent, text: &'e str) -> Option<Event<'e>> {
-        let Input { hook_event_name, prompt, cwd: folder } = serde_json::from_str(text).ok()?;
-        (hook_event_name == agent.hook.as_ref()?.event).then_some(Event { agent, prompt, folder })
+        let Input {
+            hook_event_name,
+            prompt,
+            cwd: folder,
+        } = serde_json::from_str(text).ok()?;
+        (hook_event_name == agent.hook.as_ref()?.event).then_some(Event {
+            agent,
+            prompt,
+            folder,
+        })
     }
 
-    /// The folder in which the agent works, if the event says so; the hook may be started in another.
+    /// The folder in which the agent works, if the event says so; the hook may be started in
+    /// another.
     pub fn folder(&self) -> Option<&Path> {
-        let folder = self.folder.as_deref().filter(|folder| folder.len() <= MAX_FOLDER);
+        let folder = self
+            .folder
+            .as_deref()
+            .filter(|folder| folder.len() <= MAX_FOLDER);
         folder.map(Path::new).filter(|folder| folder.is_absolute())
     }
 
@@ -93,7 +111,11 @@ struct Slip<'m> {
 impl Slip<'_> {
     fn question(&self) -> String {
         let meant: Vec<String> = self.meant.iter().map(|name| format!(":{name}")).collect();
-        format!("no prompt is named {}; did you mean {}?", named(self.typed), alternatives(&meant))
+        format!(
+            "no prompt is named {}; did you mean {}?",
+            named(self.typed),
+            alternatives(&meant)
+        )
     }
 
     fn for_model(&self) -> String {
@@ -108,32 +130,55 @@ impl Slip<'_> {
 /// The prompts that a message invokes, in its order, and the slip at its start.
 fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Option<Slip<'m>>) {
     let listed = LazyCell::new(|| {
-        view.list().found.into_iter().map(|found| (fold(&found.name), found)).collect::<Vec<(String, Found)>>()
+        view.list()
+            .found
+            .into_iter()
+            .map(|found| (fold(&found.name), found))
+            .collect::<Vec<(String, Found)>>()
     });
     let all = || listed.iter().map(|(_, found)| found);
-    let Invoked { invocations, unknown } = invocations::of(message, view.takes_mentions(), |name, form| {
+    let Invoked {
+        invocations,
+        unknown,
+    } = invocations::of(message, view.takes_mentions(), |name, form| {
         let found = view.find_exactly(name);
         if form == Form::Mention {
-            return found.filter(|found| found.prompt().map_or(true, |prompt| prompt.may_be_mentioned()));
+            return found.filter(|found| {
+                found
+                    .prompt()
+                    .map_or(true, |prompt| prompt.may_be_mentioned())
+            });
         }
         found.or_else(|| {
             if !may_be_typed(name) {
                 return None;
             }
             let folded = Some(name).filter(|name| !name.is_ascii()).map(fold);
-            let mut matching = listed.iter().filter(|(known, _)| Some(known) == folded.as_ref());
-            let found = matching.next().filter(|_| matching.next().is_none()).map(|(_, found)| found);
+            let mut matching = listed
+                .iter()
+                .filter(|(known, _)| Some(known) == folded.as_ref());
+            let found = matching
+                .next()
+                .filter(|_| matching.next().is_none())
+                .map(|(_, found)| found);
             found.or_else(|| with_last_part(all(), name)).cloned()
         })
     });
-    let is_slip = |name: &&str| may_be_typed(name) && name.chars().count() > 2 && !is_usual_after_colon(name);
-    let meant = |typed| Slip { typed, meant: meant_by(all(), typed) };
-    let slip = unknown.filter(is_slip).map(meant).filter(|slip| !slip.meant.is_empty());
+    let is_slip =
+        |name: &&str| may_be_typed(name) && name.chars().count() > 2 && !is_usual_after_colon(name);
+    let meant = |typed| Slip {
+        typed,
+        meant: meant_by(all(), typed),
+    };
+    let slip = unknown
+        .filter(is_slip)
+        .map(meant)
+        .filter(|slip| !slip.meant.is_empty());
     (invocations, slip)
 }
 
-/// Whether a word after a colon may be a name that is worth reading directories for: it has two letters that differ, and no others than
-/// names usually have.
+/// Whether a word after a colon may be a name that is worth reading directories for: it has two
+/// letters that differ, and no others than names usually have.
 fn may_be_typed(word: &str) -> bool {
     let is_usual = |letter: char| letter.is_alphanumeric() || "-_./:：".contains(letter);
     word.chars().all(is_usual) && word.contains(char::is_alphabetic) && !is_smiley(word)
@@ -145,26 +190,49 @@ const SEPARATOR: &str = "\n\n";
 /// How many prompts of one message are expanded, and how many further ones are named.
 pub const MAX_PROMPTS: usize = 8;
 
-/// The context for what a message invokes, and a question, if there is any of these, within the limit of the agent.
-fn within_limit(agent: &Agent, invocations: &[Invocation<'_, Found>], question: Option<String>) -> Option<String> {
+/// The context for what a message invokes, and a question, if there is any of these, within the
+/// limit of the agent.
+fn within_limit(
+    agent: &Agent,
+    invocations: &[Invocation<'_, Found>],
+    question: Option<String>,
+) -> Option<String> {
     let mut distinct: Vec<&Invocation<'_, Found>> = Vec::new();
     for new in invocations {
-        let is_known = |known: &&Invocation<'_, Found>| (known.name, known.input) == (new.name, new.input);
+        let is_known =
+            |known: &&Invocation<'_, Found>| (known.name, known.input) == (new.name, new.input);
         // The text of a command that is mentioned elsewhere is there already.
-        let is_command = |other: &Invocation<'_, Found>| other.form != Form::Mention && other.name == new.name;
-        if !(distinct.iter().any(is_known) || (new.form == Form::Mention && invocations.iter().any(is_command))) {
+        let is_command =
+            |other: &Invocation<'_, Found>| other.form != Form::Mention && other.name == new.name;
+        if !(distinct.iter().any(is_known)
+            || (new.form == Form::Mention && invocations.iter().any(is_command)))
+        {
             distinct.push(new);
         }
     }
     let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
-    let prompts: Vec<_> = expanded.iter().map(|invocation| invocation.found.prompt()).collect();
-    let is_remote = |prompt: &Result<Arc<Prompt>, _>| prompt.as_ref().is_ok_and(|prompt| prompt.is_remote());
-    let instead = expanded.iter().zip(&prompts).map(|(invocation, prompt)| call_instead(invocation, is_remote(prompt)));
+    let prompts: Vec<_> = expanded
+        .iter()
+        .map(|invocation| invocation.found.prompt())
+        .collect();
+    let is_remote =
+        |prompt: &Result<Arc<Prompt>, _>| prompt.as_ref().is_ok_and(|prompt| prompt.is_remote());
+    let instead = expanded
+        .iter()
+        .zip(&prompts)
+        .map(|(invocation, prompt)| call_instead(invocation, is_remote(prompt)));
     let mut parts: Vec<String> = instead.collect();
     if !further.is_empty() {
-        let mut names: Vec<String> = further.iter().map(|further| format!(":{}", further.name)).collect();
+        let mut names: Vec<String> = further
+            .iter()
+            .map(|further| format!(":{}", further.name))
+            .collect();
         let more = names.split_off(names.len().min(MAX_PROMPTS)).len();
-        let more = if more == 0 { String::new() } else { format!(" ({more} more are not named here)") };
+        let more = if more == 0 {
+            String::new()
+        } else {
+            format!(" ({more} more are not named here)")
+        };
         parts.push(format!(
             "Only the first {MAX_PROMPTS} prompts of the message are expanded here. Left out: {}{more}. For each of them, call the \
              tool expand_prompt before you answer.",
@@ -187,14 +255,22 @@ fn within_limit(agent: &Agent, invocations: &[Invocation<'_, Found>], question: 
 }
 
 /// The context for a command: its expansion, or why it cannot be expanded.
-fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: Result<Arc<Prompt>, Diagnostic>) -> String {
+fn context_for(
+    agent: &Agent,
+    invocation: &Invocation<'_, Found>,
+    prompt: Result<Arc<Prompt>, Diagnostic>,
+) -> String {
     let typed = typed(invocation.name, invocation.input);
     let found = &invocation.found;
     let prompt = match prompt {
         Ok(prompt) => prompt,
         Err(problem) => {
             // What is wrong with the settings says when it works.
-            let then = if found.layer == Layer::SETTINGS { "" } else { "; the command works once the file is saved" };
+            let then = if found.layer == Layer::SETTINGS {
+                ""
+            } else {
+                "; the command works once the file is saved"
+            };
             return format!(
                 "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this{then}."
             );
@@ -203,12 +279,23 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: Result
     if prompt.is_remote() {
         return call_instead(invocation, true);
     }
-    match found.expand(&prompt, Call::Text(invocation.input), &joined).map(Messages::into_text) {
+    match found
+        .expand(&prompt, Call::Text(invocation.input), &joined)
+        .map(Messages::into_text)
+    {
         Ok(expansion) => {
             let warnings = prompt.bind(Call::Text(invocation.input)).warnings;
-            let warned = warnings.iter().map(|warning| format!("\n\nTell the user first: {warning}"));
+            let warned = warnings
+                .iter()
+                .map(|warning| format!("\n\nTell the user first: {warning}"));
             let is_mention = invocation.form == Form::Mention;
-            framed(agent, &typed, is_mention, &expansion, found.layer.is_project()) + &warned.collect::<String>()
+            framed(
+                agent,
+                &typed,
+                is_mention,
+                &expansion,
+                found.layer.is_project(),
+            ) + &warned.collect::<String>()
         }
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
@@ -218,17 +305,33 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: Result
 }
 
 /// An expansion with an explanation for the model.
-fn framed(agent: &Agent, typed: &str, is_mention: bool, expansion: &str, is_of_project: bool) -> String {
+fn framed(
+    agent: &Agent,
+    typed: &str,
+    is_mention: bool,
+    expansion: &str,
+    is_of_project: bool,
+) -> String {
     let origin = match is_of_project {
         true => "of the project, whose prompts the user chose to use",
         false => "that the user wrote or chose",
     };
-    let is_escaped =
-        agent.hook.as_ref().is_some_and(|hook| hook.escapes_angle_brackets) && expansion.contains(['<', '>']);
-    let note = if is_escaped { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
+    let is_escaped = agent
+        .hook
+        .as_ref()
+        .is_some_and(|hook| hook.escapes_angle_brackets)
+        && expansion.contains(['<', '>']);
+    let note = if is_escaped {
+        " Angle brackets in it may show as `&lt;` and `&gt;`."
+    } else {
+        ""
+    };
     let (stands, meaning) = match is_mention {
         true => ("stands for", "What to do with that text, the message says"),
-        false => ("is short for", "Read the message as if it contained that text in full, and do what it says"),
+        false => (
+            "is short for",
+            "Read the message as if it contained that text in full, and do what it says",
+        ),
     };
     format!(
         "In the user's message, {typed} {stands} the text below, from a prompt file {origin}. {meaning}; there is no need to call \
@@ -239,8 +342,14 @@ fn framed(agent: &Agent, typed: &str, is_mention: bool, expansion: &str, is_of_p
 /// The replacement for an expansion that does not fit, and for one that only a service has.
 fn call_instead(invocation: &Invocation<'_, Found>, is_remote: bool) -> String {
     let (why, without_tool) = match is_remote {
-        true => ("which a service renders when it is asked for", "only the MCP server can ask for the prompt"),
-        false => ("whose text is longer than this agent accepts from a hook", "the prompt is too long for the hook"),
+        true => (
+            "which a service renders when it is asked for",
+            "only the MCP server can ask for the prompt",
+        ),
+        false => (
+            "whose text is longer than this agent accepts from a hook",
+            "the prompt is too long for the hook",
+        ),
     };
     let input = match invocation.form {
         Form::Mention => "an empty text",
@@ -260,7 +369,13 @@ fn typed(name: &str, input: &str) -> String {
 }
 
 /// The context of a hook for a message whose only command is `:name input`.
-pub fn context_of_one(agent: &Agent, name: &str, input: &str, expansion: &str, is_of_project: bool) -> String {
+pub fn context_of_one(
+    agent: &Agent,
+    name: &str,
+    input: &str,
+    expansion: &str,
+    is_of_project: bool,
+) -> String {
     framed(agent, &typed(name, input), false, expansion, is_of_project)
 }
 
@@ -271,19 +386,32 @@ mod tests {
     #[test]
     fn only_a_submitted_prompt_is_an_event() {
         let [codex, gemini] = ["codex", "gemini"].map(|name| Agent::named(name).unwrap());
-        let submitted = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
+        let submitted =
+            r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
         let event = Event::parse(codex, submitted).unwrap();
         assert_eq!(
             (&*event.prompt, event.folder()),
-            (":research x", Some(Path::new("/")).filter(|root| root.is_absolute()))
+            (
+                ":research x",
+                Some(Path::new("/")).filter(|root| root.is_absolute())
+            )
         );
         let endless = submitted.replace("\"/\"", &format!("\"{}\"", "/a".repeat(MAX_FOLDER)));
         assert_eq!(Event::parse(codex, &endless).unwrap().folder(), None);
         for (agent, text) in [
             (gemini, submitted),
-            (codex, r#"{"hook_event_name": "Stop", "prompt": ":research x"}"#),
-            (codex, r#"{"hook_event_name": ["UserPromptSubmit"], "prompt": ":research x"}"#),
-            (codex, r#"{"hook_event_name": "UserPromptSubmit", "prompt": [":research x"]}"#),
+            (
+                codex,
+                r#"{"hook_event_name": "Stop", "prompt": ":research x"}"#,
+            ),
+            (
+                codex,
+                r#"{"hook_event_name": ["UserPromptSubmit"], "prompt": ":research x"}"#,
+            ),
+            (
+                codex,
+                r#"{"hook_event_name": "UserPromptSubmit", "prompt": [":research x"]}"#,
+            ),
             (codex, r#"{"hook_event_name": "UserPromptSubmit"}"#),
             (codex, r#"{"prompt": ":research x"}"#),
             (codex, r#"":research x""#),

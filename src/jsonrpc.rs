@@ -1,7 +1,8 @@
-//! JSON-RPC 2.0: bytes to a [`Message`], a [`Response`] or a [`Notification`] to JSON. Knows nothing of MCP.
+//! JSON-RPC 2.0: bytes to a [`Message`], a [`Response`] or a [`Notification`] to JSON. Knows
+//! nothing of MCP.
 //!
-//! Where MCP is stricter than JSON-RPC, the stricter rule holds: an id is a string or an integer and never null, `params` is
-//! an object.
+//! Where MCP is stricter than JSON-RPC, the stricter rule holds: an id is a string or an integer
+//! and never null, `params` is an object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::wording::{quoted, thousands};
@@ -13,7 +14,8 @@ use std::num::NonZeroUsize;
 
 const VERSION: &str = "2.0";
 
-/// How many values a line may hold: its objects and arrays, their members and their elements, together.
+/// How many values a line may hold: its objects and arrays, their members and their elements,
+/// together.
 pub const MAX_VALUES: usize = 100_000;
 
 /// How deeply arrays and objects may be nested; serde_json enforces it.
@@ -81,11 +83,15 @@ impl Message {
     /// Reads one line, without its line ending.
     ///
     /// # Errors
-    /// The response to an invalid line: `-32700` if it is not JSON in UTF-8, or exceeds [`MAX_VALUES`] or [`MAX_NESTING`];
-    /// `-32600` if it is not a message; `-32602` if `params` are not an object.
+    /// The response to an invalid line: `-32700` if it is not JSON in UTF-8, or exceeds
+    /// [`MAX_VALUES`] or [`MAX_NESTING`]; `-32600` if it is not a message; `-32602` if `params` are
+    /// not an object.
     pub fn parse(line: &[u8]) -> Result<Message, Response> {
         let text = str::from_utf8(line).map_err(|error| {
-            let reason = format!("not UTF-8 from byte {} of the line on", error.valid_up_to() + 1);
+            let reason = format!(
+                "not UTF-8 from byte {} of the line on",
+                error.valid_up_to() + 1
+            );
             Response::error(None, Error::parse_error(reason))
         })?;
         if text.starts_with('{')
@@ -94,12 +100,17 @@ impl Message {
             return members.into_message();
         }
         // A batch, an error, or two members of one name.
-        match parse_json(text)
-            .map_err(|error| Response::error(id_of_refused(text).as_ref(), Error::parse_error(error)))?
-        {
-            Value::Array(messages) if (1..=MAX_BATCH).contains(&messages.len()) => Ok(Message::Batch(messages)),
+        match parse_json(text).map_err(|error| {
+            Response::error(id_of_refused(text).as_ref(), Error::parse_error(error))
+        })? {
+            Value::Array(messages) if (1..=MAX_BATCH).contains(&messages.len()) => {
+                Ok(Message::Batch(messages))
+            }
             Value::Array(messages) => {
-                let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {}", messages.len());
+                let message = format!(
+                    "a batch must hold 1 to {MAX_BATCH} messages, and holds {}",
+                    messages.len()
+                );
                 Err(Response::error(None, Error::invalid_request(message)))
             }
             message => Message::from_value(message),
@@ -111,18 +122,30 @@ impl Message {
     /// # Errors
     /// Those of [`Message::parse`].
     pub fn from_value(message: Value) -> Result<Message, Response> {
-        let members = Some(message).filter(Value::is_object).and_then(|message| Members::deserialize(message).ok());
-        let error = || Response::error(None, Error::invalid_request("a message must be a JSON object"));
+        let members = Some(message)
+            .filter(Value::is_object)
+            .and_then(|message| Members::deserialize(message).ok());
+        let error = || {
+            Response::error(
+                None,
+                Error::invalid_request("a message must be a JSON object"),
+            )
+        };
         members.ok_or_else(error)?.into_message()
     }
 
     /// The id of a request; other messages have none.
     pub fn id(&self) -> Option<Id> {
-        if let Message::Request(request) = self { Some(request.id.clone()) } else { None }
+        if let Message::Request(request) = self {
+            Some(request.id.clone())
+        } else {
+            None
+        }
     }
 }
 
-/// The members of a message, whatever they are. What other members of the line hold is not checked beyond its syntax.
+/// The members of a message, whatever they are. What other members of the line hold is not checked
+/// beyond its syntax.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Members {
@@ -158,12 +181,18 @@ impl Members {
         };
         let (id, method) = match (self.id, method) {
             (None, Some(method)) => {
-                return Ok(Message::Notification { method, params: params.unwrap_or_default() });
+                return Ok(Message::Notification {
+                    method,
+                    params: params.unwrap_or_default(),
+                });
             }
             (id, method) => (id.and_then(|id| Id::deserialize(id).ok()), method),
         };
         let Some(id) = id else {
-            return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
+            return Err(Response::error(
+                None,
+                Error::invalid_request("`id` must be a string or an integer"),
+            ));
         };
         let error = match (method, params) {
             _ if self.jsonrpc.as_ref().and_then(Value::as_str) != Some(VERSION) => {
@@ -171,13 +200,16 @@ impl Members {
             }
             (None, _) => Error::invalid_request("`method` must be a string"),
             (_, None) => Error::invalid_params("`params` must be an object"),
-            (Some(method), Some(params)) => return Ok(Message::Request(Request { id, method, params })),
+            (Some(method), Some(params)) => {
+                return Ok(Message::Request(Request { id, method, params }));
+            }
         };
         Err(Response::error(Some(&id), error))
     }
 }
 
-/// The id of a line that is refused although its syntax is valid: it may have too many values, or half of a surrogate pair.
+/// The id of a line that is refused although its syntax is valid: it may have too many values, or
+/// half of a surrogate pair.
 fn id_of_refused(text: &str) -> Option<Id> {
     #[derive(Deserialize)]
     struct Refused {
@@ -189,16 +221,20 @@ fn id_of_refused(text: &str) -> Option<Id> {
 /// Reads JSON with at most [`MAX_VALUES`] values.
 pub(crate) fn parse_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     if values(text) > MAX_VALUES {
-        let message = format!("more than {} values in one message; send several requests", thousands(MAX_VALUES));
+        let message = format!(
+            "more than {} values in one message; send several requests",
+            thousands(MAX_VALUES)
+        );
         return Err(serde::de::Error::custom(message));
     }
     serde_json::from_str(text)
 }
 
-/// How many values JSON has at most: before each but the first is a bracket, a brace or a comma. Those in strings are counted only if there
-/// are few.
+/// How many values JSON has at most: before each but the first is a bracket, a brace or a comma.
+/// Those in strings are counted only if there are few.
 fn values(text: &str) -> usize {
-    let in_all = [b'[', b'{', b','].map(|before| memchr::memchr_iter(before, text.as_bytes()).count());
+    let in_all =
+        [b'[', b'{', b','].map(|before| memchr::memchr_iter(before, text.as_bytes()).count());
     let in_all = in_all.into_iter().sum();
     if in_all <= MAX_VALUES {
         return in_all;
@@ -222,33 +258,48 @@ fn values(text: &str) -> usize {
 /// The first member that is missing or has another type: which one, and what it should be.
 pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, String> {
     // The path is tracked only for an error: that takes longer than the rest.
-    T::deserialize(object).or_else(|_| serde_path_to_error::deserialize(object)).map_err(|error| {
-        let path = if error.path().iter().len() == 0 { String::new() } else { error.path().to_string() };
-        let message = error.into_inner().to_string();
-        if let Some(member) = message.strip_prefix("missing field ") {
-            let separator = if path.is_empty() { "" } else { "." };
-            format!("{} is missing", quoted(&format!("{path}{separator}{}", member.trim_matches('`'))))
-        } else if let Some((_, expected)) = message.rsplit_once(", expected ") {
-            let expected = match expected {
-                "a map" => "an object",
-                expected if expected.starts_with("struct ") => "an object",
-                "a sequence" => "an array",
-                "a borrowed string" => "a string",
-                other => other,
+    T::deserialize(object)
+        .or_else(|_| serde_path_to_error::deserialize(object))
+        .map_err(|error| {
+            let path = if error.path().iter().len() == 0 {
+                String::new()
+            } else {
+                error.path().to_string()
             };
-            format!("{} must be {expected}", quoted(&path))
-        } else {
-            format!("{} {message}", quoted(&path))
-        }
-    })
+            let message = error.into_inner().to_string();
+            if let Some(member) = message.strip_prefix("missing field ") {
+                let separator = if path.is_empty() { "" } else { "." };
+                format!(
+                    "{} is missing",
+                    quoted(&format!("{path}{separator}{}", member.trim_matches('`')))
+                )
+            } else if let Some((_, expected)) = message.rsplit_once(", expected ") {
+                let expected = match expected {
+                    "a map" => "an object",
+                    expected if expected.starts_with("struct ") => "an object",
+                    "a sequence" => "an array",
+                    "a borrowed string" => "a string",
+                    other => other,
+                };
+                format!("{} must be {expected}", quoted(&path))
+            } else {
+                format!("{} {message}", quoted(&path))
+            }
+        })
 }
 
 /// Reads a whole number, 1 or more, or `null`. Some clients write every number as a float.
-pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
+pub(crate) fn count<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<NonZeroUsize>, D::Error> {
     match Option::<f64>::deserialize(deserializer) {
         Ok(None) => Ok(None),
-        Ok(Some(count)) if count >= 1.0 && count.fract() == 0.0 => Ok(NonZeroUsize::new(count as usize)),
-        _ => Err(serde::de::Error::custom("must be a whole number, 1 or more")),
+        Ok(Some(count)) if count >= 1.0 && count.fract() == 0.0 => {
+            Ok(NonZeroUsize::new(count as usize))
+        }
+        _ => Err(serde::de::Error::custom(
+            "must be a whole number, 1 or more",
+        )),
     }
 }
 
@@ -287,7 +338,10 @@ impl Json {
 
     /// What is between the braces of this object.
     pub(crate) fn members(&self) -> &str {
-        self.0.strip_prefix('{').and_then(|json| json.strip_suffix('}')).unwrap_or_default()
+        self.0
+            .strip_prefix('{')
+            .and_then(|json| json.strip_suffix('}'))
+            .unwrap_or_default()
     }
 }
 
@@ -302,8 +356,8 @@ pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
     json.push('}');
 }
 
-/// Writes a text as a JSON string, with the same escapes as serde_json. That looks at one byte after the other, which took most of the time of
-/// a list, and a tenth of that of an expansion.
+/// Writes a text as a JSON string, with the same escapes as serde_json. That looks at one byte
+/// after the other, which took most of the time of a list, and a tenth of that of an expansion.
 pub(crate) fn write_text(json: &mut String, text: &str) {
     json.reserve(text.len() + 2);
     json.push('"');
@@ -326,21 +380,27 @@ pub(crate) fn write_text(json: &mut String, text: &str) {
     json.push('"');
 }
 
-/// Where the first byte is that a JSON string cannot contain as it is. It looks at eight bytes at a time: `below` marks each byte that is less
-/// than `than` with its highest bit. A byte after a marked one may be marked wrongly, so only the first mark counts.
+/// Where the first byte is that a JSON string cannot contain as it is. It looks at eight bytes at a
+/// time: `below` marks each byte that is less than `than` with its highest bit. A byte after a
+/// marked one may be marked wrongly, so only the first mark counts.
 fn first_to_escape(text: &[u8]) -> Option<usize> {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     let below = |word: u64, than: u64| word.wrapping_sub(EACH * than) & !word;
     let (words, rest) = text.as_chunks();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let (quote, backslash) = (word ^ (EACH * u64::from(b'"')), word ^ (EACH * u64::from(b'\\')));
+        let (quote, backslash) = (
+            word ^ (EACH * u64::from(b'"')),
+            word ^ (EACH * u64::from(b'\\')),
+        );
         let marks = (below(word, 0x20) | below(quote, 1) | below(backslash, 1)) & (EACH << 7);
         if marks != 0 {
             return Some(8 * index + marks.trailing_zeros() as usize / 8);
         }
     }
-    let at = rest.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\'))?;
+    let at = rest
+        .iter()
+        .position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\'))?;
     Some(text.len() - rest.len() + at)
 }
 
@@ -354,21 +414,33 @@ pub struct Response {
 impl Response {
     /// A response with a result.
     pub fn result(id: &Id, Json(mut result): Json) -> Response {
-        result.insert_str(0, &format!("{{\"jsonrpc\":\"{VERSION}\",\"id\":{id},\"result\":"));
+        result.insert_str(
+            0,
+            &format!("{{\"jsonrpc\":\"{VERSION}\",\"id\":{id},\"result\":"),
+        );
         result.push('}');
-        Response { json: result, error_code: None }
+        Response {
+            json: result,
+            error_code: None,
+        }
     }
 
     /// A response with an error. The id is that of the request, if it could be read.
     pub fn error(id: Option<&Id>, error: Error) -> Response {
         let json = json!({ "jsonrpc": VERSION, "id": id, "error": error }).to_string();
-        Response { json, error_code: Some(error.code) }
+        Response {
+            json,
+            error_code: Some(error.code),
+        }
     }
 
     /// The responses to a batch, in order.
     pub fn batch(responses: &[Response]) -> Response {
         let responses: Vec<&str> = responses.iter().map(Response::as_json).collect();
-        Response { json: format!("[{}]", responses.join(",")), error_code: None }
+        Response {
+            json: format!("[{}]", responses.join(",")),
+            error_code: None,
+        }
     }
 
     /// The code of its error, if it is one.
@@ -400,7 +472,11 @@ pub struct Notification {
 impl Notification {
     /// A notification; `params` are left out if there are none.
     pub fn new(method: &'static str, params: Option<Value>) -> Notification {
-        Notification { jsonrpc: VERSION, method, params }
+        Notification {
+            jsonrpc: VERSION,
+            method,
+            params,
+        }
     }
 
     /// It as JSON.
@@ -424,17 +500,29 @@ pub struct Error {
 impl Error {
     /// `-32700`: not JSON.
     pub fn parse_error(message: impl Display) -> Error {
-        Error { code: -32700, message: format!("parse error: {message}"), data: None }
+        Error {
+            code: -32700,
+            message: format!("parse error: {message}"),
+            data: None,
+        }
     }
 
     /// `-32600`: JSON, but not a request.
     pub fn invalid_request(message: impl Display) -> Error {
-        Error { code: -32600, message: format!("invalid request: {message}"), data: None }
+        Error {
+            code: -32600,
+            message: format!("invalid request: {message}"),
+            data: None,
+        }
     }
 
     /// `-32602`: the params of a request are invalid.
     pub fn invalid_params(message: impl Display) -> Error {
-        Error { code: -32602, message: format!("invalid params: {message}"), data: None }
+        Error {
+            code: -32602,
+            message: format!("invalid params: {message}"),
+            data: None,
+        }
     }
 }
 
@@ -451,7 +539,11 @@ mod tests {
         let shown = String::from_utf8_lossy(line);
         let answer = Message::parse(line).expect_err(&shown).into_json();
         let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{shown}");
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&code.into(), &id),
+            "{shown}"
+        );
     }
 
     fn parse(line: &str) -> Message {
@@ -460,12 +552,27 @@ mod tests {
 
     #[test]
     fn invalid_json_is_a_parse_error_with_null_id() {
-        for line in ["{oops", "", "{\"id\":1}}", "42 oops", "[1", "{\"id\":1,\"params\":{\"x\":tru}}"] {
+        for line in [
+            "{oops",
+            "",
+            "{\"id\":1}}",
+            "42 oops",
+            "[1",
+            "{\"id\":1,\"params\":{\"x\":tru}}",
+        ] {
             refused(line, -32700, Value::Null);
         }
         refused([0xff, 0xfe], -32700, Value::Null);
-        refused(r#"{"jsonrpc":"2.0","method":"\ud800"}"#, -32700, Value::Null);
-        refused(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, Value::Null);
+        refused(
+            r#"{"jsonrpc":"2.0","method":"\ud800"}"#,
+            -32700,
+            Value::Null,
+        );
+        refused(
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
+            -32700,
+            Value::Null,
+        );
         refused("[".repeat(200), -32700, Value::Null);
     }
 
@@ -482,33 +589,67 @@ mod tests {
 
     #[test]
     fn json_that_is_not_a_message_is_an_invalid_request() {
-        for line in ["42", "\"x\"", "null", "true", "[]", "{}", r#"{"id":null,"method":"ping","jsonrpc":"2.0"}"#] {
+        for line in [
+            "42",
+            "\"x\"",
+            "null",
+            "true",
+            "[]",
+            "{}",
+            r#"{"id":null,"method":"ping","jsonrpc":"2.0"}"#,
+        ] {
             refused(line, -32600, Value::Null);
         }
         refused(r#"{"jsonrpc":"2.0","id":7}"#, -32600, 7.into());
         refused(r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
         refused(r#"{"jsonrpc":"2.0","method":5}"#, -32600, Value::Null);
         refused(r#"{"id":"a","method":"ping"}"#, -32600, "a".into());
-        refused(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "a".into());
+        refused(
+            r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#,
+            -32600,
+            "a".into(),
+        );
         for id in ["1.5", "true", "{}", "[]", "null", "99999999999999999999"] {
-            refused(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#), -32600, Value::Null);
+            refused(
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#),
+                -32600,
+                Value::Null,
+            );
         }
     }
 
     #[test]
     fn the_last_of_two_members_with_the_same_name_counts() {
-        let single = [r#""jsonrpc":"2.0""#, r#""id":7"#, r#""method":"ping""#, r#""params":{"a":2}"#];
-        let wrong = [r#""jsonrpc":"1.0""#, r#""id":null"#, r#""method":5"#, r#""params":{"a":1}"#];
+        let single = [
+            r#""jsonrpc":"2.0""#,
+            r#""id":7"#,
+            r#""method":"ping""#,
+            r#""params":{"a":2}"#,
+        ];
+        let wrong = [
+            r#""jsonrpc":"1.0""#,
+            r#""id":null"#,
+            r#""method":5"#,
+            r#""params":{"a":1}"#,
+        ];
         for doubled in 0..4 {
             for last in 0..4 {
                 for first in 0..=last {
-                    let mut members: Vec<&str> =
-                        single.into_iter().filter(|member| *member != single[doubled]).collect();
+                    let mut members: Vec<&str> = single
+                        .into_iter()
+                        .filter(|member| *member != single[doubled])
+                        .collect();
                     members.insert(last.min(members.len()), single[doubled]);
                     members.insert(first.min(last), wrong[doubled]);
                     let line = format!("{{{}}}", members.join(","));
-                    let Message::Request(Request { id, method, params }) = parse(&line) else { panic!("{line}") };
-                    assert_eq!((id, &*method, &params["a"]), (Id::Unsigned(7), "ping", &Value::from(2)), "{line}");
+                    let Message::Request(Request { id, method, params }) = parse(&line) else {
+                        panic!("{line}")
+                    };
+                    assert_eq!(
+                        (id, &*method, &params["a"]),
+                        (Id::Unsigned(7), "ping", &Value::from(2)),
+                        "{line}"
+                    );
                 }
             }
         }
@@ -517,7 +658,11 @@ mod tests {
     #[test]
     fn params_are_an_object_or_absent() {
         for params in ["[]", "[1]", "\"x\"", "5", "true"] {
-            refused(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#), -32602, 1.into());
+            refused(
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#),
+                -32602,
+                1.into(),
+            );
         }
         for params in [r#","params":null"#, r#","params":{}"#, ""] {
             let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping"{params}}}"#);
@@ -528,13 +673,24 @@ mod tests {
 
     #[test]
     fn an_id_is_repeated_exactly() {
-        for id in ["0", "\"\"", "\"7\"", "-1", "9007199254740993", "18446744073709551615", "-9223372036854775808"] {
+        for id in [
+            "0",
+            "\"\"",
+            "\"7\"",
+            "-1",
+            "9007199254740993",
+            "18446744073709551615",
+            "-9223372036854775808",
+        ] {
             let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
             let Message::Request(request) = parse(&line) else {
                 panic!("{id}");
             };
             let line = Response::result(&request.id, Json::of(&()).unwrap()).into_json();
-            assert_eq!(line, format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}"));
+            assert_eq!(
+                line,
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}")
+            );
         }
     }
 
@@ -554,13 +710,19 @@ mod tests {
             r#"{"method":"nope"}"#,
             r#"{"jsonrpc":"2.0","method":"x","params":5}"#,
         ] {
-            assert!(matches!(parse(line), Message::Notification { .. }), "{line}");
+            assert!(
+                matches!(parse(line), Message::Notification { .. }),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn a_response_is_recognized() {
-        for line in [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#] {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#,
+        ] {
             assert!(matches!(parse(line), Message::Response), "{line}");
         }
     }
@@ -569,7 +731,9 @@ mod tests {
     fn a_batch_has_at_least_one_and_at_most_1000_messages() {
         let batch = |elements: usize| format!("[{}]", vec!["5"; elements].join(","));
         refused(batch(0), -32600, Value::Null);
-        assert!(matches!(parse(&batch(MAX_BATCH)), Message::Batch(elements) if elements.len() == MAX_BATCH));
+        assert!(
+            matches!(parse(&batch(MAX_BATCH)), Message::Batch(elements) if elements.len() == MAX_BATCH)
+        );
         refused(batch(MAX_BATCH + 1), -32600, Value::Null);
         refused(batch(MAX_BATCH + 5).replace(']', ""), -32700, Value::Null);
     }
@@ -595,11 +759,19 @@ mod tests {
             ("\"a\":0", ["{", "}"], MAX_VALUES),
             (r#"",[{\",""#, ["[", "]"], MAX_VALUES),
         ] {
-            let long = |values: usize| format!("{first}{}{member}{last}", format!("{member},").repeat(values - 1));
+            let long = |values: usize| {
+                format!(
+                    "{first}{}{member}{last}",
+                    format!("{member},").repeat(values - 1)
+                )
+            };
             assert!(parse_json::<Value>(&long(at_most - 1)).is_ok());
             let line = format!("{{\"id\":7,\"x\":{}}}", long(at_most + 1));
             let error = parse_json::<Value>(&line).unwrap_err().to_string();
-            assert!(error.starts_with("more than 100,000 values in one message"), "{error}");
+            assert!(
+                error.starts_with("more than 100,000 values in one message"),
+                "{error}"
+            );
             refused(line, -32700, 7.into());
         }
     }
@@ -633,10 +805,19 @@ mod tests {
                 "map": {"a": 1, "b": "2", "c": null, "b": null, "a": "3"}, "te\u0078t": "last", "list": ["b", "c"]} "#,
         );
         let sample: Sample<'_> = read(&object).unwrap();
-        assert_eq!((sample.text, sample.list), ("last", vec!["b".to_owned(), "c".to_owned()]));
+        assert_eq!(
+            (sample.text, sample.list),
+            ("last", vec!["b".to_owned(), "c".to_owned()])
+        );
         assert_eq!(sample.nested.number, 2.0);
         let map = [("a", Some("3")), ("b", None), ("c", None)];
-        assert_eq!(sample.map, Some(map.map(|(name, text)| (name.to_owned(), text.map(str::to_owned))).into()));
+        assert_eq!(
+            sample.map,
+            Some(
+                map.map(|(name, text)| (name.to_owned(), text.map(str::to_owned)))
+                    .into()
+            )
+        );
     }
 
     #[test]
@@ -649,23 +830,53 @@ mod tests {
 
     #[test]
     fn an_error_says_which_member_is_wrong_and_what_it_should_be() {
-        let error = |text: &str| read::<Sample<'_>>(&parse_object(text)).err().unwrap().to_string();
+        let error = |text: &str| {
+            read::<Sample<'_>>(&parse_object(text))
+                .err()
+                .unwrap()
+                .to_string()
+        };
         for (text, message) in [
             ("{}", "`text` is missing"),
             (r#"{"text": null}"#, "`text` must be a string"),
             (r#"{"text": ["x"]}"#, "`text` must be a string"),
-            (r#"{"text": "", "optional": 5}"#, "`optional` must be a string"),
-            (r#"{"text": "", "flag": "true, expected text"}"#, "`flag` must be a boolean"),
+            (
+                r#"{"text": "", "optional": 5}"#,
+                "`optional` must be a string",
+            ),
+            (
+                r#"{"text": "", "flag": "true, expected text"}"#,
+                "`flag` must be a boolean",
+            ),
             (r#"{"text": "", "list": "x"}"#, "`list` must be an array"),
-            (r#"{"text": "", "list": ["x", 5]}"#, "`list[1]` must be a string"),
+            (
+                r#"{"text": "", "list": ["x", 5]}"#,
+                "`list[1]` must be a string",
+            ),
             (r#"{"text": "", "nested": 2}"#, "`nested` must be an object"),
-            (r#"{"text": "", "nested": {}}"#, "`nested.number` is missing"),
-            (r#"{"text": "", "nested": {"number": "5"}}"#, "`nested.number` must be f64"),
+            (
+                r#"{"text": "", "nested": {}}"#,
+                "`nested.number` is missing",
+            ),
+            (
+                r#"{"text": "", "nested": {"number": "5"}}"#,
+                "`nested.number` must be f64",
+            ),
             (r#"{"text": "", "map": [1]}"#, "`map` must be an object"),
-            (r#"{"text": "", "map": {"a\n`": 1}}"#, "`` map.a\\n` `` must be a string"),
+            (
+                r#"{"text": "", "map": {"a\n`": 1}}"#,
+                "`` map.a\\n` `` must be a string",
+            ),
         ] {
             assert_eq!(error(text), message, "{text}");
         }
-        assert!(error(&format!(r#"{{"text": "", "map": {{"{}": 1}}}}"#, "x".repeat(100_000))).len() < 100);
+        assert!(
+            error(&format!(
+                r#"{{"text": "", "map": {{"{}": 1}}}}"#,
+                "x".repeat(100_000)
+            ))
+            .len()
+                < 100
+        );
     }
 }

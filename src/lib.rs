@@ -1,10 +1,12 @@
-//! A library of Markdown prompt files, and the interfaces to it: an MCP server on stdio and over HTTP, a command line, and the
-//! hooks of agents.
+//! A library of Markdown prompt files, and the interfaces to it: an MCP server on stdio and over
+//! HTTP, a command line, and the hooks of agents.
 //!
-//! A user types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
-//! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text filled in.
+//! A user types `:research solid-state batteries` in a chat with a coding agent. The agent calls
+//! the tool `expand_prompt`; the tool returns the whole prompt of `research.md` with the text
+//! filled in.
 //!
-//! `CONTRIBUTING.md` follows a request through the files, says why the code is as it is, and how to add to it.
+//! `CONTRIBUTING.md` follows a request through the files, says why the code is as it is, and how to
+//! add to it.
 //!
 //! # The modules
 //!
@@ -28,20 +30,25 @@
 //!
 //! # What holds everywhere
 //!
-//! - Each answer shows what is on disk. What is kept of a file has a trace, which is compared at each use (`library/cache.rs`); no event of
-//!   the file system decides what is served.
-//! - The prompts that are served are read in `library/read.rs` alone, and a name from a client becomes a path in `library/root.rs` alone. Other
-//!   code opens a prompt file only to write it (`library/files.rs`), and for a command that names it (`import`, `store`). A project's prompts
+//! - Each answer shows what is on disk. What is kept of a file has a trace, which is compared at
+//!   each use (`library/cache.rs`); no event of the file system decides what is served.
+//! - The prompts that are served are read in `library/read.rs` alone, and a name from a client
+//!   becomes a path in `library/root.rs` alone. Other code opens a prompt file only to write it
+//!   (`library/files.rs`), and for a command that names it (`import`, `store`). A project's prompts
 //!   are served only if the user trusts it, and no symlink in them may point outside.
-//! - The program writes only files that its user named, prompts for callers who may edit them, agents' configs after asking, and its own files
-//!   in the user's folders for data, caches and state.
-//! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the kind of a diagnostic, people its message.
+//! - The program writes only files that its user named, prompts for callers who may edit them,
+//!   agents' configs after asking, and its own files in the user's folders for data, caches and
+//!   state.
+//! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the
+//!   kind of a diagnostic, people its message.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so.
-//! - Only five places start other programs: [`doctor`] those that an agent's config names, as that agent would, and the one with this program's
-//!   name on `PATH`; `cli/text_editor.rs` the user's editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the
-//!   clipboard; and `library/pack/git.rs` git, only for the command `pack`.
-//! - Only two files connect to anything: `library/openapi/send.rs` to the service of a document that the user named, at addresses that
-//!   `library/openapi/address.rs` allows, and for `library/team/server.rs` to the server of the user's team; and
+//! - Only five places start other programs: [`doctor`] those that an agent's config names, as that
+//!   agent would, and the one with this program's name on `PATH`; `cli/text_editor.rs` the user's
+//!   editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the clipboard;
+//!   and `library/pack/git.rs` git, only for the command `pack`.
+//! - Only two files connect to anything: `library/openapi/send.rs` to the service of a document
+//!   that the user named, at addresses that `library/openapi/address.rs` allows, and for
+//!   `library/team/server.rs` to the server of the user's team; and
 //!   `library/postgres/connection.rs` to a database that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 

@@ -1,9 +1,12 @@
-//! All prompts of a user: an ordered list of sources, of which the first that has a prompt of a name wins.
+//! All prompts of a user: an ordered list of sources, of which the first that has a prompt of a
+//! name wins.
 //!
-//! A [`Library`] is shared by all threads. Each message sees it through one [`View`], as one caller may see it. What is found keeps the
-//! way back to its source ([`Found`]), so that nothing is looked for twice. What is on disk is what is served: for an exact name one file
-//! is read, for a list all files, and only for an unknown name are all names compared. What was made from files is used again only while
-//! their stamps show that they are unchanged (`library/cache.rs`). [`Watch`] notices when files change.
+//! A [`Library`] is shared by all threads. Each message sees it through one [`View`], as one caller
+//! may see it. What is found keeps the way back to its source ([`Found`]), so that nothing is
+//! looked for twice. What is on disk is what is served: for an exact name one file is read, for a
+//! list all files, and only for an unknown name are all names compared. What was made from files is
+//! used again only while their stamps show that they are unchanged (`library/cache.rs`). [`Watch`]
+//! notices when files change.
 
 mod attach;
 mod builtin;
@@ -62,7 +65,9 @@ pub use read::is_prompt_file;
 pub(crate) use read::{read_regular, read_whole};
 pub use root::MAX_ENTRIES;
 pub(crate) use settings_problems::SettingsProblems;
-pub use source::{By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, TestFile, joined};
+pub use source::{
+    By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, TestFile, joined,
+};
 #[cfg(feature = "openapi")]
 pub(crate) use team::Team;
 pub use view::{Library, Report, View};

@@ -1,8 +1,9 @@
-//! The types of the MCP schema that this server reads, and those of what it writes that have optional members, spelled as the schema
-//! spells them. They have no behavior.
+//! The types of the MCP schema that this server reads, and those of what it writes that have
+//! optional members, spelled as the schema spells them. They have no behavior.
 //!
-//! In what is written, the order of the fields is the order on the wire, and an optional field is left out, never `null`.
-//! In what is read, `null` is the same as a missing optional field, and an error for a required one.
+//! In what is written, the order of the fields is the order on the wire, and an optional field is
+//! left out, never `null`. In what is read, `null` is the same as a missing optional field, and an
+//! error for a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::jsonrpc::{Id, count};
@@ -53,7 +54,8 @@ pub(crate) struct PaginatedParams<'l> {
     pub(crate) cursor: Option<&'l str>,
 }
 
-/// Params of `prompts/list`. All but `cursor` are not in the schema, but in the document of another server.
+/// Params of `prompts/list`. All but `cursor` are not in the schema, but in the document of another
+/// server.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ListPromptsParams<'l> {
     pub(crate) cursor: Option<&'l str>,
@@ -106,19 +108,34 @@ pub(crate) struct Prompt {
     pub(crate) meta: PromptMeta,
 }
 
-/// What the file of a prompt says about itself, and which content it has. (The map that was built for each prompt took a third
-/// of a list's time.)
+/// What the file of a prompt says about itself, and which content it has. (The map that was built
+/// for each prompt took a third of a list's time.)
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct PromptMeta {
-    #[serde(rename = "io.github.prompt-expander/tags", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "io.github.prompt-expander/tags",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub(crate) tags: Vec<String>,
-    #[serde(rename = "io.github.prompt-expander/category", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "io.github.prompt-expander/category",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) category: Option<String>,
-    #[serde(rename = "io.github.prompt-expander/author", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "io.github.prompt-expander/author",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) author: Option<String>,
-    #[serde(rename = "io.github.prompt-expander/version", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "io.github.prompt-expander/version",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) version: Option<String>,
-    #[serde(rename = "io.github.prompt-expander/revision", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "io.github.prompt-expander/revision",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) revision: Option<String>,
 }
 
@@ -180,7 +197,8 @@ pub(crate) struct Resource {
     pub(crate) meta: Option<Value>,
 }
 
-/// Params of the methods that name one resource: `resources/read`, `resources/subscribe`, `resources/unsubscribe`.
+/// Params of the methods that name one resource: `resources/read`, `resources/subscribe`,
+/// `resources/unsubscribe`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ResourceParams<'l> {
     pub(crate) uri: &'l str,

@@ -1,4 +1,5 @@
-//! Prompts: from the bytes of a file to a [`Prompt`], and from a prompt and a [`Call`] to [`Messages`].
+//! Prompts: from the bytes of a file to a [`Prompt`], and from a prompt and a [`Call`] to
+//! [`Messages`].
 //!
 //! Pure: no I/O, no clock, no environment, no protocol.
 //!
@@ -57,15 +58,17 @@ pub use import::hexai::hexai_prompts;
 pub use import::{IMPORTED, Imported, import};
 pub use include::{IncludeReader, Included, IncludedFile, is_partial};
 pub use limits::{
-    LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
-    MAX_FILTERED, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES, MAX_NAME, MAX_READ, MAX_STEPS,
-    MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_WEIGHT,
+    LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_DEPTH, MAX_EXPANSION,
+    MAX_FILE, MAX_FILTERED, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES,
+    MAX_NAME, MAX_READ, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_WEIGHT,
 };
 pub(crate) use lint::space_in_name;
 pub use message::{Message, Messages, Piece, Role};
 pub use model::{Argument, Metadata, Prompt, Summary};
 pub use name::Name;
-pub(crate) use name::{COLONS, fold, is_usual_after_colon, not_a_command, spelled_as_typed, spellings, strip};
+pub(crate) use name::{
+    COLONS, fold, is_usual_after_colon, not_a_command, spelled_as_typed, spellings, strip,
+};
 pub use revision::Revision;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use text::{not_utf8, owned_text};

@@ -1,9 +1,10 @@
-//! The server: a message in, at most one reply out, for any number of conversations. It moves no bytes, and never waits: a transport does
-//! both.
+//! The server: a message in, at most one reply out, for any number of conversations. It moves no
+//! bytes, and never waits: a transport does both.
 //!
-//! [`Server::handle`] answers a message, and each [`Listener`] gets the notifications of changes. `METHODS` is the table of methods. What
-//! every method would repeat (the era, who may call it, a panic, an error) is done here, so that a handler is a plain function that cannot
-//! forget to answer.
+//! [`Server::handle`] answers a message, and each [`Listener`] gets the notifications of changes.
+//! `METHODS` is the table of methods. What every method would repeat (the era, who may call it, a
+//! panic, an error) is done here, so that a handler is a plain function that cannot forget to
+//! answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
@@ -19,7 +20,9 @@ mod subscriptions;
 mod tools;
 
 pub use crate::library::Change;
-pub use context::{PAGE_SIZE, Settings, Work, check_modern_version, legacy_version, modern_version};
+pub use context::{
+    PAGE_SIZE, Settings, Work, check_modern_version, legacy_version, modern_version,
+};
 pub use notifier::Listener;
 pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
@@ -73,7 +76,9 @@ pub struct Job {
 impl Job {
     /// Runs the job, and returns the response, or a further job that waits for something else.
     pub fn run(self) -> Reply {
-        let Job { id, request, run, .. } = self;
+        let Job {
+            id, request, run, ..
+        } = self;
         request.reply(id, run)
     }
 
@@ -95,18 +100,27 @@ struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Runs a handler, and makes the reply of what it gives. If it panics, that is the error `-32603`.
+    /// Runs a handler, and makes the reply of what it gives. If it panics, that is the error
+    /// `-32603`.
     fn reply(self, id: Id, handle: impl FnOnce() -> Result<Answer, Failure>) -> Reply {
         let outcome = catch_unwind(AssertUnwindSafe(handle)).unwrap_or_else(|_| {
             tracing::error!(method = self.method, "the request failed because of a bug");
-            let message = format!("{} failed; the reason is on the server's standard error", quoted(&self.method));
+            let message = format!(
+                "{} failed; the reason is on the server's standard error",
+                quoted(&self.method)
+            );
             Err(Failure::new(FailureKind::Internal, message))
         });
         let (response, error) = match outcome {
             Ok(Answer::Now(result)) => (Response::result(&id, result), None),
             Ok(Answer::Later(work)) => {
                 let run = Box::new(|| work().map(Answer::Now));
-                return Reply::Later(Job { id, work: Work::Service, request: self, run });
+                return Reply::Later(Job {
+                    id,
+                    work: Work::Service,
+                    request: self,
+                    run,
+                });
             }
             Err(failure) => {
                 let error = self.era.error(failure);
@@ -122,8 +136,17 @@ impl PendingRequest {
 impl Server {
     /// A server of this library.
     pub fn new(library: Arc<Library>, settings: Settings) -> Server {
-        let notifier = settings.notifier_warns.map(|warn| Notifier::new(Arc::clone(&library), warn));
-        Server { shared: Arc::new(Shared { library, notifier, settings, is_on_network: OnceLock::new() }) }
+        let notifier = settings
+            .notifier_warns
+            .map(|warn| Notifier::new(Arc::clone(&library), warn));
+        Server {
+            shared: Arc::new(Shared {
+                library,
+                notifier,
+                settings,
+                is_on_network: OnceLock::new(),
+            }),
+        }
     }
 
     /// The library that it serves.
@@ -138,7 +161,9 @@ impl Server {
 
     /// The library at this moment, as a caller may see it.
     pub fn view(&self, caller: &Caller) -> View {
-        self.library().view_for(caller).for_editing(self.may_edit(caller))
+        self.library()
+            .view_for(caller)
+            .for_editing(self.may_edit(caller))
     }
 
     /// Adds a conversation, which is notified of changes until it is dropped.
@@ -157,7 +182,9 @@ impl Server {
     pub fn handle(&self, session: &mut Session, message: Message) -> Reply {
         match message {
             Message::Request(request) => self.request(session, request),
-            Message::Notification { method, params } => self.notification(session, &method, &params),
+            Message::Notification { method, params } => {
+                self.notification(session, &method, &params)
+            }
             Message::Response => Reply::None,
             Message::Batch(messages) => self.batch(session, messages),
         }
@@ -187,7 +214,10 @@ impl Server {
     /// A batch, whose jobs are run in place. `initialize` and modern requests cannot be part of it.
     fn batch(&self, session: &mut Session, messages: Vec<Value>) -> Reply {
         if session.version != Some(context::WITH_BATCHES) {
-            let message = format!("only protocol version {}, once negotiated, has batches", context::WITH_BATCHES);
+            let message = format!(
+                "only protocol version {}, once negotiated, has batches",
+                context::WITH_BATCHES
+            );
             return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
         let mut length = 0;
@@ -200,10 +230,14 @@ impl Server {
                         "the responses to this batch are longer than {}; send this request alone",
                         in_bytes(MAX_BATCH_RESPONSE)
                     );
-                    Response::error(Some(&request.id), Era::Legacy.error(Failure::new(FailureKind::Internal, message)))
+                    Response::error(
+                        Some(&request.id),
+                        Era::Legacy.error(Failure::new(FailureKind::Internal, message)),
+                    )
                 }
                 Ok(Message::Request(request))
-                    if request.method == "initialize" || Era::of(&request.method, &request.params) == Era::Modern =>
+                    if request.method == "initialize"
+                        || Era::of(&request.method, &request.params) == Era::Modern =>
                 {
                     let message = format!("{} cannot be part of a batch", quoted(&request.method));
                     Response::error(Some(&request.id), Error::invalid_request(message))
@@ -218,21 +252,32 @@ impl Server {
             length += response.as_json().len();
             responses.push(response);
         }
-        if responses.is_empty() { Reply::None } else { Reply::Response(Response::batch(&responses)) }
+        if responses.is_empty() {
+            Reply::None
+        } else {
+            Reply::Response(Response::batch(&responses))
+        }
     }
 
     fn request(&self, session: &mut Session, request: Request) -> Reply {
         let Request { id, method, params } = request;
         tracing::trace!(id = %context::logged(&id), ?method, params = %context::logged(&params), "request");
         let era = Era::of(&method, &params);
-        let pending = PendingRequest { era, method, started: Instant::now() };
+        let pending = PendingRequest {
+            era,
+            method,
+            started: Instant::now(),
+        };
         let (context, method) = match self.prepare(session, era, &pending.method, &params) {
             Ok(prepared) => prepared,
             Err(failure) => return pending.reply(id, || Err(failure)),
         };
         let (work, run): (Work, Handler) = match method.run {
-            // A handler that panics leaves the session consistent: it changes the session last, and in one step.
-            Run::Session(run) => return pending.reply(id, || run(session, &context, &params).map(Answer::Now)),
+            // A handler that panics leaves the session consistent: it changes the session last, and
+            // in one step.
+            Run::Session(run) => {
+                return pending.reply(id, || run(session, &context, &params).map(Answer::Now));
+            }
             Run::Listen => match session.subscriptions.listen(&self.shared, &id, &params) {
                 Ok(acknowledgement) => return Reply::Stream(acknowledgement),
                 Err(failure) => return pending.reply(id, || Err(failure)),
@@ -247,19 +292,33 @@ impl Server {
                 (method.work, Box::new(run))
             }
             Run::Tool => match tools::find(&context, &params) {
-                Ok(tool) => (tool.work, Box::new(move || tools::call(tool, &context, &params))),
+                Ok(tool) => (
+                    tool.work,
+                    Box::new(move || tools::call(tool, &context, &params)),
+                ),
                 Err(failure) => return pending.reply(id, || Err(failure)),
             },
         };
-        let job = Job { id, work, request: pending, run };
-        let may_wait = work >= self.shared.settings.jobs_from || (work >= Work::Files && self.is_on_network());
-        if may_wait { Reply::Later(job) } else { job.run() }
+        let job = Job {
+            id,
+            work,
+            request: pending,
+            run,
+        };
+        let may_wait =
+            work >= self.shared.settings.jobs_from || (work >= Work::Files && self.is_on_network());
+        if may_wait {
+            Reply::Later(job)
+        } else {
+            job.run()
+        }
     }
 
     /// What a request is handled with, and by which method.
     ///
     /// # Errors
-    /// The metadata of a modern request is wrong; there is no such method in this era, or not for this caller.
+    /// The metadata of a modern request is wrong; there is no such method in this era, or not for
+    /// this caller.
     fn prepare(
         &self,
         session: &mut Session,
@@ -269,7 +328,8 @@ impl Server {
     ) -> Result<(Context, &'static Method), Failure> {
         era.check(params)?;
         let found = self::method(method).filter(|found| found.only.is_none_or(|only| only == era));
-        let found = found.ok_or_else(|| Failure::new(FailureKind::MethodNotFound, quoted(method)))?;
+        let found =
+            found.ok_or_else(|| Failure::new(FailureKind::MethodNotFound, quoted(method)))?;
         let is_legacy = era == Era::Legacy;
         session.was_shown_something |= is_legacy && found.cacheable.is_some();
         let context = Context {
@@ -278,7 +338,9 @@ impl Server {
             agent: era.agent(params).or(session.agent),
             era,
             version: session.version.filter(|_| is_legacy),
-            is_notified: session.subscriptions.is_initialized && is_legacy && found.cacheable.is_some(),
+            is_notified: session.subscriptions.is_initialized
+                && is_legacy
+                && found.cacheable.is_some(),
         };
         if found.role > Role::Read && !context.may_edit() {
             let text = format!("{method}; {}", context.how_to_edit());
@@ -289,7 +351,10 @@ impl Server {
 
     /// Whether a folder of the library is on a network file system.
     fn is_on_network(&self) -> bool {
-        *self.shared.is_on_network.get_or_init(|| self.library().is_on_network())
+        *self
+            .shared
+            .is_on_network
+            .get_or_init(|| self.library().is_on_network())
     }
 }
 
@@ -330,7 +395,8 @@ pub fn methods() -> impl Iterator<Item = &'static str> {
     METHODS.iter().map(|method| method.name)
 }
 
-/// `session` handlers change the session; `plain` ones give a result, and `slow` ones an [`Answer`].
+/// `session` handlers change the session; `plain` ones give a result, and `slow` ones an
+/// [`Answer`].
 macro_rules! methods {
     ($($name:literal $only:expr, $work:ident $role:ident $named:expr, $cacheable:expr, $kind:ident $(($handler:path))?;)*) => {
         static METHODS: &[Method] = &[$(Method {

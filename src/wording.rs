@@ -5,15 +5,24 @@ use std::borrow::Cow;
 /// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
 const SHOWN: usize = 60;
 
-/// Shows a text in backticks, cut at 60 characters and with control characters escaped. One that contains a backtick is in two, as
-/// in Markdown.
+/// Shows a text in backticks, cut at 60 characters and with control characters escaped. One that
+/// contains a backtick is in two, as in Markdown.
 pub(crate) fn quoted(text: &str) -> String {
     let cut = text.char_indices().nth(SHOWN).map(|(at, _)| &text[..at]);
-    let shown = format!("{}{}", printable(cut.unwrap_or(text)), if cut.is_some() { "…" } else { "" });
-    if shown.contains('`') { format!("`` {shown} ``") } else { format!("`{shown}`") }
+    let shown = format!(
+        "{}{}",
+        printable(cut.unwrap_or(text)),
+        if cut.is_some() { "…" } else { "" }
+    );
+    if shown.contains('`') {
+        format!("`` {shown} ``")
+    } else {
+        format!("`{shown}`")
+    }
 }
 
-/// Whether a terminal may act on a character: control characters, and those that change the direction of the text after them.
+/// Whether a terminal may act on a character: control characters, and those that change the
+/// direction of the text after them.
 pub(crate) fn is_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -25,19 +34,28 @@ pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
     }
     let end = text.char_indices().nth(max - 1).map_or(0, |(at, _)| at); // leaves one character for the `…`
     let is_after_a_word = text[end..].starts_with(char::is_whitespace);
-    let cut = if is_after_a_word { end } else { text[..end].rfind(char::is_whitespace).unwrap_or(end) };
+    let cut = if is_after_a_word {
+        end
+    } else {
+        text[..end].rfind(char::is_whitespace).unwrap_or(end)
+    };
     format!("{}…", text[..cut].trim_end()).into()
 }
 
 /// A text that can be printed in one line: [control characters](is_control) escaped.
 pub(crate) fn printable(text: &str) -> String {
     let escape = |character: char| {
-        if is_control(character) { character.escape_default().collect() } else { character.to_string() }
+        if is_control(character) {
+            character.escape_default().collect()
+        } else {
+            character.to_string()
+        }
     };
     text.chars().map(escape).collect()
 }
 
-/// JSON that can be printed: escapes the control characters and line separators that JSON allows, which a terminal may act on.
+/// JSON that can be printed: escapes the control characters and line separators that JSON allows,
+/// which a terminal may act on.
 pub(crate) fn printable_json(json: &str) -> String {
     let escape = |character: char| match character {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(character)),
@@ -63,7 +81,10 @@ pub(crate) fn all_of(names: &[impl AsRef<str>]) -> String {
 
 fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
     let named: Vec<String> = names.iter().map(|name| named(name.as_ref())).collect();
-    list_of(&named.iter().map(String::as_str).collect::<Vec<_>>(), conjunction)
+    list_of(
+        &named.iter().map(String::as_str).collect::<Vec<_>>(),
+        conjunction,
+    )
 }
 
 /// Words: `a`, `a and b`, `a, b and c`.
@@ -78,24 +99,41 @@ pub(crate) fn list_of(words: &[&str], conjunction: &str) -> String {
 /// A number with commas: `1,234`.
 pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    let groups = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(String::from_utf8_lossy);
     groups.collect::<Vec<_>>().join(",")
 }
 
 /// A length in bytes: `4 MiB`, or `4,194,305 bytes`.
 pub(crate) fn in_bytes(length: usize) -> String {
-    let unit = [(30, "GiB"), (20, "MiB"), (10, "KiB")].into_iter().find(|(bits, _)| length.trailing_zeros() >= *bits);
-    unit.map_or_else(|| count(length, "byte"), |(bits, unit)| format!("{} {unit}", thousands(length >> bits)))
+    let unit = [(30, "GiB"), (20, "MiB"), (10, "KiB")]
+        .into_iter()
+        .find(|(bits, _)| length.trailing_zeros() >= *bits);
+    unit.map_or_else(
+        || count(length, "byte"),
+        |(bits, unit)| format!("{} {unit}", thousands(length >> bits)),
+    )
 }
 
 /// What is wrong with what has more bytes than it may have, as a clause after `is`.
 pub(crate) fn too_long(length: usize, limit: usize) -> String {
-    format!("{} long, the limit is {}", in_bytes(length), in_bytes(limit))
+    format!(
+        "{} long, the limit is {}",
+        in_bytes(length),
+        in_bytes(limit)
+    )
 }
 
 /// One `thing`, 1,000 `thing`s.
 pub(crate) fn count(number: usize, thing: &str) -> String {
-    format!("{} {thing}{}", thousands(number), if number == 1 { "" } else { "s" })
+    format!(
+        "{} {thing}{}",
+        thousands(number),
+        if number == 1 { "" } else { "s" }
+    )
 }
 
 #[cfg(test)]
@@ -108,7 +146,10 @@ mod tests {
         assert_eq!(quoted("a\nb\0"), "`a\\nb\\u{0}`");
         assert_eq!(quoted("!`ls`"), "`` !`ls` ``");
         assert_eq!(quoted("a\u{202e}b"), "`a\\u{202e}b`");
-        assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}…`", "x".repeat(60)));
+        assert_eq!(
+            quoted(&"x".repeat(100_000)),
+            format!("`{}…`", "x".repeat(60))
+        );
     }
 
     #[test]
@@ -128,14 +169,25 @@ mod tests {
 
     #[test]
     fn a_long_number_has_commas() {
-        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (18_000, "18,000"), (1_234_567, "1,234,567")] {
+        for (number, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (18_000, "18,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(thousands(number), shown);
         }
     }
 
     #[test]
     fn a_length_has_the_largest_unit_of_which_it_is_a_multiple() {
-        let lengths = [(1, "1 byte"), (1000, "1,000 bytes"), (1024, "1 KiB"), (1025, "1,025 bytes")];
+        let lengths = [
+            (1, "1 byte"),
+            (1000, "1,000 bytes"),
+            (1024, "1 KiB"),
+            (1025, "1,025 bytes"),
+        ];
         let large = [
             (1536 << 10, "1,536 KiB"),
             (64 << 20, "64 MiB"),
@@ -149,6 +201,9 @@ mod tests {
 
     #[test]
     fn a_name_to_be_copied_is_shown_whole() {
-        assert_eq!(alternatives(&["a", "it`s", &"x".repeat(200)]), format!("`a`, `it`s` or `{}`", "x".repeat(200)));
+        assert_eq!(
+            alternatives(&["a", "it`s", &"x".repeat(200)]),
+            format!("`a`, `it`s` or `{}`", "x".repeat(200))
+        );
     }
 }

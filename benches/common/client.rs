@@ -1,4 +1,5 @@
-//! The other end of the pipes: lines are written as they are, and as many are read as there must be answers.
+//! The other end of the pipes: lines are written as they are, and as many are read as there must be
+//! answers.
 
 use serde_json::json;
 use std::ffi::OsStr;
@@ -15,42 +16,71 @@ pub(crate) struct Client {
     line: Vec<u8>,
 }
 
-/// A line that asks for an expansion. All requests have the same id: one is answered before the next is made, or all
-/// answers are the same.
+/// A line that asks for an expansion. All requests have the same id: one is answered before the
+/// next is made, or all answers are the same.
 pub(crate) fn expand(name: &str, input: &str) -> String {
     let arguments = json!({"command": name, "input": input});
-    request("tools/call", &json!({"name": "expand_prompt", "arguments": arguments}))
+    request(
+        "tools/call",
+        &json!({"name": "expand_prompt", "arguments": arguments}),
+    )
 }
 
 /// A line that asks for the list of all prompts.
 pub(crate) fn list() -> String {
-    request("tools/call", &json!({"name": "list_prompts", "arguments": {}}))
+    request(
+        "tools/call",
+        &json!({"name": "list_prompts", "arguments": {}}),
+    )
 }
 
 fn request(method: &str, params: &serde_json::Value) -> String {
-    format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+    format!(
+        "{}\n",
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    )
 }
 
 impl Client {
     /// Starts the program, with these words before it, which may be none.
     pub(crate) fn start<W: AsRef<OsStr>>(before: &[W], prompts: &Path) -> Client {
         let program = super::program();
-        let mut words = before.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
+        let mut words = before
+            .iter()
+            .map(AsRef::as_ref)
+            .chain([program.as_os_str()]);
         let mut command = Command::new(words.next().expect("a program"));
-        command.args(words).arg("--no-builtin").arg("--prompts").arg(prompts);
-        // What the environment holds is not to count. Without a home, the system's list of users would be read for it.
+        command
+            .args(words)
+            .arg("--no-builtin")
+            .arg("--prompts")
+            .arg(prompts);
+        // What the environment holds is not to count. Without a home, the system's list of users
+        // would be read for it.
         command.env_clear().env("HOME", prompts);
-        command.envs(["PATH", "SystemRoot"].map(|name| (name, std::env::var_os(name).unwrap_or_default())));
-        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+        command.envs(
+            ["PATH", "SystemRoot"].map(|name| (name, std::env::var_os(name).unwrap_or_default())),
+        );
+        let mut server = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
         let stdout = server.stdout.take().expect("its output");
         let stdin = server.stdin.take();
-        Client { server, stdin, stdout: BufReader::with_capacity(64 * 1024, stdout), line: Vec::new() }
+        Client {
+            server,
+            stdin,
+            stdout: BufReader::with_capacity(64 * 1024, stdout),
+            line: Vec::new(),
+        }
     }
 
     /// Opens the conversation.
     pub(crate) fn initialize(&mut self) {
         let client = json!({"name": "benches", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         self.ask_well(&request("initialize", &params));
     }
 
@@ -67,7 +97,9 @@ impl Client {
         self.write(lines);
         for _ in 0..answers {
             self.line.clear();
-            self.stdout.read_until(b'\n', &mut self.line).expect("an answer");
+            self.stdout
+                .read_until(b'\n', &mut self.line)
+                .expect("an answer");
         }
         &self.line
     }
@@ -75,13 +107,21 @@ impl Client {
     /// Asks one thing, and looks whether it went well.
     pub(crate) fn ask_well(&mut self, line: &str) -> &[u8] {
         self.ask(line, 1);
-        let answer: serde_json::Value = serde_json::from_slice(&self.line).expect("one line of JSON");
-        assert!(answer["result"].is_object() && answer["result"]["isError"] != true, "{answer}");
+        let answer: serde_json::Value =
+            serde_json::from_slice(&self.line).expect("one line of JSON");
+        assert!(
+            answer["result"].is_object() && answer["result"]["isError"] != true,
+            "{answer}"
+        );
         &self.line
     }
 
     fn write(&mut self, lines: &str) {
-        self.stdin.as_mut().expect("it is open").write_all(lines.as_bytes()).expect("the program reads");
+        self.stdin
+            .as_mut()
+            .expect("it is open")
+            .write_all(lines.as_bytes())
+            .expect("the program reads");
     }
 }
 

@@ -1,5 +1,5 @@
-//! The other end of HTTP: requests are written as they are, and of a response no more is looked at than where it ends. It shares
-//! the processors with the server, so it does little.
+//! The other end of HTTP: requests are written as they are, and of a response no more is looked at
+//! than where it ends. It shares the processors with the server, so it does little.
 
 use super::prompts::Prompts;
 use serde_json::{Value, json};
@@ -19,22 +19,44 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(command: &mut Command) -> Server {
-        let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let process_started = process.as_mut().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        let process_started = process
+            .as_mut()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let mut stderr = BufReader::new(process_started.stderr.take().expect("its standard error"));
         let mut line = String::new();
         stderr.read_line(&mut line).expect("a line");
-        let address = line.trim_end().strip_prefix("listening on http://").and_then(|rest| rest.strip_suffix("/mcp"));
-        let address = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{command:?}: {line}"));
+        let address = line
+            .trim_end()
+            .strip_prefix("listening on http://")
+            .and_then(|rest| rest.strip_suffix("/mcp"));
+        let address = address
+            .and_then(|address| address.parse().ok())
+            .unwrap_or_else(|| panic!("{command:?}: {line}"));
         // What it still says must go somewhere.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::stderr()));
-        Server { process: process.expect("it has started"), address }
+        Server {
+            process: process.expect("it has started"),
+            address,
+        }
     }
 
     /// The program on a folder of prompts.
     pub(crate) fn of_prompts(prompts: &Prompts) -> Server {
         let mut command = Command::new(super::program());
-        command.args(["serve", "--http", "127.0.0.1:0", "--no-builtin", "--prompts"]).arg(prompts.path());
+        command
+            .args([
+                "serve",
+                "--http",
+                "127.0.0.1:0",
+                "--no-builtin",
+                "--prompts",
+            ])
+            .arg(prompts.path());
         let state = Path::new(env!("CARGO_TARGET_TMPDIR"));
         command
             .env_clear()
@@ -46,16 +68,25 @@ impl Server {
 
     /// The CPU time that it has used, in seconds.
     pub(crate) fn cpu_time(&self) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("it runs");
+        let stat =
+            fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("it runs");
         let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
-        let ticks = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<f64>().expect("a number"));
+        let ticks = fields
+            .split(' ')
+            .skip(11)
+            .take(2)
+            .map(|ticks| ticks.parse::<f64>().expect("a number"));
         ticks.sum::<f64>() / 100.0
     }
 
     /// A line of its status in /proc that is an amount of memory, in MB.
     pub(crate) fn memory(&self, line: &str) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("it runs");
-        let line = status.lines().find_map(|other| other.strip_prefix(line)).expect("this line");
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("it runs");
+        let line = status
+            .lines()
+            .find_map(|other| other.strip_prefix(line))
+            .expect("this line");
         let kib = line.trim_start_matches(':').trim().trim_end_matches(" kB");
         kib.parse::<f64>().expect("a number") * 1024.0 / 1e6
     }
@@ -80,12 +111,20 @@ pub(crate) fn call(era: Era, session: Option<&str>, tool: &str, arguments: &Valu
     let mut params = json!({"name": tool, "arguments": arguments});
     match era {
         Era::Legacy => {
-            let session = session.map(|session| format!("Mcp-Session-Id: {session}\r\n")).unwrap_or_default();
-            post(&format!("MCP-Protocol-Version: 2025-11-25\r\n{session}"), "tools/call", &params)
+            let session = session
+                .map(|session| format!("Mcp-Session-Id: {session}\r\n"))
+                .unwrap_or_default();
+            post(
+                &format!("MCP-Protocol-Version: 2025-11-25\r\n{session}"),
+                "tools/call",
+                &params,
+            )
         }
         Era::Modern => {
             params["_meta"] = modern();
-            let headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n");
+            let headers = format!(
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+            );
             post(&headers, "tools/call", &params)
         }
     }
@@ -102,7 +141,10 @@ pub(crate) fn modern() -> Value {
 
 /// A POST of a request with further headers.
 pub(crate) fn post(headers: &str, method: &str, params: &Value) -> Vec<u8> {
-    post_message(headers, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+    post_message(
+        headers,
+        &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}),
+    )
 }
 
 /// A POST of a message.
@@ -127,7 +169,10 @@ impl Connection {
     pub(crate) fn new(address: SocketAddr) -> Connection {
         let stream = TcpStream::connect(address).expect("a connection");
         stream.set_nodelay(true).expect("an option");
-        Connection { stream, buffer: vec![0; 64 * 1024] }
+        Connection {
+            stream,
+            buffer: vec![0; 64 * 1024],
+        }
     }
 
     pub(crate) fn write(&mut self, request: &[u8]) {
@@ -141,14 +186,23 @@ impl Connection {
             if filled == self.buffer.len() {
                 self.buffer.resize(2 * filled, 0);
             }
-            let count = self.stream.read(&mut self.buffer[filled..]).expect("a response");
-            assert!(count > 0, "the server has closed the connection: {}", self.text(0..filled));
+            let count = self
+                .stream
+                .read(&mut self.buffer[filled..])
+                .expect("a response");
+            assert!(
+                count > 0,
+                "the server has closed the connection: {}",
+                self.text(0..filled)
+            );
             filled += count;
             if let Some(body) = body(&self.buffer[..filled]) {
                 if body.end > self.buffer.len() {
                     self.buffer.resize(body.end, 0);
                 }
-                self.stream.read_exact(&mut self.buffer[filled..body.end.max(filled)]).expect("the rest");
+                self.stream
+                    .read_exact(&mut self.buffer[filled..body.end.max(filled)])
+                    .expect("the rest");
                 return body;
             }
         }
@@ -163,20 +217,28 @@ impl Connection {
         self.write(request);
         let body = self.read();
         let answer: Value = serde_json::from_str(self.text(body.clone())).expect("JSON");
-        assert!(answer["result"].is_object() && answer["result"]["isError"] != true, "{}", self.text(0..body.end));
+        assert!(
+            answer["result"].is_object() && answer["result"]["isError"] != true,
+            "{}",
+            self.text(0..body.end)
+        );
         self.text(body)
     }
 
     /// Opens a legacy session. The server may give it an id.
     pub(crate) fn initialize(&mut self) -> Option<String> {
         let client = json!({"name": "benches", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         self.write(&post("", "initialize", &params));
         let body = self.read();
         let id = header(self.text(0..body.start), "mcp-session-id").map(str::to_owned);
         if let Some(id) = &id {
             let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-            self.write(&post_message(&format!("Mcp-Session-Id: {id}\r\n"), &initialized));
+            self.write(&post_message(
+                &format!("Mcp-Session-Id: {id}\r\n"),
+                &initialized,
+            ));
             self.read();
         }
         id
@@ -187,7 +249,8 @@ impl Connection {
 pub(crate) fn body(response: &[u8]) -> Option<Range<usize>> {
     let start = memchr::memmem::find(response, b"\r\n\r\n")? + 4;
     let head = str::from_utf8(&response[..start]).expect("UTF-8");
-    let length: usize = header(head, "content-length").map_or(0, |length| length.parse().expect("a length"));
+    let length: usize =
+        header(head, "content-length").map_or(0, |length| length.parse().expect("a length"));
     Some(start..start + length)
 }
 

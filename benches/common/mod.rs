@@ -1,5 +1,5 @@
-//! What the benches share: folders of generated prompt files ([`prompts`]), and a client that does no more than write and
-//! read lines ([`client`]), and another one for HTTP ([`http`]).
+//! What the benches share: folders of generated prompt files ([`prompts`]), and a client that does
+//! no more than write and read lines ([`client`]), and another one for HTTP ([`http`]).
 #![allow(dead_code, reason = "no bench uses all of it")]
 
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
-//! Prompt files, the same bytes each time: two that the benches expand, and others as people write them.
+//! Prompt files, the same bytes each time: two that the benches expand, and others as people write
+//! them.
 
 use std::fmt::Write;
 use std::fs::{self, Metadata};
@@ -18,7 +19,8 @@ const LENGTH: usize = 8 * 1024;
 /// How long an input is that one pastes a whole file into, in bytes.
 pub(crate) const LARGE: usize = 1024 * 1024;
 
-/// The program keeps what it has read of a file whose last change is older than this, with some time to spare.
+/// The program keeps what it has read of a file whose last change is older than this, with some
+/// time to spare.
 const SETTLED: Duration = Duration::from_millis(2050);
 
 /// How many files a folder has.
@@ -68,21 +70,26 @@ pub(crate) struct Prompts {
 }
 
 impl Prompts {
-    /// This many files, of which the first two are [`SMALL`] and [`LONG`]; they are so old that the program keeps what it
-    /// reads of them.
+    /// This many files, of which the first two are [`SMALL`] and [`LONG`]; they are so old that the
+    /// program keeps what it reads of them.
     pub(crate) fn generate(count: usize) -> Prompts {
         Prompts::of(count, |name| format!("{name}.md"))
     }
 
-    /// The same files, each as the `SKILL.md` of a folder, as agents have them: this many folders in one.
+    /// The same files, each as the `SKILL.md` of a folder, as agents have them: this many folders
+    /// in one.
     pub(crate) fn skills(count: usize) -> Prompts {
         Prompts::of(count, |name| format!("{}/SKILL.md", name.replace('/', "-")))
     }
 
     fn of(count: usize, path: impl Fn(&str) -> String) -> Prompts {
-        // The folders above are watched, too, for one that takes the place of this. So not where everybody writes.
+        // The folders above are watched, too, for one that takes the place of this. So not where
+        // everybody writes.
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-        let prompts = Prompts { dir, folders: count.div_ceil(IN_FOLDER) };
+        let prompts = Prompts {
+            dir,
+            folders: count.div_ceil(IN_FOLDER),
+        };
         for number in 0..count {
             let (name, text) = match number {
                 0 => (SMALL.to_owned(), small()),
@@ -108,7 +115,11 @@ impl Prompts {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).expect("a folder") {
                 let path = entry.expect("an entry").path();
-                if path.is_dir() { folders.push(path) } else { all.push(path) }
+                if path.is_dir() {
+                    folders.push(path)
+                } else {
+                    all.push(path)
+                }
             }
             all.push(folder);
         }
@@ -121,12 +132,16 @@ impl Prompts {
     }
 }
 
-/// When a file was last changed by anybody, its times and its name included, where the system tells.
+/// When a file was last changed by anybody, its times and its name included, where the system
+/// tells.
 fn changed(metadata: &Metadata) -> SystemTime {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let (seconds, nanoseconds) = (metadata.ctime().unsigned_abs(), metadata.ctime_nsec().unsigned_abs());
+        let (seconds, nanoseconds) = (
+            metadata.ctime().unsigned_abs(),
+            metadata.ctime_nsec().unsigned_abs(),
+        );
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds)
     }
     #[cfg(not(unix))]
@@ -149,7 +164,10 @@ pub(crate) fn long() -> String {
     text.push_str("Input:\n{{input}}\n\n");
     words.paragraphs(&mut text, LENGTH - 3);
     // Whole letters, and exactly as long as it should be.
-    let end = (0..LENGTH).rev().find(|&end| text.is_char_boundary(end)).expect("a letter");
+    let end = (0..LENGTH)
+        .rev()
+        .find(|&end| text.is_char_boundary(end))
+        .expect("a letter");
     text.truncate(end);
     while text.len() < LENGTH {
         text.push('.');
@@ -164,7 +182,10 @@ pub(crate) fn mebibyte() -> String {
         let [a, b, c] = [(); 3].map(|()| words.next());
         _ = writeln!(text, "{a} \"{b}\" {c} {a} {b} {c} {c} {a} {b}");
     }
-    let end = (0..=LARGE).rev().find(|&end| text.is_char_boundary(end)).expect("a letter");
+    let end = (0..=LARGE)
+        .rev()
+        .find(|&end| text.is_char_boundary(end))
+        .expect("a letter");
     text.truncate(end);
     text
 }
@@ -180,8 +201,8 @@ fn name(number: usize) -> String {
     }
 }
 
-/// A file as people write them: 300 bytes to 3 KiB, most with arguments and tags; of eight, one has a description in
-/// several lines.
+/// A file as people write them: 300 bytes to 3 KiB, most with arguments and tags; of eight, one has
+/// a description in several lines.
 fn text(number: usize) -> String {
     let mut words = Words(number as u64);
     let mut text = "---\n".to_owned();
@@ -193,8 +214,16 @@ fn text(number: usize) -> String {
         _ => writeln!(text, "description: {first} {second}"),
     };
     if !number.is_multiple_of(3) {
-        _ = writeln!(text, "arguments:\n  - name: topic\n    description: {}\n    required: true", words.sentence(4));
-        _ = writeln!(text, "  - name: depth\n    default: short\n    choices: [short, {}]", words.next());
+        _ = writeln!(
+            text,
+            "arguments:\n  - name: topic\n    description: {}\n    required: true",
+            words.sentence(4)
+        );
+        _ = writeln!(
+            text,
+            "  - name: depth\n    default: short\n    choices: [short, {}]",
+            words.next()
+        );
     }
     match number % 4 {
         0 => {}
@@ -204,7 +233,11 @@ fn text(number: usize) -> String {
     _ = writeln!(text, "---\n# {}\n", words.sentence(4));
     let length = text.len() + words.below(2500);
     words.paragraphs(&mut text, length);
-    text.push_str(if number.is_multiple_of(3) { "{{input}}\n" } else { "{{topic}}, {{depth}}\n" });
+    text.push_str(if number.is_multiple_of(3) {
+        "{{input}}\n"
+    } else {
+        "{{topic}}, {{depth}}\n"
+    });
     text
 }
 
@@ -213,7 +246,10 @@ struct Words(u64);
 
 impl Words {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }
 

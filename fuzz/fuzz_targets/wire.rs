@@ -6,6 +6,9 @@ mod wire;
 
 use libfuzzer_sys::fuzz_target;
 
-const PROMPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/it/properties/prompts");
+const PROMPTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../tests/it/properties/prompts"
+);
 
 fuzz_target!(|session: &[u8]| wire::check(session, PROMPTS.as_ref()));

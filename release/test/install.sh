@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests release/install.sh against a server on loopback: `bash release/test/install.sh URL DIST`, where URL serves DIST. Prints a line for each
-# case, and ends with 1 if one failed.
+# Tests release/install.sh against a server on loopback: `bash release/test/install.sh URL DIST`,
+# where URL serves DIST. Prints a line for each case, and ends with 1 if one failed.
 set -uo pipefail
 url=$1
 dist=$2
@@ -9,7 +9,8 @@ work=$(mktemp -d)
 trap 'umount "$work/full" "$work/tmp" 2>/dev/null; rm -rf "$work"' EXIT
 failed=0
 
-# case_ NAME STATUS TEXT COMMAND…: what the command prints must have the text, and its status must be 0 or not.
+# case_ NAME STATUS TEXT COMMAND…: what the command prints must have the text, and its status must
+# be 0 or not.
 case_() {
     local name=$1 status=$2 text=$3 printed got
     shift 3

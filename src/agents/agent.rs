@@ -27,15 +27,17 @@ pub struct Agent {
     pub(super) programs: &'static [&'static str],
     /// The folder with the user's settings.
     pub(super) settings_folder: fn(&System) -> Option<PathBuf>,
-    /// Where it keeps prompt files of its own, if not in a folder that the [table of formats](crate::prompt::FORMATS) has.
+    /// Where it keeps prompt files of its own, if not in a folder that the [table of
+    /// formats](crate::prompt::FORMATS) has.
     pub(super) prompts: &'static [PromptFolder],
     pub(super) config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
-    /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is divided. `None`: never
-    /// divided, as no limit is known.
+    /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is
+    /// divided. `None`: never divided, as no limit is known.
     pub part: Option<PartLimit>,
-    /// Whether it runs commands that the text of a prompt from its menu contains, and fills in marks of its own.
+    /// Whether it runs commands that the text of a prompt from its menu contains, and fills in
+    /// marks of its own.
     pub runs_prompts: bool,
     /// How it opens the draft of a message in an editor, if that is known.
     pub drafts: Option<Drafts>,
@@ -43,7 +45,8 @@ pub struct Agent {
     pub menu: MenuMessages,
     /// How it starts a server.
     pub launch: Launch,
-    /// What `doctor` checks in its files: why the agent would not start a server, or its model not call the tools.
+    /// What `doctor` checks in its files: why the agent would not start a server, or its model not
+    /// call the tools.
     pub checks: &'static [ServerCheck],
     /// What to do after an installation.
     pub next_step: fn(installed: Installed) -> String,
@@ -61,32 +64,36 @@ pub struct Installed {
     pub is_hook_untrusted: bool,
 }
 
-/// A folder of prompt files below that with the user's settings: its format, as in `--prompts FORMAT:DIR`, and its path there.
+/// A folder of prompt files below that with the user's settings: its format, as in
+/// `--prompts FORMAT:DIR`, and its path there.
 pub(super) type PromptFolder = (&'static str, &'static str);
 
 /// The prompt-submit hook of an agent.
 pub struct Hook {
     /// What the agent calls the event.
     pub event: &'static str,
-    /// The length and the unit of the longest context that the model gets in full. `docs/clients/` says how it was measured.
+    /// The length and the unit of the longest context that the model gets in full. `docs/clients/`
+    /// says how it was measured.
     pub limit: (usize, Unit),
     /// The user's file, in the folder with the user's settings.
     pub(super) user: &'static str,
-    /// A project's files, the one that takes precedence first. The last is the one that `install` writes.
+    /// A project's files, the one that takes precedence first. The last is the one that `install`
+    /// writes.
     pub(super) project: &'static [&'static str],
     /// Whether the files that register servers may have hooks, too.
     pub(super) is_in_config: bool,
     pub(super) syntax: Syntax,
     /// How long the agent waits for the hook, in the unit of its config.
     pub(super) timeout: u32,
-    /// The texts before and after the words of the command on Windows, for the shell that runs it there. Elsewhere, a POSIX shell does.
+    /// The texts before and after the words of the command on Windows, for the shell that runs it
+    /// there. Elsewhere, a POSIX shell does.
     pub(super) around_on_windows: [&'static str; 2],
     /// What to know before it is registered. Empty: nothing.
     pub(super) note: &'static str,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
-    /// The keys, in the user's config, of the record that the user trusts the hook in this place of a file. `None`: the agent keeps
-    /// no such record.
+    /// The keys, in the user's config, of the record that the user trusts the hook in this place of
+    /// a file. `None`: the agent keeps no such record.
     pub(super) trust_record: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
     /// Why the agent would not run a hook.
     pub check: fn(&Examined, &HookLine) -> Option<Finding>,
@@ -99,7 +106,8 @@ pub enum MenuMessages {
     All,
     /// One text: the roles, the attachments or all messages but the first are lost.
     OneText,
-    /// All of them, but as one of the user, without their roles; images as they are, and no other attachments.
+    /// All of them, but as one of the user, without their roles; images as they are, and no other
+    /// attachments.
     WithoutRoles,
 }
 
@@ -137,28 +145,49 @@ impl Agent {
 
     /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
     pub fn is_found(&self, system: &System) -> bool {
-        self.programs.iter().any(|program| system.environment.find_program(program, &system.project).is_ok())
-            || (self.settings_folder)(system).is_some_and(|folder| folder.is_dir())
+        self.programs.iter().any(|program| {
+            system
+                .environment
+                .find_program(program, &system.project)
+                .is_ok()
+        }) || (self.settings_folder)(system).is_some_and(|folder| folder.is_dir())
     }
 
-    /// The files that register servers, the one that takes precedence first; none for [`Scope::User`] if the home directory
-    /// is unknown.
+    /// The files that register servers, the one that takes precedence first; none for
+    /// [`Scope::User`] if the home directory is unknown.
     pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         match scope {
-            Scope::Project => self.config.project.iter().map(|name| system.project.join(name)).collect(),
+            Scope::Project => self
+                .config
+                .project
+                .iter()
+                .map(|name| system.project.join(name))
+                .collect(),
             Scope::User | Scope::Local => {
                 let folder = self.config.folder.unwrap_or(self.settings_folder)(system);
-                folder.iter().flat_map(|folder| self.config.user.iter().map(|name| folder.join(name))).collect()
+                folder
+                    .iter()
+                    .flat_map(|folder| self.config.user.iter().map(|name| folder.join(name)))
+                    .collect()
             }
         }
     }
 
     /// The files of its hooks, the one that takes precedence first.
     fn hook_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
-        let Some(hook) = &self.hook else { return Vec::new() };
+        let Some(hook) = &self.hook else {
+            return Vec::new();
+        };
         match scope {
-            Scope::Project => hook.project.iter().map(|name| system.project.join(name)).collect(),
-            _ => (self.settings_folder)(system).map(|folder| folder.join(hook.user)).into_iter().collect(),
+            Scope::Project => hook
+                .project
+                .iter()
+                .map(|name| system.project.join(name))
+                .collect(),
+            _ => (self.settings_folder)(system)
+                .map(|folder| folder.join(hook.user))
+                .into_iter()
+                .collect(),
         }
     }
 
@@ -170,9 +199,24 @@ impl Agent {
     /// Reads its files, the user's and the project's.
     pub fn read_files(&self, system: &System) -> AgentFiles {
         let files = |content, scope, paths: Vec<PathBuf>, syntax| {
-            paths.into_iter().map(move |path| AgentFile { content, scope, path, syntax }).collect::<Vec<_>>()
+            paths
+                .into_iter()
+                .map(move |path| AgentFile {
+                    content,
+                    scope,
+                    path,
+                    syntax,
+                })
+                .collect::<Vec<_>>()
         };
-        let configs = |scope| files(Content::Servers, scope, self.config_paths(scope, system), self.config.syntax);
+        let configs = |scope| {
+            files(
+                Content::Servers,
+                scope,
+                self.config_paths(scope, system),
+                self.config.syntax,
+            )
+        };
         let mut listed = configs(Scope::User);
         listed.extend(configs(Scope::Project));
         if let Some(hook) = &self.hook {
@@ -188,13 +232,21 @@ impl Agent {
         AgentFiles::read(listed)
     }
 
-    /// The servers of its files, those that take precedence first; and why a file could not be read.
-    pub fn registrations(&self, files: &AgentFiles, system: &System) -> (Vec<Registration>, Vec<Diagnostic>) {
+    /// The servers of its files, those that take precedence first; and why a file could not be
+    /// read.
+    pub fn registrations(
+        &self,
+        files: &AgentFiles,
+        system: &System,
+    ) -> (Vec<Registration>, Vec<Diagnostic>) {
         let (mut registrations, mut errors) = (Vec::new(), Vec::new());
         let local = self.config.local_servers.map(|_| Scope::Local);
         for scope in local.into_iter().chain([Scope::Project, Scope::User]) {
             for file in files.configs(scope) {
-                match file.map_err(Clone::clone).and_then(|file| self.config.registrations(file, scope, system)) {
+                match file
+                    .map_err(Clone::clone)
+                    .and_then(|file| self.config.registrations(file, scope, system))
+                {
                     Ok(servers) => registrations.extend(servers),
                     Err(error) if errors.contains(&error) => {} // one file has several scopes
                     Err(error) => errors.push(error),
@@ -206,27 +258,46 @@ impl Agent {
 
     /// The hooks in its files that run prompt-expander.
     pub fn hooks(&self, files: &AgentFiles) -> Vec<HookLine> {
-        let in_file = |file: &ConfigFile| self.hook.as_ref().map(|hook| HookLine::all_in(file, hook.event));
-        files.settings().flatten().filter_map(in_file).flatten().collect()
+        let in_file = |file: &ConfigFile| {
+            self.hook
+                .as_ref()
+                .map(|hook| HookLine::all_in(file, hook.event))
+        };
+        files
+            .settings()
+            .flatten()
+            .filter_map(in_file)
+            .flatten()
+            .collect()
     }
 
-    /// The plugin of this program, with a server and a hook of its own, if it is enabled and installed: `NAME@MARKETPLACE`. (Only Claude
-    /// Code has these keys.)
+    /// The plugin of this program, with a server and a hook of its own, if it is enabled and
+    /// installed: `NAME@MARKETPLACE`. (Only Claude Code has these keys.)
     pub fn plugin(&self, files: &AgentFiles, system: &System) -> Option<String> {
         let is_ours = |name: &str| name.split('@').next() == Some(env!("CARGO_PKG_NAME"));
-        let mut all = files.settings().flatten().filter_map(|file| file.value["enabledPlugins"].as_object()).flatten();
-        let (name, _) = all.find(|(name, _)| is_ours(name)).filter(|(_, enabled)| **enabled == true)?;
-        let installed = fs::read((self.settings_folder)(system)?.join("plugins/installed_plugins.json")).ok()?;
+        let mut all = files
+            .settings()
+            .flatten()
+            .filter_map(|file| file.value["enabledPlugins"].as_object())
+            .flatten();
+        let (name, _) = all
+            .find(|(name, _)| is_ours(name))
+            .filter(|(_, enabled)| **enabled == true)?;
+        let installed =
+            fs::read((self.settings_folder)(system)?.join("plugins/installed_plugins.json"))
+                .ok()?;
         let installed: Value = serde_json::from_slice(&installed).ok()?;
         installed["plugins"].get(name).map(|_| name.clone())
     }
 
-    /// Whether `install` would rewrite a hook: it is plain, and in the file where `install` would put it.
+    /// Whether `install` would rewrite a hook: it is plain, and in the file where `install` would
+    /// put it.
     pub fn is_by_install(&self, hook: &HookLine, system: &System) -> bool {
         hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
     }
 
-    /// Its record that the user trusts the hook in this place of a file, with the config that has it and its keys there.
+    /// Its record that the user trusts the hook in this place of a file, with the config that has
+    /// it and its keys there.
     pub fn trust_record<'f>(
         &self,
         files: &'f AgentFiles,
@@ -235,7 +306,9 @@ impl Agent {
     ) -> Option<(&'f ConfigFile, Vec<String>, &'f Value)> {
         let keys = self.hook.as_ref()?.trust_record?(hooks, place);
         files.configs(Scope::User).flatten().find_map(|file| {
-            let record = keys.iter().try_fold(&file.value, |value, key| value.get(key))?;
+            let record = keys
+                .iter()
+                .try_fold(&file.value, |value, key| value.get(key))?;
             Some((file, keys.clone(), record))
         })
     }
@@ -258,7 +331,10 @@ impl fmt::Debug for Agent {
 impl Launch {
     /// An editor like VS Code.
     pub(super) const BY_EDITOR: Launch = Launch {
-        variables: Some(Variables { mark: "${", value: Variables::of_editor }),
+        variables: Some(Variables {
+            mark: "${",
+            value: Variables::of_editor,
+        }),
         is_from_desktop: true,
         ..Launch::BY_SDK
     };
@@ -308,8 +384,13 @@ impl<'a> Examined<'a> {
     }
 
     fn finding(&self, kind: Kind, message: String, fix: String) -> Finding {
-        let diagnostic = Diagnostic::new(kind, message, fix).at(self.position).in_file(self.path);
-        Finding { agent: Some(self.agent.name), diagnostic }
+        let diagnostic = Diagnostic::new(kind, message, fix)
+            .at(self.position)
+            .in_file(self.path);
+        Finding {
+            agent: Some(self.agent.name),
+            diagnostic,
+        }
     }
 
     /// The files with hooks and other settings that can be read.
@@ -320,7 +401,9 @@ impl<'a> Examined<'a> {
     /// A finding if the setting with this dotted key has this value, which disables all hooks.
     pub(super) fn hooks_disabled_by(&self, key: &str, value: bool) -> Option<Finding> {
         let pointer = format!("/{}", key.replace('.', "/"));
-        let file = self.settings().find(|file| file.value.pointer(&pointer) == Some(&Value::Bool(value)))?;
+        let file = self
+            .settings()
+            .find(|file| file.value.pointer(&pointer) == Some(&Value::Bool(value)))?;
         let message = format!("{} runs no hooks: `{key}` is {value}", self.agent.title);
         let finding = self.broken(message, format!("set `{key}` to {}", !value));
         Some(finding.at(file, &key.split('.').collect::<Vec<_>>()))
@@ -330,7 +413,13 @@ impl<'a> Examined<'a> {
 impl Finding {
     /// The same finding at the position of these keys in another file.
     pub(super) fn at(self, file: &ConfigFile, keys: &[&str]) -> Finding {
-        let diagnostic = Diagnostic { file: Some(file.path.as_path().into()), ..self.diagnostic };
-        Finding { diagnostic: diagnostic.at(file.position(keys)), ..self }
+        let diagnostic = Diagnostic {
+            file: Some(file.path.as_path().into()),
+            ..self.diagnostic
+        };
+        Finding {
+            diagnostic: diagnostic.at(file.position(keys)),
+            ..self
+        }
     }
 }

@@ -15,15 +15,30 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     name: "claude-code",
     title: "Claude Code",
     programs: &["claude"],
-    settings_folder: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.below_home(".claude")),
+    settings_folder: |system| {
+        system
+            .folder("CLAUDE_CONFIG_DIR")
+            .or_else(|| system.below_home(".claude"))
+    },
     config: Config {
-        syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
+        syntax: Syntax::Json(JsonSyntax {
+            comments: false,
+            trailing_commas: false,
+        }),
         // Next to ~/.claude, but in the folder that the variable names.
-        folder: Some(|system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.home.clone())),
+        folder: Some(|system| {
+            system
+                .folder("CLAUDE_CONFIG_DIR")
+                .or_else(|| system.home.clone())
+        }),
         user: &[".claude.json"],
         project: &[".mcp.json"],
         local_servers: Some(|system| {
-            vec!["projects".to_owned(), system.project.to_string_lossy().into_owned(), "mcpServers".to_owned()]
+            vec![
+                "projects".to_owned(),
+                system.project.to_string_lossy().into_owned(),
+                "mcpServers".to_owned(),
+            ]
         }),
         // Its own command ends the file without a line ending.
         template: "{}",
@@ -40,7 +55,10 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         user: "settings.json",
         project: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
+        syntax: Syntax::Json(JsonSyntax {
+            comments: true,
+            trailing_commas: true,
+        }),
         timeout: 5,
         around_on_windows: ["", NEVER_FAILS],
         note: "",
@@ -48,22 +66,36 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         trust_record: None,
         check: |at, _| at.hooks_disabled_by("disableAllHooks", true),
     }),
-    // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model gets 2 KB and a file.
-    part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
+    // Of more than 150,000 characters (50,000 if `tools/list` does not ask for more), the model
+    // gets 2 KB and a file.
+    part: Some(PartLimit {
+        max: 149_000,
+        unit: Unit::Utf16,
+        is_printed: false,
+    }),
     drafts: Some(Drafts {
-        is_file: |folder, file| folder.starts_with("claude-") && is_between(file, "claude-prompt-", ".md"),
+        is_file: |folder, file| {
+            folder.starts_with("claude-") && is_between(file, "claude-prompt-", ".md")
+        },
         skips_empty: true,
         ..Drafts::USUAL
     }),
     menu: MenuMessages::WithoutRoles,
     launch: Launch {
         client: Some("claude-code"),
-        variables: Some(Variables { mark: "${", value: Variables::with_default }),
+        variables: Some(Variables {
+            mark: "${",
+            value: Variables::with_default,
+        }),
         ..Launch::BY_SDK
     },
     checks: &[not_started, approval],
     next_step: |installed| {
-        let end = if installed.has_hook { "" } else { "; at the first call, choose \"don't ask again\"" };
+        let end = if installed.has_hook {
+            ""
+        } else {
+            "; at the first call, choose \"don't ask again\""
+        };
         format!("start `claude`, and type `:research solid-state batteries`{end}")
     },
     ..Agent::USUAL
@@ -71,16 +103,33 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
 
 fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
     let name = named(&server.name);
-    let project = at.system.project.to_string_lossy().replace('~', "~0").replace('/', "~1");
+    let project = at
+        .system
+        .project
+        .to_string_lossy()
+        .replace('~', "~0")
+        .replace('/', "~1");
     let is_listed = |key: &str| {
         let of_project = at.files.setting(&format!("/projects/{project}/{key}"));
-        let mut lists = at.settings().filter_map(|file| file.value.get(key)).chain(of_project);
-        lists.any(|list| list.as_array().is_some_and(|list| list.iter().any(|item| *item == *server.name)))
+        let mut lists = at
+            .settings()
+            .filter_map(|file| file.value.get(key))
+            .chain(of_project);
+        lists.any(|list| {
+            list.as_array()
+                .is_some_and(|list| list.iter().any(|item| *item == *server.name))
+        })
     };
     if is_listed("disabledMcpServers") {
-        return Some(at.broken(format!("{name} is disabled in this project"), "enable it with `/mcp` in Claude Code"));
+        return Some(at.broken(
+            format!("{name} is disabled in this project"),
+            "enable it with `/mcp` in Claude Code",
+        ));
     }
-    let are_all_accepted = || at.settings().any(|file| file.value["enableAllProjectMcpServers"] == true);
+    let are_all_accepted = || {
+        at.settings()
+            .any(|file| file.value["enableAllProjectMcpServers"] == true)
+    };
     if server.scope != Scope::Project {
         None
     } else if is_listed("disabledMcpjsonServers") {
@@ -96,21 +145,41 @@ fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
 
 fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
     let (name, tool) = (&server.name, format!("mcp__{}__expand_prompt", server.name));
-    let applicable = [&tool, &format!("mcp__{name}"), &format!("mcp__{name}__*"), "mcp__*"];
+    let applicable = [
+        &tool,
+        &format!("mcp__{name}"),
+        &format!("mcp__{name}__*"),
+        "mcp__*",
+    ];
     let rule = |kind: &str| {
-        let lists =
-            at.settings().filter_map(|file| Some((file.value.get("permissions")?.get(kind)?.as_array()?, file)));
-        let mut rules = lists.flat_map(|(list, file)| list.iter().filter_map(move |rule| Some((rule.as_str()?, file))));
+        let lists = at
+            .settings()
+            .filter_map(|file| Some((file.value.get("permissions")?.get(kind)?.as_array()?, file)));
+        let mut rules = lists.flat_map(|(list, file)| {
+            list.iter()
+                .filter_map(move |rule| Some((rule.as_str()?, file)))
+        });
         rules.find(|(rule, _)| applicable.contains(rule))
     };
     if let Some((denied, file)) = rule("deny") {
         let message = format!("{} in `permissions.deny` forbids every call", named(denied));
-        return Some(at.broken(message, "remove it from that list").at(file, &["permissions", "deny"]));
+        return Some(
+            at.broken(message, "remove it from that list")
+                .at(file, &["permissions", "deny"]),
+        );
     }
     // With a hook, the model seldom has to call the tool.
-    let has_hook = !CLAUDE_CODE.hooks(at.files).is_empty() || CLAUDE_CODE.plugin(at.files, at.system).is_some();
+    let has_hook = !CLAUDE_CODE.hooks(at.files).is_empty()
+        || CLAUDE_CODE.plugin(at.files, at.system).is_some();
     (!has_hook && rule("allow").is_none()).then(|| {
-        let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
-        at.warning(message, format!("add {} to `permissions.allow` in its settings.json", named(&tool)))
+        let message =
+            "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
+        at.warning(
+            message,
+            format!(
+                "add {} to `permissions.allow` in its settings.json",
+                named(&tool)
+            ),
+        )
     })
 }

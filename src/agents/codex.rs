@@ -13,7 +13,11 @@ pub(super) static CODEX: Agent = Agent {
     name: "codex",
     title: "Codex",
     programs: &["codex"],
-    settings_folder: |system| system.folder("CODEX_HOME").or_else(|| system.below_home(".codex")),
+    settings_folder: |system| {
+        system
+            .folder("CODEX_HOME")
+            .or_else(|| system.below_home(".codex"))
+    },
     config: Config {
         syntax: Syntax::Toml,
         user: &["config.toml"],
@@ -24,7 +28,10 @@ pub(super) static CODEX: Agent = Agent {
         entry: |program, arguments| Entry {
             required: vec![
                 ("command", Some(json!(program))),
-                ("args", Some(json!(arguments)).filter(|_| !arguments.is_empty())),
+                (
+                    "args",
+                    Some(json!(arguments)).filter(|_| !arguments.is_empty()),
+                ),
             ],
             initial: Vec::new(),
         },
@@ -36,7 +43,10 @@ pub(super) static CODEX: Agent = Agent {
         user: "hooks.json",
         project: &[".codex/hooks.json"],
         is_in_config: true,
-        syntax: Syntax::Json(JsonSyntax { comments: false, trailing_commas: false }),
+        syntax: Syntax::Json(JsonSyntax {
+            comments: false,
+            trailing_commas: false,
+        }),
         timeout: 5,
         around_on_windows: ["", ""], // cmd.exe has no `exit 0` after a `;`
         note: "",
@@ -45,17 +55,28 @@ pub(super) static CODEX: Agent = Agent {
             let place = format!("{}:user_prompt_submit:{group}:{number}", file.display());
             vec!["hooks".to_owned(), "state".to_owned(), place]
         }),
-        check: |at, hook| at.hooks_disabled_by("features.hooks", false).or_else(|| not_trusted(at, hook)),
+        check: |at, hook| {
+            at.hooks_disabled_by("features.hooks", false)
+                .or_else(|| not_trusted(at, hook))
+        },
     }),
-    // It cuts the middle out of a result of more than 48,000 characters (10,000 tokens, each of which it estimates at 4.8), and of more
-    // than 40,000 bytes that a program of the model prints.
-    part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
+    // It cuts the middle out of a result of more than 48,000 characters (10,000 tokens, each of
+    // which it estimates at 4.8), and of more than 40,000 bytes that a program of the model prints.
+    part: Some(PartLimit {
+        max: 17_000,
+        unit: Unit::Bytes,
+        is_printed: true,
+    }),
     drafts: Some(Drafts {
         is_file: |folder, file| folder == "editor" && is_between(file, ".tmp", ".md"),
         reads_quotes: true,
         ..Drafts::USUAL
     }),
-    launch: Launch { client: Some("codex-mcp-client"), environment, ..Launch::BY_SDK },
+    launch: Launch {
+        client: Some("codex-mcp-client"),
+        environment,
+        ..Launch::BY_SDK
+    },
     checks: &[not_started, approval],
     next_step: |installed| {
         let start = match installed.is_hook_untrusted {
@@ -69,8 +90,8 @@ pub(super) static CODEX: Agent = Agent {
     ..Agent::USUAL
 };
 
-/// The variables that a server gets in addition to those in its registration: those on Unix, those on Windows (according to the
-/// source code), and those for certificates.
+/// The variables that a server gets in addition to those in its registration: those on Unix, those
+/// on Windows (according to the source code), and those for certificates.
 const PASSED_ON: &str = "\
     HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER __CF_USER_TEXT_ENCODING \
     APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
@@ -79,10 +100,18 @@ const PASSED_ON: &str = "\
 
 fn environment(system: &System, server: &Registration) -> Environment {
     // Names of further variables, or objects with a name.
-    let further = server.entry.get("env_vars").and_then(Value::as_array).into_iter().flatten();
-    let further = further.filter_map(|variable| variable.as_str().or_else(|| variable["name"].as_str()));
+    let further = server
+        .entry
+        .get("env_vars")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let further =
+        further.filter_map(|variable| variable.as_str().or_else(|| variable["name"].as_str()));
     let names = PASSED_ON.split_whitespace().chain(further);
-    names.filter_map(|name| Some((name, system.environment.get(name)?))).collect()
+    names
+        .filter_map(|name| Some((name, system.environment.get(name)?)))
+        .collect()
 }
 
 fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
@@ -100,22 +129,30 @@ fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
 fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
     const KEY: &str = "default_tools_approval_mode";
     (server.entry.get(KEY)? == "prompt").then(|| {
-        let message = format!("`{KEY}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
+        let message = format!(
+            "`{KEY}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it"
+        );
         at.warning(message, format!("set `{KEY}` to \"auto\""))
     })
 }
 
-/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is
-/// undocumented, so only the existence of a record is checked; `install` removes the record of a hook that it changes.
+/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes.
+/// How it makes the hash is undocumented, so only the existence of a record is checked; `install`
+/// removes the record of a hook that it changes.
 fn not_trusted(at: &Examined, hook: &HookLine) -> Option<Finding> {
     match CODEX.trust_record(at.files, &hook.path, hook.place) {
-        Some((_, _, record)) if record["enabled"] == false => {
-            Some(at.broken("the hook is disabled in Codex", "enable it with `/hooks` in Codex"))
-        }
+        Some((_, _, record)) if record["enabled"] == false => Some(at.broken(
+            "the hook is disabled in Codex",
+            "enable it with `/hooks` in Codex",
+        )),
         Some(_) => None,
         None => {
-            let message = "Codex silently skips the hook until you trust it, and has no record that you do";
-            Some(at.warning(message, "start `codex` once, and choose \"Trust all and continue\""))
+            let message =
+                "Codex silently skips the hook until you trust it, and has no record that you do";
+            Some(at.warning(
+                message,
+                "start `codex` once, and choose \"Trust all and continue\"",
+            ))
         }
     }
 }

@@ -33,7 +33,8 @@ pub struct ConfigFile {
     pub backup: Backup,
 }
 
-/// What becomes of the backup of a file, `FILE.before-prompt-expander`: its state before the first change.
+/// What becomes of the backup of a file, `FILE.before-prompt-expander`: its state before the first
+/// change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backup {
     /// None is needed.
@@ -49,22 +50,49 @@ pub enum Backup {
 // Reading and editing.
 impl ConfigFile {
     /// Reads a file. `None`: it does not exist.
-    pub(super) fn read(path: &Path, syntax: Syntax, scope: Scope) -> Result<Option<ConfigFile>, Diagnostic> {
-        let Some(text) = read_text(path)? else { return Ok(None) };
-        let value = syntax.parse(without_bom(&text)).map_err(|error| error.in_file(path))?;
+    pub(super) fn read(
+        path: &Path,
+        syntax: Syntax,
+        scope: Scope,
+    ) -> Result<Option<ConfigFile>, Diagnostic> {
+        let Some(text) = read_text(path)? else {
+            return Ok(None);
+        };
+        let value = syntax
+            .parse(without_bom(&text))
+            .map_err(|error| error.in_file(path))?;
         if !value.is_object() {
-            let error = Diagnostic::new(Kind::Invalid, "it must be an object, but is not", "correct it");
+            let error = Diagnostic::new(
+                Kind::Invalid,
+                "it must be an object, but is not",
+                "correct it",
+            );
             return Err(error.at(Position::in_text("", 0, 1)).in_file(path));
         }
         let absent = ConfigFile::absent(path.to_owned(), syntax, scope);
-        Ok(Some(ConfigFile { original: Some(text.clone()), edited: Some(text), value, ..absent }))
+        Ok(Some(ConfigFile {
+            original: Some(text.clone()),
+            edited: Some(text),
+            value,
+            ..absent
+        }))
     }
 
     /// A file that does not exist.
     pub(super) fn absent(path: PathBuf, syntax: Syntax, scope: Scope) -> ConfigFile {
         let (original, edited, template) = (None, None, "{}");
         let (value, is_private, backup) = (Value::Null, false, Backup::Keep);
-        ConfigFile { path, scope, original, edited, value, syntax, template, is_private, backup }
+        ConfigFile {
+            path,
+            scope,
+            original,
+            edited,
+            value,
+            syntax,
+            template,
+            is_private,
+            backup,
+        }
     }
 
     /// The settings file of this program, of which no backup is kept.
@@ -74,7 +102,12 @@ impl ConfigFile {
     pub fn settings(path: PathBuf) -> Result<ConfigFile, Diagnostic> {
         let original = read_text(&path)?;
         let absent = ConfigFile::absent(path, Syntax::Toml, Scope::User);
-        Ok(ConfigFile { edited: original.clone(), original, backup: Backup::None, ..absent })
+        Ok(ConfigFile {
+            edited: original.clone(),
+            original,
+            backup: Backup::None,
+            ..absent
+        })
     }
 
     /// The position of the last of these keys, if it exists.
@@ -84,9 +117,15 @@ impl ConfigFile {
     }
 
     /// Edits the text of the file; one that does not exist begins as the template.
-    pub(super) fn edit(&mut self, edit: impl Fn(&str, Syntax) -> Result<String, Diagnostic>) -> Result<(), Diagnostic> {
+    pub(super) fn edit(
+        &mut self,
+        edit: impl Fn(&str, Syntax) -> Result<String, Diagnostic>,
+    ) -> Result<(), Diagnostic> {
         let text = self.edited.as_deref().unwrap_or(self.template);
-        self.edited = Some(self.edit_text(text, edit).map_err(|error| error.in_file(&*self.path))?);
+        self.edited = Some(
+            self.edit_text(text, edit)
+                .map_err(|error| error.in_file(&*self.path))?,
+        );
         Ok(())
     }
 
@@ -136,12 +175,15 @@ impl ConfigFile {
     /// It is clear without trying that it cannot be written.
     pub fn target(&self) -> Result<PathBuf, Diagnostic> {
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        // Root is stopped, too, although permissions would not do so: the file is read-only for a reason.
+        // Root is stopped, too, although permissions would not do so: the file is read-only for a
+        // reason.
         let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
         let opened = fs::OpenOptions::new().write(true).open(&target);
         if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
             let fix = "make it writable, or change it where it is generated";
-            return Err(Diagnostic::new(Kind::NotWritable, "it is read-only", fix).in_file(&*target));
+            return Err(
+                Diagnostic::new(Kind::NotWritable, "it is read-only", fix).in_file(&*target)
+            );
         }
         Ok(target)
     }
@@ -152,7 +194,11 @@ impl ConfigFile {
     /// It cannot be written, or it has changed since it was read. It then stays as it is.
     pub fn write(&self) -> Result<(), Diagnostic> {
         let target = self.target()?;
-        let new = self.edited.as_ref().map(|text| self.temporary(text, &target, &target)).transpose()?;
+        let new = self
+            .edited
+            .as_ref()
+            .map(|text| self.temporary(text, &target, &target))
+            .transpose()?;
         self.check_unchanged()?;
         if let Some(original) = &self.original {
             self.back_up(original, &target)?;
@@ -174,11 +220,20 @@ impl ConfigFile {
             return Ok(());
         }
         let message = "the file changed while it was being edited, so it was not written";
-        Err(Diagnostic::new(Kind::NotWritable, message, "run the command again").in_file(&*self.path))
+        Err(
+            Diagnostic::new(Kind::NotWritable, message, "run the command again")
+                .in_file(&*self.path),
+        )
     }
 
-    /// A file next to the target, which is to replace it, with the owner and the permissions of another file.
-    fn temporary(&self, text: &str, target: &Path, other: &Path) -> Result<tempfile::NamedTempFile, Diagnostic> {
+    /// A file next to the target, which is to replace it, with the owner and the permissions of
+    /// another file.
+    fn temporary(
+        &self,
+        text: &str,
+        target: &Path,
+        other: &Path,
+    ) -> Result<tempfile::NamedTempFile, Diagnostic> {
         let folder = target.parent().unwrap_or(Path::new(""));
         let create = || {
             fs::create_dir_all(folder)?;
@@ -188,7 +243,11 @@ impl ConfigFile {
             {
                 use std::os::unix::fs::PermissionsExt;
                 // Less the user's umask.
-                builder.permissions(fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 }));
+                builder.permissions(fs::Permissions::from_mode(if self.is_private {
+                    0o600
+                } else {
+                    0o666
+                }));
             }
             let file = builder.tempfile_in(folder)?;
             fill(file.as_file(), text, other)?;
@@ -209,7 +268,9 @@ impl ConfigFile {
             _ => new.persist_noclobber(&path),
         };
         match written.map_err(|error| error.error) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(not_written(&path, &error)),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(not_written(&path, &error))
+            }
             _ => Ok(()),
         }
     }
@@ -217,16 +278,25 @@ impl ConfigFile {
 
 fn not_written(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("it cannot be written: {error}; the config is not changed");
-    Diagnostic::new(Kind::NotWritable, message, "make the file and its folder writable").in_file(path)
+    Diagnostic::new(
+        Kind::NotWritable,
+        message,
+        "make the file and its folder writable",
+    )
+    .in_file(path)
 }
 
-/// Writes a text into a new file, to the disk, with the permissions and the owner of another file. If that does not exist, the owner
-/// of the folder becomes its owner, as when root installs for a user.
+/// Writes a text into a new file, to the disk, with the permissions and the owner of another file.
+/// If that does not exist, the owner of the folder becomes its owner, as when root installs for a
+/// user.
 fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     let known = fs::metadata(other);
     #[cfg(unix)]
-    if let Ok(owned) = known.as_ref().or(fs::metadata(other.parent().unwrap_or(other)).as_ref()) {
+    if let Ok(owned) = known
+        .as_ref()
+        .or(fs::metadata(other.parent().unwrap_or(other)).as_ref())
+    {
         use std::os::unix::fs::{MetadataExt, fchown};
         let _ = fchown(file, Some(owned.uid()), Some(owned.gid())); // not everyone may
     }
@@ -238,9 +308,14 @@ fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
 
 /// The text of a file. `None`: there is no such file.
 fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
-    let failed = |message: &str, fix: &str| Err(Diagnostic::new(Kind::Unreadable, message, fix).in_file(path));
+    let failed = |message: &str, fix: &str| {
+        Err(Diagnostic::new(Kind::Unreadable, message, fix).in_file(path))
+    };
     if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
-        return failed("it is not a regular file", "remove it, or give it another name"); // reading it could have no end
+        return failed(
+            "it is not a regular file",
+            "remove it, or give it another name",
+        ); // reading it could have no end
     }
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -265,7 +340,12 @@ mod tests {
         let path = folder.join("config");
         fs::write(&path, "a").unwrap();
         let (original, edited) = (Some("a".to_owned()), Some("b".to_owned()));
-        ConfigFile { original, edited, backup, ..ConfigFile::absent(path, Syntax::Toml, Scope::User) }
+        ConfigFile {
+            original,
+            edited,
+            backup,
+            ..ConfigFile::absent(path, Syntax::Toml, Scope::User)
+        }
     }
 
     #[test]
@@ -279,7 +359,9 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let file = edited(folder.path(), backup);
-            earlier.iter().for_each(|text| fs::write(file.backup_path(), text).unwrap());
+            earlier
+                .iter()
+                .for_each(|text| fs::write(file.backup_path(), text).unwrap());
             file.write().unwrap();
             assert_eq!(fs::read_to_string(&file.path).unwrap(), "b");
             assert_eq!(file.backup_text().as_deref(), left, "{backup:?}");
@@ -290,10 +372,18 @@ mod tests {
     fn a_file_that_changed_since_it_was_read_is_not_written_and_no_file_appears_next_to_it() {
         let folder = tempfile::tempdir().unwrap();
         for text in [Some("edited".to_owned()), None] {
-            let file = ConfigFile { edited: text, ..edited(folder.path(), Backup::Keep) };
+            let file = ConfigFile {
+                edited: text,
+                ..edited(folder.path(), Backup::Keep)
+            };
             fs::write(&file.path, "changed").unwrap();
             let error = file.write().unwrap_err();
-            assert!(error.message.starts_with("the file changed while it was being edited"), "{error}");
+            assert!(
+                error
+                    .message
+                    .starts_with("the file changed while it was being edited"),
+                "{error}"
+            );
             assert_eq!(fs::read_to_string(&file.path).unwrap(), "changed");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         }
@@ -313,7 +403,17 @@ mod tests {
     fn a_path_without_a_file_is_no_error_and_a_directory_is() {
         let read = |path: &str| ConfigFile::read(Path::new(path), Syntax::Toml, Scope::User);
         assert!(read("/nowhere/config.toml").unwrap().is_none());
-        assert!(read(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml/config.toml")).unwrap().is_none());
-        assert_eq!(read(env!("CARGO_MANIFEST_DIR")).unwrap_err().message, "it is not a regular file");
+        assert!(
+            read(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/Cargo.toml/config.toml"
+            ))
+            .unwrap()
+            .is_none()
+        );
+        assert_eq!(
+            read(env!("CARGO_MANIFEST_DIR")).unwrap_err().message,
+            "it is not a regular file"
+        );
     }
 }

@@ -8,7 +8,11 @@ pub(super) static CURSOR: Agent = Agent {
     title: "Cursor",
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
-    config: Config { user: &["mcp.json"], project: &[".cursor/mcp.json"], ..Config::JSON },
+    config: Config {
+        user: &["mcp.json"],
+        project: &[".cursor/mcp.json"],
+        ..Config::JSON
+    },
     next_step: |_| {
         "switch `prompts` on in the MCP settings of Cursor, and type `:research solid-state batteries` in its chat"
             .to_owned()

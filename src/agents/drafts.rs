@@ -16,7 +16,8 @@ pub struct Drafts {
     pub(super) skips_empty: bool,
     /// Whether the value is read as by a shell, so that quotes or backslashes may protect spaces.
     pub(super) reads_quotes: bool,
-    /// Names of editors. The first word must contain one of them; otherwise, the agent goes on drawing and reading keys.
+    /// Names of editors. The first word must contain one of them; otherwise, the agent goes on
+    /// drawing and reading keys.
     pub(super) waits_for: &'static [&'static str],
     /// Whether it does nothing, and does not say so, if neither variable is set.
     pub(super) is_silent: bool,
@@ -43,43 +44,72 @@ impl Drafts {
         is_silent: false,
     };
 
-    /// What the agent with this title opens a draft with, as it finds its settings and these variables. `None`: nobody asked for the
-    /// editor of this program, and nothing is doubtful.
-    pub fn editor(&self, title: &str, files: &AgentFiles, environment: &Environment) -> Option<DraftEditor> {
+    /// What the agent with this title opens a draft with, as it finds its settings and these
+    /// variables. `None`: nobody asked for the editor of this program, and nothing is doubtful.
+    pub fn editor(
+        &self,
+        title: &str,
+        files: &AgentFiles,
+        environment: &Environment,
+    ) -> Option<DraftEditor> {
         let setting = |key: &'static str| {
-            let value =
-                files.settings().flatten().find_map(|file| file.value.pointer(key)?.as_str().map(str::to_owned));
+            let value = files
+                .settings()
+                .flatten()
+                .find_map(|file| file.value.pointer(key)?.as_str().map(str::to_owned));
             value.map(|value| (key.trim_start_matches('/').replace('/', "."), value))
         };
         let variable = |name: &str| Some((name.to_owned(), environment.text(name)?));
         let is_usable = |(_, value): &(String, String)| !value.is_empty() || !self.skips_empty;
         let [visual, editor] = ["VISUAL", "EDITOR"].map(variable);
-        let composes = [&visual, &editor].into_iter().flatten().any(|(_, value)| value.contains("prompt-expander"));
+        let composes = [&visual, &editor]
+            .into_iter()
+            .flatten()
+            .any(|(_, value)| value.contains("prompt-expander"));
         let chosen = self.setting.and_then(setting);
         let is_set_inside = chosen.is_some();
-        let Some((from, value)) = chosen.or(visual.filter(is_usable)).or(editor.filter(is_usable)) else {
-            let what = "neither VISUAL nor EDITOR is set here, without which drafts are not opened".to_owned();
+        let Some((from, value)) = chosen
+            .or(visual.filter(is_usable))
+            .or(editor.filter(is_usable))
+        else {
+            let what = "neither VISUAL nor EDITOR is set here, without which drafts are not opened"
+                .to_owned();
             return self.is_silent.then_some(DraftEditor { what, doubt: None });
         };
         let program = value.split(' ').next().unwrap_or_default().to_lowercase();
         let doubt = if is_set_inside && composes {
             Some((
-                format!("{title} opens drafts in {} of `{from}`, and not in VISUAL", quoted(&value)),
+                format!(
+                    "{title} opens drafts in {} of `{from}`, and not in VISUAL",
+                    quoted(&value)
+                ),
                 format!("remove `{from}`"),
             ))
         } else if value.is_empty() {
             let message = format!("VISUAL is empty, so {title} does not use EDITOR either");
-            Some((message, "unset VISUAL, or name your editor in it".to_owned()))
+            Some((
+                message,
+                "unset VISUAL, or name your editor in it".to_owned(),
+            ))
         } else if !self.reads_quotes && value.contains(['"', '\'', '\\']) {
-            let message = format!("{title} splits {from} at every space, also in quotes: {}", quoted(&value));
+            let message = format!(
+                "{title} splits {from} at every space, also in quotes: {}",
+                quoted(&value)
+            );
             Some((message, "use a path without spaces".to_owned()))
-        } else if composes && !self.waits_for.is_empty() && !self.waits_for.iter().any(|name| program.contains(name)) {
+        } else if composes
+            && !self.waits_for.is_empty()
+            && !self.waits_for.iter().any(|name| program.contains(name))
+        {
             let names = alternatives(self.waits_for);
             let program = quoted(&value);
             let message = format!(
                 "{title} draws over {program} while it works; it waits only for an editor whose name contains {names}"
             );
-            Some((message, "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned()))
+            Some((
+                message,
+                "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned(),
+            ))
         } else {
             None
         };
@@ -146,22 +176,42 @@ mod tests {
                 "drafts are opened in `prompt-expander-nano compose` (VISUAL)",
                 "",
             ),
-            ("opencode", &[], "neither VISUAL nor EDITOR is set here, without which drafts are not opened", ""),
+            (
+                "opencode",
+                &[],
+                "neither VISUAL nor EDITOR is set here, without which drafts are not opened",
+                "",
+            ),
         ] {
             let folder = tempfile::tempdir().unwrap();
             std::fs::create_dir(folder.path().join(".gemini")).unwrap();
             let settings = folder.path().join(".gemini/settings.json");
             let is_preferred = what.contains("preferredEditor");
-            let setting = if is_preferred { r#"{"general": {"preferredEditor": "vim"}}"# } else { "{}" };
+            let setting = if is_preferred {
+                r#"{"general": {"preferredEditor": "vim"}}"#
+            } else {
+                "{}"
+            };
             std::fs::write(settings, setting).unwrap();
             let environment: Environment = variables.iter().copied().collect();
             let home = Some(folder.path().to_owned());
-            let system = System { home, environment: environment.clone(), ..System::default() };
+            let system = System {
+                home,
+                environment: environment.clone(),
+                ..System::default()
+            };
             let agent = Agent::named(name).unwrap();
-            let editor =
-                agent.drafts.as_ref().unwrap().editor(agent.title, &agent.read_files(&system), &environment).unwrap();
+            let editor = agent
+                .drafts
+                .as_ref()
+                .unwrap()
+                .editor(agent.title, &agent.read_files(&system), &environment)
+                .unwrap();
             assert_eq!(
-                (editor.what.as_str(), editor.doubt.map_or(String::new(), |doubt| doubt.1)),
+                (
+                    editor.what.as_str(),
+                    editor.doubt.map_or(String::new(), |doubt| doubt.1)
+                ),
                 (what, doubt.to_owned())
             );
         }
@@ -172,7 +222,10 @@ mod tests {
         for (path, want) in [
             ("/home/a/.codex/editor/.tmpAb3dE9.md", Some("codex")),
             ("/repo/.codex/editor/.tmpAb3dE9.md", Some("codex")),
-            ("/tmp/claude-1000/claude-prompt-1b4e28ba-2fa1-11d2-883f-0016d3cca427.md", Some("claude-code")),
+            (
+                "/tmp/claude-1000/claude-prompt-1b4e28ba-2fa1-11d2-883f-0016d3cca427.md",
+                Some("claude-code"),
+            ),
             ("/tmp/gemini-edit-Ab3dE9/buffer.txt", Some("gemini")),
             ("/tmp/1795405527837.md", Some("opencode")),
             ("/repo/.git/COMMIT_EDITMSG", None),
@@ -182,7 +235,11 @@ mod tests {
             ("/tmp/crontab.1795405527837", None),
             ("/", None),
         ] {
-            assert_eq!(Agent::of_draft(Path::new(path)).map(|agent| agent.name), want, "{path}");
+            assert_eq!(
+                Agent::of_draft(Path::new(path)).map(|agent| agent.name),
+                want,
+                "{path}"
+            );
         }
     }
 }

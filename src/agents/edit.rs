@@ -1,4 +1,5 @@
-//! Texts in JSON, with comments where the agent allows them, and in TOML: parsed, and edited so that the rest stays unchanged.
+//! Texts in JSON, with comments where the agent allows them, and in TOML: parsed, and edited so
+//! that the rest stays unchanged.
 //!
 //! No other module parses them. Of a key that appears twice, the last is edited.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
@@ -24,7 +25,8 @@ pub(super) enum Syntax {
 }
 
 impl Syntax {
-    /// The value of a text. An empty text is an empty object. Of duplicate keys the last counts, as for the agents.
+    /// The value of a text. An empty text is an empty object. Of duplicate keys the last counts, as
+    /// for the agents.
     pub(super) fn parse(self, text: &str) -> Result<Value, Diagnostic> {
         match self {
             Syntax::Json(syntax) => json::parse(syntax, text),
@@ -42,9 +44,15 @@ impl Syntax {
         }
     }
 
-    /// The text with the entry at the end of these keys. In an entry that exists, keys that `entry` does not mention stay as
-    /// they are, unless it is `replaced`.
-    pub(super) fn set(self, text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, Diagnostic> {
+    /// The text with the entry at the end of these keys. In an entry that exists, keys that `entry`
+    /// does not mention stay as they are, unless it is `replaced`.
+    pub(super) fn set(
+        self,
+        text: &str,
+        keys: &[String],
+        entry: &Entry,
+        replaced: bool,
+    ) -> Result<String, Diagnostic> {
         match self {
             Syntax::Json(syntax) => json::set(syntax, text, keys, entry, replaced),
             Syntax::Toml => toml::set(text, keys, entry, replaced),
@@ -52,7 +60,8 @@ impl Syntax {
         }
     }
 
-    /// The text without the value at the end of these keys, and without the parent objects that are empty then.
+    /// The text without the value at the end of these keys, and without the parent objects that are
+    /// empty then.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
             Syntax::Json(syntax) => json::remove(syntax, text, keys),
@@ -61,8 +70,8 @@ impl Syntax {
         }
     }
 
-    /// The text with a hook for an event: its handler, in which a plugin has words instead of a line. `is_ours` recognizes the line of a
-    /// hook that is replaced.
+    /// The text with a hook for an event: its handler, in which a plugin has words instead of a
+    /// line. `is_ours` recognizes the line of a hook that is replaced.
     pub(super) fn set_hook(
         self,
         text: &str,
@@ -97,15 +106,25 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const STRICT: Syntax = Syntax::Json(JsonSyntax { comments: false, trailing_commas: false });
-    pub(super) const LENIENT: Syntax = Syntax::Json(JsonSyntax { comments: true, trailing_commas: true });
+    const STRICT: Syntax = Syntax::Json(JsonSyntax {
+        comments: false,
+        trailing_commas: false,
+    });
+    pub(super) const LENIENT: Syntax = Syntax::Json(JsonSyntax {
+        comments: true,
+        trailing_commas: true,
+    });
 
     #[test]
     fn a_text_is_the_value_that_the_agent_sees() {
         for (syntax, text, want) in [
             (STRICT, "", json!({})),
             (STRICT, " \n", json!({})),
-            (STRICT, "{\"a\": [1, 2.5, null, true, \"\\u00e9\"]}\r\n", json!({"a": [1, 2.5, null, true, "é"]})),
+            (
+                STRICT,
+                "{\"a\": [1, 2.5, null, true, \"\\u00e9\"]}\r\n",
+                json!({"a": [1, 2.5, null, true, "é"]}),
+            ),
             (STRICT, "{\"a\": 1, \"a\": 2}", json!({"a": 2})),
             (LENIENT, "// c\n{\"a\": /* d */ [1,],}", json!({"a": [1]})),
             (Syntax::Toml, "", json!({})),
@@ -123,17 +142,40 @@ mod tests {
     fn a_syntax_error_has_a_position() {
         for (syntax, text, position, message) in [
             (STRICT, "{\n  // c\n}", "2:3", "comments are not allowed"),
-            (STRICT, "{\"é\": [1,]}", "1:9", "trailing commas are not allowed"),
+            (
+                STRICT,
+                "{\"é\": [1,]}",
+                "1:9",
+                "trailing commas are not allowed",
+            ),
             (LENIENT, "{\"a\": 1", "1:1", "unterminated object"),
             (LENIENT, "{\"a\": 1 \"b\": 2}", "1:8", "expected comma"),
-            (LENIENT, "{a: 1}", "1:2", "expected string for object property"),
-            (LENIENT, "{} {}", "1:4", "text cannot contain more than one JSON value"),
-            (Syntax::Toml, "a = 1\nb = \"c\n", "2:7", "invalid basic string, expected `\"`"),
+            (
+                LENIENT,
+                "{a: 1}",
+                "1:2",
+                "expected string for object property",
+            ),
+            (
+                LENIENT,
+                "{} {}",
+                "1:4",
+                "text cannot contain more than one JSON value",
+            ),
+            (
+                Syntax::Toml,
+                "a = 1\nb = \"c\n",
+                "2:7",
+                "invalid basic string, expected `\"`",
+            ),
             (Syntax::Toml, "a = 1\na = 2\n", "2:1", "duplicate key"),
         ] {
             let error = syntax.parse(text).unwrap_err();
             assert_eq!(
-                (error.position.unwrap().to_string().as_str(), error.message.as_str()),
+                (
+                    error.position.unwrap().to_string().as_str(),
+                    error.message.as_str()
+                ),
                 (position, message),
                 "{text}"
             );
@@ -144,20 +186,33 @@ mod tests {
     fn a_value_has_a_position() {
         let keys = ["a".to_owned(), "b".to_owned()];
         for (syntax, text, position) in [
-            (LENIENT, "{\n  \"a\": {\"x\": 1,\n    \"b\": {}}}", Some("3:5")),
+            (
+                LENIENT,
+                "{\n  \"a\": {\"x\": 1,\n    \"b\": {}}}",
+                Some("3:5"),
+            ),
             (LENIENT, "{\"a\": []}", None),
-            (LENIENT, "{\"a\": {\"b\": 1,\n\"é\": 2, \"c\": 3,\n \"é\": 4, \"b\": 5}}", Some("3:10")),
+            (
+                LENIENT,
+                "{\"a\": {\"b\": 1,\n\"é\": 2, \"c\": 3,\n \"é\": 4, \"b\": 5}}",
+                Some("3:10"),
+            ),
             (Syntax::Toml, "x = 1\n[a]\ny = 2\n[a.b]\n", Some("4:4")),
             (Syntax::Toml, "[a]\nb = 2\n", Some("2:1")),
         ] {
-            let found = syntax.position(text, &keys).map(|position| position.to_string());
+            let found = syntax
+                .position(text, &keys)
+                .map(|position| position.to_string());
             assert_eq!(found.as_deref(), position, "{text}");
         }
     }
 
     pub(super) fn entry(args: &[&str]) -> Entry {
         Entry {
-            required: vec![("command", Some(json!("/p"))), ("args", Some(json!(args)).filter(|_| !args.is_empty()))],
+            required: vec![
+                ("command", Some(json!("/p"))),
+                ("args", Some(json!(args)).filter(|_| !args.is_empty())),
+            ],
             initial: vec![("env", json!({}))],
         }
     }
@@ -169,14 +224,22 @@ mod tests {
     /// Puts an entry in, and takes it out again.
     #[track_caller]
     pub(super) fn there_and_back(syntax: Syntax, before: &str, with: &str, after: &str) {
-        let keys = keys(if syntax == Syntax::Toml { "mcp_servers.prompts" } else { "s.prompts" });
+        let keys = keys(if syntax == Syntax::Toml {
+            "mcp_servers.prompts"
+        } else {
+            "s.prompts"
+        });
         let mut entry = entry(&["a b"]);
         if syntax == Syntax::Toml {
             entry.initial.clear();
         }
         let changed = syntax.set(before, &keys, &entry, false).unwrap();
         assert_eq!(changed, with);
-        assert_eq!(syntax.set(&changed, &keys, &entry, false).unwrap(), with, "twice");
+        assert_eq!(
+            syntax.set(&changed, &keys, &entry, false).unwrap(),
+            with,
+            "twice"
+        );
         assert_eq!(syntax.remove(&changed, &keys).unwrap(), after);
     }
 
@@ -195,9 +258,17 @@ mod tests {
                 "[s.prompts]\ncommand = \"/p\" # c\nenv = {E = 'e'}\n[s.prompts.tools.t]\nu = 1\n",
             ),
         ] {
-            assert_eq!(syntax.set(before, &keys, &entry(&[]), false).unwrap(), after);
+            assert_eq!(
+                syntax.set(before, &keys, &entry(&[]), false).unwrap(),
+                after
+            );
             let replaced = syntax.set(before, &keys, &entry(&[]), true).unwrap();
-            assert!(!replaced.contains("/old") && !replaced.contains('E') && !replaced.contains("tools"), "{replaced}");
+            assert!(
+                !replaced.contains("/old")
+                    && !replaced.contains('E')
+                    && !replaced.contains("tools"),
+                "{replaced}"
+            );
         }
     }
 }

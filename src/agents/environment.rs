@@ -9,24 +9,34 @@ pub struct Environment(Vec<(OsString, OsString)>);
 
 impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Environment {
-        Environment(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        Environment(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
     }
 }
 
 impl Environment {
     /// All names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// The value of a variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
-        self.iter().find(|(known, _)| is_name(known, name)).map(|(_, value)| value)
+        self.iter()
+            .find(|(known, _)| is_name(known, name))
+            .map(|(_, value)| value)
     }
 
     /// The same as text.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.get(name).map(|value| value.to_string_lossy().into_owned())
+        self.get(name)
+            .map(|value| value.to_string_lossy().into_owned())
     }
 
     /// Sets a variable, whether it is set already or not.
@@ -55,22 +65,34 @@ impl Environment {
         if has_separator(command) {
             let path = folder.join(command);
             let why = || why_not_a_program(&path).unwrap_or_default().to_owned();
-            return with_extensions(path.clone()).find(is_program).ok_or_else(why);
+            return with_extensions(path.clone())
+                .find(is_program)
+                .ok_or_else(why);
         }
-        let Some(listed) = self.get("PATH") else { return Err("is not found: there is no PATH".to_owned()) };
+        let Some(listed) = self.get("PATH") else {
+            return Err("is not found: there is no PATH".to_owned());
+        };
         let folders = std::env::split_paths(listed).filter(|listed| !listed.as_os_str().is_empty());
-        let mut candidates = folders.flat_map(|listed| with_extensions(folder.join(listed).join(command)));
-        candidates.find(is_program).ok_or_else(|| "is in no folder of PATH".to_owned())
+        let mut candidates =
+            folders.flat_map(|listed| with_extensions(folder.join(listed).join(command)));
+        candidates
+            .find(is_program)
+            .ok_or_else(|| "is in no folder of PATH".to_owned())
     }
 
-    /// Whether a program was found because it is in `folder`: its command or the entry of `PATH` is relative.
+    /// Whether a program was found because it is in `folder`: its command or the entry of `PATH` is
+    /// relative.
     pub fn is_found_in(&self, folder: &Path, command: &str, program: &Path) -> bool {
         if has_separator(command) {
             return Path::new(command).is_relative();
         }
-        let Some(listed) = self.get("PATH") else { return false };
+        let Some(listed) = self.get("PATH") else {
+            return false;
+        };
         let is_parent = |listed: PathBuf| {
-            program.parent().is_some_and(|parent| parent.components().eq(folder.join(listed).components()))
+            program
+                .parent()
+                .is_some_and(|parent| parent.components().eq(folder.join(listed).components()))
         };
         std::env::split_paths(listed).any(|listed| listed.is_relative() && is_parent(listed))
     }
@@ -93,7 +115,8 @@ pub enum Scope {
 pub struct System {
     /// The home directory, if it is known.
     pub home: Option<PathBuf>,
-    /// The configuration directory of the system: `~/.config`, `~/Library/Application Support` or `%APPDATA%`.
+    /// The configuration directory of the system: `~/.config`, `~/Library/Application Support` or
+    /// `%APPDATA%`.
     pub config: Option<PathBuf>,
     /// The environment in which an agent would be started.
     pub environment: Environment,
@@ -104,7 +127,10 @@ pub struct System {
 impl System {
     /// The folder that a variable names, if it is not empty.
     pub(super) fn folder(&self, variable: &str) -> Option<PathBuf> {
-        self.environment.get(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+        self.environment
+            .get(variable)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
     }
 
     pub(super) fn below_home(&self, name: &str) -> Option<PathBuf> {
@@ -113,25 +139,42 @@ impl System {
 
     /// `~/.config`, on every system, or where XDG_CONFIG_HOME says that it is.
     pub(super) fn dot_config(&self) -> Option<PathBuf> {
-        let xdg = self.folder("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute());
+        let xdg = self
+            .folder("XDG_CONFIG_HOME")
+            .filter(|folder| folder.is_absolute());
         xdg.or_else(|| self.below_home(".config"))
     }
 }
 
 /// Whether two paths name the same file, directly or through symlinks.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
-    a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+    a == b
+        || a.canonicalize()
+            .is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 fn is_name(known: &OsStr, name: &str) -> bool {
-    if cfg!(windows) { known.eq_ignore_ascii_case(name) } else { known == name }
+    if cfg!(windows) {
+        known.eq_ignore_ascii_case(name)
+    } else {
+        known == name
+    }
 }
 
-/// The suffixes to try after the name of a program: on Windows, those of PATHEXT, and none last: beside `code.cmd` and `npx.cmd` is a
-/// script for other shells, without a suffix, which Windows cannot start.
+/// The suffixes to try after the name of a program: on Windows, those of PATHEXT, and none last:
+/// beside `code.cmd` and `npx.cmd` is a script for other shells, without a suffix, which Windows
+/// cannot start.
 fn extensions(listed: Option<&str>, is_windows: bool) -> Vec<String> {
-    let listed = if is_windows { listed.unwrap_or(".COM;.EXE;.BAT;.CMD") } else { "" };
-    listed.split_terminator(';').chain([""]).map(str::to_owned).collect()
+    let listed = if is_windows {
+        listed.unwrap_or(".COM;.EXE;.BAT;.CMD")
+    } else {
+        ""
+    };
+    listed
+        .split_terminator(';')
+        .chain([""])
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a command is a path, not a name that is looked up on `PATH`.
@@ -141,7 +184,11 @@ fn has_separator(command: &str) -> bool {
 
 fn why_not_a_program(path: &Path) -> Option<&'static str> {
     let Ok(metadata) = path.metadata() else {
-        return Some(if path.is_symlink() { "is a broken link" } else { "does not exist" });
+        return Some(if path.is_symlink() {
+            "is a broken link"
+        } else {
+            "does not exist"
+        });
     };
     if metadata.is_dir() {
         return Some("is a directory");

@@ -28,23 +28,43 @@ pub(super) struct AgentFile {
 /// The files of an agent that register servers or hooks.
 #[derive(Debug)]
 pub struct AgentFiles {
-    /// Those that may exist. Of files with the same content, the one that takes precedence comes first.
+    /// Those that may exist. Of files with the same content, the one that takes precedence comes
+    /// first.
     listed: Vec<AgentFile>,
     /// Those that exist, or why one cannot be read.
     files: BTreeMap<PathBuf, Result<ConfigFile, Diagnostic>>,
 }
 
 impl AgentFiles {
-    /// Reads these files. One of a project that is the user's, as in the home directory, is only the user's.
+    /// Reads these files. One of a project that is the user's, as in the home directory, is only
+    /// the user's.
     pub(super) fn read(mut listed: Vec<AgentFile>) -> AgentFiles {
-        let users =
-            listed.iter().filter(|file| file.scope == Scope::User).map(|file| (file.content, file.path.clone()));
+        let users = listed
+            .iter()
+            .filter(|file| file.scope == Scope::User)
+            .map(|file| (file.content, file.path.clone()));
         let users: Vec<(Content, PathBuf)> = users.collect();
-        listed.retain(|AgentFile { scope, content, path, .. }| {
-            *scope == Scope::User || !users.iter().any(|(of, user)| of == content && is_same_file(user, path))
-        });
+        listed.retain(
+            |AgentFile {
+                 scope,
+                 content,
+                 path,
+                 ..
+             }| {
+                *scope == Scope::User
+                    || !users
+                        .iter()
+                        .any(|(of, user)| of == content && is_same_file(user, path))
+            },
+        );
         let mut files = BTreeMap::new();
-        for AgentFile { path, syntax, scope, .. } in &listed {
+        for AgentFile {
+            path,
+            syntax,
+            scope,
+            ..
+        } in &listed
+        {
             if !files.contains_key(path)
                 && let Some(file) = ConfigFile::read(path, *syntax, *scope).transpose()
             {
@@ -61,17 +81,26 @@ impl AgentFiles {
 
     /// The files that register servers for a scope, or why one cannot be read.
     pub fn configs(&self, scope: Scope) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
-        let scope = if scope == Scope::Local { Scope::User } else { scope };
-        self.with(Content::Servers).filter(move |file| file.scope == scope).filter_map(|file| self.at(&file.path))
+        let scope = if scope == Scope::Local {
+            Scope::User
+        } else {
+            scope
+        };
+        self.with(Content::Servers)
+            .filter(move |file| file.scope == scope)
+            .filter_map(|file| self.at(&file.path))
     }
 
     /// The same for those that have hooks and other settings, of both scopes.
     pub fn settings(&self) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
-        self.with(Content::Settings).filter_map(|file| self.at(&file.path))
+        self.with(Content::Settings)
+            .filter_map(|file| self.at(&file.path))
     }
 
     fn with(&self, content: Content) -> impl Iterator<Item = &AgentFile> {
-        self.listed.iter().filter(move |file| file.content == content)
+        self.listed
+            .iter()
+            .filter(move |file| file.content == content)
     }
 
     /// Why a file cannot be read.
@@ -82,6 +111,8 @@ impl AgentFiles {
     /// A value of the configs, from the first that has one there.
     pub(super) fn setting(&self, pointer: &str) -> Option<&Value> {
         let scopes = [Scope::Project, Scope::User].into_iter();
-        scopes.flat_map(|scope| self.configs(scope).flatten()).find_map(|file| file.value.pointer(pointer))
+        scopes
+            .flat_map(|scope| self.configs(scope).flatten())
+            .find_map(|file| file.value.pointer(pointer))
     }
 }

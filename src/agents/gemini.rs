@@ -18,16 +18,27 @@ pub(super) static GEMINI: Agent = Agent {
     aliases: &["gemini-cli"],
     title: "Gemini CLI",
     programs: &["gemini"],
-    settings_folder: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
+    settings_folder: |system| {
+        system
+            .folder("GEMINI_CLI_HOME")
+            .or(system.home.clone())
+            .map(|home| home.join(".gemini"))
+    },
     config: Config {
-        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: false }),
+        syntax: Syntax::Json(JsonSyntax {
+            comments: true,
+            trailing_commas: false,
+        }),
         user: &["settings.json"],
         project: &[".gemini/settings.json"],
         // Its own command ends the file without a line ending.
         template: "{}",
         trust: Some("trust"),
         entry: |program, arguments| Entry {
-            required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
+            required: vec![
+                ("command", Some(json!(program))),
+                ("args", Some(json!(arguments))),
+            ],
             initial: vec![("trust", json!(true))],
         },
         ..Config::JSON
@@ -39,16 +50,26 @@ pub(super) static GEMINI: Agent = Agent {
         user: "settings.json",
         project: &[".gemini/settings.json"],
         is_in_config: false,
-        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
+        syntax: Syntax::Json(JsonSyntax {
+            comments: true,
+            trailing_commas: true,
+        }),
         timeout: 5000,
         around_on_windows: ["& ", NEVER_FAILS], // PowerShell
         note: "",
         escapes_angle_brackets: true,
         trust_record: None,
-        check: |at, hook| at.hooks_disabled_by("hooksConfig.enabled", false).or_else(|| disabled_hook(at, hook)),
+        check: |at, hook| {
+            at.hooks_disabled_by("hooksConfig.enabled", false)
+                .or_else(|| disabled_hook(at, hook))
+        },
     }),
     // Of more than 40,000 characters, the model gets the first 8,000, the last 32,000 and a file.
-    part: Some(PartLimit { max: 39_000, unit: Unit::Utf16, is_printed: false }),
+    part: Some(PartLimit {
+        max: 39_000,
+        unit: Unit::Utf16,
+        is_printed: false,
+    }),
     drafts: Some(Drafts {
         is_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
         terminal: "\x1b[?2004h\x1b[?1004h\x1b[?25l",
@@ -59,12 +80,19 @@ pub(super) static GEMINI: Agent = Agent {
     menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("gemini-cli-mcp-client"),
-        variables: Some(Variables { mark: "${", value: Variables::with_default }),
+        variables: Some(Variables {
+            mark: "${",
+            value: Variables::with_default,
+        }),
         ..Launch::BY_SDK
     },
     checks: &[disabled, not_trusted, approval],
     next_step: |installed| {
-        let typed = if installed.has_hook { ":research" } else { "/research" };
+        let typed = if installed.has_hook {
+            ":research"
+        } else {
+            "/research"
+        };
         format!(
             "start `gemini`, trust the folder when it asks, or with `/permissions trust`, and type `{typed} solid-state \
              batteries`"
@@ -76,18 +104,30 @@ pub(super) static GEMINI: Agent = Agent {
 fn disabled(at: &Examined, server: &Registration) -> Option<Finding> {
     let enablement = beside_settings(at, "mcp-server-enablement.json");
     (enablement.pointer(&format!("/{}/enabled", server.name)) == Some(&json!(false))).then(|| {
-        at.broken(format!("{} is disabled", named(&server.name)), format!("run `gemini mcp enable {}`", server.name))
+        at.broken(
+            format!("{} is disabled", named(&server.name)),
+            format!("run `gemini mcp enable {}`", server.name),
+        )
     })
 }
 
-/// A finding if Gemini CLI does not trust the working directory. (The trust that an editor reports to it is unknown here.)
+/// A finding if Gemini CLI does not trust the working directory. (The trust that an editor reports
+/// to it is unknown here.)
 fn not_trusted(at: &Examined, _: &Registration) -> Option<Finding> {
-    if at.system.environment.text("GEMINI_CLI_TRUST_WORKSPACE").as_deref() == Some("true")
+    if at
+        .system
+        .environment
+        .text("GEMINI_CLI_TRUST_WORKSPACE")
+        .as_deref()
+        == Some("true")
         || at.files.setting("/security/folderTrust/enabled") == Some(&json!(false))
     {
         return None;
     }
-    match rule_for(&at.system.project, &beside_settings(at, "trustedFolders.json")) {
+    match rule_for(
+        &at.system.project,
+        &beside_settings(at, "trustedFolders.json"),
+    ) {
         Some("TRUST_FOLDER" | "TRUST_PARENT") => None,
         _ => {
             let message = "Gemini CLI does not trust this folder, and starts no server in it";
@@ -103,15 +143,25 @@ fn rule_for<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
     let folder = real(folder);
     let rules = rules.as_object()?.iter().filter(|(of, rule)| {
         let of = Path::new(of.as_str());
-        folder.starts_with(real(if **rule == "TRUST_PARENT" { of.parent().unwrap_or(of) } else { of }))
+        folder.starts_with(real(if **rule == "TRUST_PARENT" {
+            of.parent().unwrap_or(of)
+        } else {
+            of
+        }))
     });
-    rules.max_by_key(|(of, _)| of.len()).and_then(|(_, rule)| rule.as_str())
+    rules
+        .max_by_key(|(of, _)| of.len())
+        .and_then(|(_, rule)| rule.as_str())
 }
 
 /// What a file beside the settings contains; null if it cannot be read.
 fn beside_settings(at: &Examined, name: &str) -> Value {
     let path = (GEMINI.settings_folder)(at.system).map(|folder| folder.join(name));
-    let read = path.and_then(|path| ConfigFile::read(&path, GEMINI.config.syntax, Scope::User).ok().flatten());
+    let read = path.and_then(|path| {
+        ConfigFile::read(&path, GEMINI.config.syntax, Scope::User)
+            .ok()
+            .flatten()
+    });
     read.map_or(Value::Null, |file| file.value)
 }
 
@@ -125,9 +175,15 @@ fn approval(at: &Examined, server: &Registration) -> Option<Finding> {
 fn disabled_hook(at: &Examined, hook: &HookLine) -> Option<Finding> {
     let name = hook.entry["name"].as_str().unwrap_or(&hook.line);
     let file = at.settings().find(|file| {
-        let disabled = file.value.pointer("/hooksConfig/disabled").and_then(Value::as_array);
+        let disabled = file
+            .value
+            .pointer("/hooksConfig/disabled")
+            .and_then(Value::as_array);
         disabled.is_some_and(|disabled| disabled.iter().any(|item| item == name))
     })?;
-    let finding = at.broken("the hook is in the list `hooksConfig.disabled`", "remove it from that list");
+    let finding = at.broken(
+        "the hook is in the list `hooksConfig.disabled`",
+        "remove it from that list",
+    );
     Some(finding.at(file, &["hooksConfig", "disabled"]))
 }

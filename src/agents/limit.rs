@@ -46,8 +46,8 @@ pub struct PartLimit {
     pub max: usize,
     /// The unit of `max`.
     pub unit: Unit,
-    /// Whether a program that the model wrote may print the whole result, which has the object twice, once more encoded as a JSON
-    /// string. The mean of the two lengths counts then.
+    /// Whether a program that the model wrote may print the whole result, which has the object
+    /// twice, once more encoded as a JSON string. The mean of the two lengths counts then.
     pub is_printed: bool,
 }
 
@@ -63,7 +63,10 @@ impl PartLimit {
 
     /// The length of a result that is this JSON, rounded up.
     pub fn json_length(self, json: &str) -> usize {
-        let printed = PartLimit { is_printed: false, ..self };
+        let printed = PartLimit {
+            is_printed: false,
+            ..self
+        };
         let twice = |character| match self.is_printed {
             true => self.unit.of(character) + printed.twice(character) / 2,
             false => 2 * self.unit.of(character),
@@ -73,7 +76,11 @@ impl PartLimit {
 
     /// Twice the length of what is around the text.
     pub fn twice_around(self) -> usize {
-        if self.is_printed { r#"{"prompt":""}{\"prompt\":\"\"}"#.len() } else { 2 * r#"{"prompt":""}"#.len() }
+        if self.is_printed {
+            r#"{"prompt":""}{\"prompt\":\"\"}"#.len()
+        } else {
+            2 * r#"{"prompt":""}"#.len()
+        }
     }
 
     /// Twice what a character of the text adds to the length.

@@ -14,10 +14,19 @@ pub(super) static OPENCODE: Agent = Agent {
     title: "opencode",
     programs: &["opencode", "opencode2"],
     settings_folder: |system| system.dot_config().map(|config| config.join("opencode")),
-    prompts: &[("opencode", "command"), ("opencode", "commands"), ("skills", "skills")],
+    prompts: &[
+        ("opencode", "command"),
+        ("opencode", "commands"),
+        ("skills", "skills"),
+    ],
     config: Config {
         user: &["opencode.json", "opencode.jsonc"],
-        project: &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
+        project: &[
+            "opencode.json",
+            "opencode.jsonc",
+            ".opencode/opencode.json",
+            ".opencode/opencode.jsonc",
+        ],
         servers: "mcp",
         // Version 2 reads the files of version 1 as well.
         nested_servers: Some("servers"),
@@ -25,9 +34,15 @@ pub(super) static OPENCODE: Agent = Agent {
         env: "environment",
         has_command_list: true,
         entry: |program, arguments| {
-            let words: Vec<&str> = [program].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+            let words: Vec<&str> = [program]
+                .into_iter()
+                .chain(arguments.iter().map(String::as_str))
+                .collect();
             Entry {
-                required: vec![("type", Some(json!("local"))), ("command", Some(json!(words)))],
+                required: vec![
+                    ("type", Some(json!("local"))),
+                    ("command", Some(json!(words))),
+                ],
                 initial: Vec::new(),
             }
         },
@@ -50,12 +65,18 @@ pub(super) static OPENCODE: Agent = Agent {
         check: without_package,
     }),
     // Of a result of more than 51,138 bytes, the model gets only the path of a file that has it.
-    part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
+    part: Some(PartLimit {
+        max: 51_000,
+        unit: Unit::Bytes,
+        is_printed: false,
+    }),
     runs_prompts: true,
     drafts: Some(Drafts {
         is_file: |_, file| {
             file.len() >= 16
-                && file.strip_suffix(".md").is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()))
+                && file
+                    .strip_suffix(".md")
+                    .is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()))
         },
         skips_empty: true,
         is_silent: true,
@@ -64,16 +85,24 @@ pub(super) static OPENCODE: Agent = Agent {
     menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("opencode"),
-        variables: Some(Variables { mark: "{env:", value: Variables::with_default }),
+        variables: Some(Variables {
+            mark: "{env:",
+            value: Variables::with_default,
+        }),
         ..Launch::BY_SDK
     },
     next_step: |_| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
     ..Agent::USUAL
 };
 
-/// opencode installs its package for plugins into the folder that has `plugins`, and waits for that.
+/// opencode installs its package for plugins into the folder that has `plugins`, and waits for
+/// that.
 fn without_package(at: &Examined, hook: &HookLine) -> Option<Finding> {
-    let package = hook.path.parent()?.parent()?.join("node_modules/@opencode-ai/plugin");
+    let package = hook
+        .path
+        .parent()?
+        .parent()?
+        .join("node_modules/@opencode-ai/plugin");
     (!package.exists()).then(|| {
         let message =
             "opencode has not installed its package for plugins yet; without a network, each start waits 75 s";

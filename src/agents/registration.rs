@@ -18,7 +18,8 @@ pub(super) struct Config {
     pub(super) syntax: Syntax,
     /// The folder of the user's files, if it is not the one with the settings.
     pub(super) folder: Option<fn(&System) -> Option<PathBuf>>,
-    /// The user's files in that folder, the one that takes precedence first. `install` creates the last if none exists.
+    /// The user's files in that folder, the one that takes precedence first. `install` creates the
+    /// last if none exists.
     pub(super) user: &'static [&'static str],
     /// A project's files, relative to its folder. `install` creates the first if none exists.
     pub(super) project: &'static [&'static str],
@@ -45,7 +46,10 @@ pub(super) struct Config {
 impl Config {
     /// What most configs in JSON have in common.
     pub(super) const JSON: Config = Config {
-        syntax: Syntax::Json(JsonSyntax { comments: true, trailing_commas: true }),
+        syntax: Syntax::Json(JsonSyntax {
+            comments: true,
+            trailing_commas: true,
+        }),
         folder: None,
         user: &[],
         project: &[],
@@ -79,8 +83,8 @@ pub struct Registration {
     pub path: PathBuf,
     /// The position in the config, if the server is prompt-expander or has its name.
     pub position: Option<Position>,
-    /// The program that the agent starts, as it is written; a name is looked up on `PATH`. `None`: it starts none, as for a
-    /// server with a `url`.
+    /// The program that the agent starts, as it is written; a name is looked up on `PATH`. `None`:
+    /// it starts none, as for a server with a `url`.
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
@@ -105,7 +109,8 @@ impl Config {
         }
     }
 
-    /// The keys that lead to the servers in a config with this value, and the servers; an error if they are no object.
+    /// The keys that lead to the servers in a config with this value, and the servers; an error if
+    /// they are no object.
     fn servers<'v>(
         &self,
         value: &'v Value,
@@ -113,24 +118,35 @@ impl Config {
         system: &System,
     ) -> Result<(Vec<String>, Option<&'v Value>), Diagnostic> {
         let mut keys = self.server_keys(scope, system);
-        let Some(servers) = keys.iter().try_fold(value, |value, key| value.get(key)) else { return Ok((keys, None)) };
+        let Some(servers) = keys.iter().try_fold(value, |value, key| value.get(key)) else {
+            return Ok((keys, None));
+        };
         if !servers.is_object() {
             let message = format!("`{}` must be {}, but is not", keys.join("."), self.object());
             return Err(Diagnostic::new(Kind::Invalid, message, "correct it"));
         }
-        // The servers may be one level deeper; not those of a server that has the name of that level.
+        // The servers may be one level deeper; not those of a server that has the name of that
+        // level.
         let are_servers = |nested: &&Value| {
             nested.get("type").is_none()
-                && nested.as_object().is_some_and(|nested| nested.values().all(Value::is_object))
+                && nested
+                    .as_object()
+                    .is_some_and(|nested| nested.values().all(Value::is_object))
         };
-        let nested = self.nested_servers.and_then(|key| Some((key, servers.get(key).filter(are_servers)?)));
+        let nested = self
+            .nested_servers
+            .and_then(|key| Some((key, servers.get(key).filter(are_servers)?)));
         keys.extend(nested.map(|(key, _)| key.to_owned()));
         Ok((keys, Some(nested.map_or(servers, |(_, nested)| nested))))
     }
 
     /// What a map of keys is called in the syntax of the config.
     fn object(&self) -> &'static str {
-        if self.syntax == Syntax::Toml { "a table" } else { "an object" }
+        if self.syntax == Syntax::Toml {
+            "a table"
+        } else {
+            "an object"
+        }
     }
 
     /// The keys that lead to the server of this program in a config with this value.
@@ -148,13 +164,23 @@ impl Config {
         scope: Scope,
         system: &System,
     ) -> Result<Vec<Registration>, Diagnostic> {
-        let (mut keys, servers) = self
-            .servers(&file.value, scope, system)
-            .map_err(|error| error.at(file.position(&self.server_keys(scope, system))).in_file(&*file.path))?;
-        let servers: BTreeMap<_, _> = servers.and_then(Value::as_object).into_iter().flatten().collect(); // sorted by name
+        let (mut keys, servers) = self.servers(&file.value, scope, system).map_err(|error| {
+            error
+                .at(file.position(&self.server_keys(scope, system)))
+                .in_file(&*file.path)
+        })?;
+        let servers: BTreeMap<_, _> = servers
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .collect(); // sorted by name
         let read = servers.into_iter().map(|(name, entry)| {
-            let mut server =
-                Registration { name: name.clone(), scope, path: file.path.clone(), ..self.registration(entry) };
+            let mut server = Registration {
+                name: name.clone(),
+                scope,
+                path: file.path.clone(),
+                ..self.registration(entry)
+            };
             if server.name == SERVER || server.is_prompt_expander() {
                 keys.push(name.clone());
                 server.position = file.position(&keys);
@@ -169,18 +195,30 @@ impl Config {
     fn registration(&self, value: &Value) -> Registration {
         let Some(entry) = value.as_object() else {
             let error = Some(format!("it must be {}", self.object()));
-            return Registration { error, ..Registration::default() };
+            return Registration {
+                error,
+                ..Registration::default()
+            };
         };
-        let is_disabled =
-            entry.get("enabled") == Some(&Value::Bool(false)) || entry.get("disabled") == Some(&Value::Bool(true));
+        let is_disabled = entry.get("enabled") == Some(&Value::Bool(false))
+            || entry.get("disabled") == Some(&Value::Bool(true));
         let read = self.what_is_started(entry);
-        let read = read.unwrap_or_else(|error| Registration { error: Some(error), ..Registration::default() });
-        Registration { is_disabled, entry: entry.clone(), ..read }
+        let read = read.unwrap_or_else(|error| Registration {
+            error: Some(error),
+            ..Registration::default()
+        });
+        Registration {
+            is_disabled,
+            entry: entry.clone(),
+            ..read
+        }
     }
 
     /// What an entry starts, or why the agent cannot use it.
     fn what_is_started(&self, entry: &Map<String, Value>) -> Result<Registration, String> {
-        let texts = |key| typed::<Vec<String>>(entry, key, "a list of strings").map(Option::unwrap_or_default);
+        let texts = |key| {
+            typed::<Vec<String>>(entry, key, "a list of strings").map(Option::unwrap_or_default)
+        };
         let (command, args) = if self.has_command_list {
             let mut words = texts("command")?.into_iter();
             (words.next(), words.collect())
@@ -189,15 +227,28 @@ impl Config {
         };
         let env = typed(entry, self.env, "an object of strings")?.unwrap_or_default();
         let cwd = typed(entry, "cwd", "a string")?;
-        let has_url = ["url", "httpUrl"].iter().any(|key| entry.contains_key(*key));
+        let has_url = ["url", "httpUrl"]
+            .iter()
+            .any(|key| entry.contains_key(*key));
         let is_useless = command.is_none() && !has_url;
         let error = is_useless.then(|| "it has no `command`".to_owned());
-        Ok(Registration { command, args, env, cwd, error, ..Registration::default() })
+        Ok(Registration {
+            command,
+            args,
+            env,
+            cwd,
+            error,
+            ..Registration::default()
+        })
     }
 }
 
 /// The value of a key, which must be what is `wanted`.
-fn typed<T: DeserializeOwned>(entry: &Map<String, Value>, key: &str, wanted: &str) -> Result<Option<T>, String> {
+fn typed<T: DeserializeOwned>(
+    entry: &Map<String, Value>,
+    key: &str,
+    wanted: &str,
+) -> Result<Option<T>, String> {
     let value = entry.get(key).cloned().unwrap_or_default();
     serde_json::from_value(value).map_err(|_| format!("`{key}` must be {wanted}"))
 }
@@ -210,8 +261,15 @@ impl Registration {
 
     /// The command that the agent starts, quoted for a shell, or the URL that it uses.
     pub fn line(&self) -> String {
-        let url = ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str());
-        let words = self.command.as_deref().or(url).into_iter().chain(self.args.iter().map(String::as_str));
+        let url = ["url", "httpUrl"]
+            .iter()
+            .find_map(|key| self.entry.get(*key)?.as_str());
+        let words = self
+            .command
+            .as_deref()
+            .or(url)
+            .into_iter()
+            .chain(self.args.iter().map(String::as_str));
         shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
     }
 

@@ -16,7 +16,9 @@ impl Variables {
         let mut replaced = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once(self.mark) {
-            let Some((name, after)) = after.split_once('}') else { break };
+            let Some((name, after)) = after.split_once('}') else {
+                break;
+            };
             replaced.push_str(before);
             match (self.value)(name, system) {
                 Some(value) => replaced.push_str(&value),
@@ -30,7 +32,10 @@ impl Variables {
     /// `NAME` and `NAME:-default`.
     pub(super) fn with_default(name: &str, system: &System) -> Option<String> {
         match name.split_once(":-") {
-            Some((name, default)) => system.environment.text(name).or_else(|| Some(default.to_owned())),
+            Some((name, default)) => system
+                .environment
+                .text(name)
+                .or_else(|| Some(default.to_owned())),
             None => system.environment.text(name),
         }
     }
@@ -39,8 +44,14 @@ impl Variables {
     pub(super) fn of_editor(name: &str, system: &System) -> Option<String> {
         match name {
             "workspaceFolder" => Some(system.project.display().to_string()),
-            "userHome" => system.environment.text(if cfg!(windows) { "USERPROFILE" } else { "HOME" }),
-            name => name.strip_prefix("env:").and_then(|name| system.environment.text(name)),
+            "userHome" => {
+                system
+                    .environment
+                    .text(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
+            }
+            name => name
+                .strip_prefix("env:")
+                .and_then(|name| system.environment.text(name)),
         }
     }
 }

@@ -7,9 +7,19 @@ pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
     title: "VS Code",
     programs: &["code"],
-    settings_folder: |system| system.config.as_ref().map(|config| config.join("Code").join("User")),
+    settings_folder: |system| {
+        system
+            .config
+            .as_ref()
+            .map(|config| config.join("Code").join("User"))
+    },
     prompts: &[("vscode", "prompts")],
-    config: Config { user: &["mcp.json"], project: &[".vscode/mcp.json"], servers: "servers", ..Config::JSON },
+    config: Config {
+        user: &["mcp.json"],
+        project: &[".vscode/mcp.json"],
+        servers: "servers",
+        ..Config::JSON
+    },
     next_step: |_| {
         "open the chat of VS Code in agent mode, start the server when it asks, and type `:research solid-state batteries`"
             .to_owned()

@@ -19,14 +19,21 @@ pub(super) static ZED: Agent = Agent {
         project: &[".zed/settings.json"],
         servers: "context_servers",
         entry: |program, arguments| Entry {
-            required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
+            required: vec![
+                ("command", Some(json!(program))),
+                ("args", Some(json!(arguments))),
+            ],
             initial: vec![("env", json!({}))],
         },
         ..Config::JSON
     },
     // By its source: a message of the assistant is an error, and what is not text is dropped.
     menu: MenuMessages::OneText,
-    launch: Launch { client: Some("Zed"), is_from_desktop: true, ..Launch::BY_SDK },
+    launch: Launch {
+        client: Some("Zed"),
+        is_from_desktop: true,
+        ..Launch::BY_SDK
+    },
     next_step: |_| "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),
     ..Agent::USUAL
 };

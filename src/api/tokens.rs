@@ -1,10 +1,11 @@
 //! An estimate of how many tokens a text has for a model.
 //!
-//! Each model has its own tokenizer, and no tokenizer is part of this program. The weights below were fitted to the mean of
-//! OpenAI's o200k_base and Anthropic's published tokenizer, over English and Spanish prose, prompts, code (Rust, Python, C,
-//! JavaScript, shell, JSON, TOML, diffs), Japanese, Chinese and Korean. In texts of 2,500 characters, the estimate is within a
-//! quarter of either tokenizer for English, code, Japanese and Chinese, mostly above the first and below the second; within a
-//! third for Spanish and Korean.
+//! Each model has its own tokenizer, and no tokenizer is part of this program. The weights below
+//! were fitted to the mean of OpenAI's o200k_base and Anthropic's published tokenizer, over English
+//! and Spanish prose, prompts, code (Rust, Python, C, JavaScript, shell, JSON, TOML, diffs),
+//! Japanese, Chinese and Korean. In texts of 2,500 characters, the estimate is within a quarter of
+//! either tokenizer for English, code, Japanese and Chinese, mostly above the first and below the
+//! second; within a third for Spanish and Korean.
 
 /// What tokenizers distinguish.
 #[derive(PartialEq, Eq)]
@@ -27,9 +28,10 @@ impl Class {
             '0'..='9' => Class::Digit,
             _ if character.is_ascii_alphabetic() => Class::Letter,
             _ if character.is_ascii() => Class::Punctuation,
-            '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}' => {
-                Class::EastAsian
-            }
+            '\u{1100}'..='\u{11ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{d7af}'
+            | '\u{20000}'..='\u{3ffff}' => Class::EastAsian,
             _ if character.is_alphabetic() => Class::Letter,
             _ => Class::Other,
         }
@@ -44,7 +46,8 @@ pub(super) fn tokens(text: &str) -> usize {
     let characters: Vec<char> = text.chars().collect();
     let hundredths = |run: &[char]| match (Class::of(run[0]), run.len()) {
         (Class::Letter, length) => {
-            100 + 12 * length.saturating_sub(USUAL_WORD) + 20 * run.iter().filter(|letter| !letter.is_ascii()).count()
+            100 + 12 * length.saturating_sub(USUAL_WORD)
+                + 20 * run.iter().filter(|letter| !letter.is_ascii()).count()
         }
         (Class::Digit, length) => 45 * length,
         (Class::Punctuation, length) => 77 + 13 * length,
@@ -61,8 +64,8 @@ pub(super) fn tokens(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Each text with the number of its tokens: for o200k_base (npm gpt-tokenizer 4.0.0), and for Anthropic's tokenizer
-    /// (npm @anthropic-ai/tokenizer 0.0.4).
+    /// Each text with the number of its tokens: for o200k_base (npm gpt-tokenizer 4.0.0), and for
+    /// Anthropic's tokenizer (npm @anthropic-ai/tokenizer 0.0.4).
     const MEASURED: [(&str, usize, usize); 6] = [
         (
             "You are a careful researcher. Find out what is known about the topic below, and say how well each finding is \
@@ -111,7 +114,10 @@ mod tests {
         for (text, openai, anthropic) in MEASURED {
             let estimate = tokens(text);
             for counted in [openai, anthropic] {
-                assert!((counted * 3..=counted * 5).contains(&(estimate * 4)), "{estimate} for {counted}: {text}");
+                assert!(
+                    (counted * 3..=counted * 5).contains(&(estimate * 4)),
+                    "{estimate} for {counted}: {text}"
+                );
             }
         }
         assert_eq!(tokens(""), 0);

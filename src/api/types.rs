@@ -1,6 +1,7 @@
 //! Every JSON object that `--json` prints, the API over HTTP answers, and the web page shows.
 //!
-//! A value that a program compares is an enum. What is only for the text form of the command line is left out of the JSON.
+//! A value that a program compares is an enum. What is only for the text form of the command line
+//! is left out of the JSON.
 #![allow(missing_docs)] // the names are those of the JSON, which docs/reference.md explains
 
 use crate::library::{Hunk, Layer, ServiceRequest, Version};
@@ -24,7 +25,8 @@ pub struct Filter {
 #[serde(default, deny_unknown_fields)]
 pub struct Call {
     pub command: String,
-    /// Words that a shell has divided. A single one is read like text typed in a chat, and may be a JSON string instead of a list.
+    /// Words that a shell has divided. A single one is read like text typed in a chat, and may be a
+    /// JSON string instead of a list.
     #[serde(deserialize_with = "text_or_words")]
     pub input: Vec<String>,
     /// Values by name. With them, the input is what replaces `{{input}}`.
@@ -39,7 +41,10 @@ pub struct Call {
 
 fn text_or_words<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "invalid type, expected a string or a list of strings")]
+    #[serde(
+        untagged,
+        expecting = "invalid type, expected a string or a list of strings"
+    )]
     enum Input {
         Text(String),
         Words(Vec<String>),
@@ -265,7 +270,8 @@ pub struct Preview {
     /// The expansion; `None` if there is none, or a service has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Without an expansion, the text with the values that are known, and with the placeholders of those that are missing.
+    /// Without an expansion, the text with the values that are known, and with the placeholders of
+    /// those that are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
     /// Where values are in that text, or in the expansion.

@@ -9,14 +9,22 @@ use std::path::PathBuf;
 
 /// The agents that can be named.
 pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
-    let value = |agent: &Agent| PossibleValue::new(agent.name).help(agent.title).aliases(agent.aliases);
-    PossibleValuesParser::new(AGENTS.map(value)).try_map(|name| Agent::named(&name).ok_or("unknown agent"))
+    let value = |agent: &Agent| {
+        PossibleValue::new(agent.name)
+            .help(agent.title)
+            .aliases(agent.aliases)
+    };
+    PossibleValuesParser::new(AGENTS.map(value))
+        .try_map(|name| Agent::named(&name).ok_or("unknown agent"))
 }
 
 /// What the agents find on this machine.
 pub(super) fn system() -> anyhow::Result<System> {
     let project = env::current_dir().context("the working directory cannot be found")?;
-    Ok(System { project, ..system_of_user() })
+    Ok(System {
+        project,
+        ..system_of_user()
+    })
 }
 
 fn system_of_user() -> System {

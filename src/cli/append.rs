@@ -1,5 +1,6 @@
-//! Files that the server appends to: its log, and the record of a conversation. A file that fails causes a warning; the server
-//! goes on. If `doctor` has started the server, files are only tested: none is created, and nothing is appended.
+//! Files that the server appends to: its log, and the record of a conversation. A file that fails
+//! causes a warning; the server goes on. If `doctor` has started the server, files are only tested:
+//! none is created, and nothing is appended.
 
 use super::source::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
@@ -8,8 +9,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if that fails; returns `None`,
-/// too, if `doctor` has started the server.
+/// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if
+/// that fails; returns `None`, too, if `doctor` has started the server.
 pub(super) fn open(path: &Path, warn: fn(&str)) -> Option<File> {
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
     // A settings file may have `~/`.
@@ -17,13 +18,16 @@ pub(super) fn open(path: &Path, warn: fn(&str)) -> Option<File> {
         Ok(file) => Some(file).filter(|_| !is_examined),
         Err(error) => {
             let path = named(&path.display().to_string());
-            warn(&format!("{path} cannot be written to: {error}; choose a file in a folder of yours"));
+            warn(&format!(
+                "{path} cannot be written to: {error}; choose a file in a folder of yours"
+            ));
             None
         }
     }
 }
 
-/// Opens a file for appending. If it does not exist and is only tested, a temporary file in its folder is opened in its place.
+/// Opens a file for appending. If it does not exist and is only tested, a temporary file in its
+/// folder is opened in its place.
 fn open_or_test(path: &Path, is_tested: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -36,7 +40,10 @@ fn open_or_test(path: &Path, is_tested: bool) -> io::Result<File> {
     }
     match options.append(true).create(!is_tested).open(path) {
         Err(error) if is_tested && error.kind() == io::ErrorKind::NotFound => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
             tempfile::tempfile_in(folder).map_err(|error| error.kind().into()) // without the temporary name
         }
         opened => opened,

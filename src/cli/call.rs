@@ -18,20 +18,23 @@ pub(super) struct Call {
     /// The value of one of the prompt's arguments; can be repeated. It comes before the name
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
-    /// The prompt's name, with or without a colon, or the path of any prompt file, which begins with `./`, `../`, `/` or `~/`; and
-    /// the input for it
+    /// The prompt's name, with or without a colon, or the path of any prompt file, which begins
+    /// with `./`, `../`, `/` or `~/`; and the input for it
     ///
-    /// All that follows the name is text, even what looks like an option. Several words fill one argument each if the prompt has arguments;
-    /// otherwise, they are joined by spaces. A single word is read like text typed in a chat. Without --arg, `NAME=VALUE` words set
-    /// arguments by name. Text from standard input (a pipe or a file) follows the words, after an empty line, in the last argument that
-    /// takes text; to insert it elsewhere, write `-` there.
+    /// All that follows the name is text, even what looks like an option. Several words fill one
+    /// argument each if the prompt has arguments; otherwise, they are joined by spaces. A single
+    /// word is read like text typed in a chat. Without --arg, `NAME=VALUE` words set arguments by
+    /// name. Text from standard input (a pipe or a file) follows the words, after an empty line, in
+    /// the last argument that takes text; to insert it elsewhere, write `-` there.
     #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true,
           add = ArgValueCompleter::new(completions::words))]
     words: Vec<String>,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE, such as `criteria=speed`")?;
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("it must be NAME=VALUE, such as `criteria=speed`")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -43,10 +46,16 @@ impl Call {
     /// Warns of words after the name that would be options before it.
     fn warn_of_options(&self) {
         let options = PromptSource::augment_args(Call::augment_args(Command::new("")));
-        let is_option =
-            |name: &str| name == "json" || options.get_arguments().any(|option| option.get_long() == Some(name));
+        let is_option = |name: &str| {
+            name == "json"
+                || options
+                    .get_arguments()
+                    .any(|option| option.get_long() == Some(name))
+        };
         for word in self.words.iter().skip(1) {
-            let name = word.strip_prefix("--").map(|name| name.split('=').next().unwrap_or_default());
+            let name = word
+                .strip_prefix("--")
+                .map(|name| name.split('=').next().unwrap_or_default());
             if name.is_some_and(is_option) {
                 output::warning(&format!(
                     "{} is part of the input; an option comes before the name of the prompt",
@@ -66,13 +75,16 @@ impl Call {
     /// Finds the prompt, and reads standard input, unless it is a terminal.
     ///
     /// # Errors
-    /// There is no prompt of this name, or its file is broken; [`api::Call::check`]; standard input is not text.
+    /// There is no prompt of this name, or its file is broken; [`api::Call::check`]; standard input
+    /// is not text.
     pub(super) fn prepare(self, library: &Library) -> anyhow::Result<Prepared> {
         self.warn_of_options();
         let view = library.view();
         let found = match self.file() {
             Some(file) => view.at(&file),
-            None => view.find(self.name()).map_err(|why| with_path(why, self.name())),
+            None => view
+                .find(self.name())
+                .map_err(|why| with_path(why, self.name())),
         };
         if found.is_err() {
             output::note_if_any(view.untrusted_hint());
@@ -102,11 +114,20 @@ impl Call {
         let mut words = self.words.into_iter();
         let command = words.next().unwrap_or_default();
         let mut input: Vec<String> = words.collect();
-        let at = input.iter().position(|word| word == "-").filter(|_| !io::stdin().is_terminal());
+        let at = input
+            .iter()
+            .position(|word| word == "-")
+            .filter(|_| !io::stdin().is_terminal());
         if let Some(at) = at {
             input.remove(at);
         }
-        Ok(api::Call { command, input, arguments, piped: String::new(), at })
+        Ok(api::Call {
+            command,
+            input,
+            arguments,
+            piped: String::new(),
+            at,
+        })
     }
 }
 
@@ -136,6 +157,13 @@ fn with_path(why: Diagnostic, typed: &str) -> Diagnostic {
     if !is_prompt_file(&absolute(path)) || !path.is_file() {
         return why;
     }
-    let fix = format!("for the file in the working directory, write {}", named(&format!("./{typed}")));
-    Diagnostic { kind: Kind::Missing, fix, ..why }
+    let fix = format!(
+        "for the file in the working directory, write {}",
+        named(&format!("./{typed}"))
+    );
+    Diagnostic {
+        kind: Kind::Missing,
+        fix,
+        ..why
+    }
 }

@@ -25,7 +25,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Names of prompts, and files and folders wherever they are; without any, your own prompt files are checked
+    /// Names of prompts, and files and folders wherever they are; without any, your own prompt
+    /// files are checked
     #[arg(value_name = "NAME|FILE", value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
     /// Fail if there are warnings, too: for CI
@@ -34,8 +35,8 @@ pub(super) struct Check {
     /// Warn of prompts that are too long for this agent to get in one part
     #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
     client: Option<&'static Agent>,
-    /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file, line, column, message and
-    /// repair
+    /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file,
+    /// line, column, message and repair
     #[arg(long)]
     json: bool,
 }
@@ -43,9 +44,16 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         if let Some(agent) = self.client.filter(|agent| agent.part.is_none()) {
-            bail!("no limit of {} is known, so it gets every prompt in one part", agent.title);
+            bail!(
+                "no limit of {} is known, so it gets every prompt in one part",
+                agent.title
+            );
         }
-        let mut checks = Checks { client: self.client, report: Report::default(), long: BTreeMap::new() };
+        let mut checks = Checks {
+            client: self.client,
+            report: Report::default(),
+            long: BTreeMap::new(),
+        };
         let mut folders = Vec::new();
         if self.paths.is_empty() {
             let view = source.library_with_warnings().view();
@@ -59,16 +67,22 @@ impl Check {
         for path in &self.paths {
             let (format, folder) = folder(path);
             let folder = without_parents(folder);
-            if format.is_none() && !folder.exists() && checks.add_prompt(&source.library().view(), path) {
+            if format.is_none()
+                && !folder.exists()
+                && checks.add_prompt(&source.library().view(), path)
+            {
                 continue;
             }
             folders.push(folder.clone());
             // A subfolder is read as part of the folder of its program.
-            let root = folder.ancestors().find(|folder| !Format::of_folder(folder).is_own());
+            let root = folder
+                .ancestors()
+                .find(|folder| !Format::of_folder(folder).is_own());
             if !folder.is_dir() && format.is_none() {
                 checks.add_file(&source.library().view(), folder);
             } else if let (None, Some(root)) = (format, root) {
-                let library = Library::default().with_named(Some(Format::of_folder(root)), root.to_owned());
+                let library =
+                    Library::default().with_named(Some(Format::of_folder(root)), root.to_owned());
                 checks.add_folders(&library.view(), Some(&folder));
             } else {
                 checks.name_others(&folder);
@@ -84,7 +98,11 @@ impl Check {
         } else {
             output::print_lines(&text(&report, &folders))?;
         }
-        Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if has_failed {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -99,24 +117,39 @@ struct Checks {
 impl Checks {
     /// Checks the folders of a library or, of all of them, only what is below one folder.
     fn add_folders(&mut self, view: &View, below: Option<&Path>) {
-        let Report { files, problems } = view.check_also(below, &mut |found, folder| self.too_long(found, folder));
+        let Report { files, problems } =
+            view.check_also(below, &mut |found, folder| self.too_long(found, folder));
         self.report.files += files;
         self.report.problems.extend(problems);
         let mut tests = view.list().tests;
         tests.retain(|tests| below.is_none_or(|below| tests.path.starts_with(below)));
         self.report.files += tests.len();
-        self.report.problems.extend(tests.iter().filter_map(test::problem));
+        self.report
+            .problems
+            .extend(tests.iter().filter_map(test::problem));
     }
 
-    /// Checks the prompt of this name and its tests. Returns whether it is a name rather than a path.
+    /// Checks the prompt of this name and its tests. Returns whether it is a name rather than a
+    /// path.
     fn add_prompt(&mut self, view: &View, typed: &Path) -> bool {
         let found = match view.find(&typed.to_string_lossy()) {
             Ok(found) => found,
             Err(_) if typed.extension().is_some() || is_path(typed) => return false,
             Err(why) => {
                 let message = format!("there is no such file, and {}", why.message);
-                let fix = if why.fix.is_empty() { "correct the name or the path".to_owned() } else { why.fix };
-                self.report.problems.push(Diagnostic { message, fix, ..why }.in_file(typed));
+                let fix = if why.fix.is_empty() {
+                    "correct the name or the path".to_owned()
+                } else {
+                    why.fix
+                };
+                self.report.problems.push(
+                    Diagnostic {
+                        message,
+                        fix,
+                        ..why
+                    }
+                    .in_file(typed),
+                );
                 return true;
             }
         };
@@ -125,17 +158,25 @@ impl Checks {
         self.report.problems.extend(found.check());
         let too_long = self.too_long(&found, None);
         self.report.problems.extend(too_long);
-        self.report.problems.extend(tests.as_ref().and_then(test::problem));
+        self.report
+            .problems
+            .extend(tests.as_ref().and_then(test::problem));
         true
     }
 
     fn add_file(&mut self, view: &View, path: PathBuf) {
         self.report.files += 1;
         if let Some(tests) = test::file(&path) {
-            return self.report.problems.extend(tests.iter().filter_map(test::problem));
+            return self
+                .report
+                .problems
+                .extend(tests.iter().filter_map(test::problem));
         }
         self.report.problems.extend(view.check_file(&path));
-        let too_long = view.at(&path).ok().and_then(|found| self.too_long(&found, path.parent()));
+        let too_long = view
+            .at(&path)
+            .ok()
+            .and_then(|found| self.too_long(&found, path.parent()));
         self.report.problems.extend(too_long);
     }
 
@@ -151,35 +192,60 @@ impl Checks {
         };
         let length = part.length(&prompt.template_text());
         let (length, max, unit) = (thousands(length), thousands(part.max), part.unit.name());
-        let message = format!("{} gets at most {max} {unit} in one part, and the prompt takes {length}", agent.title);
-        let fix = "keep the instructions here, and give the path of the material for the agent to read";
-        (part.length(&prompt.template_text()) > part.max).then(|| Diagnostic::warning(None, message, fix).in_file(file))
+        let message = format!(
+            "{} gets at most {max} {unit} in one part, and the prompt takes {length}",
+            agent.title
+        );
+        let fix =
+            "keep the instructions here, and give the path of the material for the agent to read";
+        (part.length(&prompt.template_text()) > part.max)
+            .then(|| Diagnostic::warning(None, message, fix).in_file(file))
     }
 
     /// Names the folders of other programs below a folder, which is not one itself.
     fn name_others(&mut self, folder: &Path) {
         for (format, end) in Format::of_agents().filter(|(_, end)| folder.join(end).is_dir()) {
             let path = folder.join(end);
-            let message = format!("the folder has files of {}, which are not checked with this one", format.title);
-            let fix = format!("check them with `prompt-expander check {}`", output::shown(&path));
-            self.report.problems.push(Diagnostic::new(Kind::Hint, message, fix).in_file(path));
+            let message = format!(
+                "the folder has files of {}, which are not checked with this one",
+                format.title
+            );
+            let fix = format!(
+                "check them with `prompt-expander check {}`",
+                output::shown(&path)
+            );
+            self.report
+                .problems
+                .push(Diagnostic::new(Kind::Hint, message, fix).in_file(path));
         }
     }
 
     fn finish(mut self) -> Report {
-        self.report.problems.extend(self.long.into_iter().map(|(folder, number)| {
-            let (prompts, limit) = (count(number, "prompt"), thousands(LONG));
-            let message = format!("{prompts} of {limit} characters or more, which some agents get in parts");
-            Diagnostic::new(Kind::Hint, message, "find those that are too long for an agent with `--client AGENT`")
+        self.report
+            .problems
+            .extend(self.long.into_iter().map(|(folder, number)| {
+                let (prompts, limit) = (count(number, "prompt"), thousands(LONG));
+                let message = format!(
+                    "{prompts} of {limit} characters or more, which some agents get in parts"
+                );
+                Diagnostic::new(
+                    Kind::Hint,
+                    message,
+                    "find those that are too long for an agent with `--client AGENT`",
+                )
                 .in_file(folder)
-        }));
+            }));
         self.report
     }
 }
 
 /// What is printed; if no file was checked, with the folders that were looked in.
 fn text(report: &Report, folders: &[PathBuf]) -> String {
-    let mut text: String = report.problems.iter().map(output::problem_in_two_lines).collect();
+    let mut text: String = report
+        .problems
+        .iter()
+        .map(output::problem_in_two_lines)
+        .collect();
     if report.files == 0 && !folders.is_empty() {
         let folders: Vec<String> = folders.iter().map(|folder| output::shown(folder)).collect();
         let folders = all_of(&folders);
@@ -188,6 +254,8 @@ fn text(report: &Report, folders: &[PathBuf]) -> String {
         );
     }
     let counts = [(Severity::Error, "error"), (Severity::Warning, "warning")];
-    let counts = counts.map(|(severity, what)| count(severity.count_in(&report.problems), what)).join(", ");
+    let counts = counts
+        .map(|(severity, what)| count(severity.count_in(&report.problems), what))
+        .join(", ");
     text + &format!("{} checked: {counts}\n", count(report.files, "file"))
 }

@@ -20,7 +20,8 @@ const WINDOWS: CopyCommand = &[
     "[Console]::InputEncoding = [Text.UTF8Encoding]::new($false); Set-Clipboard -Value ([Console]::In.ReadToEnd())",
 ];
 
-/// The commands that may reach the clipboard, the best first. Where a variable is named, it must be set.
+/// The commands that may reach the clipboard, the best first. Where a variable is named, it must be
+/// set.
 const COMMANDS: &[(&str, CopyCommand)] = if cfg!(windows) {
     &[("", WINDOWS)]
 } else if cfg!(target_os = "macos") {
@@ -42,7 +43,10 @@ const COMMANDS: &[(&str, CopyCommand)] = if cfg!(windows) {
 pub(super) fn copy(text: &str) -> anyhow::Result<()> {
     let mut failures = Vec::new();
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    for (_, command) in COMMANDS.iter().filter(|(variable, _)| variable.is_empty() || is_set(variable)) {
+    for (_, command) in COMMANDS
+        .iter()
+        .filter(|(variable, _)| variable.is_empty() || is_set(variable))
+    {
         match run(command, text) {
             Ok(()) => return Ok(()),
             Err(why) => failures.push(format!("{}: {why:#}", command[0])),
@@ -61,13 +65,21 @@ pub(super) fn copy(text: &str) -> anyhow::Result<()> {
 
 fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
     let mut child = Command::new(command[0]);
-    // xclip, xsel and wl-copy leave a process that would keep standard error open for as long as it has the clipboard.
-    child.args(&command[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // xclip, xsel and wl-copy leave a process that would keep standard error open for as long as it
+    // has the clipboard.
+    child
+        .args(&command[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = match child.spawn() {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!("not installed"),
         spawned => spawned?,
     };
-    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
+    let written = child
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
     let status = child.wait()?;
     ensure!(status.success(), "{status}");
     written.context("it did not read the whole text")
@@ -76,11 +88,14 @@ fn run(command: CopyCommand, text: &str) -> anyhow::Result<()> {
 /// Terminals accept no longer sequence.
 const MAX_SEQUENCE: usize = 100_000;
 
-/// Asks the terminal to copy the text to the clipboard of the machine that it runs on, with the escape sequence OSC 52.
+/// Asks the terminal to copy the text to the clipboard of the machine that it runs on, with the
+/// escape sequence OSC 52.
 fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
     let sequence = format!("\x1b]52;c;{}\x07", BASE64.encode(text));
     if sequence.len() > MAX_SEQUENCE {
-        bail!("the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`");
+        bail!(
+            "the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`"
+        );
     }
     io::stderr().write_all(sequence.as_bytes())?; // standard output may be a file
     output::note(

@@ -1,7 +1,7 @@
 //! `prompt-expander completions`: what a shell offers when you press Tab.
 //!
-//! The printed script runs the program for each completion, with the words of the line, because prompts are added and removed. clap's
-//! completion engine answers.
+//! The printed script runs the program for each completion, with the words of the line, because
+//! prompts are added and removed. clap's completion engine answers.
 
 use super::source::PromptSource;
 use super::{config, output};
@@ -20,7 +20,8 @@ use std::sync::OnceLock;
 /// The script sets it to the name of the shell; the words of the line follow `--`.
 const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 
-/// Characters that a shell interprets. A name that contains one is not offered, because unquoted it would mean something else.
+/// Characters that a shell interprets. A name that contains one is not offered, because unquoted it
+/// would mean something else.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
 /// The command to which the line that is completed belongs; set when a script asks.
@@ -47,12 +48,23 @@ impl Completions {
     /// Prints the script; `program` is the first word of the command line.
     pub(super) fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
         let name = env!("CARGO_PKG_NAME");
-        // A program that was found in PATH is looked up there again, so that an update takes effect.
+        // A program that was found in PATH is looked up there again, so that an update takes
+        // effect.
         let is_path = Path::new(program).components().count() > 1;
-        let completer = if is_path { std::path::absolute(program)? } else { program.into() };
+        let completer = if is_path {
+            std::path::absolute(program)?
+        } else {
+            program.into()
+        };
         let mut script = Vec::new();
         if let Some(shell) = Shells::builtins().completer(&self.shell.to_string()) {
-            shell.write_registration(VARIABLE, name, name, &completer.to_string_lossy(), &mut script)?;
+            shell.write_registration(
+                VARIABLE,
+                name,
+                name,
+                &completer.to_string_lossy(),
+                &mut script,
+            )?;
         }
         if self.shell == Shell::Bash {
             // bash completes paths by itself, and quotes them.
@@ -70,20 +82,38 @@ pub(super) fn answer(arguments: &[OsString], program: fn() -> Command) -> Option
     }
     PROGRAM.get_or_init(|| program);
     let folder = std::env::current_dir().ok();
-    // The first word may also be the name of a prompt with a colon, as in `prompt-expander :research`.
+    // The first word may also be the name of a prompt with a colon, as in
+    // `prompt-expander :research`.
     let after_colon = |written: &OsStr| match line().subcommand() {
         Some(("expand", _)) => words(written),
         _ => Vec::new(),
     };
-    // bash and PowerShell insert what is offered as it is, and a folder may have any name: they complete paths themselves, and quote them.
-    let quotes = !std::env::var(VARIABLE).is_ok_and(|shell| ["bash", "powershell"].contains(&shell.as_str()));
-    let hint = move |arg: Arg| if quotes { arg } else { arg.value_hint(ValueHint::Other) };
-    let with_prompts = || {
-        let mut program = program().arg(Arg::new("prompt").num_args(1..).add(ArgValueCompleter::new(after_colon)));
-        program.build();
-        program.mut_args(hint).mut_subcommands(|command| command.mut_args(hint))
+    // bash and PowerShell insert what is offered as it is, and a folder may have any name: they
+    // complete paths themselves, and quote them.
+    let quotes = !std::env::var(VARIABLE)
+        .is_ok_and(|shell| ["bash", "powershell"].contains(&shell.as_str()));
+    let hint = move |arg: Arg| {
+        if quotes {
+            arg
+        } else {
+            arg.value_hint(ValueHint::Other)
+        }
     };
-    match CompleteEnv::with_factory(with_prompts).var(VARIABLE).try_complete(arguments, folder.as_deref()) {
+    let with_prompts = || {
+        let mut program = program().arg(
+            Arg::new("prompt")
+                .num_args(1..)
+                .add(ArgValueCompleter::new(after_colon)),
+        );
+        program.build();
+        program
+            .mut_args(hint)
+            .mut_subcommands(|command| command.mut_args(hint))
+    };
+    match CompleteEnv::with_factory(with_prompts)
+        .var(VARIABLE)
+        .try_complete(arguments, folder.as_deref())
+    {
         Ok(is_asked) => is_asked.then_some(ExitCode::SUCCESS),
         Err(_) => Some(ExitCode::FAILURE), // a message would end up in the line that is being typed
     }
@@ -92,7 +122,9 @@ pub(super) fn answer(arguments: &[OsString], program: fn() -> Command) -> Option
 /// The name of a prompt, and after it the arguments of that prompt.
 pub(super) fn words(written: &OsStr) -> Vec<CompletionCandidate> {
     let line = line();
-    let words = line.subcommand().and_then(|(_, command)| command.try_get_many::<String>("words").ok().flatten());
+    let words = line
+        .subcommand()
+        .and_then(|(_, command)| command.try_get_many::<String>("words").ok().flatten());
     let words: Vec<&String> = words.into_iter().flatten().collect();
     match words.as_slice() {
         [name, _, ..] => values(&line, name, written),
@@ -100,17 +132,25 @@ pub(super) fn words(written: &OsStr) -> Vec<CompletionCandidate> {
     }
 }
 
-/// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, a
-/// colon may be used for `/`.
+/// The prompts whose names begin with this text, with or without a colon, and their descriptions.
+/// In names with folders, a colon may be used for `/`.
 pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(written) = written.to_str() else { return Vec::new() };
+    let Some(written) = written.to_str() else {
+        return Vec::new();
+    };
     let library = library_of(&line());
     let rest = written.strip_prefix(COLONS).unwrap_or(written);
     let colon = &written[..written.len() - rest.len()];
     let mut candidates = Vec::new();
     for found in library.view().list().found {
-        let Some(name) = spelled_as_typed(&found.name, rest).filter(|name| is_plain(name)) else { continue };
-        let description = found.info().summary.ok().and_then(|prompt| prompt.description.clone());
+        let Some(name) = spelled_as_typed(&found.name, rest).filter(|name| is_plain(name)) else {
+            continue;
+        };
+        let description = found
+            .info()
+            .summary
+            .ok()
+            .and_then(|prompt| prompt.description.clone());
         let description = description.map(|description| output::one_line(&description).into());
         candidates.push(CompletionCandidate::new(format!("{colon}{name}")).help(description));
     }
@@ -119,36 +159,75 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The arguments of a prompt, and after `NAME=` the choices of that argument.
 fn values(line: &ArgMatches, name: &str, written: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(written) = written.to_str() else { return Vec::new() };
-    let Some(prompt) = library_of(line).view().find(name).ok().and_then(|found| found.prompt().ok()) else {
+    let Some(written) = written.to_str() else {
+        return Vec::new();
+    };
+    let Some(prompt) = library_of(line)
+        .view()
+        .find(name)
+        .ok()
+        .and_then(|found| found.prompt().ok())
+    else {
         return Vec::new();
     };
     let mut candidates = Vec::new();
-    for Argument { name, description, choices, .. } in &prompt.arguments {
-        if written.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')) {
-            candidates.extend(choices.iter().map(|choice| (format!("{name}={choice}"), None)));
+    for Argument {
+        name,
+        description,
+        choices,
+        ..
+    } in &prompt.arguments
+    {
+        if written
+            .strip_prefix(name.as_str())
+            .is_some_and(|rest| rest.starts_with('='))
+        {
+            candidates.extend(
+                choices
+                    .iter()
+                    .map(|choice| (format!("{name}={choice}"), None)),
+            );
         } else {
-            candidates.push((format!("{name}="), description.as_deref().map(|text| output::one_line(text).into())));
+            candidates.push((
+                format!("{name}="),
+                description
+                    .as_deref()
+                    .map(|text| output::one_line(text).into()),
+            ));
         }
     }
-    candidates.retain(|(text, _)| text.starts_with(written) && is_plain(&text.replacen('=', "", 1)));
-    candidates.into_iter().map(|(text, description)| CompletionCandidate::new(text).help(description)).collect()
+    candidates
+        .retain(|(text, _)| text.starts_with(written) && is_plain(&text.replacen('=', "", 1)));
+    candidates
+        .into_iter()
+        .map(|(text, description)| CompletionCandidate::new(text).help(description))
+        .collect()
 }
 
 /// The tags that begin with this text.
 pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(written) = written.to_str() else { return Vec::new() };
+    let Some(written) = written.to_str() else {
+        return Vec::new();
+    };
     let library = library_of(&line());
     let view = library.view();
-    let prompts = view.list().found.into_iter().filter_map(|found| found.info().summary.ok());
+    let prompts = view
+        .list()
+        .found
+        .into_iter()
+        .filter_map(|found| found.info().summary.ok());
     let tags: BTreeSet<String> = prompts.flat_map(|prompt| prompt.tags.clone()).collect();
-    tags.into_iter().filter(|tag| tag.starts_with(written) && is_plain(tag)).map(CompletionCandidate::new).collect()
+    tags.into_iter()
+        .filter(|tag| tag.starts_with(written) && is_plain(tag))
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// Whether a shell reads the text as one literal word.
 fn is_plain(text: &str) -> bool {
-    let is_special =
-        |character: char| character.is_whitespace() || character.is_control() || SPECIAL.contains(character);
+    let is_special = |character: char| {
+        character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
+    };
     !text.is_empty() && !text.contains(is_special)
 }
 
@@ -162,16 +241,30 @@ fn library_of(line: &ArgMatches) -> Library {
 /// What can be understood of the incomplete line that is completed.
 fn line() -> ArgMatches {
     // Most shells pass words as they were typed, including quotes.
-    let unquoted = std::env::args_os().skip(2).map(|word| match word.to_str().and_then(shlex::split).as_deref() {
-        Some([word]) => word.into(),
-        _ => word,
+    let unquoted = std::env::args_os().skip(2).map(|word| {
+        match word.to_str().and_then(shlex::split).as_deref() {
+            Some([word]) => word.into(),
+            _ => word,
+        }
     });
-    let program = PROGRAM.get().map_or_else(|| Command::new(""), |program| program());
+    let program = PROGRAM
+        .get()
+        .map_or_else(|| Command::new(""), |program| program());
     let mut words: Vec<OsString> = unquoted.collect();
-    let read = |words: &[OsString]| program.clone().ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
+    let read = |words: &[OsString]| {
+        program
+            .clone()
+            .ignore_errors(true)
+            .try_get_matches_from(words)
+            .unwrap_or_default()
+    };
     let matches = read(&words);
     let is_prompt = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with(COLONS));
-    match words.iter().position(is_prompt).filter(|_| matches.subcommand_name().is_none()) {
+    match words
+        .iter()
+        .position(is_prompt)
+        .filter(|_| matches.subcommand_name().is_none())
+    {
         None => matches,
         Some(at) => {
             words.insert(at, "expand".into());

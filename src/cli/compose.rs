@@ -1,8 +1,9 @@
 //! `prompt-expander compose`: the editor that an agent opens for the draft of a message.
 //!
-//! The draft is replaced in one step, by a rename, or left alone: it is never written in place, copied elsewhere or sent. An agent shows
-//! neither exit statuses nor standard error, so what there is to say is said on the screen, and the status is 0. `agents/drafts.rs` has what
-//! is known of the agents.
+//! The draft is replaced in one step, by a rename, or left alone: it is never written in place,
+//! copied elsewhere or sent. An agent shows neither exit statuses nor standard error, so what there
+//! is to say is said on the screen, and the status is 0. `agents/drafts.rs` has what is known of
+//! the agents.
 
 use super::pick::{self, Choice, Purpose};
 use super::source::PromptSource;
@@ -36,10 +37,12 @@ pub(super) struct Compose {
     /// The file with the draft
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// The editor for the draft or the result, after Ctrl-O or `e`, and for every other file; by default the one in EDITOR, else `vi`
+    /// The editor for the draft or the result, after Ctrl-O or `e`, and for every other file; by
+    /// default the one in EDITOR, else `vi`
     #[arg(long, value_name = "EDITOR", value_hint = ValueHint::CommandString)]
     then: Option<OsString>,
-    // Gemini CLI adds these for editors that need them, which it knows by parts of the command: `/home/vivian/…` is `vi` to it.
+    // Gemini CLI adds these for editors that need them, which it knows by parts of the command:
+    // `/home/vivian/…` is `vi` to it.
     #[arg(short = 'i', hide = true)]
     _viminfo: Option<OsString>,
     #[arg(long = "wait", short = 'w', hide = true)]
@@ -49,10 +52,15 @@ pub(super) struct Compose {
 impl Compose {
     pub(super) fn run(self, given: anyhow::Result<PromptSource>) -> anyhow::Result<ExitCode> {
         let agent = Agent::of_draft(&self.file).filter(|_| pick::has_terminal());
-        let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else { return self.open_editor() };
+        let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else {
+            return self.open_editor();
+        };
         let said = match self.change(given, drafts.terminal) {
             Ok(None) => None,
-            Ok(Some(now)) => self.open_editor().err().map(|why| format!("{why:#}\n\n{now}")),
+            Ok(Some(now)) => self
+                .open_editor()
+                .err()
+                .map(|why| format!("{why:#}\n\n{now}")),
             Err(why) => Some(format!("{why:#}\n\nThe draft is as it was.")),
         };
         // If it cannot be said either, the draft is right all the same.
@@ -60,7 +68,8 @@ impl Compose {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Replaces the draft, or leaves it alone. If the editor is to be opened, returns what the draft is by then.
+    /// Replaces the draft, or leaves it alone. If the editor is to be opened, returns what the
+    /// draft is by then.
     fn change(
         &self,
         given: anyhow::Result<PromptSource>,
@@ -88,9 +97,15 @@ impl Compose {
             None => {
                 let draft = draft.trim_end_matches(['\n', '\r']);
                 // A misspelled command is searched for, and what follows it is the input.
-                let misspelled = hook::slip(&view, draft).and_then(|name| Some((name, draft.split_once(name)?.1)));
-                let (query, text) = misspelled.map_or(("", draft), |(name, rest)| (name, rest.trim_start()));
-                let purpose = Purpose { text: text.to_owned(), is_draft: true, after: terminal };
+                let misspelled = hook::slip(&view, draft)
+                    .and_then(|name| Some((name, draft.split_once(name)?.1)));
+                let (query, text) =
+                    misspelled.map_or(("", draft), |(name, rest)| (name, rest.trim_start()));
+                let purpose = Purpose {
+                    text: text.to_owned(),
+                    is_draft: true,
+                    after: terminal,
+                };
                 pick::choose(&view, query, purpose, &expand)?
             }
         };
@@ -101,30 +116,48 @@ impl Compose {
             Choice::Nothing | Choice::Copy(_) => return Ok(None),
         };
         // opencode would send a newline at the end.
-        let is_unchanged =
-            replace(&self.file, &old, text.trim_end_matches('\n')).context("the draft cannot be written")?;
-        ensure!(is_unchanged, "another program has changed the draft meanwhile");
+        let is_unchanged = replace(&self.file, &old, text.trim_end_matches('\n'))
+            .context("the draft cannot be written")?;
+        ensure!(
+            is_unchanged,
+            "another program has changed the draft meanwhile"
+        );
         Ok(is_opened.then_some("The draft is the expansion now."))
     }
 
     /// Opens the file in the editor, whose exit status is returned.
     fn open_editor(&self) -> anyhow::Result<ExitCode> {
         let usable = |editor: &OsString| !editor.is_empty() && !text_editor::is_compose(editor);
-        let editor = self.then.clone().or_else(|| std::env::var_os("EDITOR")).filter(usable);
+        let editor = self
+            .then
+            .clone()
+            .or_else(|| std::env::var_os("EDITOR"))
+            .filter(usable);
         let editor = editor.unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "vi" }.into());
         let ended = text_editor::open_with(&editor, &self.file, "name another one with --then")?;
-        Ok(ExitCode::from(ended.status.code().map_or(1, |code| code as u8)))
+        Ok(ExitCode::from(
+            ended.status.code().map_or(1, |code| code as u8),
+        ))
     }
 }
 
-/// The draft with the text of each command in its place, and what to know of them; `None` if it has no command. Mentions stay.
+/// The draft with the text of each command in its place, and what to know of them; `None` if it has
+/// no command. Mentions stay.
 fn in_place(view: &View, draft: &str) -> anyhow::Result<Option<(String, Vec<String>)>> {
     let (mut text, mut notes) = (String::new(), Vec::new());
     let mut last: Option<Range<usize>> = None;
-    for invocation in hook::invocations(view, draft).iter().filter(|it| it.form != Form::Mention) {
+    for invocation in hook::invocations(view, draft)
+        .iter()
+        .filter(|it| it.form != Form::Mention)
+    {
         let input = vec![invocation.input.to_owned()];
-        let call = api::Call { command: invocation.found.name.to_string(), input, ..api::Call::default() };
-        let (expanded, warnings) = pick::expansion(&invocation.found, &call).map_err(anyhow::Error::msg)?;
+        let call = api::Call {
+            command: invocation.found.name.to_string(),
+            input,
+            ..api::Call::default()
+        };
+        let (expanded, warnings) =
+            pick::expansion(&invocation.found, &call).map_err(anyhow::Error::msg)?;
         text += match &last {
             Some(last) if *last == invocation.range => "\n\n", // of one stack
             _ => &draft[last.map_or(0, |last| last.end)..invocation.range.start],
@@ -136,11 +169,25 @@ fn in_place(view: &View, draft: &str) -> anyhow::Result<Option<(String, Vec<Stri
     Ok(last.map(|last| (text + &draft[last.end..], notes)))
 }
 
-/// What to say of commands and mentions in a text that are not the draft's own: at Enter, the hook takes them, too.
+/// What to say of commands and mentions in a text that are not the draft's own: at Enter, the hook
+/// takes them, too.
 fn taken_by_hook(view: &View, draft: &str, text: &str) -> Option<String> {
-    let known: BTreeSet<&str> = hook::invocations(view, draft).into_iter().map(|it| it.name).collect();
-    let taken: BTreeSet<&str> = hook::invocations(view, text).into_iter().map(|it| it.name).collect();
-    let taken: Vec<String> = taken.difference(&known).map(|name| format!(":{name}")).collect();
-    (!taken.is_empty())
-        .then(|| format!("The text has {}, which the agent's hook expands when you send it.", all_of(&taken)))
+    let known: BTreeSet<&str> = hook::invocations(view, draft)
+        .into_iter()
+        .map(|it| it.name)
+        .collect();
+    let taken: BTreeSet<&str> = hook::invocations(view, text)
+        .into_iter()
+        .map(|it| it.name)
+        .collect();
+    let taken: Vec<String> = taken
+        .difference(&known)
+        .map(|name| format!(":{name}"))
+        .collect();
+    (!taken.is_empty()).then(|| {
+        format!(
+            "The text has {}, which the agent's hook expands when you send it.",
+            all_of(&taken)
+        )
+    })
 }

@@ -1,7 +1,9 @@
-//! `config.toml`, the one settings file: the server, the hook, the command line and the page read it, so that they agree.
+//! `config.toml`, the one settings file: the server, the hook, the command line and the page read
+//! it, so that they agree.
 //!
-//! A key has the name of an option and takes the same values, which the parser of that option checks. So a key that is wrong does not
-//! take the others down, and an option can be moved into the file as it is.
+//! A key has the name of an option and takes the same values, which the parser of that option
+//! checks. So a key that is wrong does not take the others down, and an option can be moved into
+//! the file as it is.
 
 use super::output;
 use super::serve::Serve;
@@ -57,7 +59,14 @@ const OPENAPI: &str = "openapi";
 const TRUSTED: &str = "trusted";
 
 /// What a file inside a project cannot grant.
-const OWN: [&str; 6] = ["edit", TRUSTED, OPENAPI, "team", "team-token-file", "team-token-env"];
+const OWN: [&str; 6] = [
+    "edit",
+    TRUSTED,
+    OPENAPI,
+    "team",
+    "team-token-file",
+    "team-token-env",
+];
 
 // The options that have keys.
 #[derive(Debug, Parser)]
@@ -77,53 +86,90 @@ pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
     match &options.config {
         _ if options.no_config => None,
         Some(file) => Some(absolute(file)),
-        None => Some(dirs::config_dir()?.join("prompt-expander").join("config.toml")),
+        None => Some(
+            dirs::config_dir()?
+                .join("prompt-expander")
+                .join("config.toml"),
+        ),
     }
 }
 
-/// Whether only the user can have written the file: it is in their configuration folder, or in no project. An agent's config in a project
-/// may name another file, or another configuration folder.
+/// Whether only the user can have written the file: it is in their configuration folder, or in no
+/// project. An agent's config in a project may name another file, or another configuration folder.
 fn is_own(path: &Path) -> bool {
     let home = dirs::home_dir().unwrap_or_default();
-    let default = if cfg!(unix) { std::env::var_os("XDG_CONFIG_HOME").is_none() } else { true };
-    let is_in_config = (default && dirs::config_dir().is_some_and(|folder| path.starts_with(folder)))
+    let default = if cfg!(unix) {
+        std::env::var_os("XDG_CONFIG_HOME").is_none()
+    } else {
+        true
+    };
+    let is_in_config = (default
+        && dirs::config_dir().is_some_and(|folder| path.starts_with(folder)))
         || path.starts_with(home.join(".config"));
     let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let working = std::env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
+    let working = std::env::current_dir()
+        .and_then(fs::canonicalize)
+        .unwrap_or_default();
     let home = fs::canonicalize(&home).unwrap_or(home);
-    let is_project = |folder: &&Path| **folder != home && (**folder == working || folder.join(".git").exists());
-    is_in_config || !canonical.ancestors().skip(1).any(|folder| is_project(&folder))
+    let is_project =
+        |folder: &&Path| **folder != home && (**folder == working || folder.join(".git").exists());
+    is_in_config
+        || !canonical
+            .ancestors()
+            .skip(1)
+            .any(|folder| is_project(&folder))
 }
 
 /// Adds what the settings file says.
 pub(super) fn load(source: &mut PromptSource) {
-    let Some(path) = path(&source.config) else { return };
+    let Some(path) = path(&source.config) else {
+        return;
+    };
     let settings = match fs::read_to_string(&path) {
         Ok(text) => read(&path, &text),
-        Err(error) if error.kind() == ErrorKind::NotFound && source.config.config.is_none() => Settings::default(),
-        Err(error) => {
-            unusable(&path, Diagnostic::error(None, format!("the settings file cannot be read: {error}"), REPAIR))
+        Err(error) if error.kind() == ErrorKind::NotFound && source.config.config.is_none() => {
+            Settings::default()
         }
+        Err(error) => unusable(
+            &path,
+            Diagnostic::error(
+                None,
+                format!("the settings file cannot be read: {error}"),
+                REPAIR,
+            ),
+        ),
     };
     let packs = Some(path.with_file_name(LOCK));
-    source.settings = Settings { trust: Some(Trust::new(path, trusted)), packs, ..settings };
+    source.settings = Settings {
+        trust: Some(Trust::new(path, trusted)),
+        packs,
+        ..settings
+    };
 }
 
-/// The options of the server: those of a line, and the keys of the settings file where an option is not given.
+/// The options of the server: those of a line, and the keys of the settings file where an option is
+/// not given.
 pub(super) fn serve(settings: &Settings, line: &ArgMatches) -> Result<Serve, clap::Error> {
     if settings.words.is_empty() && line.subcommand().is_none() {
         return Serve::from_arg_matches(line); // which halves the time of a start
     }
     let given = given(&Serve::augment_args(Command::new("")), line, Path::new(""));
     let words = settings.words.iter().cloned().chain(given);
-    let matches = Keys::command().args_override_self(true).try_get_matches_from(words)?;
+    let matches = Keys::command()
+        .args_override_self(true)
+        .try_get_matches_from(words)?;
     Serve::from_arg_matches(&matches)
 }
 
-const REPAIR: &str = "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
+const REPAIR: &str =
+    "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
 
 fn unusable(path: &Path, diagnostic: Diagnostic) -> Settings {
-    Settings { problems: vec![diagnostic.in_file(path)], is_unusable: true, ..Settings::default() }
+    Settings {
+        problems: vec![diagnostic.in_file(path)],
+        is_unusable: true,
+        ..Settings::default()
+    }
 }
 
 /// What a settings file says.
@@ -132,29 +178,56 @@ fn read(path: &Path, text: &str) -> Settings {
         Ok(document) => document,
         Err(error) => return unusable(path, not_toml(&error, text)),
     };
-    let mut reader = Reader { text, folder: path.parent().unwrap_or(path), is_own: is_own(path), problems: Vec::new() };
+    let mut reader = Reader {
+        text,
+        folder: path.parent().unwrap_or(path),
+        is_own: is_own(path),
+        problems: Vec::new(),
+    };
     let words = reader.words(document.as_table(), &KEYS);
     // All of these were accepted one by one before.
-    let folders = |words: &[OsString]| Keys::try_parse_from(words).map(|keys| keys.source.folders).unwrap_or_default();
-    let mut settings = Settings { folders: folders(&words), ..Settings::default() };
+    let folders = |words: &[OsString]| {
+        Keys::try_parse_from(words)
+            .map(|keys| keys.source.folders)
+            .unwrap_or_default()
+    };
+    let mut settings = Settings {
+        folders: folders(&words),
+        ..Settings::default()
+    };
     #[cfg(feature = "openapi")]
-    match Keys::try_parse_from(&words).map(|keys| keys.team).unwrap_or_default().team(reader.folder) {
+    match Keys::try_parse_from(&words)
+        .map(|keys| keys.team)
+        .unwrap_or_default()
+        .team(reader.folder)
+    {
         Ok(team) => team.into_iter().for_each(|team| _ = TEAM.set(team)),
         Err(why) => reader.problem(document.get("team").and_then(Item::span), why, "correct it"),
     }
     settings.words = words;
-    let tables = document.get(OPENAPI).filter(|_| reader.is_own).and_then(Item::as_array_of_tables);
+    let tables = document
+        .get(OPENAPI)
+        .filter(|_| reader.is_own)
+        .and_then(Item::as_array_of_tables);
     for table in tables.into_iter().flatten() {
         let folders = folders(&reader.words(table, &OPENAPI_KEYS));
         if !table.contains_key("file") {
-            reader.problem(table.span(), "an `[[openapi]]` needs a `file`".to_owned(), "add one");
+            reader.problem(
+                table.span(),
+                "an `[[openapi]]` needs a `file`".to_owned(),
+                "add one",
+            );
         }
         #[cfg(feature = "openapi")]
         settings.openapi.push(folders.openapi);
         #[cfg(not(feature = "openapi"))]
         drop(folders);
     }
-    settings.problems = reader.problems.into_iter().map(|diagnostic| diagnostic.in_file(path)).collect();
+    settings.problems = reader
+        .problems
+        .into_iter()
+        .map(|diagnostic| diagnostic.in_file(path))
+        .collect();
     settings
 }
 
@@ -171,27 +244,46 @@ impl Reader<'_> {
         let mut words = Vec::new();
         for (key, item) in table.iter() {
             let at_key = table.key(key).and_then(toml_edit::Key::span);
-            let option = rows.iter().find(|(known, _)| *known == key).map(|(_, option)| *option);
+            let option = rows
+                .iter()
+                .find(|(known, _)| *known == key)
+                .map(|(_, option)| *option);
             if !self.is_own && OWN.contains(&key) {
                 let fix = "write it into your own settings file, in your configuration folder";
-                self.problem(at_key, format!("{} is not taken from a file inside a project", named(key)), fix);
+                self.problem(
+                    at_key,
+                    format!("{} is not taken from a file inside a project", named(key)),
+                    fix,
+                );
                 continue;
             }
             match option {
                 _ if key == OPENAPI && rows == KEYS => {
                     if item.as_array_of_tables().is_none() {
-                        self.problem(item.span(), "it must be tables: `[[openapi]]`".to_owned(), "correct it");
+                        self.problem(
+                            item.span(),
+                            "it must be tables: `[[openapi]]`".to_owned(),
+                            "correct it",
+                        );
                     }
                 }
                 Some(option) => match self.value(option, key, item) {
                     Ok(value) => words.extend(value),
-                    Err(message) => self.problem(item.span(), message, "correct it, or delete the line"),
+                    Err(message) => {
+                        self.problem(item.span(), message, "correct it, or delete the line")
+                    }
                 },
                 None => {
-                    let known = rows.iter().map(|(known, _)| *known).chain((rows == KEYS).then_some(OPENAPI));
+                    let known = rows
+                        .iter()
+                        .map(|(known, _)| *known)
+                        .chain((rows == KEYS).then_some(OPENAPI));
                     let fix = match closest(key, known.clone()) {
                         Some(meant) => format!("did you mean {}?", named(meant)),
-                        None => format!("delete it; the keys are {}", all_of(&known.collect::<Vec<_>>())),
+                        None => format!(
+                            "delete it; the keys are {}",
+                            all_of(&known.collect::<Vec<_>>())
+                        ),
                     };
                     self.problem(at_key, format!("there is no key {}", named(key)), &fix);
                 }
@@ -203,30 +295,50 @@ impl Reader<'_> {
     /// The option with its values, as words; `Err`: why it is not valid.
     fn value(&self, option: &str, key: &str, item: &Item) -> Result<Vec<OsString>, String> {
         let (command, flag) = (Keys::command(), OsString::from(format!("--{option}")));
-        let arg = command.get_arguments().find(|arg| arg.get_long() == Some(option));
+        let arg = command
+            .get_arguments()
+            .find(|arg| arg.get_long() == Some(option));
         let number = || item.as_integer().map(|number| number.to_string());
         let (values, shape) = match arg.map_or(&ArgAction::Append, Arg::get_action) {
             ArgAction::Append => (texts(item), "a list of texts"),
-            ArgAction::Set => (item.as_str().map(str::to_owned).or_else(number).map(|one| vec![one]), "one value"),
+            ArgAction::Set => (
+                item.as_str()
+                    .map(str::to_owned)
+                    .or_else(number)
+                    .map(|one| vec![one]),
+                "one value",
+            ),
             _ => {
-                let value = item.as_bool().ok_or_else(|| format!("{} must be true or false", named(key)))?;
-                return Ok((value != option.starts_with("no-")).then_some(flag).into_iter().collect());
+                let value = item
+                    .as_bool()
+                    .ok_or_else(|| format!("{} must be true or false", named(key)))?;
+                return Ok((value != option.starts_with("no-"))
+                    .then_some(flag)
+                    .into_iter()
+                    .collect());
             }
         };
         let values = values.ok_or_else(|| format!("{} must be {shape}", named(key)))?;
-        let Some(arg) = arg else { return Ok(Vec::new()) };
-        let in_words = |value: &String| [flag.clone(), rebased(arg, OsStr::new(value), self.folder)];
+        let Some(arg) = arg else {
+            return Ok(Vec::new());
+        };
+        let in_words =
+            |value: &String| [flag.clone(), rebased(arg, OsStr::new(value), self.folder)];
         let words: Vec<OsString> = values.iter().flat_map(in_words).collect();
         // The other options of a document are of no use without one.
-        let document = (option != OPENAPI && option.starts_with(OPENAPI)).then(|| "--openapi=x".into());
-        let alone = command.clone().try_get_matches_from(words.iter().cloned().chain(document));
+        let document =
+            (option != OPENAPI && option.starts_with(OPENAPI)).then(|| "--openapi=x".into());
+        let alone = command
+            .clone()
+            .try_get_matches_from(words.iter().cloned().chain(document));
         alone.map_err(|error| output::without_usage(&error))?;
         Ok(words)
     }
 
     fn problem(&mut self, span: Option<Range<usize>>, message: String, fix: &str) {
         let position = span.map(|span| Position::in_text(self.text, span.start, 1));
-        self.problems.push(Diagnostic::error(position, message, fix));
+        self.problems
+            .push(Diagnostic::error(position, message, fix));
     }
 }
 
@@ -234,11 +346,16 @@ fn texts(item: &Item) -> Option<Vec<String>> {
     if let Some(text) = item.as_str() {
         return Some(vec![text.to_owned()]);
     }
-    item.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+    item.as_array()?
+        .iter()
+        .map(|text| text.as_str().map(str::to_owned))
+        .collect()
 }
 
 fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
-    let position = error.span().map(|span| Position::in_text(text, span.start, 1));
+    let position = error
+        .span()
+        .map(|span| Position::in_text(text, span.start, 1));
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
     Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
 }
@@ -246,7 +363,9 @@ fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
 /// The roots of the repositories that a settings file of the user trusts.
 pub(super) fn trusted(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).ok().filter(|_| is_own(path));
-    let document = text.and_then(|text| text.parse::<DocumentMut>().ok()).unwrap_or_default();
+    let document = text
+        .and_then(|text| text.parse::<DocumentMut>().ok())
+        .unwrap_or_default();
     document.get(TRUSTED).and_then(texts).unwrap_or_default()
 }
 
@@ -256,12 +375,21 @@ pub(super) fn trusted(path: &Path) -> Vec<String> {
 /// It is in a project, is no TOML, or cannot be written.
 pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     if !is_own(path) {
-        bail!("{} is inside a project, where `trusted` is ignored; leave out --config", output::full_path(path));
+        bail!(
+            "{} is inside a project, where `trusted` is ignored; leave out --config",
+            output::full_path(path)
+        );
     }
     let mut file = ConfigFile::settings(path.to_owned())?;
     let text = file.texts()[0];
-    let mut document: DocumentMut = text.parse().map_err(|error| not_toml(&error, text).in_file(path))?;
-    set(document.as_table_mut(), TRUSTED, Value::from(roots.iter().collect::<Array>()));
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error| not_toml(&error, text).in_file(path))?;
+    set(
+        document.as_table_mut(),
+        TRUSTED,
+        Value::from(roots.iter().collect::<Array>()),
+    );
     file.edited = Some(document.to_string());
     Ok(file.write()?)
 }
@@ -274,52 +402,85 @@ fn set(table: &mut Table, key: &str, mut value: Value) {
     table[key] = Item::Value(value);
 }
 
-/// The text of a settings file in which the options in these words, the arguments of a server in an agent's config, replace the keys of
-/// their names; other options are left out, with a warning. Relative paths are those in `folder`.
+/// The text of a settings file in which the options in these words, the arguments of a server in an
+/// agent's config, replace the keys of their names; other options are left out, with a warning.
+/// Relative paths are those in `folder`.
 ///
 /// # Errors
 /// The text is no TOML; the words are not valid.
-pub(super) fn with_options(text: &str, words: &[String], folder: &Path) -> Result<String, Diagnostic> {
+pub(super) fn with_options(
+    text: &str,
+    words: &[String],
+    folder: &Path,
+) -> Result<String, Diagnostic> {
     let mut document: DocumentMut = text.parse().map_err(|error| not_toml(&error, text))?;
     let command = Keys::command();
-    let matches = command.clone().try_get_matches_from(words).map_err(|error| {
-        let message = output::without_usage(&error);
-        Diagnostic::error(None, format!("the registered options are not valid: {message}"), "correct them there")
-    })?;
-    let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let matches = command
+        .clone()
+        .try_get_matches_from(words)
+        .map_err(|error| {
+            let message = output::without_usage(&error);
+            Diagnostic::error(
+                None,
+                format!("the registered options are not valid: {message}"),
+                "correct them there",
+            )
+        })?;
+    let is_given =
+        |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let mut given: BTreeMap<&str, Value> = BTreeMap::new();
     for arg in command.get_arguments().filter(is_given) {
-        let Some(option) = arg.get_long() else { continue };
-        match KEYS.iter().chain(&OPENAPI_KEYS).find(|(_, known)| *known == option) {
+        let Some(option) = arg.get_long() else {
+            continue;
+        };
+        match KEYS
+            .iter()
+            .chain(&OPENAPI_KEYS)
+            .find(|(_, known)| *known == option)
+        {
             Some((key, _)) => _ = given.insert(key, to_toml(arg, &matches, folder)),
-            None => {
-                output::warning(&format!("--{option} is left out of the registration: config.toml has no key for it"))
-            }
+            None => output::warning(&format!(
+                "--{option} is left out of the registration: config.toml has no key for it"
+            )),
         }
     }
-    let of_openapi: Vec<(&str, Value)> =
-        OPENAPI_KEYS.iter().filter_map(|(key, _)| Some((*key, given.remove(key)?))).collect();
+    let of_openapi: Vec<(&str, Value)> = OPENAPI_KEYS
+        .iter()
+        .filter_map(|(key, _)| Some((*key, given.remove(key)?)))
+        .collect();
     for (key, value) in given {
         set(document.as_table_mut(), key, value);
     }
     if let Some((_, Value::Array(files))) = of_openapi.iter().find(|(key, _)| *key == "file") {
         let table = |file: &Value| {
-            let others = of_openapi.iter().filter(|(key, _)| *key != "file").map(|(key, value)| (*key, value.clone()));
-            Table::from_iter(std::iter::once(("file", file.clone().decorated(" ", ""))).chain(others))
+            let others = of_openapi
+                .iter()
+                .filter(|(key, _)| *key != "file")
+                .map(|(key, value)| (*key, value.clone()));
+            Table::from_iter(
+                std::iter::once(("file", file.clone().decorated(" ", ""))).chain(others),
+            )
         };
-        document.insert(OPENAPI, Item::ArrayOfTables(files.iter().map(table).collect::<ArrayOfTables>()));
+        document.insert(
+            OPENAPI,
+            Item::ArrayOfTables(files.iter().map(table).collect::<ArrayOfTables>()),
+        );
     }
     Ok(document.to_string())
 }
 
 /// Whether a settings file lets agents edit prompts.
 pub(super) fn may_edit(text: &str) -> bool {
-    text.parse::<DocumentMut>().is_ok_and(|document| document.get("edit").and_then(Item::as_bool) == Some(true))
+    text.parse::<DocumentMut>()
+        .is_ok_and(|document| document.get("edit").and_then(Item::as_bool) == Some(true))
 }
 
 fn to_toml(arg: &Arg, matches: &ArgMatches, folder: &Path) -> Value {
     if !arg.get_action().takes_values() {
-        return Value::from(!arg.get_long().is_some_and(|option| option.starts_with("no-")));
+        return Value::from(
+            !arg.get_long()
+                .is_some_and(|option| option.starts_with("no-")),
+        );
     }
     let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
     let mut values = values.map(|value| rebased(arg, value, folder).to_string_lossy().into_owned());
@@ -327,7 +488,9 @@ fn to_toml(arg: &Arg, matches: &ArgMatches, folder: &Path) -> Value {
         ArgAction::Append => Value::from(values.collect::<Array>()),
         _ => {
             let value = values.next().unwrap_or_default();
-            value.parse::<i64>().map_or_else(|_| Value::from(value), Value::from)
+            value
+                .parse::<i64>()
+                .map_or_else(|_| Value::from(value), Value::from)
         }
     }
 }
@@ -340,7 +503,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = read(&folder.path().join("config.toml"), text);
         let shown = |problem: &Diagnostic| {
-            let at = problem.position.map(|at| format!("{at}: ")).unwrap_or_default();
+            let at = problem
+                .position
+                .map(|at| format!("{at}: "))
+                .unwrap_or_default();
             format!("{at}{}", problem.text())
         };
         let problems = settings.problems.iter().map(shown).collect();
@@ -350,28 +516,59 @@ mod tests {
     #[test]
     fn a_key_that_is_wrong_is_a_problem_with_its_position_and_the_others_hold() {
         for (line, want) in [
-            ("promts = []", "2:1: there is no key `promts`; did you mean `prompts`?"),
-            ("[[openap]]\nfile = 'x'", "2:3: there is no key `openap`; did you mean `openapi`?"),
-            ("edit = 1", "2:8: `edit` must be true or false; correct it, or delete the line"),
-            ("prompts = [1]", "2:11: `prompts` must be a list of texts; correct it, or delete the line"),
+            (
+                "promts = []",
+                "2:1: there is no key `promts`; did you mean `prompts`?",
+            ),
+            (
+                "[[openap]]\nfile = 'x'",
+                "2:3: there is no key `openap`; did you mean `openapi`?",
+            ),
+            (
+                "edit = 1",
+                "2:8: `edit` must be true or false; correct it, or delete the line",
+            ),
+            (
+                "prompts = [1]",
+                "2:11: `prompts` must be a list of texts; correct it, or delete the line",
+            ),
             (
                 "page-size = 0",
                 "2:13: invalid value '0' for '--page-size <COUNT>': number would be zero for non-zero type",
             ),
-            ("log-level = 'loud'", "2:13: invalid value 'loud' for '--log-level <LEVEL>'"),
-            ("[[openapi]]\nbase = 'https://a.example'", "an `[[openapi]]` needs a `file`; add one"),
-            ("[[openapi]]\nfile = 'x'\nheader = []", "4:1: there is no key `header`; did you mean `headers`?"),
+            (
+                "log-level = 'loud'",
+                "2:13: invalid value 'loud' for '--log-level <LEVEL>'",
+            ),
+            (
+                "[[openapi]]\nbase = 'https://a.example'",
+                "an `[[openapi]]` needs a `file`; add one",
+            ),
+            (
+                "[[openapi]]\nfile = 'x'\nheader = []",
+                "4:1: there is no key `header`; did you mean `headers`?",
+            ),
         ] {
             let (settings, problems) = settings(&format!("builtin = false\n{line}\n"));
-            assert!(problems.len() == 1 && problems[0].contains(want), "{line}: {problems:?}");
-            assert!(settings.folders.no_builtin && !settings.is_unusable, "{line}");
+            assert!(
+                problems.len() == 1 && problems[0].contains(want),
+                "{line}: {problems:?}"
+            );
+            assert!(
+                settings.folders.no_builtin && !settings.is_unusable,
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn a_header_that_is_wrong_is_not_repeated() {
-        let (_, problems) = settings("[[openapi]]\nfile = 'x'\nheaders = ['Authorization: Bearer hunter2']");
-        assert!(problems.len() == 1 && !problems[0].contains("hunter2"), "{problems:?}");
+        let (_, problems) =
+            settings("[[openapi]]\nfile = 'x'\nheaders = ['Authorization: Bearer hunter2']");
+        assert!(
+            problems.len() == 1 && !problems[0].contains("hunter2"),
+            "{problems:?}"
+        );
     }
 
     #[test]
@@ -383,25 +580,46 @@ mod tests {
              headers = ['Authorization: Bearer $TOKEN']\nallow-private = true\n[[openapi]]\nfile = 'p.yaml'\n",
         );
         assert_eq!(problems, Vec::<String>::new());
-        let crate::cli::source::Folders { prompts, from_agents, no_builtin, no_mentions, .. } = settings.folders;
-        assert!(prompts[0].is_absolute() && prompts[0].ends_with("a"), "{prompts:?}");
-        assert_eq!((&prompts[1], from_agents, no_builtin), (&PathBuf::from("claude:~/b"), true, false));
+        let crate::cli::source::Folders {
+            prompts,
+            from_agents,
+            no_builtin,
+            no_mentions,
+            ..
+        } = settings.folders;
+        assert!(
+            prompts[0].is_absolute() && prompts[0].ends_with("a"),
+            "{prompts:?}"
+        );
+        assert_eq!(
+            (&prompts[1], from_agents, no_builtin),
+            (&PathBuf::from("claude:~/b"), true, false)
+        );
         assert!(no_mentions);
         #[cfg(feature = "openapi")]
-        assert_eq!(settings.openapi.iter().map(|one| one.openapi_operation.len()).collect::<Vec<_>>(), [2, 0]);
+        assert_eq!(
+            settings
+                .openapi
+                .iter()
+                .map(|one| one.openapi_operation.len())
+                .collect::<Vec<_>>(),
+            [2, 0]
+        );
     }
 
     #[test]
     fn what_is_no_toml_is_unusable() {
         let (settings, problems) = settings("a = 1\nprompts = [");
-        assert!(settings.is_unusable && problems[0].contains("2:12: this is not TOML"), "{problems:?}");
+        assert!(
+            settings.is_unusable && problems[0].contains("2:12: this is not TOML"),
+            "{problems:?}"
+        );
     }
 
     #[test]
     fn options_replace_the_keys_of_their_names_and_the_rest_of_the_file_stays() {
         let old = "# mine\nprompts = [\"/old\"] # here\nhistory = 3\n[[openapi]]\nfile = \"/o\"\n";
-        let words =
-            "--prompts a --prompts claude:~/b --no-builtin --project --page-size 9 --openapi o.yaml --log-format json";
+        let words = "--prompts a --prompts claude:~/b --no-builtin --project --page-size 9 --openapi o.yaml --log-format json";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let new = with_options(old, &words, Path::new("/w")).unwrap();
         assert_eq!(

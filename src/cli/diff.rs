@@ -22,9 +22,11 @@ pub(super) struct Diff {
     /// The prompt's name, with or without a colon; it may have been deleted
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// The version to compare with, by the first characters of its revision; by default, the one before the current one
+    /// The version to compare with, by the first characters of its revision; by default, the one
+    /// before the current one
     revision: Option<String>,
-    /// Print one JSON object: `name`, `from` and `to`, two revisions, of which the second is `null` for a deleted prompt, and `diff`
+    /// Print one JSON object: `name`, `from` and `to`, two revisions, of which the second is `null`
+    /// for a deleted prompt, and `diff`
     #[arg(long)]
     json: bool,
 }
@@ -35,7 +37,10 @@ impl Diff {
         let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
         let name = editor.name(&self.name)?;
-        let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
+        let current = versions
+            .first()
+            .filter(|first| first.is_current)
+            .map(|first| first.revision);
         let text = |revision: Revision| editor.version(&name, revision);
         let (from, old) = match &self.revision {
             Some(typed) => {
@@ -46,16 +51,24 @@ impl Diff {
         };
         let new = current.map(text).transpose()?;
         let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());
-        let diff = difference((&from.to_string(), &old), (&to, new.as_deref().unwrap_or_default()));
+        let diff = difference(
+            (&from.to_string(), &old),
+            (&to, new.as_deref().unwrap_or_default()),
+        );
         if self.json {
-            output::print_json(&json!({ "name": name, "from": from, "to": current, "diff": diff }))?;
+            output::print_json(
+                &json!({ "name": name, "from": from, "to": current, "diff": diff }),
+            )?;
         } else if output::terminal_width().is_some() {
             output::print(diff.lines().map(colored).collect::<String>().as_bytes())?;
         } else {
             output::print_verbatim(diff.as_bytes())?;
         }
         if diff.is_empty() {
-            output::note(&format!("{} has the same text as that version", named(&name)));
+            output::note(&format!(
+                "{} has the same text as that version",
+                named(&name)
+            ));
         }
         Ok(())
     }

@@ -33,14 +33,20 @@ pub(super) struct Doctor {
     /// Print all findings, not only the worst one of each agent
     #[arg(long, short)]
     verbose: bool,
-    /// Print one JSON object: all `findings` with severity, message and, where they apply, client, remedy, file, line and column
+    /// Print one JSON object: all `findings` with severity, message and, where they apply, client,
+    /// remedy, file, line and column
     #[arg(long)]
     json: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0);
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "it must be a number greater than 0 and at most 3600".to_owned())
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0);
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "it must be a number greater than 0 and at most 3600".to_owned())
 }
 
 /// A finding; what does not apply is left out.
@@ -54,7 +60,9 @@ fn json(Finding { agent, diagnostic }: &Finding) -> Value {
         "line": diagnostic.position.map(|position| position.line),
         "column": diagnostic.position.map(|position| position.column),
     });
-    json.as_object_mut().into_iter().for_each(|json| json.retain(|_, value| !value.is_null()));
+    json.as_object_mut()
+        .into_iter()
+        .for_each(|json| json.retain(|_, value| !value.is_null()));
     json
 }
 
@@ -75,23 +83,37 @@ impl Doctor {
             timeout: self.timeout,
             online: self.online,
         };
-        let Diagnosis { mut findings, is_registered } = examination.diagnosis(self.agent, &source.library());
+        let Diagnosis {
+            mut findings,
+            is_registered,
+        } = examination.diagnosis(self.agent, &source.library());
         #[cfg(feature = "openapi")]
-        findings.extend(super::source::TEAM.get().map(|team| Finding { agent: None, diagnostic: team.examine() }));
+        findings.extend(super::source::TEAM.get().map(|team| Finding {
+            agent: None,
+            diagnostic: team.examine(),
+        }));
         let settings = source.settings.problems.iter().cloned();
-        findings.extend(settings.map(|diagnostic| Finding { agent: None, diagnostic }));
+        findings.extend(settings.map(|diagnostic| Finding {
+            agent: None,
+            diagnostic,
+        }));
         let is_broken = |finding: &Finding| finding.diagnostic.severity() == Severity::Error;
         let is_broken = findings.iter().any(is_broken);
         if self.json {
             let findings: Vec<Value> = findings.iter().map(json).collect();
             output::print_json(&json!({ "findings": findings }))?;
         } else {
-            let is_same_group = |a: &Finding, b: &Finding| !self.verbose && a.agent.is_some() && a.agent == b.agent;
+            let is_same_group =
+                |a: &Finding, b: &Finding| !self.verbose && a.agent.is_some() && a.agent == b.agent;
             for line in findings.chunk_by(is_same_group).filter_map(shown) {
                 output::print_lines(&line)?;
             }
         }
-        Ok(if is_broken || !is_registered { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if is_broken || !is_registered {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -105,6 +127,11 @@ fn shown(findings: &[Finding]) -> Option<String> {
         (Some(agent), more) => format!("; `prompt-expander doctor {agent} -v` shows {more} more"),
     };
     let (level, style) = level(diagnostic);
-    let diagnostic = Diagnostic { message: printable(&diagnostic.message), ..diagnostic.clone() };
-    Some(format!("{label}{style}{level}{style:#}: {diagnostic}{more}"))
+    let diagnostic = Diagnostic {
+        message: printable(&diagnostic.message),
+        ..diagnostic.clone()
+    };
+    Some(format!(
+        "{label}{style}{level}{style:#}: {diagnostic}{more}"
+    ))
 }

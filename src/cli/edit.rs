@@ -31,7 +31,9 @@ impl Edit {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library();
         let view = library.view();
-        let found = view.find(&self.name).map_err(output::failure(&view, "edit"))?;
+        let found = view
+            .find(&self.name)
+            .map_err(output::failure(&view, "edit"))?;
         let place = found.place();
         let is_here = !source.project || found.layer == Layer::PROJECT;
         if let Some(pack) = found.pack_version() {
@@ -43,16 +45,28 @@ impl Edit {
         }
         match &place.file {
             _ if source.has_store || (found.layer == Layer::TEAM && !source.project) => {
-                let layer = if source.has_store { Layer::USER } else { Layer::TEAM };
+                let layer = if source.has_store {
+                    Layer::USER
+                } else {
+                    Layer::TEAM
+                };
                 let (editor, text) = (library.editor_of(layer, &Caller::local())?, found.text()?);
-                let expected = editor.own(&found.name).map(|_| Revision::of(text.as_bytes()));
+                let expected = editor
+                    .own(&found.name)
+                    .map(|_| Revision::of(text.as_bytes()));
                 stored::write(&editor, (&found.name, expected), &text, (true, false))
             }
-            Some(file) if is_here && place.is_editable && file.is_file() => edit_file(&library, file, &found),
-            Some(file) if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here => {
+            Some(file) if is_here && place.is_editable && file.is_file() => {
+                edit_file(&library, file, &found)
+            }
+            Some(file)
+                if found.layer == Layer::SERVICE || found.format != Format::OWN || is_here =>
+            {
                 found.text()?;
                 let (name, file) = (named(&found.name), full_path(file));
-                bail!("{name} is in {file}, and cannot be edited or copied from here; change that file yourself")
+                bail!(
+                    "{name} is in {file}, and cannot be edited or copied from here; change that file yourself"
+                )
             }
             _ => edit_copy(&library, source, &found),
         }
@@ -67,16 +81,26 @@ fn edit_file(library: &Library, file: &Path, found: &Found) -> anyhow::Result<Ex
     {
         output::warning(&format!("the old text is not kept in the history: {why}"));
     }
-    let ended = text_editor::open(file).with_context(|| format!("{} cannot be opened", full_path(file)))?;
+    let ended =
+        text_editor::open(file).with_context(|| format!("{} cannot be opened", full_path(file)))?;
     checked(library, file, ended)
 }
 
-/// Checks a file after an editor has ended, and opens it again while it is broken and the user wants to; returns the exit status of
-/// `check`.
-pub(super) fn checked(library: &Library, file: &Path, mut ended: Ended) -> anyhow::Result<ExitCode> {
+/// Checks a file after an editor has ended, and opens it again while it is broken and the user
+/// wants to; returns the exit status of `check`.
+pub(super) fn checked(
+    library: &Library,
+    file: &Path,
+    mut ended: Ended,
+) -> anyhow::Result<ExitCode> {
     loop {
         let checked = check(library, file);
-        ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", full_path(file)))?;
+        ended.check().map_err(|why| {
+            anyhow!(
+                "{why}; {} may have been changed by the editor",
+                full_path(file)
+            )
+        })?;
         let is_broken = checked != ExitCode::SUCCESS;
         if !is_broken || !output::confirm("It is broken. Edit it again?", "").unwrap_or(false) {
             return Ok(checked);
@@ -85,11 +109,12 @@ pub(super) fn checked(library: &Library, file: &Path, mut ended: Ended) -> anyho
     }
 }
 
-/// Opens a copy of a prompt in the user's folder, or in the project's. The copy is deleted if it was not changed; otherwise it would
-/// override later versions of the original.
+/// Opens a copy of a prompt in the user's folder, or in the project's. The copy is deleted if it
+/// was not changed; otherwise it would override later versions of the original.
 fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow::Result<ExitCode> {
     let original = found.place().file.map(|file| full_path(&file));
-    let original = original.unwrap_or_else(|| format!("the {} {}", found.layer.name, named(&found.name)));
+    let original =
+        original.unwrap_or_else(|| format!("the {} {}", found.layer.name, named(&found.name)));
     let text = found.text()?;
     let file = create(&source.folder_of_new(library)?, &found.name, &text)?;
     let checked = text_editor::open(&file).and_then(|ended| checked(library, &file, ended));
@@ -97,11 +122,16 @@ fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow:
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged || is_deleted(&file) {
         checked?;
-        output::note(&format!("nothing was changed, and {original} stays in use; {}", text_editor::WAIT));
+        output::note(&format!(
+            "nothing was changed, and {original} stays in use; {}",
+            text_editor::WAIT
+        ));
         return Ok(ExitCode::SUCCESS);
     }
     let file = full_path(&file);
-    output::note(&format!("{file} overrides {original}; delete the file to restore that prompt"));
+    output::note(&format!(
+        "{file} overrides {original}; delete the file to restore that prompt"
+    ));
     checked
 }
 
@@ -109,7 +139,8 @@ fn is_deleted(file: &Path) -> bool {
     fs::symlink_metadata(file).is_err()
 }
 
-/// Warns of what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
+/// Warns of what `check` finds in a file, or that the file is gone; returns the exit status of
+/// `check`.
 pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
     if is_deleted(file) {
         output::warning(&format!("{} was deleted", full_path(file)));
@@ -120,9 +151,19 @@ pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
 /// Warns of problems; returns the exit status of `check`.
 pub(super) fn say(problems: &[Diagnostic]) -> ExitCode {
     for problem in problems {
-        let say = if problem.severity() == Severity::Error { output::error } else { output::warning };
+        let say = if problem.severity() == Severity::Error {
+            output::error
+        } else {
+            output::warning
+        };
         say(&problem.to_string());
     }
-    let has_errors = problems.iter().any(|problem| problem.severity() == Severity::Error);
-    if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let has_errors = problems
+        .iter()
+        .any(|problem| problem.severity() == Severity::Error);
+    if has_errors {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -43,17 +43,28 @@ impl Expand {
     }
 }
 
-/// The expansion, and what to say after it to a person at a terminal. Warnings of the call are printed.
+/// The expansion, and what to say after it to a person at a terminal. Warnings of the call are
+/// printed.
 pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<(String, Option<String>)> {
     let path = call.file().map(|_| call.name().to_owned());
     let Prepared { view, found, call } = call.prepare(library)?;
-    let Expansion { prompt, warnings } = api::expand(&found, &call).map_err(output::failure(&view, "expand"))?;
+    let Expansion { prompt, warnings } =
+        api::expand(&found, &call).map_err(output::failure(&view, "expand"))?;
     output::warnings(warnings);
     let note = output::terminal_width().and_then(|_| {
-        let warnings = found.check().iter().filter(|problem| problem.severity() != Severity::Hint).count();
+        let warnings = found
+            .check()
+            .iter()
+            .filter(|problem| problem.severity() != Severity::Hint)
+            .count();
         let typed = path.unwrap_or_else(|| format!(":{}", found.name));
         let command = shlex::try_join(["prompt-expander", "check", &typed]).ok()?;
-        (warnings > 0).then(|| format!("`check` has {} for this file: `{command}`", count(warnings, "warning")))
+        (warnings > 0).then(|| {
+            format!(
+                "`check` has {} for this file: `{command}`",
+                count(warnings, "warning")
+            )
+        })
     });
     Ok((prompt, note))
 }

@@ -21,10 +21,11 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `pack`, `format`, `source`, `includes`, `shadows`, `tags`, `usage`,
-    /// `messages` (the roles of several), `attachments` (their paths and addresses), `arguments`, `input`, `placeholders`, `left`,
-    /// `request` (of a prompt that a service renders), `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems`
-    /// of the file
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `pack`, `format`, `source`,
+    /// `includes`, `shadows`, `tags`, `usage`, `messages` (the roles of several), `attachments`
+    /// (their paths and addresses), `arguments`, `input`, `placeholders`, `left`, `request` (of a
+    /// prompt that a service renders), `expansion` (or `error`) with all `limits`, `warnings` of
+    /// this call, and `problems` of the file
     #[arg(long)]
     json: bool,
 }
@@ -32,10 +33,14 @@ pub(super) struct Explain {
 impl Explain {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let Prepared { view, found, call } = self.call.prepare(&source.library_with_warnings())?;
-        let (explanation, _) = api::explain(&view, &found, &call).map_err(output::failure(&view, "expand"))?;
+        let (explanation, _) =
+            api::explain(&view, &found, &call).map_err(output::failure(&view, "expand"))?;
         if self.json {
             return output::print_json(&explanation);
         }
-        output::print(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)
+        output::print(&page::of(
+            &explanation,
+            output::terminal_width().unwrap_or(usize::MAX),
+        )?)
     }
 }

@@ -1,4 +1,5 @@
-//! `prompt-expander history`: the versions of a prompt; and what `diff` and `restore` have in common with it.
+//! `prompt-expander history`: the versions of a prompt; and what `diff` and `restore` have in
+//! common with it.
 
 use super::completions;
 use super::output::{self, FAINT, NAME};
@@ -23,8 +24,9 @@ pub(super) struct History {
     /// The prompt's name, with or without a colon; it may have been deleted
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// Print one JSON object: `name`, and `versions` with revision, at (the time), operation (`create`, `update`, `delete`, `restore`
-    /// or `by_hand`), author, note and current, the newest first
+    /// Print one JSON object: `name`, and `versions` with revision, at (the time), operation
+    /// (`create`, `update`, `delete`, `restore` or `by_hand`), author, note and current, the newest
+    /// first
     #[arg(long)]
     json: bool,
 }
@@ -38,21 +40,33 @@ impl History {
         if self.json {
             return output::print_json(&json!({ "name": name, "versions": versions }));
         }
-        let line = if output::terminal_width().is_some() { for_people } else { for_scripts };
+        let line = if output::terminal_width().is_some() {
+            for_people
+        } else {
+            for_scripts
+        };
         output::print(versions.iter().map(line).collect::<String>().as_bytes())
     }
 }
 
-/// The editor for the user of this machine, in their folder or in the project's. It removes no versions.
+/// The editor for the user of this machine, in their folder or in the project's. It removes no
+/// versions.
 ///
 /// # Errors
 /// There is no folder to write to.
 pub(super) fn editor(library: &Library, project: bool) -> anyhow::Result<Editor<'_>> {
-    Ok(library.editor_of(if project { Layer::PROJECT } else { Layer::USER }, &Caller::local())?)
+    Ok(library.editor_of(
+        if project { Layer::PROJECT } else { Layer::USER },
+        &Caller::local(),
+    )?)
 }
 
 /// The same for a prompt, which may be the team's if the user has none of this name.
-pub(super) fn editor_for<'l>(library: &'l Library, project: bool, name: &str) -> anyhow::Result<Editor<'l>> {
+pub(super) fn editor_for<'l>(
+    library: &'l Library,
+    project: bool,
+    name: &str,
+) -> anyhow::Result<Editor<'l>> {
     let own = editor(library, project)?;
     if project || own.name(name).is_ok() {
         return Ok(own);
@@ -63,12 +77,25 @@ pub(super) fn editor_for<'l>(library: &'l Library, project: bool, name: &str) ->
 
 /// The revision that begins with what was typed.
 pub(super) fn revision(versions: &[Version], typed: &str) -> anyhow::Result<Revision> {
-    let known: BTreeSet<String> = versions.iter().map(|version| version.revision.to_string()).collect();
-    let matching: Vec<&String> = known.iter().filter(|known| known.starts_with(&typed.to_ascii_lowercase())).collect();
+    let known: BTreeSet<String> = versions
+        .iter()
+        .map(|version| version.revision.to_string())
+        .collect();
+    let matching: Vec<&String> = known
+        .iter()
+        .filter(|known| known.starts_with(&typed.to_ascii_lowercase()))
+        .collect();
     match matching[..] {
         [only] => only.parse().map_err(anyhow::Error::msg),
-        [] => bail!("no version has the revision {}; `prompt-expander history NAME` lists all", quoted(typed)),
-        _ => bail!("several revisions begin with {}: {}; write more of it", quoted(typed), alternatives(&matching)),
+        [] => bail!(
+            "no version has the revision {}; `prompt-expander history NAME` lists all",
+            quoted(typed)
+        ),
+        _ => bail!(
+            "several revisions begin with {}: {}; write more of it",
+            quoted(typed),
+            alternatives(&matching)
+        ),
     }
 }
 
@@ -85,13 +112,28 @@ fn done(version: &Version) -> &'static str {
 /// With tabs between revision, time, what was done, author and note.
 fn for_scripts(version: &Version) -> String {
     let text = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
-    let Version { revision, at, author, note, .. } = version;
-    format!("{revision}\t{at}\t{}\t{}\t{}\n", done(version), text(author), text(note))
+    let Version {
+        revision,
+        at,
+        author,
+        note,
+        ..
+    } = version;
+    format!(
+        "{revision}\t{at}\t{}\t{}\t{}\n",
+        done(version),
+        text(author),
+        text(note)
+    )
 }
 
 fn for_people(version: &Version) -> String {
     let at = version.at.strftime("%Y-%m-%d %H:%M:%S UTC");
-    let mut line = format!("{NAME}{}{NAME:#}  {at}  {:<8}", version.revision.short(), done(version));
+    let mut line = format!(
+        "{NAME}{}{NAME:#}  {at}  {:<8}",
+        version.revision.short(),
+        done(version)
+    );
     for text in [&version.author, &version.note].into_iter().flatten() {
         _ = write!(line, "  {}", printable(&output::one_line(text)));
     }

@@ -1,8 +1,8 @@
 //! `prompt-expander hook`: what an agent runs when its user submits a prompt.
 //!
-//! An exit status other than 0 may block the prompt, and other output may be shown to the user or the model. So nothing fails
-//! here, not even by a panic: if there is nothing to add, nothing is printed. Errors are shown only at a terminal, which means
-//! that a person runs it.
+//! An exit status other than 0 may block the prompt, and other output may be shown to the user or
+//! the model. So nothing fails here, not even by a panic: if there is nothing to add, nothing is
+//! printed. Errors are shown only at a terminal, which means that a person runs it.
 
 use super::output;
 use super::source::PromptSource;
@@ -47,15 +47,25 @@ impl Hook {
 /// All of standard input, if it is not longer than a line of the server may be.
 fn read() -> Option<String> {
     let mut bytes = Vec::new();
-    io::stdin().lock().take(MAX_MESSAGE as u64 + 1).read_to_end(&mut bytes).ok()?;
-    String::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_MESSAGE)
+    io::stdin()
+        .lock()
+        .take(MAX_MESSAGE as u64 + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|text| text.len() <= MAX_MESSAGE)
 }
 
 /// The error for a person who runs it at a terminal.
 fn refuse(agent: Option<&Agent>, name: &str) -> anyhow::Result<()> {
     let Some(hook) = agent.and_then(|agent| agent.hook.as_ref()) else {
         let names: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
-        bail!("{} is not an agent with a hook; write {}", quoted(name), alternatives(&names));
+        bail!(
+            "{} is not an agent with a hook; write {}",
+            quoted(name),
+            alternatives(&names)
+        );
     };
     bail!(
         "a hook reads its event from standard input, which is a terminal here; to see the answer, write\n  \

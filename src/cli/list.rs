@@ -1,4 +1,5 @@
-//! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as JSON.
+//! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as
+//! JSON.
 
 use super::completions;
 use super::output::{self, FAINT, NAME, Row, WARNING, one_line};
@@ -33,9 +34,9 @@ const HEADINGS: [(&str, &str); 6] = [
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// List only prompts whose name, title, tags or description contain these words, best match first; a spelling mistake
-    /// is tolerated. A word that begins with a colon matches the beginning of a name: `:re`. Without a query, all prompts are
-    /// listed, sorted by name
+    /// List only prompts whose name, title, tags or description contain these words, best match
+    /// first; a spelling mistake is tolerated. A word that begins with a colon matches the
+    /// beginning of a name: `:re`. Without a query, all prompts are listed, sorted by name
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// List only prompts with this tag
@@ -47,9 +48,10 @@ pub(super) struct List {
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
-    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`, `team`, `pack`, `remote` or `built-in`),
-    /// pack with its commit, format of another program (such as `claude`), source, tags, usage, arguments, revision, size, takes_input,
-    /// author, version and category, and `problems` if there are any
+    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`,
+    /// `team`, `pack`, `remote` or `built-in`), pack with its commit, format of another program
+    /// (such as `claude`), source, tags, usage, arguments, revision, size, takes_input, author,
+    /// version and category, and `problems` if there are any
     #[arg(long)]
     json: bool,
 }
@@ -60,9 +62,18 @@ impl List {
         let view = library.view();
         let query = Some(self.query.join(" ")).filter(|query| !query.trim().is_empty());
         let is_filtered = query.is_some() || self.tag.is_some();
-        let mut list = api::list(&view, &Filter { query, tag: self.tag.clone(), mine: self.mine });
+        let mut list = api::list(
+            &view,
+            &Filter {
+                query,
+                tag: self.tag.clone(),
+                mine: self.mine,
+            },
+        );
         if self.json {
-            return output::print_json(&RawValue::from_string(String::from_utf8(api::list_json(&mut list)?)?)?);
+            return output::print_json(&RawValue::from_string(String::from_utf8(
+                api::list_json(&mut list)?,
+            )?)?);
         }
         let prompts: Vec<Listed> = api::listed(&mut list).collect();
         let problems = list.problems;
@@ -79,7 +90,9 @@ impl List {
         }
         if prompts.is_empty() && problems.is_empty() {
             let whose = if self.mine { " of your own" } else { "" };
-            let folder = source.folder_of_new(&library).map(|folder| format!(" in {}", output::full_path(&folder)));
+            let folder = source
+                .folder_of_new(&library)
+                .map(|folder| format!(" in {}", output::full_path(&folder)));
             output::warning(&match is_filtered {
                 true => format!("no prompt{whose} matches; `prompt-expander list` shows all"),
                 false => format!(
@@ -92,23 +105,47 @@ impl List {
         Ok(())
     }
 
-    /// For scripts: one line for each prompt, with tabs between name, description, layer, tags, usage and, with --long, the file.
+    /// For scripts: one line for each prompt, with tabs between name, description, layer, tags,
+    /// usage and, with --long, the file.
     fn lines(&self, prompts: &[Listed]) -> anyhow::Result<Vec<u8>> {
         let mut text = Vec::new();
         for prompt in prompts {
-            let Listed { name, layer, description, tags, usage, source, .. } = prompt;
+            let Listed {
+                name,
+                layer,
+                description,
+                tags,
+                usage,
+                source,
+                ..
+            } = prompt;
             let format = group(prompt);
             let layer = layer.name;
             let tags: Vec<String> = tags.iter().map(|tag| one_line(tag)).collect();
-            let [description, usage] = [description, usage.as_deref().unwrap_or_default()].map(one_line);
-            let source = if self.long { format!("\t{}", output::shown(Path::new(source))) } else { String::new() };
-            writeln!(text, "{name}\t{description}\t{layer}{format}\t{}\t{usage}{source}", tags.join(","))?;
+            let [description, usage] =
+                [description, usage.as_deref().unwrap_or_default()].map(one_line);
+            let source = if self.long {
+                format!("\t{}", output::shown(Path::new(source)))
+            } else {
+                String::new()
+            };
+            writeln!(
+                text,
+                "{name}\t{description}\t{layer}{format}\t{}\t{usage}{source}",
+                tags.join(",")
+            )?;
         }
         Ok(text)
     }
 
-    /// For people: the prompts of each layer and format, the user's own first, and below them the problems. Nothing is cut off.
-    fn page(&self, prompts: &[Listed], problems: &[Diagnostic], columns: usize) -> anyhow::Result<Vec<u8>> {
+    /// For people: the prompts of each layer and format, the user's own first, and below them the
+    /// problems. Nothing is cut off.
+    fn page(
+        &self,
+        prompts: &[Listed],
+        problems: &[Diagnostic],
+        columns: usize,
+    ) -> anyhow::Result<Vec<u8>> {
         let mut text = Vec::new();
         for (layer, heading) in HEADINGS {
             let below = || prompts.iter().filter(|prompt| prompt.layer.name == layer);
@@ -116,7 +153,9 @@ impl List {
             for format in formats {
                 let gap = if text.is_empty() { "" } else { "\n" };
                 writeln!(text, "{gap}{heading}{format}")?;
-                let rows = below().filter(|prompt| group(prompt) == format).map(|prompt| self.row(prompt));
+                let rows = below()
+                    .filter(|prompt| group(prompt) == format)
+                    .map(|prompt| self.row(prompt));
                 output::write_rows(&mut text, &rows.collect::<Vec<_>>(), columns)?;
             }
         }
@@ -124,8 +163,14 @@ impl List {
             writeln!(text)?;
         }
         for problem in problems {
-            let file = problem.file.as_ref().map(|file| Path::new(&output::shown(file)).into());
-            let problem = Diagnostic { file, ..problem.clone() };
+            let file = problem
+                .file
+                .as_ref()
+                .map(|file| Path::new(&output::shown(file)).into());
+            let problem = Diagnostic {
+                file,
+                ..problem.clone()
+            };
             let line = format!("{WARNING}warning:{WARNING:#} {problem}");
             writeln!(text, "{}", output::wrapped(&line, columns))?;
         }
@@ -134,23 +179,49 @@ impl List {
 
     /// The name; title and description, usage, tags and file.
     fn row(&self, prompt: &Listed) -> Row {
-        let texts = [prompt.title.as_deref().unwrap_or_default(), &prompt.description].map(one_line);
-        let is_said = |text: &String| !text.is_empty() && text.to_lowercase() != prompt.name.to_lowercase();
+        let texts = [
+            prompt.title.as_deref().unwrap_or_default(),
+            &prompt.description,
+        ]
+        .map(one_line);
+        let is_said =
+            |text: &String| !text.is_empty() && text.to_lowercase() != prompt.name.to_lowercase();
         let about: Vec<String> = texts.into_iter().filter(is_said).collect();
-        let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", one_line(tag))).collect();
-        let source = if self.long { output::shown(Path::new(&prompt.source)) } else { String::new() };
+        let tags: Vec<String> = prompt
+            .tags
+            .iter()
+            .map(|tag| format!("#{}", one_line(tag)))
+            .collect();
+        let source = if self.long {
+            output::shown(Path::new(&prompt.source))
+        } else {
+            String::new()
+        };
         let texts = vec![
             (Style::new(), about.join(" — ")),
             (FAINT, one_line(prompt.usage.as_deref().unwrap_or_default())),
             (FAINT, tags.join(" ")),
             (FAINT, source),
         ];
-        Row { label: format!(":{}", prompt.name), style: NAME, texts }
+        Row {
+            label: format!(":{}", prompt.name),
+            style: NAME,
+            texts,
+        }
     }
 }
 
 /// The pack and the format of a prompt, after its layer.
 fn group(prompt: &Listed) -> String {
-    let of: Vec<&str> = prompt.pack.as_deref().into_iter().chain(prompt.format).collect();
-    if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) }
+    let of: Vec<&str> = prompt
+        .pack
+        .as_deref()
+        .into_iter()
+        .chain(prompt.format)
+        .collect();
+    if of.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", of.join(", "))
+    }
 }

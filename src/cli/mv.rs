@@ -22,7 +22,8 @@ pub(super) struct Mv {
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has one
+    /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has
+    /// one
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +38,9 @@ impl Mv {
         let name = editor.view().stored_spelling(name);
         let renamed = editor.rename(&found, &name)?;
         let to = renamed.place().path();
-        let tests = tests.and_then(|_| editor.view().test_file(&renamed)).map(|tests| tests.path);
+        let tests = tests
+            .and_then(|_| editor.view().test_file(&renamed))
+            .map(|tests| tests.path);
         if self.json {
             let [from, to] = [&from, &to].map(|path| path.display().to_string());
             let mut renamed = json!({ "from": from, "to": to });

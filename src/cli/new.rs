@@ -4,7 +4,9 @@ use super::history::editor;
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
 use super::{edit, path, stdin, stored, test, text_editor};
-use crate::library::{Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create, create_with_folders, delete_if};
+use crate::library::{
+    Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create, create_with_folders, delete_if,
+};
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -29,24 +31,27 @@ pub(super) struct New {
     /// What the prompt is for, in one line
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     description: Option<String>,
-    /// Create the file in this folder, instead of the first --prompts folder or, without one, your own folder; cannot be
-    /// combined with --project
+    /// Create the file in this folder, instead of the first --prompts folder or, without one, your
+    /// own folder; cannot be combined with --project
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// Create the prompt on the team's server (see `team` in the settings file); without text from a pipe, opens your editor first
+    /// Create the prompt on the team's server (see `team` in the settings file); without text from
+    /// a pipe, opens your editor first
     #[arg(long, conflicts_with_all = ["dir", "empty", "test"])]
     team: bool,
-    /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; a template that you leave unchanged is
-    /// removed
+    /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; a template that
+    /// you leave unchanged is removed
     #[arg(long)]
     edit: bool,
     /// Create a template even if another prompt has the same name
     #[arg(long)]
     empty: bool,
-    /// Also create a file for its tests, `NAME.test.txt`; if the prompt exists, only that file. See `prompt-expander test`
+    /// Also create a file for its tests, `NAME.test.txt`; if the prompt exists, only that file. See
+    /// `prompt-expander test`
     #[arg(long)]
     test: bool,
-    /// Print one JSON object: `path` and with --test `tests`, or `removed` for a template that you left unchanged
+    /// Print one JSON object: `path` and with --test `tests`, or `removed` for a template that you
+    /// left unchanged
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +68,9 @@ impl New {
             return self.create_in_store(&editor(&library, false)?, &name);
         }
         let folder = match &self.dir {
-            Some(_) if source.project => bail!("--dir and --project each choose a folder; leave out one of them"),
+            Some(_) if source.project => {
+                bail!("--dir and --project each choose a folder; leave out one of them")
+            }
             Some(dir) => absolute(dir),
             None => source.folder_of_new(&library)?,
         };
@@ -75,7 +82,8 @@ impl New {
                 (Some(found), _) if self.test && self.description.is_none() => {
                     return self.create_tests_only(&found, source.project_option());
                 }
-                // It would override another prompt or be overridden by one: what the user wants then is a copy.
+                // It would override another prompt or be overridden by one: what the user wants
+                // then is a copy.
                 (None, Some(other)) => bail!(
                     "{} already has the name {}; `{edit_command}` opens it or a copy, and --empty creates a template anyway",
                     what(&other),
@@ -103,10 +111,17 @@ impl New {
             let (file, wait) = (full_path(&file), text_editor::WAIT);
             let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check()));
             ended.with_context(|| format!("{file} is removed"))?;
-            output::note(&format!("the template was not changed, so {file} is removed; {wait}"));
+            output::note(&format!(
+                "the template was not changed, so {file} is removed; {wait}"
+            ));
             return Ok(ExitCode::SUCCESS);
         }
-        let tests = own.view().get(&name).filter(|_| self.test).map(|found| create_tests(&found)).transpose();
+        let tests = own
+            .view()
+            .get(&name)
+            .filter(|_| self.test)
+            .map(|found| create_tests(&found))
+            .transpose();
         let tests = tests.unwrap_or_else(|why| {
             output::warning(&format!("the prompt is created without tests: {why:#}"));
             None
@@ -121,8 +136,13 @@ impl New {
             path::print("", &file)?;
             tests.iter().try_for_each(|tests| path::print("", tests))?;
         }
-        let is_used = library.view().get(&name).is_some_and(|found| found.is_in(&file));
-        let ended = ended.with_context(|| format!("{} was created, but could not be opened", full_path(&file)))?;
+        let is_used = library
+            .view()
+            .get(&name)
+            .is_some_and(|found| found.is_in(&file));
+        let ended = ended.with_context(|| {
+            format!("{} was created, but could not be opened", full_path(&file))
+        })?;
         let served = if is_served { &library } else { &own };
         let checked = match ended {
             Some(ended) => edit::checked(served, &file, ended)?,
@@ -130,9 +150,13 @@ impl New {
             None => edit::check(served, &file),
         };
         if is_template && !self.edit {
-            output::note(&format!("the file is a template; write the prompt with `{edit_command}`"));
+            output::note(&format!(
+                "the file is a template; write the prompt with `{edit_command}`"
+            ));
         } else if is_used && is_served && checked == ExitCode::SUCCESS {
-            output::note(&format!("type `:{name} …` in a chat; `{edit_command}` opens the file"));
+            output::note(&format!(
+                "type `:{name} …` in a chat; `{edit_command}` opens the file"
+            ));
         }
         Ok(checked)
     }
@@ -140,21 +164,35 @@ impl New {
     /// Creates a prompt that is in no folder of this machine. A template is edited first.
     fn create_in_store(&self, editor: &Editor<'_>, name: &Name) -> anyhow::Result<ExitCode> {
         if self.test {
-            bail!("--test needs a folder; write the test file there, and `prompt-expander store push` it");
+            bail!(
+                "--test needs a folder; write the test file there, and `prompt-expander store push` it"
+            );
         }
         let (text, is_template) = self.text(name)?;
-        stored::write(editor, (name, None), &text, (is_template || self.edit, self.json))
+        stored::write(
+            editor,
+            (name, None),
+            &text,
+            (is_template || self.edit, self.json),
+        )
     }
 
     /// The text from a pipe, else a template; and whether it is one.
     fn text(&self, name: &Name) -> anyhow::Result<(String, bool)> {
-        let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
+        let piped = if io::stdin().is_terminal() {
+            String::new()
+        } else {
+            stdin::text(MAX_FILE, "a prompt file")?
+        };
         let description = self.description.as_deref();
         if piped.trim().is_empty() {
             return Ok((draft(name, description), true));
         }
         let text = draft_around(name, &piped, description);
-        Ok((text.map_err(|error| anyhow!("{}", error.in_file(Path::new("standard input"))))?, false))
+        Ok((
+            text.map_err(|error| anyhow!("{}", error.in_file(Path::new("standard input"))))?,
+            false,
+        ))
     }
 
     /// Creates the first tests of a prompt that exists.
@@ -164,7 +202,10 @@ impl New {
             text_editor::open(&tests)?;
         }
         path::print_as("tests", &tests, self.json)?;
-        output::note(&format!("`prompt-expander test{option} {}` runs the tests", found.name));
+        output::note(&format!(
+            "`prompt-expander test{option} {}` runs the tests",
+            found.name
+        ));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -172,36 +213,60 @@ impl New {
 /// Creates the test file of a prompt, and returns its path.
 fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
     let tests = found.test_file().filter(|tests| !tests.is_read_only);
-    let tests = tests.with_context(|| format!("no test file is created for {}", named(&found.name)))?;
-    let prompt = found.prompt().map_err(|why| anyhow!("no test file is created: {why}"))?;
+    let tests =
+        tests.with_context(|| format!("no test file is created for {}", named(&found.name)))?;
+    let prompt = found
+        .prompt()
+        .map_err(|why| anyhow!("no test file is created: {why}"))?;
     create_with_folders(&tests.path, &draft_tests(&prompt)).map_err(|error| match error.kind {
-        Kind::Exists => anyhow!("{}; `prompt-expander test {}` runs its tests", error.message, found.name),
+        Kind::Exists => anyhow!(
+            "{}; `prompt-expander test {}` runs its tests",
+            error.message,
+            found.name
+        ),
         _ => anyhow!("{error}"),
     })?;
     test::run(&tests, true).map_err(|why| anyhow!("{why}"))?; // adds the text that is expected
     Ok(tests.path)
 }
 
-/// Warns of prompts that the new file overrides or that override it. Returns whether its folder is part of the library.
+/// Warns of prompts that the new file overrides or that override it. Returns whether its folder is
+/// part of the library.
 pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path) -> bool {
     let all = library.view().all(name);
-    let Some(place) = all.iter().position(|found| found.is_in(file)) else { return false };
+    let Some(place) = all.iter().position(|found| found.is_in(file)) else {
+        return false;
+    };
     if place > 0 {
-        output::warning(&format!("{} overrides the new file; choose another name", what(&all[0])));
+        output::warning(&format!(
+            "{} overrides the new file; choose another name",
+            what(&all[0])
+        ));
     } else if let Some(overridden) = all.get(1) {
         let overridden = what(overridden);
-        output::warning(&format!("the new file overrides {overridden}; delete the new file to restore that prompt"));
+        output::warning(&format!(
+            "the new file overrides {overridden}; delete the new file to restore that prompt"
+        ));
     }
     true
 }
 
 pub(super) fn warn_of_unserved(folder: &Path) {
-    let is_project = folder.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
-    let fix = if is_project { "run `prompt-expander trust`" } else { "add it to `prompts` in config.toml" };
+    let is_project = folder
+        .file_name()
+        .is_some_and(|folder| folder == PROJECT_FOLDER);
+    let fix = if is_project {
+        "run `prompt-expander trust`"
+    } else {
+        "add it to `prompts` in config.toml"
+    };
     output::warning(&format!("{} is not served; {fix}", full_path(folder)));
 }
 
 fn what(found: &Found) -> String {
     let place = found.place();
-    place.file.map_or_else(|| format!("the {} prompt", found.layer.name), |file| full_path(&file))
+    place.file.map_or_else(
+        || format!("the {} prompt", found.layer.name),
+        |file| full_path(&file),
+    )
 }

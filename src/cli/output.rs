@@ -11,6 +11,7 @@ pub(super) use messages::{
 };
 pub(super) use rows::{Row, write_rows};
 pub(super) use text::{
-    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, cut, full_path, one_line, print, print_json, print_lines,
-    print_verbatim, problem_in_two_lines, shown, terminal_width, without_usage, wrapped,
+    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, cut, full_path, one_line, print, print_json,
+    print_lines, print_verbatim, problem_in_two_lines, shown, terminal_width, without_usage,
+    wrapped,
 };

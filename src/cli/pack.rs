@@ -1,4 +1,5 @@
-//! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they change, is shown before anything is served.
+//! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they
+//! change, is shown before anything is served.
 
 use super::diff::style_of;
 use super::output::{self, NAME, cut, full_path, one_line};
@@ -30,13 +31,15 @@ Examples:
 pub(super) enum PackCommand {
     /// Show all texts of a repository, and add it if you agree
     ///
-    /// Git fetches the repository, with your credentials. Its prompts get the name of the pack before their own, as in `:acme/review`.
+    /// Git fetches the repository, with your credentials. Its prompts get the name of the pack
+    /// before their own, as in `:acme/review`.
     Add(Add),
     /// Show what has changed in packs, text by text, and take it if you agree
     Update(Update),
     /// Fetch what packs.lock says; shows the texts that you have not accepted yet, and asks
     Sync {
-        /// Fetch and write nothing; if a file is not what packs.lock says, name it, and end with the exit status 1
+        /// Fetch and write nothing; if a file is not what packs.lock says, name it, and end with
+        /// the exit status 1
         #[arg(long, conflicts_with = "yes")]
         locked: bool,
         /// Accept all texts without asking
@@ -63,10 +66,12 @@ pub(super) struct Add {
     /// The folder of the repository that has the prompts
     #[arg(long, value_name = "FOLDER", value_parser = lock::folder)]
     path: Option<String>,
-    /// Take only the prompts whose names fit this pattern with one `*`, such as 'git/*'; can be repeated
+    /// Take only the prompts whose names fit this pattern with one `*`, such as 'git/*'; can be
+    /// repeated
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
-    /// The name of the pack; by default, that of the repository or, if that is `prompts`, of its owner
+    /// The name of the pack; by default, that of the repository or, if that is `prompts`, of its
+    /// owner
     #[arg(long = "as", value_name = "NAME", value_parser = pack_name)]
     name: Option<String>,
     /// Add it without asking: only with the 40 digits of a commit as --ref
@@ -95,7 +100,8 @@ struct LockFile {
     text: Option<String>,
     packs: Vec<Pack>,
     copies: Copies,
-    /// The file with the texts that this person was shown and has accepted: in each line a hash and a name.
+    /// The file with the texts that this person was shown and has accepted: in each line a hash and
+    /// a name.
     accepted: PathBuf,
     /// Keeps other processes from changing the same; none if nothing is written.
     _held: Option<File>,
@@ -120,10 +126,17 @@ struct Review {
 
 impl PackCommand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
-        let is_written = !matches!(self, PackCommand::List | PackCommand::Sync { locked: true, .. });
+        let is_written = !matches!(
+            self,
+            PackCommand::List | PackCommand::Sync { locked: true, .. }
+        );
         let mut packs = LockFile::open(source, is_written)?;
-        let fetches_what_others_wrote = is_written && matches!(self, PackCommand::Update(_) | PackCommand::Sync { .. });
-        if let Some(hint) = source.untrusted_hint().filter(|_| source.project && fetches_what_others_wrote) {
+        let fetches_what_others_wrote =
+            is_written && matches!(self, PackCommand::Update(_) | PackCommand::Sync { .. });
+        if let Some(hint) = source
+            .untrusted_hint()
+            .filter(|_| source.project && fetches_what_others_wrote)
+        {
             bail!("{hint}");
         }
         let is_done = match self {
@@ -133,38 +146,68 @@ impl PackCommand {
             PackCommand::Remove { name } => packs.remove(&name)?,
             PackCommand::List => packs.list()?,
         };
-        Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if is_done {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }
 
 impl LockFile {
     fn open(source: &PromptSource, is_written: bool) -> anyhow::Result<LockFile> {
         let of_user = source.settings.packs.clone();
-        let of_user = of_user.context("packs.lock is beside the settings file; leave out --no-config")?;
-        let lock = if source.project { source.folder_of_new(&source.library())?.join(LOCK) } else { of_user };
+        let of_user =
+            of_user.context("packs.lock is beside the settings file; leave out --no-config")?;
+        let lock = if source.project {
+            source.folder_of_new(&source.library())?.join(LOCK)
+        } else {
+            of_user
+        };
         let folders = folder_of_packs().zip(dirs::state_dir().or_else(dirs::data_local_dir));
         let (data, state) = folders.context("there is no folder for packs; set HOME")?;
         let state = state.join("prompt-expander");
         let hold = || {
-            [&data, &state].into_iter().try_for_each(fs::create_dir_all)?;
+            [&data, &state]
+                .into_iter()
+                .try_for_each(fs::create_dir_all)?;
             let file = File::create(data.join(".lock"))?;
-            file.try_lock()
-                .map_err(|_| io::Error::other("another `prompt-expander pack` is running; try again later"))?;
+            file.try_lock().map_err(|_| {
+                io::Error::other("another `prompt-expander pack` is running; try again later")
+            })?;
             Ok::<_, io::Error>(file)
         };
         let held = is_written.then(hold).transpose()?;
         let (packs, text) = load(&lock)?;
         let copies = Copies::of(&data, &lock);
-        Ok(LockFile { path: lock, text, packs, copies, accepted: state.join("accepted-texts"), _held: held })
+        Ok(LockFile {
+            path: lock,
+            text,
+            packs,
+            copies,
+            accepted: state.join("accepted-texts"),
+            _held: held,
+        })
     }
 
     fn named(&self, name: &str) -> anyhow::Result<Pack> {
         let found = self.packs.iter().find(|pack| pack.name == name).cloned();
-        found.with_context(|| format!("there is no pack {} in {}", named(name), full_path(&self.path)))
+        found.with_context(|| {
+            format!(
+                "there is no pack {} in {}",
+                named(name),
+                full_path(&self.path)
+            )
+        })
     }
 
-    /// Does this with each pack. If it fails for one, says why, and goes on. Returns whether all was done.
-    fn each(&mut self, chosen: Vec<Pack>, run: impl Fn(&mut LockFile, Pack) -> anyhow::Result<bool>) -> bool {
+    /// Does this with each pack. If it fails for one, says why, and goes on. Returns whether all
+    /// was done.
+    fn each(
+        &mut self,
+        chosen: Vec<Pack>,
+        run: impl Fn(&mut LockFile, Pack) -> anyhow::Result<bool>,
+    ) -> bool {
         let mut is_done = true;
         for pack in chosen {
             let version = pack.version();
@@ -181,43 +224,87 @@ impl LockFile {
         Ok(git::fetch(self.copies.temporary()?.path(), pack, given)?)
     }
 
-    /// Shows what is new in the texts of a pack, and asks. Then writes the files and the lock. Returns whether that was done. New is what
-    /// `old` does not have; or, if `old` is this pack, what was not accepted.
-    fn take(&mut self, pack: Pack, old: Option<&Pack>, texts: &Texts, yes: bool) -> anyhow::Result<bool> {
-        texts.left_out.iter().for_each(|what| output::warning(&format!("left out: {what}")));
-        ensure!(!texts.files.is_empty(), "{} has no prompts; name their folder with `--path`", named(&pack.address));
+    /// Shows what is new in the texts of a pack, and asks. Then writes the files and the lock.
+    /// Returns whether that was done. New is what `old` does not have; or, if `old` is this pack,
+    /// what was not accepted.
+    fn take(
+        &mut self,
+        pack: Pack,
+        old: Option<&Pack>,
+        texts: &Texts,
+        yes: bool,
+    ) -> anyhow::Result<bool> {
+        texts
+            .left_out
+            .iter()
+            .for_each(|what| output::warning(&format!("left out: {what}")));
+        ensure!(
+            !texts.files.is_empty(),
+            "{} has no prompts; name their folder with `--path`",
+            named(&pack.address)
+        );
         let accepted = |file: &String| format!("{} {}/{file}\n", pack.files[file], pack.name);
         let is_known = Some(&pack) == old;
-        let known = if is_known { fs::read_to_string(&self.accepted).unwrap_or_default() } else { String::new() };
+        let known = if is_known {
+            fs::read_to_string(&self.accepted).unwrap_or_default()
+        } else {
+            String::new()
+        };
         let (new, folder) = self.copies.write(&pack, &texts.files)?;
         let old = old.map(|old| (old, self.copies.folder_of(old)));
         let (mut review, mut unchanged) = (Review::default(), 0);
         for (file, text) in &texts.files {
-            let before = old.as_ref().and_then(|(old, folder)| text_of(old, folder, file));
+            let before = old
+                .as_ref()
+                .and_then(|(old, folder)| text_of(old, folder, file));
             if before.as_ref() == Some(text) || known.contains(&accepted(file)) {
                 unchanged += 1;
             } else {
                 let found = folder.at(&new.path().join(file)).and_then(Result::ok);
-                review.add(&shown_name(&pack, file), found, before.as_deref().unwrap_or_default(), text);
+                review.add(
+                    &shown_name(&pack, file),
+                    found,
+                    before.as_deref().unwrap_or_default(),
+                    text,
+                );
             }
         }
         let before = old.iter().flat_map(|(old, _)| old.files.keys());
         for file in before.filter(|file| !texts.files.contains_key(*file)) {
-            review.summary.push(format!("{NAME}:{}{NAME:#}  removed", shown_name(&pack, file)));
+            review.summary.push(format!(
+                "{NAME}:{}{NAME:#}  removed",
+                shown_name(&pack, file)
+            ));
         }
         let version = pack.version();
         let is_changed = !review.summary.is_empty();
-        review.summary.extend((unchanged > 0).then(|| format!("{} unchanged", count(unchanged, "text"))));
+        review
+            .summary
+            .extend((unchanged > 0).then(|| format!("{} unchanged", count(unchanged, "text"))));
         if is_changed && !review.is_accepted(&format!("Take {version}?"), yes)? {
             output::note("nothing is changed");
             return Ok(false);
         }
         let first = folder.list().found.into_iter().next();
         self.copies.put_in_place(&pack, new)?;
-        let mut file = OpenOptions::new().create(true).append(true).open(&self.accepted)?;
-        file.write_all(texts.files.keys().map(accepted).collect::<String>().as_bytes())?;
-        let example = first.map_or_else(String::new, |found| format!(", such as `:{}`", found.name));
-        output::note(&format!("{version} has {}{example}", count(pack.files.len(), "text")));
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.accepted)?;
+        file.write_all(
+            texts
+                .files
+                .keys()
+                .map(accepted)
+                .collect::<String>()
+                .as_bytes(),
+        )?;
+        let example =
+            first.map_or_else(String::new, |found| format!(", such as `:{}`", found.name));
+        output::note(&format!(
+            "{version} has {}{example}",
+            count(pack.files.len(), "text")
+        ));
         if !self.packs.contains(&pack) {
             self.packs.retain(|other| other.name != pack.name);
             self.packs.push(pack);
@@ -231,14 +318,25 @@ impl LockFile {
         Ok(self.each(self.packs.clone(), |packs, pack| {
             let differing = differing(&pack, &packs.copies.folder_of(&pack), true);
             if is_locked || differing.is_empty() {
-                output::print_lines(&differing.iter().map(|problem| format!("{problem}\n")).collect::<String>())?;
+                output::print_lines(
+                    &differing
+                        .iter()
+                        .map(|problem| format!("{problem}\n"))
+                        .collect::<String>(),
+                )?;
                 return Ok(differing.is_empty());
             }
             let (mut fetched, lock) = (pack.clone(), full_path(&packs.path));
             let mut texts = packs.fetch(&mut fetched, &pack.commit)?;
             texts.files.retain(|file, _| pack.files.contains_key(file));
-            fetched.files.retain(|file, _| pack.files.contains_key(file));
-            ensure!(fetched.files == pack.files, "{} has other texts than {lock} says", named(&pack.version()));
+            fetched
+                .files
+                .retain(|file, _| pack.files.contains_key(file));
+            ensure!(
+                fetched.files == pack.files,
+                "{} has other texts than {lock} says",
+                named(&pack.version())
+            );
             packs.take(pack.clone(), Some(&pack), &texts, yes)
         }))
     }
@@ -248,15 +346,29 @@ impl LockFile {
         self.packs.retain(|other| other.name != name);
         save(&self.path, self.text.as_deref(), &mut self.packs)?;
         self.copies.clean(&self.packs);
-        output::note(&format!("removed {}; `prompt-expander pack add {}` adds it again", pack.version(), pack.address));
+        output::note(&format!(
+            "removed {}; `prompt-expander pack add {}` adds it again",
+            pack.version(),
+            pack.address
+        ));
         Ok(true)
     }
 
     fn list(&self) -> anyhow::Result<bool> {
         for pack in &self.packs {
-            let Pack { name, address, reference, commit, date, path, files, .. } = pack;
+            let Pack {
+                name,
+                address,
+                reference,
+                commit,
+                date,
+                path,
+                files,
+                ..
+            } = pack;
             let number = files.len().to_string();
-            let fields = [name, address, reference, commit, date, path, &number].map(|text| visible(text));
+            let fields =
+                [name, address, reference, commit, date, path, &number].map(|text| visible(text));
             output::print(format!("{}\n", fields.join("\t")).as_bytes())?;
             output::warnings(differing(pack, &self.copies.folder_of(pack), true));
         }
@@ -266,62 +378,123 @@ impl LockFile {
 
 /// What somebody types for the prompt in a file, or the path of a file that is no prompt.
 fn shown_name(pack: &Pack, file: &str) -> String {
-    visible(&format!("{}/{}", pack.name, pack.format().prompt_file(file).map_or(file, |(stem, _)| stem)))
+    visible(&format!(
+        "{}/{}",
+        pack.name,
+        pack.format()
+            .prompt_file(file)
+            .map_or(file, |(stem, _)| stem)
+    ))
 }
 
 /// A line of a text in which every character is seen.
 fn visible(line: &str) -> String {
-    let shown = |letter: char| if is_hidden(letter) { letter.escape_unicode().to_string() } else { letter.into() };
+    let shown = |letter: char| {
+        if is_hidden(letter) {
+            letter.escape_unicode().to_string()
+        } else {
+            letter.into()
+        }
+    };
     line.chars().map(shown).collect()
 }
 
 impl Review {
-    /// Adds a text, which was empty or another one before; and its prompt, unless it is only to be included in others.
+    /// Adds a text, which was empty or another one before; and its prompt, unless it is only to be
+    /// included in others.
     fn add(&mut self, name: &str, found: Option<Found>, before: &str, text: &str) {
         let [before, text] = [before, text].map(|text| text.replace("\r\n", "\n"));
         let about = found.map_or("to be included in others".to_owned(), |found| {
-            let mut wrong = found.check().into_iter().filter(|problem| problem.severity() == Severity::Error);
+            let mut wrong = found
+                .check()
+                .into_iter()
+                .filter(|problem| problem.severity() == Severity::Error);
             let description = || found.info().summary.ok()?.description.clone();
-            wrong.next().map_or_else(|| description().unwrap_or_default(), |error| format!("broken: {}", error.message))
+            wrong.next().map_or_else(
+                || description().unwrap_or_default(),
+                |error| format!("broken: {}", error.message),
+            )
         });
         let about = visible(&cut(&one_line(&about), DESCRIPTION));
-        let change = if before.is_empty() { "new," } else { "changed, now" };
-        let (lines, letters) = (count(text.lines().count(), "line"), count(text.chars().count(), "character"));
-        self.summary.push(format!("{NAME}:{name}{NAME:#}  {change} {lines}, {letters}: {about}"));
+        let change = if before.is_empty() {
+            "new,"
+        } else {
+            "changed, now"
+        };
+        let (lines, letters) = (
+            count(text.lines().count(), "line"),
+            count(text.chars().count(), "character"),
+        );
+        self.summary.push(format!(
+            "{NAME}:{name}{NAME:#}  {change} {lines}, {letters}: {about}"
+        ));
         self.texts += &format!("\n{NAME}:{name}{NAME:#}\n");
-        for line in difference(("", &before), ("", &text)).split_terminator('\n').skip(2) {
+        for line in difference(("", &before), ("", &text))
+            .split_terminator('\n')
+            .skip(2)
+        {
             let style = style_of(line);
             self.texts += &format!("{style}{}{style:#}\n", visible(line));
         }
         // Such a letter may look like another one.
-        let is_odd = |part: &str| !part.is_ascii() && part.contains(|letter: char| letter.is_ascii_alphabetic());
+        let is_odd = |part: &str| {
+            !part.is_ascii() && part.contains(|letter: char| letter.is_ascii_alphabetic())
+        };
         let mut new = &notable(&text) - &notable(&before);
-        new.extend(name.split('/').any(is_odd).then(|| format!("name {}", name.escape_default())));
-        let line_with = |word: &str| text.lines().enumerate().find(|(_, line)| line.contains(word));
+        new.extend(
+            name.split('/')
+                .any(is_odd)
+                .then(|| format!("name {}", name.escape_default())),
+        );
+        let line_with = |word: &str| {
+            text.lines()
+                .enumerate()
+                .find(|(_, line)| line.contains(word))
+        };
         self.notable.extend(new.iter().map(|fact| {
-            let of_line = fact.strip_prefix("path ").or(fact.strip_prefix("address ")).and_then(line_with);
-            let line = of_line.map(|(at, line)| format!("    line {}: {}\n", at + 1, cut(line.trim(), DESCRIPTION)));
-            format!("  {}  (:{name})\n{}", visible(fact), visible(&line.unwrap_or_default()))
+            let of_line = fact
+                .strip_prefix("path ")
+                .or(fact.strip_prefix("address "))
+                .and_then(line_with);
+            let line = of_line.map(|(at, line)| {
+                format!("    line {}: {}\n", at + 1, cut(line.trim(), DESCRIPTION))
+            });
+            format!(
+                "  {}  (:{name})\n{}",
+                visible(fact),
+                visible(&line.unwrap_or_default())
+            )
         }));
     }
 
     /// Shows everything, and asks whether to go on.
     fn is_accepted(&self, question: &str, yes: bool) -> anyhow::Result<bool> {
         const HEAD: &str = "\nNew in these texts:\n";
-        const UNSEEN: &str = "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
+        const UNSEEN: &str =
+            "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
         if !yes && !io::stdout().is_terminal() {
             bail!("the texts are shown on a terminal, and there is none; add --yes to {UNSEEN}");
         }
-        // What is read last is remembered best. A long list would push itself out of sight, except what nobody sees in the texts.
+        // What is read last is remembered best. A long list would push itself out of sight, except
+        // what nobody sees in the texts.
         let is_short = self.notable.len() <= MAX_FACTS;
         let is_last = |fact: &&str| is_short || fact.starts_with("  hidden");
-        let (mut last, mut first): (Vec<&str>, Vec<&str>) = self.notable.iter().map(String::as_str).partition(is_last);
-        let more = format!("  addresses, commands and paths: {} before the texts\n", count(first.len(), "line"));
+        let (mut last, mut first): (Vec<&str>, Vec<&str>) =
+            self.notable.iter().map(String::as_str).partition(is_last);
+        let more = format!(
+            "  addresses, commands and paths: {} before the texts\n",
+            count(first.len(), "line")
+        );
         if !first.is_empty() {
             first.insert(0, HEAD);
             last.push(&more);
         }
-        pager::show(&format!("{}\n{}{}", self.summary.join("\n"), first.concat(), self.texts))?;
+        pager::show(&format!(
+            "{}\n{}{}",
+            self.summary.join("\n"),
+            first.concat(),
+            self.texts
+        ))?;
         if !last.is_empty() {
             output::print(format!("{HEAD}{}\n", last.concat()).as_bytes())?;
         }
@@ -329,28 +502,53 @@ impl Review {
     }
 }
 
-const YES: &str = "--yes takes only texts that are known: add --ref with the 40 digits of the commit";
+const YES: &str =
+    "--yes takes only texts that are known: add --ref with the 40 digits of the commit";
 
 impl Add {
     fn run(self, packs: &mut LockFile, source: &PromptSource) -> anyhow::Result<bool> {
-        ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
+        ensure!(
+            !self.yes || self.reference.as_deref().is_some_and(is_commit),
+            YES
+        );
         let folder = absolute(Path::new(&self.address));
         let is_folder = !self.address.contains("://") && folder.is_dir();
         if is_folder && !folder.join(".git").exists() && !folder.join("HEAD").exists() {
-            bail!("{} is a folder without git; serve it with --prompts, or name it in config.toml", full_path(&folder));
+            bail!(
+                "{} is a folder without git; serve it with --prompts, or name it in config.toml",
+                full_path(&folder)
+            );
         }
-        let address = if is_folder { folder.to_string_lossy().into_owned() } else { self.address };
-        let name = self.name.map_or_else(|| pack_name(default_name(&address)), Ok);
+        let address = if is_folder {
+            folder.to_string_lossy().into_owned()
+        } else {
+            self.address
+        };
+        let name = self
+            .name
+            .map_or_else(|| pack_name(default_name(&address)), Ok);
         let name = name.map_err(|why| anyhow::anyhow!("{why}; choose a name with `--as`"))?;
         let known = packs.packs.iter().map(|pack| format!("{}/", pack.name));
         let listing = source.library().view().list();
         let mut known = known.chain(listing.found.iter().map(|found| found.name.to_string()));
-        if let Some(known) = known.find(|known| fold(known).starts_with(&format!("{}/", fold(&name)))) {
-            bail!("there is {} already; give the pack another name with `--as`", named(&known));
+        if let Some(known) =
+            known.find(|known| fold(known).starts_with(&format!("{}/", fold(&name))))
+        {
+            bail!(
+                "there is {} already; give the pack another name with `--as`",
+                named(&known)
+            );
         }
         let (path, only) = (self.path.unwrap_or_default(), self.only);
         // If --ref names a commit, updates follow the main branch.
-        let mut pack = Pack { name, address, reference: "HEAD".to_owned(), path, only, ..Pack::default() };
+        let mut pack = Pack {
+            name,
+            address,
+            reference: "HEAD".to_owned(),
+            path,
+            only,
+            ..Pack::default()
+        };
         let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or("HEAD"))?;
         packs.take(pack, None, &texts, self.yes)
     }
@@ -360,25 +558,41 @@ impl Add {
 fn default_name(address: &str) -> &str {
     let address = address.trim_end_matches('/');
     let address = address.strip_suffix(".git").unwrap_or(address);
-    let mut parts = address.rsplit(['/', ':', '\\']).filter(|part| !part.is_empty());
-    parts.find(|part| !part.trim_start_matches('.').eq_ignore_ascii_case("prompts")).unwrap_or(address)
+    let mut parts = address
+        .rsplit(['/', ':', '\\'])
+        .filter(|part| !part.is_empty());
+    parts
+        .find(|part| !part.trim_start_matches('.').eq_ignore_ascii_case("prompts"))
+        .unwrap_or(address)
 }
 
 impl Update {
     fn run(self, packs: &mut LockFile) -> anyhow::Result<bool> {
-        ensure!(!self.yes || self.reference.as_deref().is_some_and(is_commit), YES);
+        ensure!(
+            !self.yes || self.reference.as_deref().is_some_and(is_commit),
+            YES
+        );
         let chosen = match &self.name {
             Some(name) => vec![packs.named(name)?],
             None => packs.packs.clone(),
         };
         Ok(packs.each(chosen, |packs, old| {
             let mut pack = old.clone();
-            let texts = packs.fetch(&mut pack, self.reference.as_deref().unwrap_or(&old.reference))?;
+            let texts = packs.fetch(
+                &mut pack,
+                self.reference.as_deref().unwrap_or(&old.reference),
+            )?;
             if pack == old || (self.check && pack.files == old.files) {
                 output::print_lines(&format!("{} is up to date", old.version()))?;
                 return Ok(true);
             }
-            output::print_lines(&format!("{} ({}) → {} ({})", old.version(), old.date, pack.version(), pack.date))?;
+            output::print_lines(&format!(
+                "{} ({}) → {} ({})",
+                old.version(),
+                old.date,
+                pack.version(),
+                pack.date
+            ))?;
             Ok(!self.check && packs.take(pack, Some(&old), &texts, self.yes)?)
         }))
     }

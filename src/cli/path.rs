@@ -44,7 +44,9 @@ impl PathOf {
         print_as("path", &path, self.json)?;
         if self.name.is_none() && !path.exists() {
             let option = source.project_option();
-            output::note(&format!("the folder does not exist yet; `prompt-expander new NAME{option}` creates it"));
+            output::note(&format!(
+                "the folder does not exist yet; `prompt-expander new NAME{option}` creates it"
+            ));
         }
         Ok(())
     }
@@ -58,7 +60,8 @@ pub(super) fn print_as(key: &str, path: &Path, is_json: bool) -> anyhow::Result<
     }
 }
 
-/// Prints a path: for a person what was done with it and how messages show it, for a script the path alone, byte for byte.
+/// Prints a path: for a person what was done with it and how messages show it, for a script the
+/// path alone, byte for byte.
 pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
     if output::terminal_width().is_some() {
         output::print(format!("{done}{}\n", shown(path)).as_bytes())

@@ -1,7 +1,9 @@
-//! `prompt-expander pick`: finds a prompt while one types, asks for its values, and prints what it expands to.
+//! `prompt-expander pick`: finds a prompt while one types, asks for its values, and prints what it
+//! expands to.
 //!
-//! `pick/state.rs` knows what each key does, `pick/frame.rs` what is shown, and `pick/terminal.rs` how it gets there; `pick/plain.rs` asks
-//! line by line instead. `compose` uses the same picker for the draft of a message.
+//! `pick/state.rs` knows what each key does, `pick/frame.rs` what is shown, and `pick/terminal.rs`
+//! how it gets there; `pick/plain.rs` asks line by line instead. `compose` uses the same picker for
+//! the draft of a message.
 
 mod frame;
 mod keys;
@@ -39,7 +41,8 @@ pub(super) struct Pick {
     /// What to search for at first: words of names, titles, tags or descriptions
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// Print the command to type in a chat, such as `:compare Rust or Go criteria=speed`, instead of the expansion
+    /// Print the command to type in a chat, such as `:compare Rust or Go criteria=speed`, instead
+    /// of the expansion
     #[arg(long)]
     print_command: bool,
 }
@@ -47,17 +50,29 @@ pub(super) struct Pick {
 impl Pick {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         if !has_terminal() {
-            bail!("`pick` needs a terminal; without one, use `prompt-expander list` and `prompt-expander expand NAME`");
+            bail!(
+                "`pick` needs a terminal; without one, use `prompt-expander list` and `prompt-expander expand NAME`"
+            );
         }
         let library = source.library_with_warnings();
         let view = library.view();
-        let purpose = Purpose { text: call::piped()?, ..Purpose::default() };
-        let expand: Expand<'_> = if self.print_command { &command } else { &expansion };
+        let purpose = Purpose {
+            text: call::piped()?,
+            ..Purpose::default()
+        };
+        let expand: Expand<'_> = if self.print_command {
+            &command
+        } else {
+            &expansion
+        };
         match choose(&view, &self.query.join(" "), purpose, expand)? {
             Choice::Nothing | Choice::Edit(_) => return Ok(ExitCode::FAILURE),
             Choice::Copy(text) => {
                 clipboard::copy(&text)?;
-                output::note(&format!("copied {}", count(text.chars().count(), "character")));
+                output::note(&format!(
+                    "copied {}",
+                    count(text.chars().count(), "character")
+                ));
             }
             Choice::Use(text) => {
                 let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -78,8 +93,14 @@ pub(super) fn expansion(found: &Found, call: &api::Call) -> Result<(String, Vec<
 fn command(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), String> {
     let prompt = found.prompt().map_err(|why| why.to_string())?;
     let input = call.input.join(" ");
-    let line = prompt.typed(&prompt.bind(Call::Named { values: &call.arguments, input: &input, is_strict: false }));
-    let line = line.ok_or("no command gives these values; without --print-command, the expansion is printed")?;
+    let line = prompt.typed(&prompt.bind(Call::Named {
+        values: &call.arguments,
+        input: &input,
+        is_strict: false,
+    }));
+    let line = line.ok_or(
+        "no command gives these values; without --print-command, the expansion is printed",
+    )?;
     Ok((line, Vec::new()))
 }
 
@@ -87,8 +108,15 @@ fn command(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), Str
 ///
 /// # Errors
 /// The terminal or the editor fails.
-pub(super) fn choose(view: &View, query: &str, purpose: Purpose, expand: Expand<'_>) -> anyhow::Result<Choice> {
-    let Purpose { is_draft, after, .. } = purpose;
+pub(super) fn choose(
+    view: &View,
+    query: &str,
+    purpose: Purpose,
+    expand: Expand<'_>,
+) -> anyhow::Result<Choice> {
+    let Purpose {
+        is_draft, after, ..
+    } = purpose;
     let mut state = State::new(Choices::of(view), query, purpose);
     loop {
         let choice = match terminal::is_plain() {
@@ -97,7 +125,13 @@ pub(super) fn choose(view: &View, query: &str, purpose: Purpose, expand: Expand<
         };
         match choice.context("the terminal cannot be used")? {
             Choice::Edit(Some(text)) if !is_draft => match text_editor::edited(&text) {
-                Ok((text, _)) => state.step = Step::Chosen(Chosen { text, notes: Vec::new(), top: 0 }),
+                Ok((text, _)) => {
+                    state.step = Step::Chosen(Chosen {
+                        text,
+                        notes: Vec::new(),
+                        top: 0,
+                    })
+                }
                 Err(why) => state.note = format!("{why:#}"),
             },
             choice => return Ok(choice),
@@ -124,12 +158,13 @@ fn drawn(mut terminal: Terminal, state: &mut State, expand: Expand<'_>) -> io::R
     }
 }
 
-/// Says something on the terminal, with what the keys do, and waits until the person has read it; returns `false` for Esc or Ctrl-C.
-/// `after` is written at the end.
+/// Says something on the terminal, with what the keys do, and waits until the person has read it;
+/// returns `false` for Esc or Ctrl-C. `after` is written at the end.
 pub(super) fn tell(text: &str, keys: &str, after: &str) -> io::Result<bool> {
     if terminal::is_plain() {
         return Lines::new()?.tell(text);
     }
-    let key = Terminal::new(after)?.key(|columns, rows| frame::of_message(text, keys, columns, rows))?;
+    let key =
+        Terminal::new(after)?.key(|columns, rows| frame::of_message(text, keys, columns, rows))?;
     Ok(!matches!(key, Key::Escape | Key::Control('c')))
 }

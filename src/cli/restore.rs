@@ -20,8 +20,8 @@ pub(super) struct Restore {
     /// The prompt's name, with or without a colon; it may have been deleted
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// The version, by the first characters of its revision; by default, the one before the current one or, of a deleted prompt, the
-    /// one that was deleted
+    /// The version, by the first characters of its revision; by default, the one before the current
+    /// one or, of a deleted prompt, the one that was deleted
     revision: Option<String>,
     /// Print one JSON object: `path` and `revision`
     #[arg(long)]
@@ -34,25 +34,43 @@ impl Restore {
         let editor = editor_for(&library, source.project, &self.name)?;
         let name = editor.name(&self.name)?;
         let versions = editor.history(&name)?;
-        let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
-        let to = self.revision.map(|typed| revision(&versions, &typed)).transpose()?;
+        let current = versions
+            .first()
+            .filter(|first| first.is_current)
+            .map(|first| first.revision);
+        let to = self
+            .revision
+            .map(|typed| revision(&versions, &typed))
+            .transpose()?;
         let written = editor.restore(&name, current, to, &By::default())?;
-        let restored = editor.own(&name).with_context(|| format!("{} was deleted just now", named(&name)))?;
+        let restored = editor
+            .own(&name)
+            .with_context(|| format!("{} was deleted just now", named(&name)))?;
         let file = restored.place().path();
         if self.json {
-            output::print_json(&json!({ "path": file.display().to_string(), "revision": written.revision }))?;
+            output::print_json(
+                &json!({ "path": file.display().to_string(), "revision": written.revision }),
+            )?;
         } else if current != Some(written.revision) {
             path::print("restored ", &file)?;
         }
         output::warnings(&written.warnings);
-        let is_used = library.view().get(&name).is_some_and(|found| found.place() == restored.place());
+        let is_used = library
+            .view()
+            .get(&name)
+            .is_some_and(|found| found.place() == restored.place());
         match current {
             Some(current) if current == written.revision => {
-                output::note(&format!("{} has this text already; nothing is changed", named(&name)));
+                output::note(&format!(
+                    "{} has this text already; nothing is changed",
+                    named(&name)
+                ));
             }
             Some(current) => {
                 let (revision, option) = (current.short(), source.project_option());
-                output::note(&format!("`prompt-expander restore {name} {revision}{option}` undoes this"));
+                output::note(&format!(
+                    "`prompt-expander restore {name} {revision}{option}` undoes this"
+                ));
             }
             None if is_used => output::note(&format!("type `:{name} …` in a chat")),
             None => {}

@@ -47,33 +47,51 @@ impl Rm {
         let mut removed: Vec<PathBuf> = Vec::new();
         let mut result = Ok(());
         if self.yes || is_confirmed(&prompts)? {
-            result = prompts
-                .iter()
-                .try_for_each(|(editor, found)| remove(editor, found, source.project_option(), &mut removed));
+            result = prompts.iter().try_for_each(|(editor, found)| {
+                remove(editor, found, source.project_option(), &mut removed)
+            });
         } else {
             output::note("nothing is removed");
         }
         if self.json {
-            let paths: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
+            let paths: Vec<String> = removed
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
             output::print_json(&json!({ "removed": paths }))?;
         } else {
-            removed.iter().try_for_each(|path| path::print("removed ", path))?;
+            removed
+                .iter()
+                .try_for_each(|path| path::print("removed ", path))?;
         }
         result.map(|()| ExitCode::SUCCESS)
     }
 }
 
-/// Removes a prompt, whose text stays in the history, and its test file unless that belongs to another prompt now. `option` is needed to
-/// restore it.
-fn remove(editor: &Editor<'_>, found: &Found, option: &str, removed: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// Removes a prompt, whose text stays in the history, and its test file unless that belongs to
+/// another prompt now. `option` is needed to restore it.
+fn remove(
+    editor: &Editor<'_>,
+    found: &Found,
+    option: &str,
+    removed: &mut Vec<PathBuf>,
+) -> anyhow::Result<()> {
     let (name, info) = (&found.name, found.info());
-    let revision = info.revision.with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
+    let revision = info
+        .revision
+        .with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
     let tests = editor.view().test_file(found);
     editor.delete(name, revision, &By::default())?;
     removed.push(found.place().path());
     if editor.own(name).is_none() {
-        let what = if tests.is_some() { "the prompt back, not its test file" } else { "it back" };
-        output::note(&format!("`prompt-expander restore {name}{option}` brings {what}"));
+        let what = if tests.is_some() {
+            "the prompt back, not its test file"
+        } else {
+            "it back"
+        };
+        output::note(&format!(
+            "`prompt-expander restore {name}{option}` brings {what}"
+        ));
         if let Some(tests) = tests {
             editor.delete_tests(name, &tests)?;
             removed.push(tests.path);
@@ -86,22 +104,36 @@ fn remove(editor: &Editor<'_>, found: &Found, option: &str, removed: &mut Vec<Pa
 /// The prompt of exactly this name in the folder that is written to.
 pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
     let name = editor.name(typed)?;
-    editor.own(&name).with_context(|| format!("{} was deleted; `restore` brings it back", named(&name)))
+    editor
+        .own(&name)
+        .with_context(|| format!("{} was deleted; `restore` brings it back", named(&name)))
 }
 
 /// Says which prompt has a name after its file was removed or renamed, if there is one.
 pub(super) fn note_what_is_used_now(view: &View, name: &Name) {
     if let Some(found) = view.get(name) {
-        let place = found.place().file.map_or(format!("the {} prompt", found.layer.name), |file| full_path(&file));
+        let place = found
+            .place()
+            .file
+            .map_or(format!("the {} prompt", found.layer.name), |file| {
+                full_path(&file)
+            });
         output::note(&format!("{} now refers to {place}", named(name)));
     }
 }
 
 /// Shows the files, and asks at the terminal whether to remove them.
 fn is_confirmed(prompts: &[(Editor<'_>, Found)]) -> anyhow::Result<bool> {
-    let tests = |(editor, found): &(Editor<'_>, Found)| editor.view().test_file(found).map(|tests| tests.path);
+    let tests = |(editor, found): &(Editor<'_>, Found)| {
+        editor.view().test_file(found).map(|tests| tests.path)
+    };
     let files = |prompt: &(Editor<'_>, Found)| [Some(prompt.1.place().path()), tests(prompt)];
-    let shown: Vec<String> = prompts.iter().flat_map(files).flatten().map(|path| full_path(&path)).collect();
+    let shown: Vec<String> = prompts
+        .iter()
+        .flat_map(files)
+        .flatten()
+        .map(|path| full_path(&path))
+        .collect();
     let (files, number) = (shown.join("\n"), count(shown.len(), "file"));
     let question = format!("{files}\nRemove {number}? (`restore` brings prompts back)");
     output::confirm(&question, &format!("remove {}", shown.join(", ")))

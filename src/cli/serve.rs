@@ -1,4 +1,5 @@
-//! The server: MCP on standard input and output, if there is no command or `serve`; over HTTP with `serve --http`.
+//! The server: MCP on standard input and output, if there is no command or `serve`; over HTTP with
+//! `serve --http`.
 
 #[cfg(feature = "http")]
 mod http;
@@ -43,22 +44,27 @@ pub(super) struct ServeCommand {
 // The options that only the server has.
 #[derive(Debug, Default, Args)]
 pub(super) struct Serve {
-    /// The maximum number of prompts or resources in one page of a list; some clients read only the first page [default: 500]
+    /// The maximum number of prompts or resources in one page of a list; some clients read only the
+    /// first page [default: 500]
     #[arg(long, value_name = "COUNT")]
     page_size: Option<NonZeroUsize>,
-    /// The maximum number of characters in a result of expand_prompt; the model gets a longer one in parts
+    /// The maximum number of characters in a result of expand_prompt; the model gets a longer one
+    /// in parts
     ///
-    /// The least is 600. Without this option, results are divided for Codex, Claude Code, Gemini CLI and opencode, just
-    /// below what each of them shows its model, and for no other client.
+    /// The least is 600. Without this option, results are divided for Codex, Claude Code, Gemini
+    /// CLI and opencode, just below what each of them shows its model, and for no other client.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     result_limit: Option<usize>,
-    /// Let agents create, change and delete prompts in your folder, or in the first --prompts folder
+    /// Let agents create, change and delete prompts in your folder, or in the first --prompts
+    /// folder
     ///
-    /// They get tools for it. Earlier versions are kept, and `prompt-expander restore` brings them back. Over HTTP with
-    /// --token-file, the role of a token decides instead: `write` and `admin` may edit prompts.
+    /// They get tools for it. Earlier versions are kept, and `prompt-expander restore` brings them
+    /// back. Over HTTP with --token-file, the role of a token decides instead: `write` and `admin`
+    /// may edit prompts.
     #[arg(long)]
     edit: bool,
-    /// How many earlier versions of a prompt are kept, in the folder `.history`, when an agent changes it [default: 50]
+    /// How many earlier versions of a prompt are kept, in the folder `.history`, when an agent
+    /// changes it [default: 50]
     #[arg(long, value_name = "COUNT")]
     history: Option<NonZeroUsize>,
     /// What to log on standard error; the default is nothing, or `info` with --log-file or --log-format
@@ -81,7 +87,11 @@ pub(super) struct Serve {
 
 fn result_limit(text: &str) -> Result<usize, String> {
     let limit: usize = text.parse().map_err(|_| "not a whole number".to_owned())?;
-    if limit < LEAST_LIMIT { Err(format!("less than {LEAST_LIMIT}")) } else { Ok(limit) }
+    if limit < LEAST_LIMIT {
+        Err(format!("less than {LEAST_LIMIT}"))
+    } else {
+        Ok(limit)
+    }
 }
 
 /// How much is logged. Each level includes those before it.
@@ -89,7 +99,10 @@ const LEVELS: [(&str, &str); 6] = [
     ("off", "Nothing"),
     ("error", "Internal errors"),
     ("warn", "Invalid messages"),
-    ("info", "The client's name, notifications and refused tool calls"),
+    (
+        "info",
+        "The client's name, notifications and refused tool calls",
+    ),
     ("debug", "Each request: method, duration and outcome"),
     ("trace", "The parameters of each request"),
 ];
@@ -109,7 +122,8 @@ enum Format {
 }
 
 impl ServeCommand {
-    /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
+    /// Serves over HTTP until the process is told to stop, or else on standard input and output
+    /// until the end of input.
     pub(super) fn run(self, library: Library, serve: Serve) -> anyhow::Result<()> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.http.clone() {
@@ -139,16 +153,27 @@ impl Serve {
         let (_, server, tap) = self.server(library, output::warning, Work::Write);
         // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
         #[cfg(unix)]
-        let output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().context("standard output failed")?);
+        let output = std::fs::File::from(
+            io::stdout()
+                .as_fd()
+                .try_clone_to_owned()
+                .context("standard output failed")?,
+        );
         #[cfg(not(unix))]
         let output = io::stdout();
-        stdio::serve(&server, io::stdin(), output, tap).context("standard input or output failed")?;
+        stdio::serve(&server, io::stdin(), output, tap)
+            .context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(())
     }
 
     /// The server, with its library and what records its messages.
-    fn server(&self, library: Library, warn: fn(&str), jobs_from: Work) -> (Arc<Library>, Server, Option<Tap>) {
+    fn server(
+        &self,
+        library: Library,
+        warn: fn(&str),
+        jobs_from: Work,
+    ) -> (Arc<Library>, Server, Option<Tap>) {
         let library = Arc::new(library.with_history(self.history.unwrap_or(VERSIONS)));
         let settings = Settings {
             may_edit: self.edit,
@@ -158,9 +183,19 @@ impl Serve {
             jobs_from,
         };
         #[cfg(feature = "openapi")]
-        super::source::TEAM.get().into_iter().for_each(|team| team.follow(&library));
-        let file = self.tap.as_deref().and_then(|path| append::open(path, warn));
-        (Arc::clone(&library), Server::new(library, settings), file.map(|file| Tap::new(file, warn)))
+        super::source::TEAM
+            .get()
+            .into_iter()
+            .for_each(|team| team.follow(&library));
+        let file = self
+            .tap
+            .as_deref()
+            .and_then(|path| append::open(path, warn));
+        (
+            Arc::clone(&library),
+            Server::new(library, settings),
+            file.map(|file| Tap::new(file, warn)),
+        )
     }
 
     /// Starts logging if the options ask for it.
@@ -170,14 +205,23 @@ impl Serve {
             None if self.log_file.is_some() || self.log_format.is_some() => LevelFilter::INFO,
             None => return,
         };
-        let writer = match self.log_file.as_deref().map(|path| append::open(path, output::warning)) {
+        let writer = match self
+            .log_file
+            .as_deref()
+            .map(|path| append::open(path, output::warning))
+        {
             None => BoxMakeWriter::new(io::stderr),
             Some(Some(file)) => BoxMakeWriter::new(Arc::new(file)),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file
         };
-        let log = tracing_subscriber::fmt().with_max_level(level).with_target(false);
+        let log = tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_target(false);
         // If standard error is closed, complaining there about it would panic.
-        let log = log.with_ansi(false).with_writer(writer).log_internal_errors(false);
+        let log = log
+            .with_ansi(false)
+            .with_writer(writer)
+            .log_internal_errors(false);
         match self.log_format.unwrap_or(Format::Text) {
             Format::Text => log.init(),
             Format::Json => log.json().flatten_event(true).with_span_list(false).init(),

@@ -18,7 +18,8 @@ pub(super) struct Show {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in), `revision` and `text`
+    /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in), `revision`
+    /// and `text`
     #[arg(long)]
     json: bool,
 }
@@ -27,13 +28,21 @@ impl Show {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let view = source.library_with_warnings().view();
         if self.json {
-            return output::print_json(&api::show(&view, &self.name).map_err(output::failure(&view, "show"))?);
+            return output::print_json(
+                &api::show(&view, &self.name).map_err(output::failure(&view, "show"))?,
+            );
         }
-        let found = view.find(&self.name).map_err(output::failure(&view, "show"))?;
+        let found = view
+            .find(&self.name)
+            .map_err(output::failure(&view, "show"))?;
         let place = found.place();
         // A file that cannot be a prompt is shown, too.
-        let bytes = match place.file.filter(|file| place.is_editable && file.is_file()) {
-            Some(file) => read_whole(&file).with_context(|| format!("{} cannot be read", output::shown(&file)))?,
+        let bytes = match place
+            .file
+            .filter(|file| place.is_editable && file.is_file())
+        {
+            Some(file) => read_whole(&file)
+                .with_context(|| format!("{} cannot be read", output::shown(&file)))?,
             None => found.text()?.into_bytes(),
         };
         output::print_verbatim(&bytes)

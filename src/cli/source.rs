@@ -1,4 +1,5 @@
-//! The options for all commands, the environment variables that select prompts, and the library that they select.
+//! The options for all commands, the environment variables that select prompts, and the library
+//! that they select.
 
 #[cfg(feature = "openapi")]
 use super::unrepeated::Unrepeated;
@@ -6,7 +7,9 @@ use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::{Folder, Layer, Library, Project, SettingsProblems, Trust};
 #[cfg(feature = "openapi")]
-use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, Team, check_base, check_header_name};
+use crate::library::{
+    HeaderValue, OpenApiOptions, SecretHeader, Team, check_base, check_header_name,
+};
 use crate::prompt::{Diagnostic, Format};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
@@ -34,14 +37,16 @@ pub(super) struct PromptSource {
     pub(super) config: ConfigOptions,
     #[arg(skip)]
     pub(super) settings: Settings,
-    // What of these options the settings file can hold, as words; only for commands that ask for it.
+    // What of these options the settings file can hold, as words; only for commands that ask for
+    // it.
     #[arg(skip)]
     pub(super) words: Vec<String>,
-    /// Add the project's prompts, which override all others: those in the nearest folder `.prompts`, from the working
-    /// directory up to the root of the repository
+    /// Add the project's prompts, which override all others: those in the nearest folder
+    /// `.prompts`, from the working directory up to the root of the repository
     ///
-    /// Use it only if you trust the repository, because its prompts override yours of the same name. Outside a repository,
-    /// only the working directory is searched. Symlinks that point outside the folder are not followed.
+    /// Use it only if you trust the repository, because its prompts override yours of the same
+    /// name. Outside a repository, only the working directory is searched. Symlinks that point
+    /// outside the folder are not followed.
     #[arg(long, overrides_with = "project")]
     pub(super) project: bool,
 }
@@ -49,7 +54,8 @@ pub(super) struct PromptSource {
 // Which settings file is read.
 #[derive(Debug, Default, Clone, Args)]
 pub(super) struct ConfigOptions {
-    /// Read this settings file instead of `prompt-expander/config.toml` in your configuration directory
+    /// Read this settings file instead of `prompt-expander/config.toml` in your configuration
+    /// directory
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, overrides_with = "config")]
     pub(super) config: Option<PathBuf>,
     /// Read no settings file
@@ -83,21 +89,24 @@ pub(super) struct Settings {
 pub(super) struct Folders {
     /// A folder of prompt files; can be repeated, and earlier folders override later ones
     ///
-    /// The default is the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH) or, if it is
-    /// not set, the folder `prompt-expander/prompts` in your configuration directory.
+    /// The default is the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as
+    /// in PATH) or, if it is not set, the folder `prompt-expander/prompts` in your configuration
+    /// directory.
     ///
-    /// The folders of other programs, such as `.claude/commands`, are known by their paths, read as those programs read them, and
-    /// never written to. For a folder elsewhere, put the format before it, as in `claude:DIR`; docs/other-formats.md has them all.
+    /// The folders of other programs, such as `.claude/commands`, are known by their paths, read as
+    /// those programs read them, and never written to. For a folder elsewhere, put the format
+    /// before it, as in `claude:DIR`; docs/other-formats.md has them all.
     #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
     pub(super) prompts: Vec<PathBuf>,
-    /// Add the commands, prompts and skills of the agents on this machine, such as Codex, Claude Code and opencode, which your own
-    /// prompts override; with --project also those in the project
+    /// Add the commands, prompts and skills of the agents on this machine, such as Codex, Claude
+    /// Code and opencode, which your own prompts override; with --project also those in the project
     #[arg(long, overrides_with = "from_agents")]
     pub(super) from_agents: bool,
     /// Leave out the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
     pub(super) no_builtin: bool,
-    /// Take only commands at the start of a line: no stacks (`:review :security the parser`), and no mentions in a sentence
+    /// Take only commands at the start of a line: no stacks (`:review :security the parser`), and
+    /// no mentions in a sentence
     #[arg(long, overrides_with = "no_mentions")]
     pub(super) no_mentions: bool,
     #[cfg(feature = "openapi")]
@@ -111,9 +120,10 @@ pub(super) struct Folders {
 pub(super) struct OpenApi {
     /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
     ///
-    /// The document is YAML or JSON, of version 3.0, 3.1 or 3.2. An operation is a prompt if it has the extension `x-mcp-prompt`,
-    /// `x-zuplo-route` with `mcp` of the type `prompt`, or `x-zuplo-mcp-prompt`. The service is called when such a prompt is
-    /// expanded, never for a list. Your own prompts override those of the same name.
+    /// The document is YAML or JSON, of version 3.0, 3.1 or 3.2. An operation is a prompt if it has
+    /// the extension `x-mcp-prompt`, `x-zuplo-route` with `mcp` of the type `prompt`, or
+    /// `x-zuplo-mcp-prompt`. The service is called when such a prompt is expanded, never for a
+    /// list. Your own prompts override those of the same name.
     #[arg(long = "openapi", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(super) openapi: Vec<PathBuf>,
     /// Make the operation with this `operationId` a prompt, too; can be repeated
@@ -122,10 +132,12 @@ pub(super) struct OpenApi {
     /// The address of the service, instead of the first server in the document
     #[arg(long, value_name = "URL", requires = "openapi", value_parser = Unrepeated(base))]
     pub(super) openapi_base: Option<String>,
-    /// Send a header to the service, whose value is in a file, or in an environment variable; can be repeated
+    /// Send a header to the service, whose value is in a file, or in an environment variable; can
+    /// be repeated
     ///
-    /// The value is read at each call, is sent to the service's own address only, and is never shown. Quote the option for the
-    /// shell: `--openapi-header 'Authorization: Bearer $TOKEN'`. The word before the value, here `Bearer`, may be left out.
+    /// The value is read at each call, is sent to the service's own address only, and is never
+    /// shown. Quote the option for the shell: `--openapi-header 'Authorization: Bearer $TOKEN'`.
+    /// The word before the value, here `Bearer`, may be left out.
     #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = Unrepeated(header))]
     pub(super) openapi_header: Vec<SecretHeader>,
     /// Call the service even if its address is that of a private network
@@ -133,12 +145,18 @@ pub(super) struct OpenApi {
     pub(super) openapi_allow_private: bool,
 }
 
-/// The options that a line gives before its command and after it, as words. A relative path is one in `folder`.
+/// The options that a line gives before its command and after it, as words. A relative path is one
+/// in `folder`.
 pub(super) fn given(options: &Command, line: &ArgMatches, folder: &Path) -> Vec<OsString> {
     let mut words = Vec::new();
     for part in [Some(line), after(line)].into_iter().flatten() {
-        let is_given = |id: &str| part.ids().any(|given| given == id) && part.value_source(id) == Some(COMMAND_LINE);
-        for option in options.get_arguments().filter(|option| is_given(option.get_id().as_str())) {
+        let is_given = |id: &str| {
+            part.ids().any(|given| given == id) && part.value_source(id) == Some(COMMAND_LINE)
+        };
+        for option in options
+            .get_arguments()
+            .filter(|option| is_given(option.get_id().as_str()))
+        {
             let flag = format!("--{}", option.get_long().unwrap_or_default());
             if !option.get_action().takes_values() {
                 words.push(flag.into());
@@ -163,7 +181,10 @@ const COMMAND_LINE: ValueSource = ValueSource::CommandLine;
 /// The options for all commands, as a command has them. Its help leaves them out.
 pub(super) fn hidden_options() -> Vec<Arg> {
     let options = PromptSource::augment_args(Command::new(""));
-    options.get_arguments().map(|option| option.clone().hide(true)).collect()
+    options
+        .get_arguments()
+        .map(|option| option.clone().hide(true))
+        .collect()
 }
 
 impl PromptSource {
@@ -175,7 +196,9 @@ impl PromptSource {
         if !after(line).is_some_and(|after| after.ids().any(|id| is_given(after, id.as_str()))) {
             return PromptSource::from_arg_matches(line); // a hook starts with each message
         }
-        let parser = Command::new("prompt-expander").no_binary_name(true).args_override_self(true);
+        let parser = Command::new("prompt-expander")
+            .no_binary_name(true)
+            .args_override_self(true);
         let parser = PromptSource::augment_args(parser);
         let words = given(&parser, line, Path::new(""));
         PromptSource::from_arg_matches(&parser.try_get_matches_from(words)?)
@@ -185,10 +208,16 @@ impl PromptSource {
     pub(super) fn with_words(self, line: &ArgMatches) -> PromptSource {
         let folder = std::env::current_dir().unwrap_or_default();
         let words = given(&Folders::augment_args(Command::new("")), line, &folder).into_iter();
-        PromptSource { words: words.map(|word| word.to_string_lossy().into_owned()).collect(), ..self }
+        PromptSource {
+            words: words
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            ..self
+        }
     }
 
-    /// The library for the working directory. Prints a warning if --project was given and there is no project.
+    /// The library for the working directory. Prints a warning if --project was given and there is
+    /// no project.
     pub(super) fn library_with_warnings(&self) -> Library {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
@@ -197,19 +226,28 @@ impl PromptSource {
         library
     }
 
-    /// Opens the database of --store, and waits for the first attempt to read it. Returns whether one is given.
+    /// Opens the database of --store, and waits for the first attempt to read it. Returns whether
+    /// one is given.
     #[cfg(feature = "store")]
     pub(super) fn open_store(&mut self) -> bool {
         let has_folders = !self.folders.prompts.is_empty();
-        let Some(address) = self.store.address(has_folders) else { return false };
-        match address.and_then(|address| crate::library::Postgres::open(address).map_err(|error| error.to_string())) {
+        let Some(address) = self.store.address(has_folders) else {
+            return false;
+        };
+        match address.and_then(|address| {
+            crate::library::Postgres::open(address).map_err(|error| error.to_string())
+        }) {
             Ok(store) => {
                 _ = store.wait();
                 (self.opened, self.has_store) = (Some(Arc::new(store)), !self.project);
             }
             Err(why) => {
                 let problem = Diagnostic::error(None, why, "correct it, and start again");
-                self.settings = Settings { problems: vec![problem], is_unusable: true, ..Settings::default() };
+                self.settings = Settings {
+                    problems: vec![problem],
+                    is_unusable: true,
+                    ..Settings::default()
+                };
             }
         }
         true
@@ -217,11 +255,18 @@ impl PromptSource {
 
     /// The folder that new prompts are written to, which may be missing.
     pub(super) fn folder_of_new(&self, library: &Library) -> anyhow::Result<PathBuf> {
-        let store = library.store(if self.project { Layer::PROJECT } else { Layer::USER });
-        let store =
-            store.context("there is no folder of your own prompts to write to; choose one with --prompts DIR")?;
+        let store = library.store(if self.project {
+            Layer::PROJECT
+        } else {
+            Layer::USER
+        });
+        let store = store.context(
+            "there is no folder of your own prompts to write to; choose one with --prompts DIR",
+        )?;
         if self.has_store {
-            bail!("the prompts are in a store, and in no folder; choose one with --prompts DIR instead");
+            bail!(
+                "the prompts are in a store, and in no folder; choose one with --prompts DIR instead"
+            );
         }
         Ok(store?.folder().to_owned())
     }
@@ -244,20 +289,35 @@ impl PromptSource {
     /// What to say of the project's prompts if they are only there because of --project.
     pub(super) fn untrusted_hint(&self) -> Option<String> {
         let folder = std::env::current_dir().ok()?;
-        let library =
-            Library::default().with_project(&folder, dirs::home_dir().as_deref(), self.settings.trust.clone());
-        self.settings.trust.as_ref().and_then(|_| library.view().untrusted_hint())
+        let library = Library::default().with_project(
+            &folder,
+            dirs::home_dir().as_deref(),
+            self.settings.trust.clone(),
+        );
+        self.settings
+            .trust
+            .as_ref()
+            .and_then(|_| library.view().untrusted_hint())
     }
 
     /// The library for this folder; `None` is the working directory.
     pub(super) fn library_at(&self, folder: Option<&Path>) -> Library {
-        let Settings { trust, problems, is_unusable, .. } = &self.settings;
+        let Settings {
+            trust,
+            problems,
+            is_unusable,
+            ..
+        } = &self.settings;
         if *is_unusable {
-            return Library::default().with_builtin().with(SettingsProblems::new(problems.clone(), true));
+            return Library::default()
+                .with_builtin()
+                .with(SettingsProblems::new(problems.clone(), true));
         }
         let trust = trust.clone().filter(|_| !self.project);
         // The working directory may have been deleted.
-        let project = folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok());
+        let project = folder
+            .map(Path::to_owned)
+            .or_else(|| std::env::current_dir().ok());
         let project = project.filter(|_| self.project || trust.is_some());
         let mut library = self.library_in(project.as_deref(), trust.clone());
         if let Some(folder) = project {
@@ -266,7 +326,11 @@ impl PromptSource {
         if let Some((lock, data)) = self.settings.packs.clone().zip(folder_of_packs()) {
             library = library.with_packs(lock, data);
         }
-        if problems.is_empty() { library } else { library.with(SettingsProblems::new(problems.clone(), false)) }
+        if problems.is_empty() {
+            library
+        } else {
+            library.with(SettingsProblems::new(problems.clone(), false))
+        }
     }
 
     /// The library without the prompts of the project, but with those of agents in it.
@@ -276,7 +340,11 @@ impl PromptSource {
         if let Some(store) = &self.opened {
             let library = Library::default().with_store(Arc::clone(store));
             let library = library.with_mentions(!self.folders.no_mentions);
-            return if self.folders.no_builtin { library } else { library.with_builtin() };
+            return if self.folders.no_builtin {
+                library
+            } else {
+                library.with_builtin()
+            };
         }
         let named = self.named_folders();
         let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
@@ -290,35 +358,65 @@ impl PromptSource {
         if self.folders.from_agents || settings.from_agents {
             let home = dirs::home_dir();
             let folders = Format::of_agents().filter(|(format, _)| format.plugin.is_empty());
-            let of_project = project.into_iter().flat_map(|from| folders.clone().map(move |folder| (from, folder)));
+            let of_project = project
+                .into_iter()
+                .flat_map(|from| folders.clone().map(move |folder| (from, folder)));
             for (from, (format, name)) in of_project {
-                library = library.with(Project::new(from, home.as_deref(), (name, format), trust.clone()));
+                library = library.with(Project::new(
+                    from,
+                    home.as_deref(),
+                    (name, format),
+                    trust.clone(),
+                ));
             }
             let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
-            for (format, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
+            for (format, path) in agent::prompt_folders()
+                .into_iter()
+                .filter(|(_, path)| !is_named(path))
+            {
                 library = library.with_folder(path, format, Layer::AGENT, false);
             }
         }
         #[cfg(feature = "openapi")]
         {
             let options = &self.folders.openapi;
-            let given = if options.openapi.is_empty() { &self.settings.openapi } else { std::slice::from_ref(options) };
-            library = given.iter().fold(library, |library, openapi| openapi.add_to(library));
-            library = TEAM.get().cloned().into_iter().fold(library, Library::with_team);
+            let given = if options.openapi.is_empty() {
+                &self.settings.openapi
+            } else {
+                std::slice::from_ref(options)
+            };
+            library = given
+                .iter()
+                .fold(library, |library, openapi| openapi.add_to(library));
+            library = TEAM
+                .get()
+                .cloned()
+                .into_iter()
+                .fold(library, Library::with_team);
         }
         let library = library.with_mentions(!(self.folders.no_mentions || settings.no_mentions));
-        if self.folders.no_builtin || settings.no_builtin { library } else { library.with_builtin() }
+        if self.folders.no_builtin || settings.no_builtin {
+            library
+        } else {
+            library.with_builtin()
+        }
     }
 
-    /// The folders of --prompts, else those of the environment variable, else those of the settings file; each with the format that is
-    /// named before it.
+    /// The folders of --prompts, else those of the environment variable, else those of the settings
+    /// file; each with the format that is named before it.
     fn named_folders(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
         let listed: Vec<_> = listed.map(|path| (None, absolute(&path))).collect();
         match &self.folders.prompts[..] {
             [] if !listed.is_empty() => listed,
-            [] => self.settings.folders.prompts.iter().map(|key| folder(key)).collect(),
+            [] => self
+                .settings
+                .folders
+                .prompts
+                .iter()
+                .map(|key| folder(key))
+                .collect(),
             options => options.iter().map(|option| folder(option)).collect(),
         }
     }
@@ -334,7 +432,10 @@ impl OpenApi {
             allow_private: self.openapi_allow_private,
             are_shared: self.openapi.len() > 1,
         };
-        library.with_openapi(self.openapi.iter().map(|path| absolute(path)).collect(), options)
+        library.with_openapi(
+            self.openapi.iter().map(|path| absolute(path)).collect(),
+            options,
+        )
     }
 }
 
@@ -344,7 +445,8 @@ fn base(url: &str) -> Result<String, String> {
     check_base(url).map(|_| url.to_owned())
 }
 
-/// A header as `--openapi-header` takes it. Its value is not repeated in an error: it may be the secret itself.
+/// A header as `--openapi-header` takes it. Its value is not repeated in an error: it may be the
+/// secret itself.
 #[cfg(feature = "openapi")]
 fn header(option: &str) -> Result<SecretHeader, String> {
     const FORM: &str = "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: Bearer $TOKEN'";
@@ -353,7 +455,11 @@ fn header(option: &str) -> Result<SecretHeader, String> {
     check_header_name(&name).map_err(|why| format!("the text before the colon {why}"))?;
     let value = value.trim();
     let (scheme, value) = match value.split_once(' ') {
-        Some((scheme, value)) if scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') => {
+        Some((scheme, value))
+            if scheme
+                .chars()
+                .all(|letter| letter.is_ascii_alphanumeric() || letter == '-') =>
+        {
             (Some(scheme.to_owned()), value.trim_start())
         }
         _ => (None, value),
@@ -361,21 +467,38 @@ fn header(option: &str) -> Result<SecretHeader, String> {
     let value = match (value.strip_prefix('@'), value.strip_prefix('$')) {
         (Some(path), _) if !path.is_empty() => HeaderValue::File(absolute(Path::new(path))),
         (_, Some(variable)) => {
-            let variable = variable.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(variable);
+            let variable = variable
+                .strip_prefix('{')
+                .and_then(|inner| inner.strip_suffix('}'))
+                .unwrap_or(variable);
             let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
             if variable.is_empty() || !variable.chars().all(is_name) {
-                return Err(format!("`$` must be followed by the name of an environment variable; {FORM}"));
+                return Err(format!(
+                    "`$` must be followed by the name of an environment variable; {FORM}"
+                ));
             }
             HeaderValue::Variable(variable.to_owned())
         }
-        _ => return Err(format!("its value must not be in the option, where others can see it; {FORM}")),
+        _ => {
+            return Err(format!(
+                "its value must not be in the option, where others can see it; {FORM}"
+            ));
+        }
     };
-    Ok(SecretHeader { name, scheme, value })
+    Ok(SecretHeader {
+        name,
+        scheme,
+        value,
+    })
 }
 
 /// The folder of the copies of packs.
 pub(super) fn folder_of_packs() -> Option<PathBuf> {
-    Some(dirs::data_local_dir()?.join("prompt-expander").join("packs"))
+    Some(
+        dirs::data_local_dir()?
+            .join("prompt-expander")
+            .join("packs"),
+    )
 }
 
 /// The format and the absolute path of a folder, as `--prompts` takes it.
@@ -386,34 +509,56 @@ pub(super) fn folder(option: &Path) -> (Option<&'static Format>, PathBuf) {
     }
 }
 
-/// A value of an option, in which the path of a folder or a file is one in `folder`, or begins with `~`. The format before it stays.
+/// A value of an option, in which the path of a folder or a file is one in `folder`, or begins with
+/// `~`. The format before it stays.
 pub(super) fn rebased(option: &Arg, value: &OsStr, folder: &Path) -> OsString {
-    let is_path = matches!(option.get_value_hint(), ValueHint::DirPath | ValueHint::FilePath | ValueHint::AnyPath);
-    let Some(text) = value.to_str() else { return value.to_owned() };
+    let is_path = matches!(
+        option.get_value_hint(),
+        ValueHint::DirPath | ValueHint::FilePath | ValueHint::AnyPath
+    );
+    let Some(text) = value.to_str() else {
+        return value.to_owned();
+    };
     let (before, named) = match text.split_once('@') {
         _ if is_path => {
             let (format, path) = Format::of_option(text);
-            (format.map(|format| format!("{}:", format.name)).unwrap_or_default(), path)
+            (
+                format
+                    .map(|format| format!("{}:", format.name))
+                    .unwrap_or_default(),
+                path,
+            )
         }
         Some((before, path)) if option.get_id() == "openapi_header" => (format!("{before}@"), path),
         _ => return value.to_owned(),
     };
-    let path = if named.starts_with('~') { named.into() } else { folder.join(named) };
+    let path = if named.starts_with('~') {
+        named.into()
+    } else {
+        folder.join(named)
+    };
     format!("{before}{}", path.display()).into()
 }
 
-/// The absolute path. `~/` is the home directory even where no shell has expanded it, as in an agent's config.
+/// The absolute path. `~/` is the home directory even where no shell has expanded it, as in an
+/// agent's config.
 pub(super) fn absolute(path: &Path) -> PathBuf {
-    let path = match path.strip_prefix("~").map(|below| (below, dirs::home_dir())) {
+    let path = match path
+        .strip_prefix("~")
+        .map(|below| (below, dirs::home_dir()))
+    {
         Ok((below, Some(home))) => home.join(below),
         _ => path.to_owned(),
     };
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// A path without `..`, so that it can be compared with those of folders; unchanged if its folder does not exist.
+/// A path without `..`, so that it can be compared with those of folders; unchanged if its folder
+/// does not exist.
 pub(super) fn without_parents(path: PathBuf) -> PathBuf {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return path;
+    };
     match path.components().any(|part| part == Component::ParentDir) {
         true => fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)),
         false => path,

@@ -8,11 +8,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// If nothing arrives for this long, a note says what the program is waiting for: the user may not expect it to read standard
-/// input.
+/// If nothing arrives for this long, a note says what the program is waiting for: the user may not
+/// expect it to read standard input.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// All of standard input, if it is UTF-8 and at most `limit` bytes; `what` is what the limit is for.
+/// All of standard input, if it is UTF-8 and at most `limit` bytes; `what` is what the limit is
+/// for.
 pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
     let (silent, arrival) = mpsc::channel::<()>();
     // If the thread cannot be started, there is no note, but the text is read.
@@ -24,19 +25,29 @@ pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
     let (mut bytes, mut silent) = (Vec::new(), Some(silent));
     let mut stdin = io::stdin().lock().take(limit as u64 + 1);
     // Dropping `silent` says that the first bytes or the end have arrived.
-    while let Err(error) = stdin.fill_buf().map(|_| silent = None).and_then(|()| stdin.read_to_end(&mut bytes)) {
+    while let Err(error) = stdin
+        .fill_buf()
+        .map(|_| silent = None)
+        .and_then(|()| stdin.read_to_end(&mut bytes))
+    {
         wait(stdin.get_ref(), error).context("standard input cannot be read")?;
     }
     if bytes.len() > limit {
-        bail!("standard input is longer than {}, the limit for {what}", in_bytes(limit));
+        bail!(
+            "standard input is longer than {}, the limit for {what}",
+            in_bytes(limit)
+        );
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        anyhow!("standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`")
+        anyhow!(
+            "standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`"
+        )
     })
 }
 
-/// Waits until something can be read, if the process that started this one has made standard input non-blocking.
+/// Waits until something can be read, if the process that started this one has made standard input
+/// non-blocking.
 ///
 /// # Errors
 /// The error, if it is another one.

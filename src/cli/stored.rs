@@ -7,7 +7,8 @@ use crate::prompt::{Name, Revision};
 use anyhow::bail;
 use std::process::ExitCode;
 
-/// Writes the text of a prompt, after the user has edited it if `is_edited`, and prints where it is. `expected` is `None` for a new one.
+/// Writes the text of a prompt, after the user has edited it if `is_edited`, and prints where it
+/// is. `expected` is `None` for a new one.
 ///
 /// # Errors
 /// It cannot be written. What the user has edited stays in a file that the error names.
@@ -17,7 +18,9 @@ pub(super) fn write(
     original: &str,
     (is_edited, json): (bool, bool),
 ) -> anyhow::Result<ExitCode> {
-    let edited = is_edited.then(|| text_editor::edited(original)).transpose()?;
+    let edited = is_edited
+        .then(|| text_editor::edited(original))
+        .transpose()?;
     let text = edited.as_ref().map_or(original, |(text, _)| text);
     let written = match expected {
         _ if is_edited && text == original => {
@@ -30,11 +33,17 @@ pub(super) fn write(
     match (written, edited) {
         (Ok(written), _) => output::warnings(written.warnings),
         (Err(why), Some((_, file))) => {
-            bail!("{why}; it is not written, and your text is in {}", full_path(&file.keep()?))
+            bail!(
+                "{why}; it is not written, and your text is in {}",
+                full_path(&file.keep()?)
+            )
         }
         (Err(why), None) => return Err(why.into()),
     }
-    let place = editor.own(name).map(|found| found.place().path()).unwrap_or_default();
+    let place = editor
+        .own(name)
+        .map(|found| found.place().path())
+        .unwrap_or_default();
     path::print_as("path", &place, json)?;
     Ok(ExitCode::SUCCESS)
 }

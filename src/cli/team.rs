@@ -23,7 +23,9 @@ impl TeamKeys {
     /// # Errors
     /// Why its address cannot be used.
     pub(super) fn team(self, folder: &Path) -> Result<Option<Arc<Team>>, String> {
-        let Some(url) = self.team else { return Ok(None) };
+        let Some(url) = self.team else {
+            return Ok(None);
+        };
         let url = check_base(url.trim()).map_err(|why| format!("`team` is not used: {why}"))?;
         let file = self.team_token_file.map(|path| absolute(&path));
         let file = file.or_else(|| Some(folder.join("team-token")).filter(|file| file.exists()));
@@ -31,13 +33,23 @@ impl TeamKeys {
         if let Some(Ok(token)) = file.as_ref().map(std::fs::metadata)
             && std::os::unix::fs::PermissionsExt::mode(&token.permissions()) & 0o077 != 0
         {
-            return Err("`team` is not used: other users may read its token; run `chmod 600` on the file".to_owned());
+            return Err(
+                "`team` is not used: other users may read its token; run `chmod 600` on the file"
+                    .to_owned(),
+            );
         }
-        let value = self.team_token_env.map(HeaderValue::Variable).or(file.map(HeaderValue::File));
-        let header =
-            |value| SecretHeader { name: "authorization".to_owned(), scheme: Some("Bearer".to_owned()), value };
+        let value = self
+            .team_token_env
+            .map(HeaderValue::Variable)
+            .or(file.map(HeaderValue::File));
+        let header = |value| SecretHeader {
+            name: "authorization".to_owned(),
+            scheme: Some("Bearer".to_owned()),
+            value,
+        };
         let token = value.map(header).into_iter().collect();
-        let caches = dirs::cache_dir().ok_or("`team` is not used: the home directory is unknown")?;
+        let caches =
+            dirs::cache_dir().ok_or("`team` is not used: the home directory is unknown")?;
         Ok(Some(Arc::new(Team::new(url, token, &caches))))
     }
 }

@@ -25,14 +25,17 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Test {
-    /// The prompts whose tests are run, or folders of prompts, or test files; by default all prompts
+    /// The prompts whose tests are run, or folders of prompts, or test files; by default all
+    /// prompts
     #[arg(value_name = "NAME|DIR", add = ArgValueCompleter::new(completions::names))]
     targets: Vec<PathBuf>,
-    /// Write the current expansions into the test files: where a text differs, and into cases that expect nothing yet
+    /// Write the current expansions into the test files: where a text differs, and into cases that
+    /// expect nothing yet
     #[arg(long)]
     update: bool,
-    /// Print one JSON object: `cases` with prompt, title, file, line, status (`passed`, `failed` or `updated`) and failures;
-    /// `problems`, the files that are broken; and the numbers `passed`, `failed` and `updated`
+    /// Print one JSON object: `cases` with prompt, title, file, line, status (`passed`, `failed` or
+    /// `updated`) and failures; `problems`, the files that are broken; and the numbers `passed`,
+    /// `failed` and `updated`
     #[arg(long)]
     json: bool,
 }
@@ -78,7 +81,11 @@ impl Test {
         let mut all = Results::default();
         // All of them before the first is run, so that nothing is written if one is wrong.
         let targets = self.targets.iter().map(|target| test_files(target, &view));
-        let mut files: Vec<TestFile> = targets.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let mut files: Vec<TestFile> = targets
+            .collect::<anyhow::Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .collect();
         if self.targets.is_empty() {
             let listing = view.list();
             all.problems.extend(listing.unreadable().cloned());
@@ -90,7 +97,8 @@ impl Test {
                 Err(problem) => all.problems.push(problem),
             }
         }
-        let [passed, failed, updated] = [Status::Passed, Status::Failed, Status::Updated].map(|it| all.count(it));
+        let [passed, failed, updated] =
+            [Status::Passed, Status::Failed, Status::Updated].map(|it| all.count(it));
         let has_failed = failed > 0 || !all.problems.is_empty();
         if self.json {
             output::print_json(&json!({
@@ -99,14 +107,25 @@ impl Test {
         } else {
             output::print(all.text().as_bytes())?;
             if files.is_empty() {
-                output::note("there are no test files; `prompt-expander new --test NAME` creates one");
-            } else if all.cases.iter().flat_map(|case| &case.failures).any(|failure| failure.diff.is_some()) {
+                output::note(
+                    "there are no test files; `prompt-expander new --test NAME` creates one",
+                );
+            } else if all
+                .cases
+                .iter()
+                .flat_map(|case| &case.failures)
+                .any(|failure| failure.diff.is_some())
+            {
                 output::note(
                     "if the expansions are right, `prompt-expander test --update` writes them into the test files",
                 );
             }
         }
-        Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if has_failed {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -122,18 +141,26 @@ fn test_files(written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
             return Ok(tests);
         }
     }
-    let found = view.find(&written.to_string_lossy()).map_err(output::failure(view, "test"))?;
+    let found = view
+        .find(&written.to_string_lossy())
+        .map_err(output::failure(view, "test"))?;
     match view.test_file(&found) {
         Some(tests) => Ok(vec![tests]),
         None => {
-            bail!("{0} has no test file; `prompt-expander new --test {1}` creates one", named(&found.name), found.name)
+            bail!(
+                "{0} has no test file; `prompt-expander new --test {1}` creates one",
+                named(&found.name),
+                found.name
+            )
         }
     }
 }
 
 /// The tests in this file, if it has the name of a test file.
 pub(super) fn file(path: &Path) -> Option<Vec<TestFile>> {
-    let folder = path.parent().filter(|_| is_test_file(path) && path.is_file())?;
+    let folder = path
+        .parent()
+        .filter(|_| is_test_file(path) && path.is_file())?;
     let mut tests = Library::named([folder.to_owned()]).view().list().tests;
     tests.retain(|tests| tests.path == path);
     Some(tests)
@@ -141,13 +168,22 @@ pub(super) fn file(path: &Path) -> Option<Vec<TestFile>> {
 
 impl Results {
     fn count(&self, status: Status) -> usize {
-        self.cases.iter().filter(|case| case.status == status).count()
+        self.cases
+            .iter()
+            .filter(|case| case.status == status)
+            .count()
     }
 
     fn text(&self) -> String {
         let cases = self.cases.iter().map(Tested::text);
-        let mut text: String = cases.chain(self.problems.iter().map(output::problem_in_two_lines)).collect();
-        text += &format!("{} passed, {} failed", self.count(Status::Passed), self.count(Status::Failed));
+        let mut text: String = cases
+            .chain(self.problems.iter().map(output::problem_in_two_lines))
+            .collect();
+        text += &format!(
+            "{} passed, {} failed",
+            self.count(Status::Passed),
+            self.count(Status::Failed)
+        );
         if self.count(Status::Updated) > 0 {
             text += &format!(", {} updated", self.count(Status::Updated));
         }
@@ -162,14 +198,22 @@ impl Results {
 pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnostic> {
     let (prompt, tests, bytes) = file.read()?;
     let found = file.found.as_ref().map_err(Clone::clone)?;
-    let error = |message: &str, fix: &str| Err(Diagnostic::error(None, message, fix).in_file(&*file.path));
+    let error =
+        |message: &str, fix: &str| Err(Diagnostic::error(None, message, fix).in_file(&*file.path));
     let mut texts = BTreeMap::new();
     let mut cases = Vec::new();
     for (index, case) in tests.cases.iter().enumerate() {
-        let Outcome { expansion, mut failures } = case.run(&prompt, |call| found.expand(&prompt, call, &joined));
+        let Outcome {
+            expansion,
+            mut failures,
+        } = case.run(&prompt, |call| found.expand(&prompt, call, &joined));
         let mut is_updated = false;
         if let Some(expansion) = expansion {
-            failures.extend(case.clients.iter().filter_map(|agent| limit_failure(agent, &expansion)));
+            failures.extend(
+                case.clients
+                    .iter()
+                    .filter_map(|agent| limit_failure(agent, &expansion)),
+            );
             if update && case.takes_text() && !case.has_text(&expansion) {
                 failures.retain(|failure| failure.texts.is_none());
                 texts.insert(index, expansion);
@@ -195,23 +239,36 @@ pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnost
     }
     let text = tests.with_texts(&texts);
     if file.is_read_only {
-        return error("it is in another program's folder, and nothing is written there", "edit it yourself");
+        return error(
+            "it is in another program's folder, and nothing is written there",
+            "edit it yourself",
+        );
     }
     if text.len() > MAX_FILE {
-        return error("it would become too long", "use `--- contains` instead of long texts");
+        return error(
+            "it would become too long",
+            "use `--- contains` instead of long texts",
+        );
     }
     match replace(&file.path, &bytes, &text) {
         Ok(true) => Ok(cases),
-        Ok(false) => error("it has just been changed, and is not written", "run the command again"),
-        Err(why) => {
-            error(&format!("it cannot be written: {why}"), "correct the permissions of the file and its folder")
-        }
+        Ok(false) => error(
+            "it has just been changed, and is not written",
+            "run the command again",
+        ),
+        Err(why) => error(
+            &format!("it cannot be written: {why}"),
+            "correct the permissions of the file and its folder",
+        ),
     }
 }
 
-/// What is wrong with a test file, as far as that shows without running it. A broken prompt is reported by its own check.
+/// What is wrong with a test file, as far as that shows without running it. A broken prompt is
+/// reported by its own check.
 pub(super) fn problem(file: &TestFile) -> Option<Diagnostic> {
-    file.read().err().filter(|why| why.file.as_deref() == Some(&file.path))
+    file.read()
+        .err()
+        .filter(|why| why.file.as_deref() == Some(&file.path))
 }
 
 /// Why an agent would not get all of an expansion in one result of the tool.
@@ -221,18 +278,36 @@ fn limit_failure(agent: &str, expansion: &str) -> Option<Failure> {
         Some(part) if part.length(expansion) <= part.max => return None,
         Some(part) => {
             let [length, max] = [part.length(expansion), part.max].map(thousands);
-            format!("{agent} gets it in parts: it has {length} {}, a part has at most {max}", part.unit.name())
+            format!(
+                "{agent} gets it in parts: it has {length} {}, a part has at most {max}",
+                part.unit.name()
+            )
         }
     };
-    Some(Failure { check: "client", message, texts: None })
+    Some(Failure {
+        check: "client",
+        message,
+        texts: None,
+    })
 }
 
 impl From<Failure> for ShownFailure {
-    fn from(Failure { check, message, texts }: Failure) -> ShownFailure {
+    fn from(
+        Failure {
+            check,
+            message,
+            texts,
+        }: Failure,
+    ) -> ShownFailure {
         let with_end = |text: String| if text.is_empty() { text } else { text + "\n" };
         let diff = texts.map(|texts| texts.map(with_end));
-        let diff = diff.map(|[expected, actual]| difference(("expected", &expected), ("expansion", &actual)));
-        ShownFailure { check, message, diff }
+        let diff = diff
+            .map(|[expected, actual]| difference(("expected", &expected), ("expansion", &actual)));
+        ShownFailure {
+            check,
+            message,
+            diff,
+        }
     }
 }
 
@@ -246,7 +321,12 @@ impl Tested {
             Status::Updated => format!("{ADDED}updated{ADDED:#} {name} {place}\n"),
             Status::Failed => format!("{ERROR}FAIL{ERROR:#}  {name} {place}\n"),
         };
-        for ShownFailure { check, message, diff } in &self.failures {
+        for ShownFailure {
+            check,
+            message,
+            diff,
+        } in &self.failures
+        {
             text += &format!("  {check}: {}\n", printable(message));
             for line in diff.iter().flat_map(|diff| diff.lines()) {
                 text += &format!("  {}", diff::colored(line));

@@ -15,9 +15,13 @@ use tempfile::TempPath;
 /// The variables that name the editor; the first that is set and not empty counts.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
 
-/// What is started without those variables: the first that is installed. On Debian and its derivatives, `editor` is the
-/// administrator's choice.
-const DEFAULTS: &[&str] = if cfg!(windows) { &["notepad"] } else { &["editor", "nano", "vi"] };
+/// What is started without those variables: the first that is installed. On Debian and its
+/// derivatives, `editor` is the administrator's choice.
+const DEFAULTS: &[&str] = if cfg!(windows) {
+    &["notepad"]
+} else {
+    &["editor", "nano", "vi"]
+};
 
 /// Why a file may be unchanged when the editor ends.
 pub(super) const WAIT: &str = "an editor with a window of its own needs an option that makes it wait until the file is \
@@ -45,7 +49,9 @@ impl Ended {
 /// No editor could be started.
 pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
     let is_chosen = |(_, value): &(&str, OsString)| !value.to_string_lossy().trim().is_empty();
-    let mut chosen = VARIABLES.into_iter().filter_map(|variable| Some((variable, env::var_os(variable)?)));
+    let mut chosen = VARIABLES
+        .into_iter()
+        .filter_map(|variable| Some((variable, env::var_os(variable)?)));
     match chosen.find(is_chosen) {
         Some((variable, value)) => open_with(&value, file, &format!("correct or unset {variable}")),
         None => default(file),
@@ -61,7 +67,11 @@ pub(super) fn open_with(value: &OsStr, file: &Path, fix: &str) -> anyhow::Result
     let editor = named(&words[0].to_string_lossy());
     let program = find(&words[0]).map_err(|why| anyhow!("the editor {editor} {why}; {fix}"))?;
     let mut command = Command::new(program);
-    command.args(&words[1..]).arg(file).stdin(terminal()).stdout(terminal_output());
+    command
+        .args(&words[1..])
+        .arg(file)
+        .stdin(terminal())
+        .stdout(terminal_output());
     // Ctrl-C reaches all processes of the terminal; only the editor should react to it.
     #[cfg(unix)]
     let interrupts = {
@@ -71,8 +81,14 @@ pub(super) fn open_with(value: &OsStr, file: &Path, fix: &str) -> anyhow::Result
     };
     let status = command.status();
     #[cfg(unix)]
-    interrupts.into_iter().flatten().for_each(|interrupt| _ = signal_hook::low_level::unregister(interrupt));
-    Ok(Ended { status: status.with_context(|| format!("the editor {editor} cannot be started"))?, editor })
+    interrupts
+        .into_iter()
+        .flatten()
+        .for_each(|interrupt| _ = signal_hook::low_level::unregister(interrupt));
+    Ok(Ended {
+        status: status.with_context(|| format!("the editor {editor} cannot be started"))?,
+        editor,
+    })
 }
 
 /// A text after the user has changed it in the editor, and the temporary file that has it.
@@ -80,31 +96,51 @@ pub(super) fn open_with(value: &OsStr, file: &Path, fix: &str) -> anyhow::Result
 /// # Errors
 /// The editor failed, or what it has saved is no text.
 pub(super) fn edited(text: &str) -> anyhow::Result<(String, TempPath)> {
-    let file = tempfile::Builder::new().prefix("prompt-expander-").suffix(".md").tempfile()?.into_temp_path();
+    let file = tempfile::Builder::new()
+        .prefix("prompt-expander-")
+        .suffix(".md")
+        .tempfile()?
+        .into_temp_path();
     fs::write(&file, text)?;
     open(&file)?.check()?;
-    Ok((fs::read_to_string(&file).context("what the editor has saved cannot be read")?, file))
+    Ok((
+        fs::read_to_string(&file).context("what the editor has saved cannot be read")?,
+        file,
+    ))
 }
 
 /// The file of a program, also of one with a suffix that Windows adds: `code` is `code.cmd` there.
 fn find(program: &OsStr) -> Result<PathBuf, String> {
     let environment: Environment = env::vars_os().collect();
-    environment.find_program(&program.to_string_lossy(), &env::current_dir().unwrap_or_default())
+    environment.find_program(
+        &program.to_string_lossy(),
+        &env::current_dir().unwrap_or_default(),
+    )
 }
 
 /// Whether the command of an editor is `prompt-expander compose`.
 pub(super) fn is_compose(value: &OsStr) -> bool {
     let words = words(value);
     let program = Path::new(&words[0]).file_stem().unwrap_or_default();
-    program.to_string_lossy().starts_with(env!("CARGO_PKG_NAME")) && words.iter().any(|word| word == "compose")
+    program
+        .to_string_lossy()
+        .starts_with(env!("CARGO_PKG_NAME"))
+        && words.iter().any(|word| word == "compose")
 }
 
-/// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even
-/// with spaces, and so is one that a shell would not accept.
+/// The program and its arguments, split as by a shell, with quotes and backslashes. A value that is
+/// the path of a file is one word, even with spaces, and so is one that a shell would not accept.
 pub(super) fn words(value: &OsStr) -> Vec<OsString> {
-    let text = value.to_str().filter(|_| !Path::new(value).is_file()).unwrap_or_default();
+    let text = value
+        .to_str()
+        .filter(|_| !Path::new(value).is_file())
+        .unwrap_or_default();
     // On Windows, a backslash separates folders.
-    let text = if cfg!(windows) { text.replace('\\', r"\\") } else { text.to_owned() };
+    let text = if cfg!(windows) {
+        text.replace('\\', r"\\")
+    } else {
+        text.to_owned()
+    };
     match shlex::split(&text).filter(|words| !words.is_empty()) {
         Some(words) => words.into_iter().map(OsString::from).collect(),
         None => vec![value.to_owned()],
@@ -114,15 +150,29 @@ pub(super) fn words(value: &OsStr) -> Vec<OsString> {
 /// Starts one of the [`DEFAULTS`], and prints which.
 fn default(file: &Path) -> anyhow::Result<Ended> {
     let fix = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
-    let has_terminal = io::stdout().is_terminal() && (io::stdin().is_terminal() || controlling_terminal().is_some());
-    ensure!(cfg!(windows) || has_terminal, "an editor needs a terminal, and none is available; {fix}");
+    let has_terminal = io::stdout().is_terminal()
+        && (io::stdin().is_terminal() || controlling_terminal().is_some());
+    ensure!(
+        cfg!(windows) || has_terminal,
+        "an editor needs a terminal, and none is available; {fix}"
+    );
     let editor = DEFAULTS.iter().find(|editor| find(editor.as_ref()).is_ok());
-    let ended = open_with(editor.with_context(|| format!("no editor was found; {fix}"))?.as_ref(), file, fix)?;
-    output::note(&format!("opened in {}, because neither VISUAL nor EDITOR is set", ended.editor));
+    let ended = open_with(
+        editor
+            .with_context(|| format!("no editor was found; {fix}"))?
+            .as_ref(),
+        file,
+        fix,
+    )?;
+    output::note(&format!(
+        "opened in {}, because neither VISUAL nor EDITOR is set",
+        ended.editor
+    ));
     Ok(ended)
 }
 
-/// The standard input of an editor: the terminal, even if this program's own standard input is a pipe.
+/// The standard input of an editor: the terminal, even if this program's own standard input is a
+/// pipe.
 fn terminal() -> Stdio {
     match controlling_terminal() {
         Some(terminal) if !io::stdin().is_terminal() => terminal.into(),
@@ -159,7 +209,10 @@ mod tests {
         for (value, want) in [
             ("vi", &["vi"][..]),
             (" code  --wait ", &["code", "--wait"]),
-            ("emacs -nw --eval '(a b)'", &["emacs", "-nw", "--eval", "(a b)"]),
+            (
+                "emacs -nw --eval '(a b)'",
+                &["emacs", "-nw", "--eval", "(a b)"],
+            ),
             (program, &[program]),
             (&quoted, &[program, "-n"]),
             ("vi 'x", &["vi 'x"]),

@@ -1,4 +1,5 @@
-//! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server reads them from.
+//! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server
+//! reads them from.
 
 use super::output::{self, NAME};
 use crate::library::{Caller, Prefix, Role};
@@ -19,14 +20,16 @@ Examples:
 pub(super) enum Token {
     /// Print a new random token, and add the line that lets its owner in to a file
     ///
-    /// The token is for the client. It is printed once, and stored nowhere. The line is for the file that the server is started
-    /// with, `serve --token-file FILE`; without --token-file, it is printed after the token. It holds only the SHA-256 of the token,
-    /// so others may read it. A server that is running accepts the token within a second after the line is added.
+    /// The token is for the client. It is printed once, and stored nowhere. The line is for the
+    /// file that the server is started with, `serve --token-file FILE`; without --token-file, it is
+    /// printed after the token. It holds only the SHA-256 of the token, so others may read it. A
+    /// server that is running accepts the token within a second after the line is added.
     #[command(after_help = ADD_EXAMPLES)]
     Add(Add),
     /// List the tokens of a file, by their names, with what they may do
     ///
-    /// On a terminal, prints columns; otherwise, one line for each token with tabs between name, role, folder and last day.
+    /// On a terminal, prints columns; otherwise, one line for each token with tabs between name,
+    /// role, folder and last day.
     List {
         /// The file, as `serve` has it
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -57,13 +60,15 @@ pub(super) struct Add {
     /// Whose token it is, for logs: letters, digits and `-._@`
     #[arg(value_parser = parse_name)]
     name: String,
-    /// What the token may do: `read` (use prompts), `write` (change them, too) or `admin` (operate the server, too)
+    /// What the token may do: `read` (use prompts), `write` (change them, too) or `admin` (operate
+    /// the server, too)
     #[arg(long, default_value = "read", value_parser = parse_role)]
     role: Role,
     /// The only folder of prompts that exists for the token, such as `team-a/`; by default all
     #[arg(long, value_name = "FOLDER/", value_parser = Prefix::new)]
     prefix: Option<Prefix>,
-    /// The last day of the token in UTC, such as `2027-01-31`, or a number of days such as `90d`; by default it never expires
+    /// The last day of the token in UTC, such as `2027-01-31`, or a number of days such as `90d`;
+    /// by default it never expires
     #[arg(long, value_name = "DATE|DAYS", value_parser = parse_expiry)]
     expires: Option<Date>,
     /// The file to add the line to, which is made if there is none; without it, the line is printed
@@ -81,15 +86,22 @@ impl Token {
             Token::List { token_file, json } => {
                 let entries = tokens::list(&token_file).map_err(Error::msg)?;
                 let has = |(_, value): &(&str, String)| !value.is_empty();
-                let listed = entries.iter().map(|entry| fields(entry).into_iter().filter(has).collect());
+                let listed = entries
+                    .iter()
+                    .map(|entry| fields(entry).into_iter().filter(has).collect());
                 match json {
-                    true => output::print_json(&json!({ "tokens": listed.collect::<Vec<BTreeMap<_, _>>>() }))?,
+                    true => output::print_json(
+                        &json!({ "tokens": listed.collect::<Vec<BTreeMap<_, _>>>() }),
+                    )?,
                     false => output::print_lines(&entries.iter().map(line).collect::<String>())?,
                 }
             }
             Token::Remove { name, token_file } => {
                 tokens::remove(&token_file, &name).map_err(Error::msg)?;
-                output::note(&format!("removed `{name}` from {}", output::full_path(&token_file)));
+                output::note(&format!(
+                    "removed `{name}` from {}",
+                    output::full_path(&token_file)
+                ));
             }
         }
         Ok(())
@@ -101,7 +113,12 @@ fn fields(entry: &Entry) -> [(&'static str, String); 4] {
     let Caller { role, prefix, .. } = &*entry.caller;
     let prefix = prefix.as_ref().map(ToString::to_string).unwrap_or_default();
     let expires = entry.expires.map(|day| day.to_string()).unwrap_or_default();
-    [("name", entry.name().to_owned()), ("role", role.as_str().to_owned()), ("prefix", prefix), ("expires", expires)]
+    [
+        ("name", entry.name().to_owned()),
+        ("role", role.as_str().to_owned()),
+        ("prefix", prefix),
+        ("expires", expires),
+    ]
 }
 
 fn line(entry: &Entry) -> String {
@@ -110,21 +127,42 @@ fn line(entry: &Entry) -> String {
         return format!("{name}\t{role}\t{prefix}\t{expires}\n");
     }
     let note = if entry.is_expired() { " (expired)" } else { "" };
-    format!("{}\n", format!("{NAME}{name:16}{NAME:#}  {role:5}  {prefix:16}  {expires}{note}").trim_end())
+    format!(
+        "{}\n",
+        format!("{NAME}{name:16}{NAME:#}  {role:5}  {prefix:16}  {expires}{note}").trim_end()
+    )
 }
 
 impl Add {
     fn run(self) -> anyhow::Result<()> {
-        let Add { name, role, prefix, expires, token_file, json } = self;
+        let Add {
+            name,
+            role,
+            prefix,
+            expires,
+            token_file,
+            json,
+        } = self;
         let (token, entry) = Entry::generate(&name, role, prefix, expires).map_err(Error::msg)?;
-        token_file.iter().try_for_each(|file| tokens::add(file, &entry)).map_err(Error::msg)?;
+        token_file
+            .iter()
+            .try_for_each(|file| tokens::add(file, &entry))
+            .map_err(Error::msg)?;
         let line = entry.to_string();
         if json {
             return output::print_json(&json!({ "name": name, "token": token, "line": line }));
         }
         let (line, which, place) = match token_file {
-            Some(file) => (String::new(), "this", format!("is in {}", output::full_path(&file))),
-            None => (line + "\n", "the first line", "is for the file of `serve --token-file FILE`".to_owned()),
+            Some(file) => (
+                String::new(),
+                "this",
+                format!("is in {}", output::full_path(&file)),
+            ),
+            None => (
+                line + "\n",
+                "the first line",
+                "is for the file of `serve --token-file FILE`".to_owned(),
+            ),
         };
         output::print_verbatim(format!("{token}\n{line}").as_bytes())?;
         output::note(&format!(

@@ -5,19 +5,28 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
-/// Parses the value of an option. Unlike the parsers of clap, it does not repeat the value in an error, as it may have a secret.
+/// Parses the value of an option. Unlike the parsers of clap, it does not repeat the value in an
+/// error, as it may have a secret.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unrepeated<T>(pub(super) fn(&str) -> Result<T, String>);
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unrepeated<T> {
     type Value = T;
 
-    fn parse_ref(&self, command: &Command, option: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        option: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
         let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
         text.and_then(self.0).map_err(|why| {
             let option = option.map(Arg::to_string).unwrap_or_default();
-            clap::Error::raw(ErrorKind::ValueValidation, format!("invalid value for '{option}': {why}\n"))
-                .with_cmd(command)
+            clap::Error::raw(
+                ErrorKind::ValueValidation,
+                format!("invalid value for '{option}': {why}\n"),
+            )
+            .with_cmd(command)
         })
     }
 }

@@ -1,4 +1,5 @@
-//! `prompt-expander upgrade --how`: the command that updates this program, which never updates itself.
+//! `prompt-expander upgrade --how`: the command that updates this program, which never updates
+//! itself.
 
 use super::install_method::InstallMethod;
 use super::output;
@@ -19,10 +20,20 @@ pub(super) struct Upgrade {
 
 impl Upgrade {
     pub(super) fn run(&self) -> anyhow::Result<()> {
-        let InstallMethod { description, update } = InstallMethod::of_this()?;
-        let unknown = || format!("this program is {description}; replace that file with the one of a newer release");
+        let InstallMethod {
+            description,
+            update,
+        } = InstallMethod::of_this()?;
+        let unknown = || {
+            format!(
+                "this program is {description}; replace that file with the one of a newer release"
+            )
+        };
         let command = update.with_context(unknown)?;
-        ensure!(self.how, "this program does not update itself; run `{command}`");
+        ensure!(
+            self.how,
+            "this program does not update itself; run `{command}`"
+        );
         output::print_verbatim(format!("{command}\n").as_bytes())
     }
 }

@@ -5,8 +5,9 @@ use crate::prompt::{Diagnostic, Kind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The environment variable that is set for the servers started here. With it, this program still reports a file of `--tap` or
-/// `--log-file` that cannot be written, but neither creates it nor appends anything to it.
+/// The environment variable that is set for the servers started here. With it, this program still
+/// reports a file of `--tap` or `--log-file` that cannot be written, but neither creates it nor
+/// appends anything to it.
 pub const EXAMINED_VARIABLE: &str = "PROMPT_EXPANDER_EXAMINED";
 
 /// What is examined.
@@ -24,13 +25,25 @@ pub struct Examination {
 
 /// The finding that a file cannot be read.
 pub(super) fn unreadable(agent: &'static Agent, error: &Diagnostic) -> Finding {
-    let fix = format!("{}; until then {} may ignore the whole file", error.fix, agent.title);
-    Finding { agent: Some(agent.name), diagnostic: Diagnostic { fix, ..error.clone() } }
+    let fix = format!(
+        "{}; until then {} may ignore the whole file",
+        error.fix, agent.title
+    );
+    Finding {
+        agent: Some(agent.name),
+        diagnostic: Diagnostic {
+            fix,
+            ..error.clone()
+        },
+    }
 }
 
 /// The finding that something works.
 pub(super) fn fine(agent: &'static Agent, message: String) -> Finding {
-    Finding { agent: Some(agent.name), diagnostic: Diagnostic::new(Kind::Hint, message, "") }
+    Finding {
+        agent: Some(agent.name),
+        diagnostic: Diagnostic::new(Kind::Hint, message, ""),
+    }
 }
 
 /// A time for people: `0.8 ms`.

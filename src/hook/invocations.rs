@@ -1,9 +1,11 @@
 //! Which prompts a message invokes, and with which input.
 //!
-//! A *command* begins a line: a colon (`:` or the full-width `：`), and the name of a prompt up to the next space. The first line of
-//! the message may be indented by up to three spaces; a later one that is indented is code, a list or a quotation. The input of a
-//! command is all that follows, up to the next line that begins with one. Commands that follow each other at the start of a line are a
-//! *stack*: each gets the same input. A name anywhere else is a *mention*, which has no input, if it is in prose.
+//! A *command* begins a line: a colon (`:` or the full-width `：`), and the name of a prompt up to
+//! the next space. The first line of the message may be indented by up to three spaces; a later one
+//! that is indented is code, a list or a quotation. The input of a command is all that follows, up
+//! to the next line that begins with one. Commands that follow each other at the start of a line
+//! are a *stack*: each gets the same input. A name anywhere else is a *mention*, which has no
+//! input, if it is in prose.
 
 use super::prose::{Lines, OPENING};
 use crate::prompt::COLONS;
@@ -11,11 +13,14 @@ use memchr::memchr2_iter;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// How many words of a message are looked up that may be commands, and how many that may be mentions. A message with more of them is data.
+/// How many words of a message are looked up that may be commands, and how many that may be
+/// mentions. A message with more of them is data.
 pub const MAX_CANDIDATES: usize = 100;
 
 /// Punctuation that may follow a name and is not part of it.
-const PUNCTUATION: [char; 12] = ['.', ',', ';', '!', '?', '。', '、', '．', '，', '；', '！', '？'];
+const PUNCTUATION: [char; 12] = [
+    '.', ',', ';', '!', '?', '。', '、', '．', '，', '；', '！', '？',
+];
 
 /// The brackets that may follow a mention.
 const CLOSING: [char; 9] = [')', ']', '}', '）', '］', '｝', '」', '』', '】'];
@@ -43,8 +48,8 @@ pub struct Invocation<'t, T> {
     pub name: &'t str,
     /// The text that fills it in; empty for a mention.
     pub input: &'t str,
-    /// What it takes of the message: a mention its colon and its name, a command all from the start of its line to the end of its input.
-    /// The commands of a stack have the same range.
+    /// What it takes of the message: a mention its colon and its name, a command all from the start
+    /// of its line to the end of its input. The commands of a stack have the same range.
     pub range: Range<usize>,
     /// What was found under the name.
     pub found: T,
@@ -58,7 +63,8 @@ pub(super) struct Invoked<'t, T> {
     pub(super) unknown: Option<&'t str>,
 }
 
-/// What a message invokes; without `mentions`, neither stacks nor mentions. `look_up` finds the prompt of a name.
+/// What a message invokes; without `mentions`, neither stacks nor mentions. `look_up` finds the
+/// prompt of a name.
 pub(super) fn of<'t, T>(
     text: &'t str,
     mentions: bool,
@@ -68,16 +74,22 @@ pub(super) fn of<'t, T>(
     let mut invocations: Vec<Invocation<'t, T>> = Vec::new();
     let (mut unknown, mut looked_up, mut not_found) = (None, [0; 2], HashSet::new());
     for (colon, after) in colons(text) {
-        let word = text[after..].split(char::is_whitespace).next().unwrap_or_default();
-        let is_in_name = invocations.last().is_some_and(|last| colon < last.range.end);
+        let word = text[after..]
+            .split(char::is_whitespace)
+            .next()
+            .unwrap_or_default();
+        let is_in_name = invocations
+            .last()
+            .is_some_and(|last| colon < last.range.end);
         if word.is_empty() || is_in_name {
             continue;
         }
         lines.advance(colon);
         let indentation = &text[lines.start..colon];
         let is_indented_first = lines.is_first && matches!(indentation, " " | "  " | "   ");
-        let stack =
-            invocations.last().filter(|last| last.form != Form::Mention && is_space(text, last.range.end..colon));
+        let stack = invocations
+            .last()
+            .filter(|last| last.form != Form::Mention && is_space(text, last.range.end..colon));
         let (form, start) = match stack {
             _ if indentation.is_empty() || is_indented_first => (Form::Command, lines.start),
             _ if !mentions => continue,
@@ -97,8 +109,19 @@ pub(super) fn of<'t, T>(
         };
         match found {
             Some((name, found)) => {
-                let end = after + if form == Form::Mention { name.len() } else { word.len() };
-                invocations.push(Invocation { form, name, input: "", range: start..end, found });
+                let end = after
+                    + if form == Form::Mention {
+                        name.len()
+                    } else {
+                        word.len()
+                    };
+                invocations.push(Invocation {
+                    form,
+                    name,
+                    input: "",
+                    range: start..end,
+                    found,
+                });
             }
             None => {
                 if lines.is_first && form == Form::Command {
@@ -109,13 +132,20 @@ pub(super) fn of<'t, T>(
         }
     }
     add_inputs(text, &mut invocations);
-    Invoked { invocations, unknown }
+    Invoked {
+        invocations,
+        unknown,
+    }
 }
 
 /// Gives each command its input. Until then, its range ends after its name.
 fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
     let (mut limit, mut of_stack) = (text.len(), None);
-    for invocation in invocations.iter_mut().rev().filter(|invocation| invocation.form != Form::Mention) {
+    for invocation in invocations
+        .iter_mut()
+        .rev()
+        .filter(|invocation| invocation.form != Form::Mention)
+    {
         let (input, end) = *of_stack.get_or_insert_with(|| {
             let rest = text[invocation.range.end..limit].trim_end();
             (trimmed(rest), invocation.range.end + rest.len())
@@ -127,43 +157,64 @@ fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
     }
 }
 
-/// Where each colon of a text is that may begin a command or a mention, and where the text after it begins: not those of `10:30`, `note:`
-/// and `std::vec`.
+/// Where each colon of a text is that may begin a command or a mention, and where the text after it
+/// begins: not those of `10:30`, `note:` and `std::vec`.
 fn colons(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let bytes = text.as_bytes();
-    let is_inside = |at: usize| at > 0 && bytes[at - 1].is_ascii_graphic() && !b"([{".contains(&bytes[at - 1]);
+    let is_inside =
+        |at: usize| at > 0 && bytes[at - 1].is_ascii_graphic() && !b"([{".contains(&bytes[at - 1]);
     let first_bytes = memchr2_iter(b':', 0xef, bytes); // 0xef is never inside a character
-    first_bytes.filter(move |at| !is_inside(*at)).filter_map(|at| {
-        let colon = COLONS.iter().find(|colon| text[at..].starts_with(**colon))?;
-        let before = text[..at].chars().next_back();
-        let may_begin = before.is_none_or(|before| before.is_whitespace() || OPENING.contains(&before));
-        may_begin.then_some((at, at + colon.len_utf8()))
-    })
+    first_bytes
+        .filter(move |at| !is_inside(*at))
+        .filter_map(|at| {
+            let colon = COLONS
+                .iter()
+                .find(|colon| text[at..].starts_with(**colon))?;
+            let before = text[..at].chars().next_back();
+            let may_begin =
+                before.is_none_or(|before| before.is_whitespace() || OPENING.contains(&before));
+            may_begin.then_some((at, at + colon.len_utf8()))
+        })
 }
 
 /// Whether a part of a text is nothing but space in a line.
 fn is_space(text: &str, range: Range<usize>) -> bool {
-    text[range].chars().all(|letter| letter.is_whitespace() && letter != '\n')
+    text[range]
+        .chars()
+        .all(|letter| letter.is_whitespace() && letter != '\n')
 }
 
 /// The names that a word at the start of a line may be.
 fn spellings(word: &str) -> impl Iterator<Item = &str> {
-    let spellings = [Some(word), Some(word.trim_end_matches(PUNCTUATION)).filter(|bare| *bare != word)];
-    spellings.into_iter().flatten().filter(|name| may_be_name(name))
+    let spellings = [
+        Some(word),
+        Some(word.trim_end_matches(PUNCTUATION)).filter(|bare| *bare != word),
+    ];
+    spellings
+        .into_iter()
+        .flatten()
+        .filter(|name| may_be_name(name))
 }
 
-/// The names that a word elsewhere may begin with, the longest first: none that ends in punctuation or is a smiley. In `:test.js`, the dot
-/// does not end a name.
+/// The names that a word elsewhere may begin with, the longest first: none that ends in punctuation
+/// or is a smiley. In `:test.js`, the dot does not end a name.
 fn names_in(word: &str) -> Vec<&str> {
     let is_end = |(at, letter): &(usize, char)| {
         let after = word[at + letter.len_utf8()..].chars().next();
-        let is_inside = letter.is_ascii() && after.is_some_and(|after| after.is_ascii_alphanumeric());
+        let is_inside =
+            letter.is_ascii() && after.is_some_and(|after| after.is_ascii_alphanumeric());
         CLOSING.contains(letter) || (PUNCTUATION.contains(letter) && !is_inside)
     };
-    let ends = word.char_indices().take_while(|(at, _)| *at <= MAX_MENTION).filter(is_end).map(|(at, _)| at);
+    let ends = word
+        .char_indices()
+        .take_while(|(at, _)| *at <= MAX_MENTION)
+        .filter(is_end)
+        .map(|(at, _)| at);
     let mut names: Vec<&str> = ends.chain([word.len()]).map(|end| &word[..end]).collect();
     let is_ended = |name: &str| name.ends_with(PUNCTUATION) || name.ends_with(CLOSING);
-    names.retain(|name| name.len() <= MAX_MENTION && may_be_name(name) && !is_ended(name) && !is_smiley(name));
+    names.retain(|name| {
+        name.len() <= MAX_MENTION && may_be_name(name) && !is_ended(name) && !is_smiley(name)
+    });
     names.reverse();
     names
 }
@@ -174,16 +225,20 @@ fn may_be_name(word: &str) -> bool {
     parts.all(|part| !part.is_empty())
 }
 
-/// Whether a word after a colon has no letter, or only one, perhaps repeated: the rest of `:-)`, `:D` or `:PP`.
+/// Whether a word after a colon has no letter, or only one, perhaps repeated: the rest of `:-)`,
+/// `:D` or `:PP`.
 pub(super) fn is_smiley(word: &str) -> bool {
     let first = word.chars().next();
     !word.chars().any(char::is_alphanumeric) || word.chars().all(|letter| Some(letter) == first)
 }
 
-/// A text without spaces before it, except those that indent its first line if a line ending comes before it.
+/// A text without spaces before it, except those that indent its first line if a line ending comes
+/// before it.
 fn trimmed(rest: &str) -> &str {
     let spaces = rest.len() - rest.trim_start().len();
-    let line = rest[..spaces].rfind('\n').map_or(spaces, |newline| newline + 1);
+    let line = rest[..spaces]
+        .rfind('\n')
+        .map_or(spaces, |newline| newline + 1);
     &rest[line..]
 }
 
@@ -192,39 +247,86 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NAMES: [&str; 7] = ["research", "git/commit", "git:commit", "git：commit", "smile", "vec", "要約"];
+    const NAMES: [&str; 7] = [
+        "research",
+        "git/commit",
+        "git:commit",
+        "git：commit",
+        "smile",
+        "vec",
+        "要約",
+    ];
 
     /// Names and inputs, without stacks and mentions.
     fn found(text: &str) -> Vec<(&str, &str)> {
         let invoked = of(text, false, |name, _| NAMES.contains(&name).then_some(()));
-        invoked.invocations.into_iter().map(|invocation| (invocation.name, invocation.input)).collect()
+        invoked
+            .invocations
+            .into_iter()
+            .map(|invocation| (invocation.name, invocation.input))
+            .collect()
     }
 
-    /// All names, with inputs after `=`; a stacked command after `+`, a mention after `@`. Smileys are names, too.
+    /// All names, with inputs after `=`; a stacked command after `+`, a mention after `@`. Smileys
+    /// are names, too.
     fn all(text: &str) -> String {
-        let names =
-            ["style", "review", "test", "plan", "git/pr", "style-guide", "v1.2", "要約", "smile", "ok", "foo/bar"];
-        let exists = |name: &str| names.contains(&name.replace(':', "/").as_str()) || is_smiley(name);
+        let names = [
+            "style",
+            "review",
+            "test",
+            "plan",
+            "git/pr",
+            "style-guide",
+            "v1.2",
+            "要約",
+            "smile",
+            "ok",
+            "foo/bar",
+        ];
+        let exists =
+            |name: &str| names.contains(&name.replace(':', "/").as_str()) || is_smiley(name);
         let invoked = of(text, true, |name, _| exists(name).then_some(()));
-        let shown = invoked.invocations.iter().map(|Invocation { form, name, input, range, .. }| match form {
-            Form::Command => format!("{name}={input}"),
-            Form::Stacked => format!("+{name}={input}"),
-            Form::Mention => {
-                assert!(COLONS.iter().any(|colon| text[range.clone()] == format!("{colon}{name}")), "{text}");
-                format!("@{name}")
-            }
-        });
+        let shown = invoked.invocations.iter().map(
+            |Invocation {
+                 form,
+                 name,
+                 input,
+                 range,
+                 ..
+             }| match form {
+                Form::Command => format!("{name}={input}"),
+                Form::Stacked => format!("+{name}={input}"),
+                Form::Mention => {
+                    assert!(
+                        COLONS
+                            .iter()
+                            .any(|colon| text[range.clone()] == format!("{colon}{name}")),
+                        "{text}"
+                    );
+                    format!("@{name}")
+                }
+            },
+        );
         shown.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn a_command_takes_all_that_follows_up_to_the_next_one() {
         for (text, want) in [
-            (":research solid-state batteries", vec![("research", "solid-state batteries")]),
+            (
+                ":research solid-state batteries",
+                vec![("research", "solid-state batteries")],
+            ),
             (":research", vec![("research", "")]),
-            ("\n  :research \t \"a  b\"\u{a0}\n\n", vec![("research", "\"a  b\"")]),
+            (
+                "\n  :research \t \"a  b\"\u{a0}\n\n",
+                vec![("research", "\"a  b\"")],
+            ),
             (":research a\nb\n\n  c\n", vec![("research", "a\nb\n\n  c")]),
-            (":research\n\n    indented\n", vec![("research", "    indented")]),
+            (
+                ":research\n\n    indented\n",
+                vec![("research", "    indented")],
+            ),
             (":research\r\n\r\na\r\nb\r\n", vec![("research", "a\r\nb")]),
             (":git/commit now", vec![("git/commit", "now")]),
             (":git:commit now", vec![("git:commit", "now")]),
@@ -232,22 +334,40 @@ mod tests {
             ("：要約\u{3000}これ", vec![("要約", "これ")]),
             ("：要約。", vec![("要約", "")]),
             ("  ：git：commit now", vec![("git：commit", "now")]),
-            (":research a\n：要約 b", vec![("research", "a"), ("要約", "b")]),
+            (
+                ":research a\n：要約 b",
+                vec![("research", "a"), ("要約", "b")],
+            ),
             (":research, please", vec![("research", "please")]),
             (":research?!", vec![("research", "")]),
             ("My draft.\n:research", vec![("research", "")]),
             ("Look:\n:research a\nand b", vec![("research", "a\nand b")]),
-            (":research a\n:git/commit b\nc", vec![("research", "a"), ("git/commit", "b\nc")]),
-            (":research a\n:unknown b", vec![("research", "a\n:unknown b")]),
-            (":research a\n:research a\n:research b", vec![("research", "a"), ("research", "a"), ("research", "b")]),
-            (":research\n```\n:git/commit\n```", vec![("research", "```\n:git/commit\n```")]),
+            (
+                ":research a\n:git/commit b\nc",
+                vec![("research", "a"), ("git/commit", "b\nc")],
+            ),
+            (
+                ":research a\n:unknown b",
+                vec![("research", "a\n:unknown b")],
+            ),
+            (
+                ":research a\n:research a\n:research b",
+                vec![("research", "a"), ("research", "a"), ("research", "b")],
+            ),
+            (
+                ":research\n```\n:git/commit\n```",
+                vec![("research", "```\n:git/commit\n```")],
+            ),
             ("```\nx\n```\n:research a", vec![("research", "a")]),
             ("```a`b\n:research", vec![("research", "")]),
             (
                 ":research ```sh\n:research b\n```\n:git/commit c",
                 vec![("research", "```sh\n:research b\n```"), ("git/commit", "c")],
             ),
-            (":research ```sh\nb```\n:git/commit c", vec![("research", "```sh\nb```"), ("git/commit", "c")]),
+            (
+                ":research ```sh\nb```\n:git/commit c",
+                vec![("research", "```sh\nb```"), ("git/commit", "c")],
+            ),
             ("> ```\n:research a", vec![("research", "a")]),
             ("`a` or ```b```\n:research a", vec![("research", "a")]),
             ("see ```b```\n:research a", vec![("research", "a")]),
@@ -314,15 +434,30 @@ mod tests {
             ("a\n :style", "@style"),
             ("| rule | :style |", "@style"),
             ("| :style | :--- | :---: |", "@style"),
-            ("Is it :style-guide or :style? See :v1.2.", "@style-guide @style @v1.2"),
+            (
+                "Is it :style-guide or :style? See :v1.2.",
+                "@style-guide @style @v1.2",
+            ),
             ("Use :git/pr and :git:pr", "@git/pr @git:pr"),
-            ("見て ：要約。お願い（：要約）。「：要約」", "@要約 @要約 @要約"),
+            (
+                "見て ：要約。お願い（：要約）。「：要約」",
+                "@要約 @要約 @要約",
+            ),
             ("(see :style).", "@style"),
             (":style.\n", "style="),
-            (":review :plan the parser", "review=the parser +plan=the parser"),
+            (
+                ":review :plan the parser",
+                "review=the parser +plan=the parser",
+            ),
             (":review, :plan: x", "review=:plan: x"),
-            (":review :plan, by :style\nmore", "review=by :style\nmore +plan=by :style\nmore @style"),
-            (":review\u{3000}：要約 x\n:test y", "review=x +要約=x test=y"),
+            (
+                ":review :plan, by :style\nmore",
+                "review=by :style\nmore +plan=by :style\nmore @style",
+            ),
+            (
+                ":review\u{3000}：要約 x\n:test y",
+                "review=x +要約=x test=y",
+            ),
             (":review :unknown :plan x", "review=:unknown :plan x @plan"),
             (":review\n :plan x", "review= :plan x @plan"),
             ("See :review :plan x", "@review @plan"),
@@ -416,20 +551,42 @@ mod tests {
     fn a_command_takes_its_range_and_the_commands_of_a_stack_share_it() {
         let text = "Hi :plan.\n:review :style a :test\n b \n\n:plan\n";
         let invoked = of(text, true, |name, _| Some(name.to_owned()));
-        let ranges: Vec<_> = invoked.invocations.iter().map(|invocation| &text[invocation.range.clone()]).collect();
-        assert_eq!(ranges, [":plan", ":review :style a :test\n b", ":review :style a :test\n b", ":test", ":plan"]);
+        let ranges: Vec<_> = invoked
+            .invocations
+            .iter()
+            .map(|invocation| &text[invocation.range.clone()])
+            .collect();
+        assert_eq!(
+            ranges,
+            [
+                ":plan",
+                ":review :style a :test\n b",
+                ":review :style a :test\n b",
+                ":test",
+                ":plan"
+            ]
+        );
     }
 
     #[test]
     fn what_is_looked_up_in_a_message_is_limited_and_each_word_is_looked_up_once() {
-        let lines = |between: &str| (0..10_000).map(|number| format!("{between}:x{number}")).collect::<String>();
+        let lines = |between: &str| {
+            (0..10_000)
+                .map(|number| format!("{between}:x{number}"))
+                .collect::<String>()
+        };
         for (text, exists, count, lookups) in [
             (":x y\n".repeat(1_000_000), false, 0, 1),
             (" :x y".repeat(1_000_000), false, 0, 1),
             (lines("\n"), false, 0, MAX_CANDIDATES),
             (lines("\n"), true, MAX_CANDIDATES, MAX_CANDIDATES),
             (lines("\na "), false, 0, MAX_CANDIDATES),
-            (lines("\na ") + &lines("\n"), true, 2 * MAX_CANDIDATES, 2 * MAX_CANDIDATES),
+            (
+                lines("\na ") + &lines("\n"),
+                true,
+                2 * MAX_CANDIDATES,
+                2 * MAX_CANDIDATES,
+            ),
             (format!("See :{}", ").".repeat(1_000_000)), true, 0, 0),
             (format!("See ` {}", "`:style ".repeat(100_000)), false, 0, 0),
         ] {
@@ -438,14 +595,22 @@ mod tests {
                 looked_up += 1;
                 exists.then_some(())
             });
-            assert_eq!((found.invocations.len(), looked_up), (count, lookups), "{text:.20}");
+            assert_eq!(
+                (found.invocations.len(), looked_up),
+                (count, lookups),
+                "{text:.20}"
+            );
         }
     }
 
     #[test]
     fn a_colon_in_a_name_begins_nothing() {
         for text in [":g={：x} a", "See :g={：x} a"] {
-            assert_eq!(of(text, true, |_, _| Some(())).invocations.len(), 1, "{text}");
+            assert_eq!(
+                of(text, true, |_, _| Some(())).invocations.len(),
+                1,
+                "{text}"
+            );
         }
     }
 

@@ -1,5 +1,5 @@
-//! Reads the attachments of a prompt, at each request: files next to the prompt's file, and never one that is outside of the folder of
-//! the library, after all links are resolved.
+//! Reads the attachments of a prompt, at each request: files next to the prompt's file, and never
+//! one that is outside of the folder of the library, after all links are resolved.
 
 use super::caller::Prefix;
 use super::include::read_named;
@@ -11,8 +11,9 @@ use std::path::Path;
 
 const CORRECT: &str = "correct its path, which is relative to the file of the prompt, or create it";
 
-/// The attachments of a prompt in this file, in their order, each with what is wrong with it. They are read one after the other. Without a
-/// root, there are no files. With a prefix, no other file of the folder may be attached.
+/// The attachments of a prompt in this file, in their order, each with what is wrong with it. They
+/// are read one after the other. Without a root, there are no files. With a prefix, no other file
+/// of the folder may be attached.
 pub(super) fn attachments<'p>(
     root: Option<&'p Root>,
     prompt: &'p Prompt,
@@ -26,30 +27,55 @@ pub(super) fn attachments<'p>(
     let mut total = 0;
     prompt.attachments.iter().map(move |attachment| {
         if attachment.is_address()? {
-            return Ok(Attachment { name: attachment.path.clone(), content: Content::Address });
+            return Ok(Attachment {
+                name: attachment.path.clone(),
+                content: Content::Address,
+            });
         }
         let Some(root) = root else {
-            let problem = attachment.problem("is a file, and a store of prompts has none", "give an https:// address");
-            return Err(Diagnostic { kind: Kind::Missing, ..problem });
+            let problem = attachment.problem(
+                "is a file, and a store of prompts has none",
+                "give an https:// address",
+            );
+            return Err(Diagnostic {
+                kind: Kind::Missing,
+                ..problem
+            });
         };
         let path = file.parent().unwrap_or(&root.path).join(&attachment.path);
         let (path, bytes) = read_named(root, &path, MAX_ATTACHMENT, prefix).map_err(|why| {
             let what = format!("cannot be attached: {}", why.message);
             match why.kind {
-                Kind::Missing => Diagnostic { kind: why.kind, ..attachment.problem(&what, CORRECT) },
-                Kind::Escapes => Diagnostic { kind: why.kind, ..attachment.problem(&what, &why.fix) },
+                Kind::Missing => Diagnostic {
+                    kind: why.kind,
+                    ..attachment.problem(&what, CORRECT)
+                },
+                Kind::Escapes => Diagnostic {
+                    kind: why.kind,
+                    ..attachment.problem(&what, &why.fix)
+                },
                 _ => attachment.problem(&what, &why.fix),
             }
         })?;
         total += bytes.len();
         if total > MAX_ATTACHED {
-            let what = format!("makes all attachments together {}", too_long(total, MAX_ATTACHED));
+            let what = format!(
+                "makes all attachments together {}",
+                too_long(total, MAX_ATTACHED)
+            );
             let fix = "attach fewer, or write their paths into the prompt for the agent to read";
             return Err(attachment.problem(&what, fix));
         }
         let name = attachment.file_name();
-        let name = if counts.get(name) == Some(&1) { name } else { &attachment.path };
+        let name = if counts.get(name) == Some(&1) {
+            name
+        } else {
+            &attachment.path
+        };
         let content = attachment.content(bytes, path.to_string_lossy().into_owned())?;
-        Ok(Attachment { name: name.to_owned(), content })
+        Ok(Attachment {
+            name: name.to_owned(),
+            content,
+        })
     })
 }

@@ -32,23 +32,36 @@ const FILES: [(&str, &str); 14] = files![
 const FOR_EDITING: [&str; 2] = ["improve-prompt", "save-prompt"];
 
 static PROMPTS: LazyLock<Vec<Arc<BuiltinPrompt>>> = LazyLock::new(|| {
-    let prompt =
-        |(name, text)| Some(Arc::new(BuiltinPrompt { name: Name::new(name).ok()?, text, kept: OnceLock::new() }));
+    let prompt = |(name, text)| {
+        Some(Arc::new(BuiltinPrompt {
+            name: Name::new(name).ok()?,
+            text,
+            kept: OnceLock::new(),
+        }))
+    };
     FILES.into_iter().filter_map(prompt).collect()
 });
 
-/// A source of built-in prompts: of those for everybody, or of those for callers who may edit prompts.
+/// A source of built-in prompts: of those for everybody, or of those for callers who may edit
+/// prompts.
 #[derive(Debug)]
 pub(super) struct Builtin(About);
 
 impl Builtin {
     pub(super) fn new(for_editors: bool) -> Builtin {
-        Builtin(About { for_editors, ..About::new(Layer::BUILTIN, Format::OWN, None) })
+        Builtin(About {
+            for_editors,
+            ..About::new(Layer::BUILTIN, Format::OWN, None)
+        })
     }
 
     fn all(&self) -> impl Iterator<Item = Found> {
-        let is_own = |prompt: &&Arc<BuiltinPrompt>| FOR_EDITING.contains(&prompt.name.as_str()) == self.0.for_editors;
-        let found = |prompt: &Arc<BuiltinPrompt>| Found::new(prompt.name.clone(), &self.0, Arc::clone(prompt));
+        let is_own = |prompt: &&Arc<BuiltinPrompt>| {
+            FOR_EDITING.contains(&prompt.name.as_str()) == self.0.for_editors
+        };
+        let found = |prompt: &Arc<BuiltinPrompt>| {
+            Found::new(prompt.name.clone(), &self.0, Arc::clone(prompt))
+        };
         PROMPTS.iter().filter(is_own).map(found)
     }
 }
@@ -63,7 +76,10 @@ impl Source for Builtin {
     }
 
     fn list(&self) -> Listing {
-        Listing { found: self.all().collect(), ..Listing::default() }
+        Listing {
+            found: self.all().collect(),
+            ..Listing::default()
+        }
     }
 }
 
@@ -72,8 +88,8 @@ impl Source for Builtin {
 struct BuiltinPrompt {
     name: Name,
     text: &'static str,
-    /// Set when it is first needed. Without it, each list would parse all of them, which takes longer than the rest of a list of a small
-    /// library.
+    /// Set when it is first needed. Without it, each list would parse all of them, which takes
+    /// longer than the rest of a list of a small library.
     kept: OnceLock<(Result<Arc<Prompt>, Diagnostic>, Info)>,
 }
 
@@ -90,7 +106,11 @@ impl BuiltinPrompt {
 
 impl Handle for Arc<BuiltinPrompt> {
     fn place(&self) -> Place {
-        Place { shown: Layer::BUILTIN.name.to_owned(), file: None, is_editable: false }
+        Place {
+            shown: Layer::BUILTIN.name.to_owned(),
+            file: None,
+            is_editable: false,
+        }
     }
 
     fn info(&self) -> Info {
@@ -108,7 +128,10 @@ impl Handle for Arc<BuiltinPrompt> {
 
 /// The text of the file of a built-in prompt.
 pub(super) fn text(name: &str) -> Option<&'static str> {
-    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    FILES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
 }
 
 #[cfg(test)]
@@ -119,15 +142,26 @@ mod tests {
     #[test]
     fn every_file_of_the_prompts_directory_is_built_in_and_has_no_warning() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
-        let mut files: Vec<String> =
-            std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut files: Vec<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         files.retain(|file| !file.ends_with(crate::prompt::TEST_SUFFIX));
         files.sort();
-        assert_eq!(files, PROMPTS.iter().map(|prompt| format!("{}.md", prompt.name)).collect::<Vec<_>>());
+        assert_eq!(
+            files,
+            PROMPTS
+                .iter()
+                .map(|prompt| format!("{}.md", prompt.name))
+                .collect::<Vec<_>>()
+        );
         for prompt in &*PROMPTS {
             let (name, file) = (&prompt.name, prompt.text);
             assert_eq!(prompt.prompt().unwrap().warnings(), [], "{name}");
-            assert!(file.contains("\ndescription: ") && file.contains("\ntitle: "), "{name}");
+            assert!(
+                file.contains("\ndescription: ") && file.contains("\ntitle: "),
+                "{name}"
+            );
             assert!(file.ends_with("\n{{input}}\n"), "{name}");
         }
     }

@@ -1,18 +1,22 @@
 //! What is made from files, and when it is still valid.
 //!
-//! The rule for everything that is kept: look at each file and folder before it is read, which records its [stamp](Stamp) in the
-//! [`Trace`] of the value; keep the value only if every stamp was reliable when it was taken; use it again only while every stamp is
-//! still the same. Everything else is made again each time.
+//! The rule for everything that is kept: look at each file and folder before it is read, which
+//! records its [stamp](Stamp) in the [`Trace`] of the value; keep the value only if every stamp was
+//! reliable when it was taken; use it again only while every stamp is still the same. Everything
+//! else is made again each time.
 //!
-//! The time of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with the
-//! modification time. Still, two changes within one tick of the file system's clock show the same times, and a network file system may
-//! show outdated ones. So a stamp is reliable only if the last change is more than two seconds ago, and the file is on a file system
-//! known to be local. A later write gets a later time then, and shows. A rename, a new or a removed file, another suffix and a swapped
-//! symlink change the stamp of a folder, or the inode behind a path. One change goes unnoticed: that of a program that has mapped a file
-//! into memory and writes to the same page again.
+//! The time of the last change (ctime) is set by the system: no program can set it back, as `cp -p`
+//! and `rsync -t` do with the modification time. Still, two changes within one tick of the file
+//! system's clock show the same times, and a network file system may show outdated ones. So a stamp
+//! is reliable only if the last change is more than two seconds ago, and the file is on a file
+//! system known to be local. A later write gets a later time then, and shows. A rename, a new or a
+//! removed file, another suffix and a swapped symlink change the stamp of a folder, or the inode
+//! behind a path. One change goes unnoticed: that of a program that has mapped a file into memory
+//! and writes to the same page again.
 //!
-//! What a stamp does not show is never kept: an error of the system other than "not found", and in a project, where the target of a
-//! symlink decides what may be read, whatever was reached through one.
+//! What a stamp does not show is never kept: an error of the system other than "not found", and in
+//! a project, where the target of a symlink decides what may be read, whatever was reached through
+//! one.
 
 use super::rows::Rows;
 use super::stamp::Stamp;
@@ -24,8 +28,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-/// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems tick every few
-/// milliseconds; the coarsest known, FAT's, every two seconds.
+/// How long ago the last change of a file must be, so that the next one shows another time. The
+/// clocks of file systems tick every few milliseconds; the coarsest known, FAT's, every two
+/// seconds.
 pub(super) const SETTLING: Duration = Duration::from_secs(2);
 
 /// What a value was made from.
@@ -46,7 +51,12 @@ impl Default for Trace {
 
 impl Trace {
     pub(super) fn new(settling: Duration) -> Trace {
-        Trace { seen: Vec::new(), rows: Vec::new(), is_trusted: true, settling }
+        Trace {
+            seen: Vec::new(),
+            rows: Vec::new(),
+            is_trusted: true,
+            settling,
+        }
     }
 
     /// Records the state of a path, symlinks followed. To be called before it is read.
@@ -62,9 +72,11 @@ impl Trace {
         stamp
     }
 
-    /// Records the state of a file in memory. To be called before it is read. Returns when it was written.
+    /// Records the state of a file in memory. To be called before it is read. Returns when it was
+    /// written.
     pub(super) fn look_at(&mut self, rows: &Arc<Rows>, path: &str) -> Option<SystemTime> {
-        self.rows.push((Arc::clone(rows), path.into(), rows.number(path)));
+        self.rows
+            .push((Arc::clone(rows), path.into(), rows.number(path)));
         rows.get(path).map(|row| row.at)
     }
 
@@ -75,8 +87,13 @@ impl Trace {
 
     /// Whether every stamp is still the same.
     fn is_current(&self) -> bool {
-        self.rows.iter().all(|(rows, path, number)| rows.number(path) == *number)
-            && self.seen.iter().all(|(path, stamp)| Stamp::at(path).is_ok_and(|now| now == *stamp))
+        self.rows
+            .iter()
+            .all(|(rows, path, number)| rows.number(path) == *number)
+            && self
+                .seen
+                .iter()
+                .all(|(path, stamp)| Stamp::at(path).is_ok_and(|now| now == *stamp))
     }
 
     /// The paths that were looked at.
@@ -85,7 +102,8 @@ impl Trace {
     }
 }
 
-/// Values that are made from files, each with its trace. Shared by all threads; nothing is read while it is locked.
+/// Values that are made from files, each with its trace. Shared by all threads; nothing is read
+/// while it is locked.
 pub(super) struct Cache<V> {
     kept: Mutex<Kept<V>>,
     settling: Duration,
@@ -107,16 +125,29 @@ impl<V: Clone> Cache<V> {
 
     /// A cache of values whose weights are at most so much in all.
     pub(super) fn weighed(limit: usize, weigh: fn(&V) -> usize, settling: Duration) -> Cache<V> {
-        Cache { kept: Mutex::new(Kept { values: HashMap::new(), weight: 0 }), settling, limit, weigh }
+        Cache {
+            kept: Mutex::new(Kept {
+                values: HashMap::new(),
+                weight: 0,
+            }),
+            settling,
+            limit,
+            weigh,
+        }
     }
 
-    /// The value of a key, such as a path, which is made now unless one is kept that is still valid.
+    /// The value of a key, such as a path, which is made now unless one is kept that is still
+    /// valid.
     pub(super) fn get(&self, key: impl AsRef<OsStr>, make: impl FnOnce(&mut Trace) -> V) -> V {
         self.with_trace(key.as_ref(), make).1.clone()
     }
 
     /// The same with its trace.
-    pub(super) fn with_trace(&self, key: &OsStr, make: impl FnOnce(&mut Trace) -> V) -> Arc<(Trace, V)> {
+    pub(super) fn with_trace(
+        &self,
+        key: &OsStr,
+        make: impl FnOnce(&mut Trace) -> V,
+    ) -> Arc<(Trace, V)> {
         let kept = lock(&self.kept).values.get(key).cloned();
         if let Some(kept) = kept.filter(|kept| kept.0.is_current()) {
             return kept;
@@ -171,7 +202,8 @@ mod tests {
     #[test]
     fn a_value_is_used_until_a_path_that_it_was_made_from_is_another_file_or_holds_another_text() {
         let folder = tempfile::tempdir().unwrap();
-        let [file, other, link, middle] = ["file", "other", "link", "middle"].map(|name| folder.path().join(name));
+        let [file, other, link, middle] =
+            ["file", "other", "link", "middle"].map(|name| folder.path().join(name));
         fs::write(&other, "other").unwrap();
         symlink(&file, &middle).unwrap();
         symlink(&middle, &link).unwrap();
@@ -179,16 +211,28 @@ mod tests {
             fs::remove_file(link).unwrap();
             symlink(target, link).unwrap();
         };
-        let (by_path, by_link) = (Cache::new(10, Duration::ZERO), Cache::new(10, Duration::ZERO));
+        let (by_path, by_link) = (
+            Cache::new(10, Duration::ZERO),
+            Cache::new(10, Duration::ZERO),
+        );
         let changes: [(&str, &dyn Fn()); 8] = [
             ("it is created", &|| fs::write(&file, "1").unwrap()),
-            ("it is written with the same length", &|| fs::write(&file, "2").unwrap()),
+            ("it is written with the same length", &|| {
+                fs::write(&file, "2").unwrap()
+            }),
             ("its time is set back", &|| {
                 let time = fs::metadata(&file).unwrap().modified().unwrap();
                 fs::write(&file, "3").unwrap();
-                fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+                fs::File::options()
+                    .write(true)
+                    .open(&file)
+                    .unwrap()
+                    .set_modified(time)
+                    .unwrap();
             }),
-            ("another file is renamed to it", &|| fs::rename(folder.path().join("other"), &file).unwrap()),
+            ("another file is renamed to it", &|| {
+                fs::rename(folder.path().join("other"), &file).unwrap()
+            }),
             ("it is removed", &|| fs::remove_file(&file).unwrap()),
             ("it is a folder", &|| fs::create_dir(&file).unwrap()),
             ("it is a file again", &|| {
@@ -249,7 +293,15 @@ mod tests {
                 weight
             })
         };
-        for (key, weight, want) in [(1, 5, 1), (2, 5, 2), (1, 5, 2), (2, 5, 2), (3, 1, 3), (1, 5, 4), (3, 1, 4)] {
+        for (key, weight, want) in [
+            (1, 5, 1),
+            (2, 5, 2),
+            (1, 5, 2),
+            (2, 5, 2),
+            (3, 1, 3),
+            (1, 5, 4),
+            (3, 1, 4),
+        ] {
             get(key, weight);
             assert_eq!(made.get(), want, "{key}");
         }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, fs};
 
-/// The header of a request by which the team layer of another machine asks. It sees no team layer, so that a server cannot ask itself.
+/// The header of a request by which the team layer of another machine asks. It sees no team layer,
+/// so that a server cannot ask itself.
 pub const TEAM_HEADER: &str = "x-prompt-expander-team";
 
 /// Who sent a message. There is no default: it would grant rights to whoever was forgotten.
@@ -21,14 +22,16 @@ pub struct Caller {
     pub role: Role,
     /// Which prompts there are for them; `None`: all.
     pub prefix: Option<Prefix>,
-    /// Whether the prompts of the team are there for them, which are asked for with the token of the user of this machine.
+    /// Whether the prompts of the team are there for them, which are asked for with the token of
+    /// the user of this machine.
     pub sees_team: bool,
 }
 
 /// Which token somebody has, without the token.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// The first half of the SHA-256 of the token: the same after a restart, and on every server with this token.
+    /// The first half of the SHA-256 of the token: the same after a restart, and on every server
+    /// with this token.
     pub id: [u8; 16],
     /// For logs and people.
     pub name: Arc<str>,
@@ -59,7 +62,12 @@ pub enum Role {
 impl Caller {
     /// The user of this machine, for whom all prompts exist and who may do everything.
     pub fn local() -> Caller {
-        Caller { token: None, role: Role::Admin, prefix: None, sees_team: true }
+        Caller {
+            token: None,
+            role: Role::Admin,
+            prefix: None,
+            sees_team: true,
+        }
     }
 }
 
@@ -77,17 +85,19 @@ impl Role {
     }
 }
 
-/// A folder such as `team-a/`: only the prompts whose names begin with it exist for a caller, under these whole names.
+/// A folder such as `team-a/`: only the prompts whose names begin with it exist for a caller, under
+/// these whole names.
 ///
-/// The name alone decides, in all sources: a built-in prompt has no such name, and a prompt that is there for the caller is
-/// overridden only by one that is there for them, too. What a prompt includes or attaches is part of it, wherever that file is:
-/// who wrote the prompt has decided so.
+/// The name alone decides, in all sources: a built-in prompt has no such name, and a prompt that is
+/// there for the caller is overridden only by one that is there for them, too. What a prompt
+/// includes or attaches is part of it, wherever that file is: who wrote the prompt has decided so.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix(Arc<str>);
 
 impl Prefix {
     /// # Errors
-    /// The text is not a folder of prompts with a slash after it. The reason is a clause for a person.
+    /// The text is not a folder of prompts with a slash after it. The reason is a clause for a
+    /// person.
     pub fn new(text: &str) -> Result<Prefix, &'static str> {
         match text.strip_suffix('/') {
             Some(folder) if Name::new(folder).is_ok() => Ok(Prefix(text.into())),
@@ -102,7 +112,8 @@ impl Prefix {
         name.starts_with(&*self.0)
     }
 
-    /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path without symlinks.
+    /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path
+    /// without symlinks.
     pub(super) fn has_file(&self, folder: &Path, target: &Path) -> bool {
         fs::canonicalize(folder.join(self.folder())).is_ok_and(|own| target.starts_with(own))
     }

@@ -6,7 +6,8 @@ use serde::Serialize;
 /// How many equal lines are shown before and after different ones.
 const CONTEXT: usize = 3;
 
-/// Of parts that differ in more lines, or more bytes, all lines are shown as different: a search for equal ones would take minutes.
+/// Of parts that differ in more lines, or more bytes, all lines are shown as different: a search
+/// for equal ones would take minutes.
 const MAX_LINES: usize = 2_000;
 const MAX_BYTES: usize = 64 * 1024;
 
@@ -40,10 +41,12 @@ impl Hunk<'_> {
             DiffLine::Delete(_) => text == 0,
             DiffLine::Insert(_) => text == 1,
         };
-        [0, 1].map(|text| match self.lines.iter().filter(|line| is_in(line, text)).count() {
-            1 => self.starts[text].to_string(),
-            count => format!("{},{count}", self.starts[text]),
-        })
+        [0, 1].map(
+            |text| match self.lines.iter().filter(|line| is_in(line, text)).count() {
+                1 => self.starts[text].to_string(),
+                count => format!("{},{count}", self.starts[text]),
+            },
+        )
     }
 }
 
@@ -53,12 +56,27 @@ pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
         return Vec::new();
     }
     let (old_lines, new_lines): (Vec<&str>, Vec<&str>) = (lines(old), lines(new));
-    let start = old_lines.iter().zip(&new_lines).take_while(|(old, new)| old == new).count();
+    let start = old_lines
+        .iter()
+        .zip(&new_lines)
+        .take_while(|(old, new)| old == new)
+        .count();
     let rest = old_lines.len().min(new_lines.len()) - start;
-    let end = old_lines.iter().rev().zip(new_lines.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
-    let (removed, added) = (&old_lines[start..old_lines.len() - end], &new_lines[start..new_lines.len() - end]);
+    let end = old_lines
+        .iter()
+        .rev()
+        .zip(new_lines.iter().rev())
+        .take(rest)
+        .take_while(|(old, new)| old == new)
+        .count();
+    let (removed, added) = (
+        &old_lines[start..old_lines.len() - end],
+        &new_lines[start..new_lines.len() - end],
+    );
     if !is_long(removed) && !is_long(added) {
-        let patch = DiffOptions::new().set_context_len(CONTEXT).create_patch(old, new);
+        let patch = DiffOptions::new()
+            .set_context_len(CONTEXT)
+            .create_patch(old, new);
         let mut hunks = Vec::new();
         for hunk in patch.hunks() {
             let starts = [hunk.old_range().start(), hunk.new_range().start()];
@@ -69,18 +87,36 @@ pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
                 Line::Delete(_) => olds.next().map(DiffLine::Delete),
                 Line::Insert(_) => news.next().map(DiffLine::Insert),
             });
-            hunks.push(Hunk { starts, lines: lines.collect() });
+            hunks.push(Hunk {
+                starts,
+                lines: lines.collect(),
+            });
         }
         return hunks;
     }
     let (before, after) = (start.min(CONTEXT), end.min(CONTEXT));
-    let context = |lines: &[&'t str]| lines.iter().copied().map(DiffLine::Context).collect::<Vec<_>>();
+    let context = |lines: &[&'t str]| {
+        lines
+            .iter()
+            .copied()
+            .map(DiffLine::Context)
+            .collect::<Vec<_>>()
+    };
     let mut lines = context(&old_lines[start - before..start]);
     lines.extend(removed.iter().copied().map(DiffLine::Delete));
     lines.extend(added.iter().copied().map(DiffLine::Insert));
     lines.extend(context(&old_lines[old_lines.len() - end..][..after]));
-    let start_in = |text: &str| if text.is_empty() { 0 } else { start - before + 1 };
-    vec![Hunk { starts: [start_in(old), start_in(new)], lines }]
+    let start_in = |text: &str| {
+        if text.is_empty() {
+            0
+        } else {
+            start - before + 1
+        }
+    };
+    vec![Hunk {
+        starts: [start_in(old), start_in(new)],
+        lines,
+    }]
 }
 
 /// A unified diff of two texts, with these labels; empty if they are equal.
@@ -125,15 +161,30 @@ mod tests {
     fn short_and_long_texts_differ_in_the_same_form() {
         let diff = |old: &str, new: &str| difference(("a", old), ("b", new));
         assert_eq!(diff("same\n", "same\n"), "");
-        assert_eq!(diff("1\n2\n", "1\n3\n"), "--- a\n+++ b\n@@ -1,2 +1,2 @@\n 1\n-2\n+3\n");
+        assert_eq!(
+            diff("1\n2\n", "1\n3\n"),
+            "--- a\n+++ b\n@@ -1,2 +1,2 @@\n 1\n-2\n+3\n"
+        );
         let long = |word: &str| format!("1\n2\n3\n4\n{}end\n", format!("{word}\n").repeat(5_000));
         let text = diff(&long("x"), &long("y"));
-        assert!(text.starts_with("--- a\n+++ b\n@@ -2,5004 +2,5004 @@\n 2\n 3\n 4\n-x\n"), "{text:.80}");
+        assert!(
+            text.starts_with("--- a\n+++ b\n@@ -2,5004 +2,5004 @@\n 2\n 3\n 4\n-x\n"),
+            "{text:.80}"
+        );
         assert!(text.ends_with("+y\n end\n"));
         assert_eq!(text.matches("\n-x").count(), 5_000);
-        for (old, new) in [(&*long("x"), &*long("y")), ("", &long("y")), (&long("x"), ""), ("", "1\n"), ("1", "1\n2")] {
+        for (old, new) in [
+            (&*long("x"), &*long("y")),
+            ("", &long("y")),
+            (&long("x"), ""),
+            ("", "1\n"),
+            ("1", "1\n2"),
+        ] {
             let text = diff(old, new);
-            assert_eq!(diffy::apply(old, &diffy::Patch::from_str(&text).unwrap()).unwrap(), new);
+            assert_eq!(
+                diffy::apply(old, &diffy::Patch::from_str(&text).unwrap()).unwrap(),
+                new
+            );
         }
     }
 }

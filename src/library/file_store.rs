@@ -9,13 +9,16 @@
 //! | the file is compared once more, as an editor knows nothing of the lock, and replaced in one step | the new text is there, and counts as made by hand |
 //! | the author and the note of the new version are added to the history | old versions may be left, which the next write removes |
 //!
-//! So each text that was ever in the file is in the history or in the file, and what is acknowledged is in both.
+//! So each text that was ever in the file is in the history or in the file, and what is
+//! acknowledged is in both.
 
 use super::cache::Trace;
 use super::caller::Caller;
 use super::golden_files::tests_next_to;
 use super::handle::Files;
-use super::history::{History, Operation, Version, create_folders, failed, sync_folder, write_temporary_file};
+use super::history::{
+    History, Operation, Version, create_folders, failed, sync_folder, write_temporary_file,
+};
 use super::read::read_regular;
 use super::root::PromptFile;
 use super::source::{Edit, Found, Store, Write};
@@ -36,40 +39,62 @@ pub(super) struct FileStore {
 
 impl FileStore {
     pub(super) fn new(files: Arc<Files>) -> FileStore {
-        let history = History { root: files.root.path.clone() };
+        let history = History {
+            root: files.root.path.clone(),
+        };
         FileStore { files, history }
     }
 
     /// The file of a name, with its bytes, if there is one.
     fn read(&self, name: &Name) -> Result<Option<(PromptFile, Vec<u8>)>, Diagnostic> {
-        let Some(file) = self.files.root.resolve(name, &mut Trace::default()) else { return Ok(None) };
+        let Some(file) = self.files.root.resolve(name, &mut Trace::default()) else {
+            return Ok(None);
+        };
         let bytes = self.files.read(&file.path, file.is_linked)?;
         Ok(Some((file, bytes)))
     }
 
-    /// Refuses to write outside of the folder for a caller who is not at this machine, or outside of the part of it that they may write
-    /// to.
+    /// Refuses to write outside of the folder for a caller who is not at this machine, or outside
+    /// of the part of it that they may write to.
     fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
         let root = match &caller.prefix {
             Some(prefix) => self.files.root.path.join(prefix.folder()),
             None if caller.token.is_some() => self.files.root.path.clone(),
             None => return Ok(()),
         };
-        let real = |path: &Path| path.ancestors().find_map(|path| fs::canonicalize(path).ok());
-        let is_inside = real(&root).zip(real(target)).is_some_and(|(root, target)| target.starts_with(root));
+        let real = |path: &Path| {
+            path.ancestors()
+                .find_map(|path| fs::canonicalize(path).ok())
+        };
+        let is_inside = real(&root)
+            .zip(real(target))
+            .is_some_and(|(root, target)| target.starts_with(root));
         let target = named(&target.display().to_string());
-        let message = format!("the file is a symlink to {target}, where you cannot write; nothing is written");
-        if is_inside { Ok(()) } else { Err(Diagnostic::new(Kind::Escapes, message, "write another prompt")) }
+        let message = format!(
+            "the file is a symlink to {target}, where you cannot write; nothing is written"
+        );
+        if is_inside {
+            Ok(())
+        } else {
+            Err(Diagnostic::new(
+                Kind::Escapes,
+                message,
+                "write another prompt",
+            ))
+        }
     }
 
-    /// Where the prompt is written: its file, that of its last version if it was deleted, or a new one.
+    /// Where the prompt is written: its file, that of its last version if it was deleted, or a new
+    /// one.
     fn path_of(
         &self,
         write: &Write<'_>,
         file: Option<&PromptFile>,
         versions: &[Version],
     ) -> Result<PathBuf, Diagnostic> {
-        let last = versions.iter().find_map(|version| Some(self.files.root.path.join(version.path.as_ref()?)));
+        let last = versions
+            .iter()
+            .find_map(|version| Some(self.files.root.path.join(version.path.as_ref()?)));
         let is_own = |path: &PathBuf| matches!(self.files.root.name_of(path), Some(Ok((of, _))) if of == *write.name);
         match (file, last.filter(is_own)) {
             (Some(file), _) => Ok(file.path.to_path_buf()),
@@ -78,7 +103,8 @@ impl FileStore {
         }
     }
 
-    /// Adds what the file of a prompt holds to its history, unless that has it. Returns the time of the last version.
+    /// Adds what the file of a prompt holds to its history, unless that has it. Returns the time of
+    /// the last version.
     fn keep_current(
         &self,
         name: &Name,
@@ -91,7 +117,16 @@ impl FileStore {
             return Ok(last);
         }
         let at = time_after(last, like.and_then(modified));
-        self.history.add(name, &Version { revision, at, ..Version::default() }, Some(current), like)?;
+        self.history.add(
+            name,
+            &Version {
+                revision,
+                at,
+                ..Version::default()
+            },
+            Some(current),
+            like,
+        )?;
         Ok(Some(at))
     }
 
@@ -100,18 +135,29 @@ impl FileStore {
         let has_history = !history.versions(from)?.is_empty();
         let _lock = has_history.then(|| history.lock()).transpose()?; // without a history, none is begun
         let file = root.resolve(from, &mut Trace::default());
-        let file = file.ok_or_else(|| Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), ""))?;
+        let file = file.ok_or_else(|| {
+            Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), "")
+        })?;
         if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
-            let message =
-                format!("{} is a symlink, or in a folder of its own", named(&file.path.display().to_string()));
-            return Err(Diagnostic::new(Kind::NotWritable, message, "rename it, or the folder, yourself"));
+            let message = format!(
+                "{} is a symlink, or in a folder of its own",
+                named(&file.path.display().to_string())
+            );
+            return Err(Diagnostic::new(
+                Kind::NotWritable,
+                message,
+                "rename it, or the folder, yourself",
+            ));
         }
         if let Some(other) = root.resolve(to, &mut Trace::default()) {
             return Err(exists(&other.path));
         }
-        let path = root.path_for_new(to)?.with_extension(file.path.extension().unwrap_or_default());
+        let path = root
+            .path_for_new(to)?
+            .with_extension(file.path.extension().unwrap_or_default());
         // Else the prompt would lose its tests, and get those of another one.
-        let [old_tests, new_tests] = [(&*file.path, from), (&path, to)].map(|(path, name)| tests_next_to(path, name));
+        let [old_tests, new_tests] =
+            [(&*file.path, from), (&path, to)].map(|(path, name)| tests_next_to(path, name));
         let has_tests = fs::symlink_metadata(&old_tests).is_ok();
         if has_tests && fs::symlink_metadata(&new_tests).is_ok() {
             return Err(exists(&new_tests));
@@ -130,7 +176,11 @@ impl FileStore {
         }
         // They belong to another prompt now if one is left that has the name.
         let are_its_own = has_tests && root.resolve(from, &mut Trace::default()).is_none();
-        if are_its_own { rename(&old_tests, &new_tests) } else { Ok(()) }
+        if are_its_own {
+            rename(&old_tests, &new_tests)
+        } else {
+            Ok(())
+        }
     }
 
     /// A write. `interrupt` fails a step, for tests.
@@ -139,7 +189,12 @@ impl FileStore {
         write: &Write<'_>,
         interrupt: impl Fn(Step) -> io::Result<()>,
     ) -> Result<Revision, Diagnostic> {
-        let Write { name, expected, action, .. } = *write;
+        let Write {
+            name,
+            expected,
+            action,
+            ..
+        } = *write;
         let text = action.text();
         let _lock = self.history.lock()?;
         let read = self.read(name)?;
@@ -163,17 +218,33 @@ impl FileStore {
         match (after, now, versions.first()) {
             (Some(after), Some(now), last) if after == now => {
                 if let (Some((file, current)), true) = (&read, expected == Some(now)) {
-                    self.keep_current(name, &versions, current, fs::metadata(&file.path).ok().as_ref())?;
+                    self.keep_current(
+                        name,
+                        &versions,
+                        current,
+                        fs::metadata(&file.path).ok().as_ref(),
+                    )?;
                 }
-                // A process that was killed may have written the text and not the record; then this is the same write once more.
-                let unrecorded = last.filter(|last| last.revision == now && last.operation == Operation::ByHand);
-                if let (Some(last), Some((file, _)), true) = (unrecorded, &read, expected != Some(now)) {
+                // A process that was killed may have written the text and not the record; then this
+                // is the same write once more.
+                let unrecorded =
+                    last.filter(|last| last.revision == now && last.operation == Operation::ByHand);
+                if let (Some(last), Some((file, _)), true) =
+                    (unrecorded, &read, expected != Some(now))
+                {
                     let like = fs::metadata(&file.path).ok();
-                    self.history.add(name, &record(now, last.at, &file.path), None, like.as_ref())?;
+                    self.history.add(
+                        name,
+                        &record(now, last.at, &file.path),
+                        None,
+                        like.as_ref(),
+                    )?;
                 }
                 return Ok(after);
             }
-            (None, None, Some(last)) if last.after().is_none() && Some(last.revision) == expected => {
+            (None, None, Some(last))
+                if last.after().is_none() && Some(last.revision) == expected =>
+            {
                 return Ok(last.revision);
             }
             _ => {}
@@ -186,15 +257,33 @@ impl FileStore {
             ErrorKind::AlreadyExists => conflict(name, now),
             _ => failed(&path, &error),
         };
-        let target = if read.is_some() { fs::canonicalize(&path).map_err(refused)? } else { path.clone() };
+        let target = if read.is_some() {
+            fs::canonicalize(&path).map_err(refused)?
+        } else {
+            path.clone()
+        };
         self.check_target(&target, write.caller)?;
-        let metadata = read.as_ref().map(|_| fs::metadata(&target)).transpose().map_err(refused)?;
-        if metadata.as_ref().is_some_and(|file| file.permissions().readonly()) {
-            return Err(refused(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")));
+        let metadata = read
+            .as_ref()
+            .map(|_| fs::metadata(&target))
+            .transpose()
+            .map_err(refused)?;
+        if metadata
+            .as_ref()
+            .is_some_and(|file| file.permissions().readonly())
+        {
+            return Err(refused(io::Error::new(
+                ErrorKind::PermissionDenied,
+                "the file is read-only",
+            )));
         }
         // What is restored is as private as it was.
-        let restored = versions.iter().filter(|_| write.is_restored).find(|version| version.after() == after);
-        let like = metadata.or_else(|| restored.and_then(|version| self.history.metadata(name, version)));
+        let restored = versions
+            .iter()
+            .filter(|_| write.is_restored)
+            .find(|version| version.after() == after);
+        let like =
+            metadata.or_else(|| restored.and_then(|version| self.history.metadata(name, version)));
         let folder = target.parent().unwrap_or(&self.files.root.path);
         create_folders(folder).map_err(|error| failed(folder, &error))?;
 
@@ -205,14 +294,20 @@ impl FileStore {
             None => versions.first().map(|last| last.at),
         };
         let bytes = text.map(str::as_bytes);
-        let new = Version { revision, at: time_after(last, None), ..Version::default() };
+        let new = Version {
+            revision,
+            at: time_after(last, None),
+            ..Version::default()
+        };
         if bytes.is_some() {
             // Before it is in the file, so that what is acknowledged is in both.
             self.history.add(name, &new, bytes, like.as_ref())?;
         }
         let replace = || {
             interrupt(Step::WriteTemporary)?;
-            let new = bytes.map(|bytes| write_temporary_file(folder, bytes, like.as_ref())).transpose()?;
+            let new = bytes
+                .map(|bytes| write_temporary_file(folder, bytes, like.as_ref()))
+                .transpose()?;
             interrupt(Step::Replace)?;
             // An editor knows nothing of the lock.
             let is_unchanged = match (read_regular(&target, MAX_FILE), current) {
@@ -236,12 +331,18 @@ impl FileStore {
             refused(error)
         })?;
         let added = interrupt(Step::Add).map_err(refused);
-        let added = added.and_then(|()| self.history.add(name, &record(revision, new.at, &path), None, like.as_ref()));
+        let added = added.and_then(|()| {
+            self.history
+                .add(name, &record(revision, new.at, &path), None, like.as_ref())
+        });
         if let Err(error) = added {
             // Only its author and note are lost.
             tracing::warn!(%name, %error, "a version is not recorded in the history");
         }
-        let kept = write.versions.get().saturating_add(usize::from(text.is_some()));
+        let kept = write
+            .versions
+            .get()
+            .saturating_add(usize::from(text.is_some()));
         for old in self.history.versions(name).iter().flatten().skip(kept) {
             self.history.remove(name, old);
         }
@@ -261,19 +362,30 @@ enum Step {
 
 impl Store for FileStore {
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found {
-        let file = self.files.root.resolve(name, &mut Trace::default()).unwrap_or_else(|| {
-            let path = self.files.root.path_for_new(name);
-            let path = path.unwrap_or_else(|_| self.files.root.path.join(format!("{name}.md")));
-            PromptFile { path: path.into(), kind: FileName::OWN, is_linked: false }
-        });
-        self.files.draft(name.clone(), file, text, caller.prefix.clone())
+        let file = self
+            .files
+            .root
+            .resolve(name, &mut Trace::default())
+            .unwrap_or_else(|| {
+                let path = self.files.root.path_for_new(name);
+                let path = path.unwrap_or_else(|_| self.files.root.path.join(format!("{name}.md")));
+                PromptFile {
+                    path: path.into(),
+                    kind: FileName::OWN,
+                    is_linked: false,
+                }
+            });
+        self.files
+            .draft(name.clone(), file, text, caller.prefix.clone())
     }
 
     fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
         match write.action {
             Edit::Write(_) | Edit::Delete => return self.write_with(write, |_| Ok(())),
             Edit::Rename(to) => self.rename(write.name, to)?,
-            Edit::DeleteTests(tests) => fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?,
+            Edit::DeleteTests(tests) => {
+                fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?
+            }
         }
         Ok(write.expected.unwrap_or_default())
     }
@@ -283,8 +395,19 @@ impl Store for FileStore {
         if let Some((file, bytes)) = self.read(name)? {
             let revision = Revision::of(&bytes);
             if versions.first().and_then(Version::after) != Some(revision) {
-                let at = fs::metadata(&file.path).ok().as_ref().and_then(modified).unwrap_or_else(Timestamp::now);
-                versions.insert(0, Version { revision, at, ..Version::default() });
+                let at = fs::metadata(&file.path)
+                    .ok()
+                    .as_ref()
+                    .and_then(modified)
+                    .unwrap_or_else(Timestamp::now);
+                versions.insert(
+                    0,
+                    Version {
+                        revision,
+                        at,
+                        ..Version::default()
+                    },
+                );
             }
             versions[0].is_current = true;
         }
@@ -292,8 +415,12 @@ impl Store for FileStore {
     }
 
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
-        let current = self.read(name)?.map(|(_, bytes)| bytes).filter(|bytes| Revision::of(bytes) == revision);
-        let text = current.map_or_else(|| self.history.text(name, revision), |text| Ok(Some(text)))?;
+        let current = self
+            .read(name)?
+            .map(|(_, bytes)| bytes)
+            .filter(|bytes| Revision::of(bytes) == revision);
+        let text =
+            current.map_or_else(|| self.history.text(name, revision), |text| Ok(Some(text)))?;
         text.map(owned_text).transpose()
     }
 
@@ -303,14 +430,24 @@ impl Store for FileStore {
 }
 
 pub(super) fn exists(path: &Path) -> Diagnostic {
-    let message = format!("{} already exists, and is not changed", named(&path.display().to_string()));
+    let message = format!(
+        "{} already exists, and is not changed",
+        named(&path.display().to_string())
+    );
     Diagnostic::new(Kind::Exists, message, "choose another name")
 }
 
 /// The text of a prompt is not what was to be replaced.
 pub(super) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
-    let kind = Kind::Conflict { current, diff: String::new() };
-    Diagnostic::new(kind, format!("{} is no longer as you read it", named(name)), "read it again")
+    let kind = Kind::Conflict {
+        current,
+        diff: String::new(),
+    };
+    Diagnostic::new(
+        kind,
+        format!("{} is no longer as you read it", named(name)),
+        "read it again",
+    )
 }
 
 /// Renames a file, and fails if there is one at the new path.
@@ -327,21 +464,29 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     rename_over_empty(from, to)
 }
 
-/// The same in two steps, where the system has no such operation: an empty file that this process has created is replaced.
+/// The same in two steps, where the system has no such operation: an empty file that this process
+/// has created is replaced.
 fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(to)?;
     fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))
 }
 
-/// `time` if it is after the last one and not in the future, else now; always after the last one, even if the clock was set back.
+/// `time` if it is after the last one and not in the future, else now; always after the last one,
+/// even if the clock was set back.
 fn time_after(last: Option<Timestamp>, time: Option<Timestamp>) -> Timestamp {
     let now = Timestamp::now();
-    let least = last.and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok()).unwrap_or(Timestamp::MIN);
-    time.filter(|time| (least..now).contains(time)).unwrap_or(now).max(least)
+    let least = last
+        .and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok())
+        .unwrap_or(Timestamp::MIN);
+    time.filter(|time| (least..now).contains(time))
+        .unwrap_or(now)
+        .max(least)
 }
 
 fn modified(file: &Metadata) -> Option<Timestamp> {
-    file.modified().ok().and_then(|time| Timestamp::try_from(time).ok())
+    file.modified()
+        .ok()
+        .and_then(|time| Timestamp::try_from(time).ok())
 }
 
 #[cfg(test)]
@@ -368,34 +513,66 @@ mod tests {
 
     static ADA: LazyLock<By> = LazyLock::new(|| By::new(Some("ada".into()), None).unwrap());
 
-    fn write<'w>(name: &'w Name, caller: &'w Caller, from: Option<&str>, text: Option<&'w str>) -> Write<'w> {
+    fn write<'w>(
+        name: &'w Name,
+        caller: &'w Caller,
+        from: Option<&str>,
+        text: Option<&'w str>,
+    ) -> Write<'w> {
         let expected = from.map(|text| Revision::of(text.as_bytes()));
         let versions = NonZeroUsize::MAX;
         let action = text.map_or(Edit::Delete, Edit::Write);
-        Write { name, expected, action, by: &ADA, is_restored: false, caller, versions }
+        Write {
+            name,
+            expected,
+            action,
+            by: &ADA,
+            is_restored: false,
+            caller,
+            versions,
+        }
     }
 
     #[test]
     fn after_a_crash_between_any_two_steps_no_text_is_lost_and_the_next_write_goes_on() {
         let (name, caller) = (Name::new("git/a").unwrap(), Caller::local());
-        for step in [Step::Keep, Step::WriteTemporary, Step::Replace, Step::Sync, Step::Add] {
+        for step in [
+            Step::Keep,
+            Step::WriteTemporary,
+            Step::Replace,
+            Step::Sync,
+            Step::Add,
+        ] {
             for text in [Some("New."), None] {
                 let folder = tempfile::tempdir().unwrap();
                 let (path, store) = (folder.path().join("git/a.md"), store(folder.path()));
                 fs::create_dir(folder.path().join("git")).unwrap();
                 fs::write(&path, "By hand.").unwrap();
                 // A panic ends it as a crash does: nothing is cleaned up.
-                let crash = |at| if at == step { panic!("a crash") } else { Ok(()) };
-                let crashed =
-                    AssertUnwindSafe(|| store.write_with(&write(&name, &caller, Some("By hand."), text), crash));
+                let crash = |at| {
+                    if at == step {
+                        panic!("a crash")
+                    } else {
+                        Ok(())
+                    }
+                };
+                let crashed = AssertUnwindSafe(|| {
+                    store.write_with(&write(&name, &caller, Some("By hand."), text), crash)
+                });
                 assert!(catch_unwind(crashed).is_err());
                 let now = fs::read_to_string(&path).ok();
                 let is_written = matches!(step, Step::Sync | Step::Add);
-                assert_eq!(now.as_deref(), if is_written { text } else { Some("By hand.") }, "{step:?}");
+                assert_eq!(
+                    now.as_deref(),
+                    if is_written { text } else { Some("By hand.") },
+                    "{step:?}"
+                );
                 let old = store.version(&name, Revision::of(b"By hand.")).unwrap();
                 assert_eq!(old.as_deref(), Some("By hand."), "{step:?}");
                 if text.is_some() {
-                    store.write(&write(&name, &caller, Some("By hand."), text)).unwrap();
+                    store
+                        .write(&write(&name, &caller, Some("By hand."), text))
+                        .unwrap();
                     let again = &store.history(&name).unwrap()[0];
                     assert_eq!(
                         (again.operation, again.author.as_deref()),
@@ -404,13 +581,19 @@ mod tests {
                     );
                 }
                 let now = fs::read_to_string(&path).ok();
-                store.write(&write(&name, &caller, now.as_deref(), Some("Next."))).unwrap();
+                store
+                    .write(&write(&name, &caller, now.as_deref(), Some("Next.")))
+                    .unwrap();
                 assert_eq!(fs::read_to_string(&path).unwrap(), "Next.", "{step:?}");
                 for text in ["By hand.", "Next."].into_iter().chain(now.as_deref()) {
                     let kept = store.version(&name, Revision::of(text.as_bytes())).unwrap();
                     assert_eq!(kept.as_deref(), Some(text), "{step:?}");
                 }
-                assert_eq!(fs::read_dir(folder.path().join("git")).unwrap().count(), 1, "no temporary file is left");
+                assert_eq!(
+                    fs::read_dir(folder.path().join("git")).unwrap().count(),
+                    1,
+                    "no temporary file is left"
+                );
             }
         }
     }
@@ -422,21 +605,47 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let (path, store) = (folder.path().join("a.md"), store(folder.path()));
             fs::write(&path, "Old.").unwrap();
-            let full = |at| if at == step { Err(io::Error::other("no space left")) } else { Ok(()) };
-            let written = store.write_with(&write(&name, &caller, Some("Old."), Some("New.")), full);
+            let full = |at| {
+                if at == step {
+                    Err(io::Error::other("no space left"))
+                } else {
+                    Ok(())
+                }
+            };
+            let written =
+                store.write_with(&write(&name, &caller, Some("Old."), Some("New.")), full);
             // Without its entry in the history, the new text counts as made by hand.
-            let (is_ok, text) = if step == Step::Add { (true, "New.") } else { (false, "Old.") };
-            assert_eq!((written.is_ok(), fs::read_to_string(&path).unwrap().as_str()), (is_ok, text), "{step:?}");
-            assert_eq!(store.history(&name).unwrap()[0].revision, Revision::of(text.as_bytes()), "{step:?}");
+            let (is_ok, text) = if step == Step::Add {
+                (true, "New.")
+            } else {
+                (false, "Old.")
+            };
+            assert_eq!(
+                (written.is_ok(), fs::read_to_string(&path).unwrap().as_str()),
+                (is_ok, text),
+                "{step:?}"
+            );
+            assert_eq!(
+                store.history(&name).unwrap()[0].revision,
+                Revision::of(text.as_bytes()),
+                "{step:?}"
+            );
             let files = fs::read_dir(folder.path()).unwrap().count();
-            assert_eq!(files, 2, "the prompt and its history; no temporary file is left");
+            assert_eq!(
+                files, 2,
+                "the prompt and its history; no temporary file is left"
+            );
         }
     }
 
     #[test]
     fn an_editor_that_saves_meanwhile_wins() {
         let (name, caller) = (Name::new("a").unwrap(), Caller::local());
-        for (from, saved) in [(Some("Old."), Some("Saved.")), (Some("Old."), None), (None, Some("Saved."))] {
+        for (from, saved) in [
+            (Some("Old."), Some("Saved.")),
+            (Some("Old."), None),
+            (None, Some("Saved.")),
+        ] {
             let folder = tempfile::tempdir().unwrap();
             let (path, store) = (folder.path().join("a.md"), store(folder.path()));
             from.iter().for_each(|text| fs::write(&path, text).unwrap());
@@ -445,7 +654,9 @@ mod tests {
                 (Step::Replace, None) => fs::remove_file(&path),
                 _ => Ok(()),
             };
-            let refused = store.write_with(&write(&name, &caller, from, Some("New.")), save).unwrap_err();
+            let refused = store
+                .write_with(&write(&name, &caller, from, Some("New.")), save)
+                .unwrap_err();
             assert!(matches!(refused.kind, Kind::Conflict { .. }), "{refused}");
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), saved);
         }
@@ -459,7 +670,10 @@ mod tests {
             fs::write(&a, "A").unwrap();
             fs::write(&b, "B").unwrap();
             assert_eq!(rename(&a, &b).unwrap_err().kind(), ErrorKind::AlreadyExists);
-            assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"A".to_vec(), b"B".to_vec()));
+            assert_eq!(
+                (fs::read(&a).unwrap(), fs::read(&b).unwrap()),
+                (b"A".to_vec(), b"B".to_vec())
+            );
             rename(&a, &c).unwrap();
             assert_eq!(fs::read(&c).unwrap(), b"A");
             fs::remove_file(&c).unwrap();

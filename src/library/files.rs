@@ -11,11 +11,12 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Creates the file of a new prompt. `folder` need not be a source of the library (`new --dir` takes any), so whether the rules for a
-/// project's folder hold is decided by its name.
+/// Creates the file of a new prompt. `folder` need not be a source of the library (`new --dir`
+/// takes any), so whether the rules for a project's folder hold is decided by its name.
 ///
 /// # Errors
-/// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have been created then.
+/// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have
+/// been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, Diagnostic> {
     let path = plan(folder, name)?;
     create_with_folders(&path, text)?;
@@ -34,7 +35,11 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
             named(&folder.display().to_string()),
             root.format.title
         );
-        return Err(Diagnostic::new(Kind::NotWritable, message, "choose another folder"));
+        return Err(Diagnostic::new(
+            Kind::NotWritable,
+            message,
+            "choose another folder",
+        ));
     }
     match root.resolve(name, &mut Trace::default()) {
         Some(file) => Err(exists(&file.path)),
@@ -45,7 +50,13 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
 /// A folder and its rules, if all that is known of it is its path.
 fn root(folder: &Path) -> Root {
     let is_confined = folder.file_name().is_some_and(|name| name == FOLDER);
-    Root { path: folder.to_owned(), format: Format::of_folder(folder), is_confined, prefix: String::new(), pack: None }
+    Root {
+        path: folder.to_owned(),
+        format: Format::of_folder(folder),
+        is_confined,
+        prefix: String::new(),
+        pack: None,
+    }
 }
 
 /// Creates a file, and the folders in its path that are missing.
@@ -60,23 +71,32 @@ pub(crate) fn create_with_folders(path: &Path, text: &str) -> Result<(), Diagnos
         ErrorKind::AlreadyExists => exists(path),
         _ => failed(path, &error),
     };
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(failed)?;
     // In one write, so that a reader sees all of it or nothing.
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        _ = fs::remove_file(path); // an incomplete file is worse than none
-        failed(error)
-    })
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(|error| {
+            _ = fs::remove_file(path); // an incomplete file is worse than none
+            failed(error)
+        })
 }
 
-/// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a symlink, the target is replaced. The
-/// owner and permissions stay. Returns `false`, and writes nothing, if the file is no longer as it was read.
+/// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a
+/// symlink, the target is replaced. The owner and permissions stay. Returns `false`, and writes
+/// nothing, if the file is no longer as it was read.
 ///
 /// # Errors
 /// It cannot be written, and is unchanged.
 pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
     let target = fs::canonicalize(path)?;
     let folder = target.parent().unwrap_or(Path::new(""));
-    let mut file = tempfile::Builder::new().prefix(".prompt-expander-").tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".prompt-expander-")
+        .tempfile_in(folder)?;
     set_owner(file.as_file(), &fs::metadata(&target)?)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
@@ -87,11 +107,15 @@ pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bo
     Ok(is_unchanged)
 }
 
-/// Deletes a file that [`create`] made, if it is still a file and its content is as expected. Returns whether it did.
+/// Deletes a file that [`create`] made, if it is still a file and its content is as expected.
+/// Returns whether it did.
 ///
 /// # Errors
 /// It cannot be deleted.
-pub(crate) fn delete_if(file: &Path, is_as_expected: impl FnOnce(&[u8]) -> bool) -> io::Result<bool> {
+pub(crate) fn delete_if(
+    file: &Path,
+    is_as_expected: impl FnOnce(&[u8]) -> bool,
+) -> io::Result<bool> {
     let is_file = fs::symlink_metadata(file).is_ok_and(|now| now.is_file()); // reading a FIFO would block
     let is_as_expected = is_file && fs::read(file).is_ok_and(|now| is_as_expected(&now));
     if is_as_expected {
@@ -110,7 +134,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = create(folder.path(), &Name::new("git/a").unwrap(), "Text.\n").unwrap();
         fs::write(&file, "Text.").unwrap();
-        let delete_if_unchanged = |file: &Path, text: &str| delete_if(file, |now| now == text.as_bytes());
+        let delete_if_unchanged =
+            |file: &Path, text: &str| delete_if(file, |now| now == text.as_bytes());
         assert!(!delete_if_unchanged(&file, "Text.\n").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"Text.");
         assert!(delete_if_unchanged(&file, "Text.").unwrap());
@@ -129,7 +154,11 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"read");
         assert!(replace(&file, b"read", "new").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"new");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
     }
 
     #[cfg(unix)]
@@ -145,11 +174,21 @@ mod tests {
         for (to, link) in [("../out.md", "out.md"), ("in.md", "link.md")] {
             symlink(to, prompts.join(link)).unwrap();
         }
-        let project = Library::default().with_project(folder.path(), None, None).view();
+        let project = Library::default()
+            .with_project(folder.path(), None, None)
+            .view();
         let named = Library::named([prompts]).view();
-        for (name, of_project, of_named) in [("in", true, true), ("link", true, true), ("out", false, true)] {
+        for (name, of_project, of_named) in [
+            ("in", true, true),
+            ("link", true, true),
+            ("out", false, true),
+        ] {
             let is_editable = |view: &View| view.find_exactly(name).unwrap().place().is_editable;
-            assert_eq!((is_editable(&project), is_editable(&named)), (of_project, of_named), "{name}");
+            assert_eq!(
+                (is_editable(&project), is_editable(&named)),
+                (of_project, of_named),
+                "{name}"
+            );
         }
     }
 }

@@ -27,36 +27,87 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is missing.
-    pub(crate) fn new(path: PathBuf, format: &'static Format, layer: Layer, is_required: bool) -> Folder {
+    /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is
+    /// missing.
+    pub(crate) fn new(
+        path: PathBuf,
+        format: &'static Format,
+        layer: Layer,
+        is_required: bool,
+    ) -> Folder {
         let is_confined = layer.is_project();
         Folder {
             is_required,
-            ..Folder::of(Root { path, format, is_confined, prefix: String::new(), pack: None }, layer, None)
+            ..Folder::of(
+                Root {
+                    path,
+                    format,
+                    is_confined,
+                    prefix: String::new(),
+                    pack: None,
+                },
+                layer,
+                None,
+            )
         }
     }
 
     /// A folder of a plugin, whose name is `prefix` with a `/`.
-    pub(super) fn of_plugin(path: PathBuf, format: &'static Format, layer: Layer, prefix: String) -> Folder {
-        Folder::of(Root { path, format, is_confined: false, prefix, pack: None }, layer, None)
+    pub(super) fn of_plugin(
+        path: PathBuf,
+        format: &'static Format,
+        layer: Layer,
+        prefix: String,
+    ) -> Folder {
+        Folder::of(
+            Root {
+                path,
+                format,
+                is_confined: false,
+                prefix,
+                pack: None,
+            },
+            layer,
+            None,
+        )
     }
 
     /// A folder of the copies of a pack.
     pub(super) fn of_pack(path: PathBuf, pack: Arc<Pack>) -> Folder {
         let prefix = format!("{}/", pack.name);
-        Folder::of(Root { path, format: pack.format(), is_confined: true, prefix, pack: Some(pack) }, Layer::PACK, None)
+        Folder::of(
+            Root {
+                path,
+                format: pack.format(),
+                is_confined: true,
+                prefix,
+                pack: Some(pack),
+            },
+            Layer::PACK,
+            None,
+        )
     }
 
-    /// A folder whose files are in memory. `path`: the address of the database or the server that has them.
+    /// A folder whose files are in memory. `path`: the address of the database or the server that
+    /// has them.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
     pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
-        let root = Root { path, format: Format::OWN, is_confined: false, prefix: String::new(), pack: None };
+        let root = Root {
+            path,
+            format: Format::OWN,
+            is_confined: false,
+            prefix: String::new(),
+            pack: None,
+        };
         Folder::of(root, Layer::USER, Some(rows))
     }
 
     /// `rows`: what holds the files instead of the disk.
     fn of(root: Root, layer: Layer, rows: Option<Arc<Rows>>) -> Folder {
-        let about = About { pack: root.pack.clone(), ..About::new(layer, root.format, Some(root.path.clone())) };
+        let about = About {
+            pack: root.pack.clone(),
+            ..About::new(layer, root.format, Some(root.path.clone()))
+        };
         let mut files = Files::new(root, about);
         files.rows = rows;
         Folder {
@@ -84,25 +135,40 @@ impl Source for Folder {
     }
 
     fn list(&self) -> Listing {
-        self.scans.get("", |trace| Arc::new(scan(&self.files, self.is_required, trace))).as_ref().clone()
+        self.scans
+            .get("", |trace| {
+                Arc::new(scan(&self.files, self.is_required, trace))
+            })
+            .as_ref()
+            .clone()
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let root = &self.files.root;
         let around = Root::around(path);
         let is_in_between = around.is_read_only() && !root.path.starts_with(&around.path);
-        // A file in a hidden folder, for example, has no name in the folder of a user, and may be named all the same.
+        // A file in a hidden folder, for example, has no name in the folder of a user, and may be
+        // named all the same.
         let has_name = root.is_confined || !matches!(root.name_of(path), Some(Err(_)));
         let is_own = path.starts_with(&root.path) && !is_in_between && has_name;
-        is_own.then(|| root.file_at(path).map(|(name, file)| self.files.found(name, file)))
+        is_own.then(|| {
+            root.file_at(path)
+                .map(|(name, file)| self.files.found(name, file))
+        })
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
-        self.files.root.missing(self.is_required).into_iter().collect()
+        self.files
+            .root
+            .missing(self.is_required)
+            .into_iter()
+            .collect()
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let scan = self.scans.with_trace("".as_ref(), |trace| Arc::new(scan(&self.files, self.is_required, trace)));
+        let scan = self.scans.with_trace("".as_ref(), |trace| {
+            Arc::new(scan(&self.files, self.is_required, trace))
+        });
         watched.add(&self.files.root, &scan.0);
     }
 

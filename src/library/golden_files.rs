@@ -10,27 +10,52 @@ use crate::wording::{named, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The test file at this path, in a folder with these prompts, which are sorted by name. `rows` holds it instead of the disk.
-pub(super) fn test_file(root: &Root, rows: Option<Arc<Rows>>, path: PathBuf, prompts: &[Found]) -> TestFile {
+/// The test file at this path, in a folder with these prompts, which are sorted by name. `rows`
+/// holds it instead of the disk.
+pub(super) fn test_file(
+    root: &Root,
+    rows: Option<Arc<Rows>>,
+    path: PathBuf,
+    prompts: &[Found],
+) -> TestFile {
     let below = root.below(&path);
     let name = below.strip_suffix(TEST_SUFFIX).unwrap_or(&below);
-    let found = prompts.binary_search_by(|found| (*found.name).cmp(name)).map(|index| prompts[index].clone());
+    let found = prompts
+        .binary_search_by(|found| (*found.name).cmp(name))
+        .map(|index| prompts[index].clone());
     let found = found.map_err(|_| {
-        let message =
-            format!("these tests belong to no prompt: there is no {} in this folder of prompts", quoted(name));
+        let message = format!(
+            "these tests belong to no prompt: there is no {} in this folder of prompts",
+            quoted(name)
+        );
         let fix = match closest(name, prompts.iter().map(|found| found.name.as_str())) {
-            Some(similar) => format!("rename it to {}, or delete it", named(&format!("{similar}{TEST_SUFFIX}"))),
-            None => format!("name it after a prompt, as in {}, or delete it", named(&format!("research{TEST_SUFFIX}"))),
+            Some(similar) => format!(
+                "rename it to {}, or delete it",
+                named(&format!("{similar}{TEST_SUFFIX}"))
+            ),
+            None => format!(
+                "name it after a prompt, as in {}, or delete it",
+                named(&format!("research{TEST_SUFFIX}"))
+            ),
         };
         Diagnostic::new(Kind::Warning, message, fix).in_file(&*path) // no prompt is the worse for it
     });
-    TestFile { path, below, found, is_read_only: root.is_read_only() || rows.is_some(), rows }
+    TestFile {
+        path,
+        below,
+        found,
+        is_read_only: root.is_read_only() || rows.is_some(),
+        rows,
+    }
 }
 
 impl TestFile {
     /// The folder of prompts that it is in.
     pub fn folder(&self) -> &Path {
-        self.path.ancestors().nth(self.below.split('/').count()).unwrap_or(&self.path)
+        self.path
+            .ancestors()
+            .nth(self.below.split('/').count())
+            .unwrap_or(&self.path)
     }
 
     /// The prompt, the tests, and the bytes of the file.
@@ -69,12 +94,21 @@ impl Found {
     pub fn test_file(&self) -> Option<TestFile> {
         let file = self.place().file.filter(|_| self.layer != Layer::SERVICE)?;
         let stem = last_part(&self.name);
-        let is_in_folder = !file.file_name()?.to_string_lossy().starts_with(&format!("{stem}."));
+        let is_in_folder = !file
+            .file_name()?
+            .to_string_lossy()
+            .starts_with(&format!("{stem}."));
         // The tests of a prompt that is a folder are next to the folder.
         let next_to = if is_in_folder { file.parent()? } else { &file };
         let path = tests_next_to(next_to, &self.name);
         let is_read_only = self.format != Format::OWN;
         let below = format!("{}{TEST_SUFFIX}", self.name);
-        Some(TestFile { path, below, found: Ok(self.clone()), is_read_only, rows: None })
+        Some(TestFile {
+            path,
+            below,
+            found: Ok(self.clone()),
+            is_read_only,
+            rows: None,
+        })
     }
 }

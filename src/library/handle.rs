@@ -9,7 +9,8 @@ use super::root::{MAX_ENTRIES, PromptFile, Root};
 use super::rows::{LIST, Row, Rows};
 use super::source::{About, Found, Handle, Info, Join, Layer, Place};
 use crate::prompt::{
-    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt, owned_text,
+    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt,
+    owned_text,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ type Parsed = Result<Arc<Prompt>, Diagnostic>;
 pub(super) struct Files {
     pub(super) root: Root,
     pub(super) about: About,
-    /// What holds the files instead of the disk. The path of the folder is the address of a database then.
+    /// What holds the files instead of the disk. The path of the folder is the address of a
+    /// database then.
     pub(super) rows: Option<Arc<Rows>>,
     infos: Cache<Info>,
     prompts: Cache<Parsed>,
@@ -42,7 +44,8 @@ impl Files {
         }
     }
 
-    /// The files of the folder in which a file is, or would be, a prompt, although the folder is in no library.
+    /// The files of the folder in which a file is, or would be, a prompt, although the folder is in
+    /// no library.
     pub(super) fn around(file: &Path) -> Arc<Files> {
         let root = Root::around(file);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
@@ -50,28 +53,61 @@ impl Files {
     }
 
     pub(super) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
-        let handle = FileHandle { files: Arc::clone(self), name: name.clone(), file, draft: None };
+        let handle = FileHandle {
+            files: Arc::clone(self),
+            name: name.clone(),
+            file,
+            draft: None,
+        };
         Found::new(name, &self.about, handle)
     }
 
-    /// A text that is not saved. With a prefix, it is that of a caller for whom no other prompts exist.
-    pub(super) fn draft(self: &Arc<Self>, name: Name, file: PromptFile, text: &str, prefix: Option<Prefix>) -> Found {
-        let draft = Some(Box::new(Draft { text: text.into(), prefix }));
-        let handle = FileHandle { files: Arc::clone(self), name: name.clone(), file, draft };
+    /// A text that is not saved. With a prefix, it is that of a caller for whom no other prompts
+    /// exist.
+    pub(super) fn draft(
+        self: &Arc<Self>,
+        name: Name,
+        file: PromptFile,
+        text: &str,
+        prefix: Option<Prefix>,
+    ) -> Found {
+        let draft = Some(Box::new(Draft {
+            text: text.into(),
+            prefix,
+        }));
+        let handle = FileHandle {
+            files: Arc::clone(self),
+            name: name.clone(),
+            file,
+            draft,
+        };
         Found::new(name, &self.about, handle)
     }
 
     /// The file with exactly this name.
     pub(super) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
-        let Some(rows) = &self.rows else { return self.root.resolve(name, trace) };
+        let Some(rows) = &self.rows else {
+            return self.root.resolve(name, trace);
+        };
         trace.look_at(rows, LIST);
-        let (below, kind) = self.paths_of(name).find(|(below, _)| rows.number(below) != 0)?;
-        Some(PromptFile { path: self.root.path.join(below).into(), kind, is_linked: false })
+        let (below, kind) = self
+            .paths_of(name)
+            .find(|(below, _)| rows.number(below) != 0)?;
+        Some(PromptFile {
+            path: self.root.path.join(below).into(),
+            kind,
+            is_linked: false,
+        })
     }
 
     /// The paths below the folder that the file of a name may have, in the order in which they win.
-    pub(super) fn paths_of<'n>(&self, name: &'n Name) -> impl Iterator<Item = (String, FileName)> + use<'n> {
-        self.root.ends(name).map(move |(end, kind)| (format!("{name}{end}"), kind))
+    pub(super) fn paths_of<'n>(
+        &self,
+        name: &'n Name,
+    ) -> impl Iterator<Item = (String, FileName)> + use<'n> {
+        self.root
+            .ends(name)
+            .map(move |(end, kind)| (format!("{name}{end}"), kind))
     }
 
     /// Records the state of a file, and returns when it was modified.
@@ -85,13 +121,27 @@ impl Files {
     /// Reads a file, unless it is outside a project's folder.
     pub(super) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
         if let Some(rows) = &self.rows {
-            let missing = || Diagnostic::new(Kind::Missing, "there is no such file", "").in_file(path);
-            return Ok(rows.get(&self.root.below(path)).ok_or_else(missing)?.text.as_bytes().to_vec());
+            let missing =
+                || Diagnostic::new(Kind::Missing, "there is no such file", "").in_file(path);
+            return Ok(rows
+                .get(&self.root.below(path))
+                .ok_or_else(missing)?
+                .text
+                .as_bytes()
+                .to_vec());
         }
-        let escape = if is_linked { self.root.escape(path) } else { None };
+        let escape = if is_linked {
+            self.root.escape(path)
+        } else {
+            None
+        };
         escape
             .map_or(Ok(()), Err)
-            .and_then(|()| read(path, MAX_FILE, |open| self.root.escape_of_open_file(open).map_or(Ok(()), Err)))
+            .and_then(|()| {
+                read(path, MAX_FILE, |open| {
+                    self.root.escape_of_open_file(open).map_or(Ok(()), Err)
+                })
+            })
             .and_then(|bytes| self.root.check_hash(path, &bytes).map(|()| bytes))
             .map_err(|why| why.in_file(path))
     }
@@ -104,7 +154,10 @@ impl Files {
 
 /// How much memory a prompt takes, roughly.
 fn weight(parsed: &Parsed) -> usize {
-    let texts = parsed.iter().flat_map(|prompt| &prompt.messages).map(|message| message.body().len());
+    let texts = parsed
+        .iter()
+        .flat_map(|prompt| &prompt.messages)
+        .map(|message| message.body().len());
     1024 + texts.sum::<usize>()
 }
 
@@ -145,23 +198,44 @@ impl FileHandle {
                 (read.inspect_err(|_| trace.distrust())?, modified)
             }
         };
-        let prompt = self.parse(&bytes, trace).map_err(|why| why.in_file(Arc::clone(path)));
-        Ok(Contents { bytes, prompt, modified })
+        let prompt = self
+            .parse(&bytes, trace)
+            .map_err(|why| why.in_file(Arc::clone(path)));
+        Ok(Contents {
+            bytes,
+            prompt,
+            modified,
+        })
     }
 
     fn parse(&self, bytes: &[u8], trace: &mut Trace) -> Result<Prompt, Diagnostic> {
         let root = &self.files.root;
         let rows = self.files.rows.as_ref();
-        let mut includes = Includes { root, rows, own: &self.file.path, prefix: self.prefix(), trace };
+        let mut includes = Includes {
+            root,
+            rows,
+            own: &self.file.path,
+            prefix: self.prefix(),
+            trace,
+        };
         // Other programs' files include nothing.
-        let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() { None } else { Some(&mut includes) };
+        let includes: Option<&mut dyn IncludeReader> = if root.is_read_only() {
+            None
+        } else {
+            Some(&mut includes)
+        };
         let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
         if prompt.is_jinja() && root.is_confined {
             let message = "`engine: jinja` is not used in the prompts of a project or a pack";
             let fix = "copy the prompt into a folder of your own if you trust it";
             return Err(Diagnostic::new(Kind::Invalid, message, fix));
         }
-        let folder = self.file.path.parent().unwrap_or(&root.path).to_string_lossy();
+        let folder = self
+            .file
+            .path
+            .parent()
+            .unwrap_or(&root.path)
+            .to_string_lossy();
         Ok(prompt.with_base_directory(&folder))
     }
 
@@ -169,16 +243,21 @@ impl FileHandle {
         self.draft.as_ref()?.prefix.as_ref()
     }
 
-    fn attachments<'p>(&'p self, prompt: &'p Prompt) -> impl Iterator<Item = Result<Attachment, Diagnostic>> {
+    fn attachments<'p>(
+        &'p self,
+        prompt: &'p Prompt,
+    ) -> impl Iterator<Item = Result<Attachment, Diagnostic>> {
         let root = Some(&self.files.root).filter(|_| self.files.rows.is_none());
         attachments(root, prompt, &self.file.path, self.prefix())
     }
 
     fn make_info(&self, trace: &mut Trace) -> Info {
         match self.read(trace) {
-            Ok(Contents { bytes, prompt, modified }) => {
-                Info::of(&bytes, modified, prompt.as_ref().map_err(Clone::clone))
-            }
+            Ok(Contents {
+                bytes,
+                prompt,
+                modified,
+            }) => Info::of(&bytes, modified, prompt.as_ref().map_err(Clone::clone)),
             Err(diagnostic) => Info::unreadable(diagnostic),
         }
     }
@@ -194,24 +273,39 @@ impl FileHandle {
     }
 
     fn make_prompt(&self, trace: &mut Trace) -> Parsed {
-        self.read(trace).and_then(|contents| contents.prompt).map(Arc::new)
+        self.read(trace)
+            .and_then(|contents| contents.prompt)
+            .map(Arc::new)
     }
 }
 
 impl Handle for FileHandle {
     fn place(&self) -> Place {
         let is_own = self.files.root.pack.is_none();
-        let is_editable = is_own && (!self.file.is_linked || self.files.root.escape(&self.file.path).is_none());
-        Place { shown: self.file.path.display().to_string(), file: Some(self.file.path.to_path_buf()), is_editable }
+        let is_editable =
+            is_own && (!self.file.is_linked || self.files.root.escape(&self.file.path).is_none());
+        Place {
+            shown: self.file.path.display().to_string(),
+            file: Some(self.file.path.to_path_buf()),
+            is_editable,
+        }
     }
 
     fn info(&self) -> Info {
         match self.draft {
             Some(_) => self.make_info(&mut Trace::default()),
             None => {
-                let row = self.files.rows.as_ref().and_then(|rows| rows.get(&self.files.root.below(&self.file.path)));
+                let row = self
+                    .files
+                    .rows
+                    .as_ref()
+                    .and_then(|rows| rows.get(&self.files.root.below(&self.file.path)));
                 let kept = row.as_ref().and_then(Info::kept);
-                kept.unwrap_or_else(|| self.files.infos.get(&*self.file.path, |trace| self.info_to_keep(row, trace)))
+                kept.unwrap_or_else(|| {
+                    self.files
+                        .infos
+                        .get(&*self.file.path, |trace| self.info_to_keep(row, trace))
+                })
             }
         }
     }
@@ -226,17 +320,28 @@ impl Handle for FileHandle {
     fn prompt(&self) -> Parsed {
         match self.draft {
             Some(_) => self.make_prompt(&mut Trace::default()),
-            None => self.files.prompts.get(&*self.file.path, |trace| self.make_prompt(trace)),
+            None => self
+                .files
+                .prompts
+                .get(&*self.file.path, |trace| self.make_prompt(trace)),
         }
     }
 
-    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+    fn expand(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+        join: Join<'_>,
+    ) -> Result<Messages, Diagnostic> {
         let messages = prompt.expand_with(call, join)?;
         if prompt.attachments.is_empty() {
             return Ok(messages);
         }
         let attachments: Result<_, Diagnostic> = self.attachments(prompt).collect();
-        Ok(Messages { attachments: attachments.map_err(|why| why.in_file(Arc::clone(&self.file.path)))?, ..messages })
+        Ok(Messages {
+            attachments: attachments.map_err(|why| why.in_file(Arc::clone(&self.file.path)))?,
+            ..messages
+        })
     }
 
     fn check(&self) -> Vec<Diagnostic> {
@@ -246,6 +351,8 @@ impl Handle for FileHandle {
         };
         let attachments = self.attachments(&prompt).filter_map(Result::err);
         let warnings = prompt.warnings().into_iter().chain(attachments);
-        warnings.map(|diagnostic| diagnostic.in_file(Arc::clone(&self.file.path))).collect()
+        warnings
+            .map(|diagnostic| diagnostic.in_file(Arc::clone(&self.file.path)))
+            .collect()
     }
 }

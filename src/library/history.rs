@@ -1,12 +1,15 @@
-//! The history of the prompts in a folder: `.history/NAME/`, next to the prompts and hidden like every folder whose name begins
-//! with a dot.
+//! The history of the prompts in a folder: `.history/NAME/`, next to the prompts and hidden like
+//! every folder whose name begins with a dot.
 //!
-//! A version is a file that begins with the time in UTC, such as `20261122T191012.123456789Z-REVISION.md`: the text, for a person to copy
-//! back. The file of the same name that ends in `.json` is its record: what was done, who did it, why, and in which file. A version that a
-//! person made by hand has no record; it is saved when it is replaced or removed. A record without a text is that of a delete.
+//! A version is a file that begins with the time in UTC, such as
+//! `20261122T191012.123456789Z-REVISION.md`: the text, for a person to copy back. The file of the
+//! same name that ends in `.json` is its record: what was done, who did it, why, and in which file.
+//! A version that a person made by hand has no record; it is saved when it is replaced or removed.
+//! A record without a text is that of a delete.
 //!
-//! What a write replaces is in the history before it is replaced, so that nothing that anybody wrote is ever lost; what it has written is
-//! added after it. After a crash between the two, the text in the prompt's file is one that was made by hand.
+//! What a write replaces is in the history before it is replaced, so that nothing that anybody
+//! wrote is ever lost; what it has written is added after it. After a crash between the two, the
+//! text in the prompt's file is one that was made by hand.
 
 use super::read::read_regular;
 use super::root::MAX_ENTRIES;
@@ -30,7 +33,8 @@ use tempfile::TempPath;
 /// The folder below a folder of prompts that has their history.
 pub(super) const FOLDER: &str = ".history";
 
-/// How many versions of a prompt a server keeps besides the current one, unless the user says otherwise.
+/// How many versions of a prompt a server keeps besides the current one, unless the user says
+/// otherwise.
 pub const VERSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(49);
 
 /// The file that is locked. No prompt's name begins with a dot.
@@ -90,7 +94,11 @@ pub struct Version {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Whether it is what the prompt's file holds.
-    #[serde(rename = "current", default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        rename = "current",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub is_current: bool,
     /// The path of the prompt's file below the folder, `/`-separated.
     #[serde(skip_serializing)]
@@ -131,24 +139,33 @@ impl History {
         Ok(folder)
     }
 
-    /// Waits until no other process writes, and locks the folder of prompts until the returned file is dropped.
+    /// Waits until no other process writes, and locks the folder of prompts until the returned file
+    /// is dropped.
     pub(super) fn lock(&self) -> Result<File, Diagnostic> {
         let history = self.folder();
         check_folder(&history)?;
         create_folders(&history).map_err(|error| failed(&history, &error))?;
         // Git ignores the history.
-        _ = File::create_new(history.join(".gitignore")).and_then(|mut file| file.write_all(b"*\n"));
+        _ = File::create_new(history.join(".gitignore"))
+            .and_then(|mut file| file.write_all(b"*\n"));
         let path = history.join(LOCK);
         if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
             return Err(obstacle(&path));
         }
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
         let file = file.map_err(|error| failed(&path, &error))?;
         let started = Instant::now();
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => thread::sleep(RETRY),
+                Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => {
+                    thread::sleep(RETRY)
+                }
                 Err(TryLockError::WouldBlock) => {
                     let message = format!(
                         "another process has been writing for a long time, and holds {}; nothing is written",
@@ -161,24 +178,40 @@ impl History {
         }
     }
 
-    /// All versions of a prompt, the newest first. Only regular files count: a folder with the name of a version may belong to a prompt
-    /// below this one, and a symlink may lead anywhere.
+    /// All versions of a prompt, the newest first. Only regular files count: a folder with the name
+    /// of a version may belong to a prompt below this one, and a symlink may lead anywhere.
     pub(super) fn versions(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         let folder = self.folder_of(name)?;
-        let files: Vec<DirEntry> = match fs::read_dir(&folder).and_then(|files| files.take(MAX_ENTRIES).collect()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            files => files.map_err(|error| failed(&folder, &error))?,
-        };
-        let known: BTreeSet<_> = files.iter().filter_map(|file| parse_file(file.file_name().to_str()?)).collect();
+        let files: Vec<DirEntry> =
+            match fs::read_dir(&folder).and_then(|files| files.take(MAX_ENTRIES).collect()) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+                files => files.map_err(|error| failed(&folder, &error))?,
+            };
+        let known: BTreeSet<_> = files
+            .iter()
+            .filter_map(|file| parse_file(file.file_name().to_str()?))
+            .collect();
         let versions = known.into_iter().rev().map(|(at, revision)| {
-            let by_hand = Version { revision, at, ..Version::default() };
+            let by_hand = Version {
+                revision,
+                at,
+                ..Version::default()
+            };
             let record = read_regular(&folder.join(by_hand.file(RECORD)), MAX_RECORD);
             let record = record.and_then(|json| Ok(serde_json::from_slice::<Version>(&json)?));
-            record.map_or(by_hand, |record| Version { revision, at, is_current: false, ..record })
+            record.map_or(by_hand, |record| Version {
+                revision,
+                at,
+                is_current: false,
+                ..record
+            })
         });
-        let has_text =
-            |version: &Version| fs::symlink_metadata(folder.join(version.file(TEXT))).is_ok_and(|text| text.is_file());
-        Ok(versions.filter(|version| version.after().is_none() || has_text(version)).collect())
+        let has_text = |version: &Version| {
+            fs::symlink_metadata(folder.join(version.file(TEXT))).is_ok_and(|text| text.is_file())
+        };
+        Ok(versions
+            .filter(|version| version.after().is_none() || has_text(version))
+            .collect())
     }
 
     /// The metadata of the file with the text of a version.
@@ -190,20 +223,37 @@ impl History {
     ///
     /// # Errors
     /// It cannot be read, or was changed there.
-    pub(super) fn text(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, Diagnostic> {
+    pub(super) fn text(
+        &self,
+        name: &Name,
+        revision: Revision,
+    ) -> Result<Option<Vec<u8>>, Diagnostic> {
         let versions = self.versions(name)?;
-        let Some(version) = versions.iter().find(|version| version.after() == Some(revision)) else { return Ok(None) };
+        let Some(version) = versions
+            .iter()
+            .find(|version| version.after() == Some(revision))
+        else {
+            return Ok(None);
+        };
         let path = self.folder_of(name)?.join(version.file(TEXT));
         let text = read_regular(&path, MAX_FILE).map_err(|error| failed(&path, &error))?;
         if Revision::of(&text) != revision {
-            let message = format!("the text of version {revision} of {} was changed in the history", named(name));
-            return Err(Diagnostic::new(Kind::NoVersion, message, "choose another version"));
+            let message = format!(
+                "the text of version {revision} of {} was changed in the history",
+                named(name)
+            );
+            return Err(Diagnostic::new(
+                Kind::NoVersion,
+                message,
+                "choose another version",
+            ));
         }
         Ok(Some(text))
     }
 
-    /// Adds the text of a version, if one is given, and its record, unless it was made by hand. Each file is complete, or missing. Both get
-    /// the owner and the permissions of `like`, the prompt's file.
+    /// Adds the text of a version, if one is given, and its record, unless it was made by hand.
+    /// Each file is complete, or missing. Both get the owner and the permissions of `like`, the
+    /// prompt's file.
     pub(super) fn add(
         &self,
         name: &Name,
@@ -213,14 +263,24 @@ impl History {
     ) -> Result<(), Diagnostic> {
         let folder = self.folder_of(name)?;
         create_folders(&folder).map_err(|error| failed(&folder, &error))?;
-        let Version { operation, author, note, path, .. } = version;
-        let record = json!({ "operation": operation, "author": author, "note": note, "path": path });
-        let record = (*operation != Operation::ByHand).then(|| format!("{record:#}\n").into_bytes());
+        let Version {
+            operation,
+            author,
+            note,
+            path,
+            ..
+        } = version;
+        let record =
+            json!({ "operation": operation, "author": author, "note": note, "path": path });
+        let record =
+            (*operation != Operation::ByHand).then(|| format!("{record:#}\n").into_bytes());
         for (suffix, bytes) in [(TEXT, text), (RECORD, record.as_deref())] {
             let Some(bytes) = bytes else { continue };
             let path = folder.join(version.file(suffix));
             let temporary = write_temporary_file(&self.folder(), bytes, like);
-            temporary.and_then(|new| fs::rename(new, &path)).map_err(|error| failed(&path, &error))?;
+            temporary
+                .and_then(|new| fs::rename(new, &path))
+                .map_err(|error| failed(&path, &error))?;
         }
         sync_folder(&folder).map_err(|error| failed(&folder, &error))
     }
@@ -241,7 +301,9 @@ impl History {
         for version in self.versions(from)? {
             for file in [version.file(TEXT), version.file(RECORD)] {
                 match fs::rename(old.join(&file), new.join(&file)) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&old.join(file), &error)),
+                    Err(error) if error.kind() != ErrorKind::NotFound => {
+                        return Err(failed(&old.join(file), &error));
+                    }
                     _ => {}
                 }
             }
@@ -251,11 +313,19 @@ impl History {
     }
 }
 
-/// Removes the temporary files that killed processes left in a folder, and writes a new one. It is removed when the value is dropped,
-/// unless it was renamed.
-pub(super) fn write_temporary_file(folder: &Path, bytes: &[u8], like: Option<&Metadata>) -> io::Result<TempPath> {
+/// Removes the temporary files that killed processes left in a folder, and writes a new one. It is
+/// removed when the value is dropped, unless it was renamed.
+pub(super) fn write_temporary_file(
+    folder: &Path,
+    bytes: &[u8],
+    like: Option<&Metadata>,
+) -> io::Result<TempPath> {
     for file in fs::read_dir(folder)?.flatten() {
-        if file.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) {
+        if file
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(TEMPORARY.as_bytes())
+        {
             _ = fs::remove_file(file.path());
         }
     }
@@ -281,16 +351,23 @@ pub(super) fn set_owner(file: &File, like: &Metadata) -> io::Result<()> {
 /// The diagnostic for an error of the system.
 pub(super) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("{}: {error}", named(&path.display().to_string()));
-    Diagnostic::new(Kind::Unreadable, message, "correct that, or the permissions, and try again")
+    Diagnostic::new(
+        Kind::Unreadable,
+        message,
+        "correct that, or the permissions, and try again",
+    )
 }
 
 fn obstacle(path: &Path) -> Diagnostic {
     let path = named(&path.display().to_string());
-    let message = format!("{path} is a symlink or a file, and the history needs a folder there; nothing is written");
+    let message = format!(
+        "{path} is a symlink or a file, and the history needs a folder there; nothing is written"
+    );
     Diagnostic::new(Kind::Unreadable, message, "move it away")
 }
 
-/// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix can do this.
+/// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix
+/// can do this.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
@@ -310,15 +387,23 @@ fn check_folder(path: &Path) -> Result<(), Diagnostic> {
 
 /// Creates a folder and those above it that are missing, so that they are there after a crash, too.
 pub(super) fn create_folders(folder: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    let missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|folder| !folder.exists())
+        .collect();
     fs::create_dir_all(folder)?;
     let parents = missing.into_iter().filter_map(Path::parent);
-    parents.filter(|parent| !parent.as_os_str().is_empty()).try_for_each(sync_folder)
+    parents
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .try_for_each(sync_folder)
 }
 
 /// The time and the revision in the name of a file.
 fn parse_file(name: &str) -> Option<(Timestamp, Revision)> {
     let (time, revision) = name.rsplit_once('.')?.0.split_once('-')?;
     let time = DateTime::strptime("%Y%m%dT%H%M%S%.f", time.strip_suffix('Z')?).ok()?;
-    Some((time.to_zoned(TimeZone::UTC).ok()?.timestamp(), revision.parse().ok()?))
+    Some((
+        time.to_zoned(TimeZone::UTC).ok()?.timestamp(),
+        revision.parse().ok()?,
+    ))
 }

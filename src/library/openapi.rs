@@ -9,7 +9,8 @@
 //! | a request is sent | `openapi/send.rs` |
 //! | the answer becomes messages | `openapi/answer.rs` |
 //!
-//! The service is called for an expansion only. Everything else that is shown of a prompt comes from the document.
+//! The service is called for an expansion only. Everything else that is shown of a prompt comes
+//! from the document.
 
 mod address;
 mod answer;
@@ -24,7 +25,9 @@ pub(crate) use operation::{HeaderValue, SecretHeader, check_header_name};
 
 use super::cache::{Cache, SETTLING, Trace};
 use super::read;
-use super::source::{About, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source};
+use super::source::{
+    About, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source,
+};
 use super::view::Library;
 use super::watched::Watched;
 use crate::prompt::{Call, Diagnostic, Format, Kind, Message, Messages, Name, Piece, Prompt};
@@ -66,8 +69,16 @@ struct Remote {
 
 impl OpenApi {
     fn new(path: PathBuf, options: Arc<Options>) -> OpenApi {
-        let about = About { calls_services: true, ..About::new(Layer::SERVICE, Format::OPENAPI, Some(path.clone())) };
-        OpenApi { about, path, options, read: Cache::new(1, SETTLING) }
+        let about = About {
+            calls_services: true,
+            ..About::new(Layer::SERVICE, Format::OPENAPI, Some(path.clone()))
+        };
+        OpenApi {
+            about,
+            path,
+            options,
+            read: Cache::new(1, SETTLING),
+        }
     }
 
     fn read(&self) -> Arc<Read> {
@@ -78,24 +89,56 @@ impl OpenApi {
         let stamp = trace.look(&self.path);
         let bytes = read::read(&self.path, MAX_DOCUMENT, |_| Ok(()));
         let parsed = bytes.and_then(|bytes| document::parse(&bytes, &self.options));
-        let Document { found, mut problems } = match parsed {
+        let Document {
+            found,
+            mut problems,
+        } = match parsed {
             Ok(document) => document,
-            Err(diagnostic) => Document { problems: vec![diagnostic], ..Document::default() },
+            Err(diagnostic) => Document {
+                problems: vec![diagnostic],
+                ..Document::default()
+            },
         };
-        problems.extend(found.values().next().and_then(|found| Base::of(&found.operation, &self.options).err()));
+        problems.extend(
+            found
+                .values()
+                .next()
+                .and_then(|found| Base::of(&found.operation, &self.options).err()),
+        );
         let remote = |(name, found): (Name, document::Found)| {
             // There is no file of its own that could be edited.
             let modified = stamp.and_then(|stamp| stamp.modified);
-            let info = Info { revision: None, ..Info::of(found.text.as_bytes(), modified, Ok(&found.prompt)) };
+            let info = Info {
+                revision: None,
+                ..Info::of(found.text.as_bytes(), modified, Ok(&found.prompt))
+            };
             let (document, options) = (self.path.clone(), Arc::clone(&self.options));
-            (name, Arc::new(Remote { document, options, found, info }))
+            (
+                name,
+                Arc::new(Remote {
+                    document,
+                    options,
+                    found,
+                    info,
+                }),
+            )
         };
-        let problems = problems.into_iter().map(|problem| problem.in_file(&*self.path)).collect();
-        Read { prompts: found.into_iter().map(remote).collect(), problems }
+        let problems = problems
+            .into_iter()
+            .map(|problem| problem.in_file(&*self.path))
+            .collect();
+        Read {
+            prompts: found.into_iter().map(remote).collect(),
+            problems,
+        }
     }
 
     fn found(&self, remote: &Arc<Remote>) -> Found {
-        Found::new(remote.found.prompt.name.clone(), &self.about, Arc::clone(remote))
+        Found::new(
+            remote.found.prompt.name.clone(),
+            &self.about,
+            Arc::clone(remote),
+        )
     }
 }
 
@@ -104,7 +147,9 @@ impl Library {
     #[must_use]
     pub fn with_openapi(self, documents: Vec<PathBuf>, options: Options) -> Library {
         let options = Arc::new(options);
-        documents.into_iter().fold(self, |library, path| library.with(OpenApi::new(path, Arc::clone(&options))))
+        documents.into_iter().fold(self, |library, path| {
+            library.with(OpenApi::new(path, Arc::clone(&options)))
+        })
     }
 }
 
@@ -114,23 +159,40 @@ impl Source for OpenApi {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        self.read().prompts.get(name).map(|remote| self.found(remote))
+        self.read()
+            .prompts
+            .get(name)
+            .map(|remote| self.found(remote))
     }
 
     fn list(&self) -> Listing {
         let read = self.read();
-        let found = read.prompts.values().map(|remote| self.found(remote)).collect();
-        Listing { found, problems: read.problems.clone(), ..Listing::default() }
+        let found = read
+            .prompts
+            .values()
+            .map(|remote| self.found(remote))
+            .collect();
+        Listing {
+            found,
+            problems: read.problems.clone(),
+            ..Listing::default()
+        }
     }
 
     fn health(&self, deep: bool) -> Vec<Diagnostic> {
         let read = self.read();
-        let unreadable =
-            read.problems.iter().filter(|problem| matches!(problem.kind, Kind::Missing | Kind::Unreadable));
+        let unreadable = read
+            .problems
+            .iter()
+            .filter(|problem| matches!(problem.kind, Kind::Missing | Kind::Unreadable));
         let mut health: Vec<Diagnostic> = unreadable.cloned().collect();
         if let Some(remote) = read.prompts.values().next().filter(|_| deep) {
             let health_of_service = match send::reach(&remote.found.operation, &self.options) {
-                Ok(status) => Diagnostic::new(Kind::Hint, format!("the service answers with the status {status}"), ""),
+                Ok(status) => Diagnostic::new(
+                    Kind::Hint,
+                    format!("the service answers with the status {status}"),
+                    "",
+                ),
                 Err(why) => why,
             };
             health.push(health_of_service.in_file(&*self.path));
@@ -145,7 +207,12 @@ impl Source for OpenApi {
 
 impl document::Found {
     /// The request that a call sends, without secret headers.
-    fn request(&self, prompt: &Prompt, call: Call<'_>, options: &Options) -> Result<ServiceRequest, Diagnostic> {
+    fn request(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+        options: &Options,
+    ) -> Result<ServiceRequest, Diagnostic> {
         let binding = prompt.bind(call);
         match binding.error {
             Some(error) => Err(error),
@@ -156,7 +223,11 @@ impl document::Found {
 
 impl Handle for Arc<Remote> {
     fn place(&self) -> Place {
-        Place { shown: self.document.display().to_string(), file: Some(self.document.clone()), is_editable: false }
+        Place {
+            shown: self.document.display().to_string(),
+            file: Some(self.document.clone()),
+            is_editable: false,
+        }
     }
 
     fn info(&self) -> Info {
@@ -171,20 +242,45 @@ impl Handle for Arc<Remote> {
         Ok(Arc::clone(&self.found.prompt))
     }
 
-    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+    fn expand(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+        join: Join<'_>,
+    ) -> Result<Messages, Diagnostic> {
         let request = self.found.request(prompt, call, &self.options)?;
-        let Messages { messages, attachments } = send::send(&self.found.operation, &request, &self.options)?;
+        let Messages {
+            messages,
+            attachments,
+        } = send::send(&self.found.operation, &request, &self.options)?;
         // The text of a service counts as a value, not as text of the prompt.
-        let joined = |Message { role, text }| Message { role, text: join(&mut [Piece::Value(&text)].into_iter()) };
-        Ok(Messages { messages: messages.into_iter().map(joined).collect(), attachments })
+        let joined = |Message { role, text }| Message {
+            role,
+            text: join(&mut [Piece::Value(&text)].into_iter()),
+        };
+        Ok(Messages {
+            messages: messages.into_iter().map(joined).collect(),
+            attachments,
+        })
     }
 
-    fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
-        Some(self.found.request(prompt, call, &self.options).map(|mut request| {
-            request
-                .headers
-                .extend(self.options.headers.iter().map(|header| (header.name.clone(), header.shown_value())));
-            request
-        }))
+    fn request(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+    ) -> Option<Result<ServiceRequest, Diagnostic>> {
+        Some(
+            self.found
+                .request(prompt, call, &self.options)
+                .map(|mut request| {
+                    request.headers.extend(
+                        self.options
+                            .headers
+                            .iter()
+                            .map(|header| (header.name.clone(), header.shown_value())),
+                    );
+                    request
+                }),
+        )
     }
 }

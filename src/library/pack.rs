@@ -1,11 +1,13 @@
 //! Packs: prompts from git repositories, each pinned to a commit.
 //!
-//! What is served are copies, which only a person who was shown the texts has made ([`Copies::write`]). They are read as any folder is
-//! read; in addition, each file must have the hash that `packs.lock` says. Nothing here connects to anything: `pack/git.rs` does, and only
-//! for the command `pack`.
+//! What is served are copies, which only a person who was shown the texts has made
+//! ([`Copies::write`]). They are read as any folder is read; in addition, each file must have the
+//! hash that `packs.lock` says. Nothing here connects to anything: `pack/git.rs` does, and only for
+//! the command `pack`.
 //!
-//! An update writes the new copies into a folder of their own, and then replaces the lock in one step. So readers find the old pack or the
-//! new one, also while an update runs, or after one was killed.
+//! An update writes the new copies into a folder of their own, and then replaces the lock in one
+//! step. So readers find the old pack or the new one, also while an update runs, or after one was
+//! killed.
 
 pub(crate) mod git;
 pub(crate) mod lock;
@@ -50,7 +52,13 @@ impl Packs {
     /// `lock`: the one of the user. `data`: the folder of all copies.
     pub(crate) fn new(lock: PathBuf, project: Option<Arc<Project>>, data: PathBuf) -> Packs {
         let about = About::new(Layer::PACK, Format::OWN, None);
-        Packs { about, lock, project, data, folders: Cache::new(2, SETTLING) }
+        Packs {
+            about,
+            lock,
+            project,
+            data,
+            folders: Cache::new(2, SETTLING),
+        }
     }
 
     /// The locks that count: that of a project only if it is trusted.
@@ -70,8 +78,10 @@ impl Packs {
                     served.insert(pack.name.clone(), (Arc::clone(pack), Arc::clone(folder)));
                     continue;
                 };
-                let message =
-                    format!("the project's pack {} is not served: you have one of this name", named(&pack.name));
+                let message = format!(
+                    "the project's pack {} is not served: you have one of this name",
+                    named(&pack.name)
+                );
                 let fix = "remove yours, and add it again with another name (`--as`)";
                 problems.push(Diagnostic::new(Kind::Clash, message, fix).in_file(&*lock));
             }
@@ -84,7 +94,10 @@ impl Packs {
         let copies = Copies::of(&self.data, lock);
         let folder = |pack: Pack| {
             let pack = Arc::new(pack);
-            (Arc::clone(&pack), Arc::new(Folder::of_pack(copies.folder_of(&pack), pack)))
+            (
+                Arc::clone(&pack),
+                Arc::new(Folder::of_pack(copies.folder_of(&pack), pack)),
+            )
         };
         let packs = load(lock).inspect_err(|_| trace.distrust());
         Arc::new(packs.map(|(packs, _)| packs.into_iter().map(folder).collect()))
@@ -103,9 +116,14 @@ impl Source for Packs {
 
     fn list(&self) -> Listing {
         let (served, problems) = self.served();
-        let mut all = Listing { problems, ..Listing::default() };
+        let mut all = Listing {
+            problems,
+            ..Listing::default()
+        };
         for (pack, folder) in served.values() {
-            let Listing { found, problems, .. } = folder.list();
+            let Listing {
+                found, problems, ..
+            } = folder.list();
             if found.len() < pack.files.len() {
                 let root = &folder.files.root.path;
                 all.problems.extend(differing(pack, root, false));
@@ -118,7 +136,10 @@ impl Source for Packs {
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.served().0.values().find_map(|(_, folder)| folder.at(path))
+        self.served()
+            .0
+            .values()
+            .find_map(|(_, folder)| folder.at(path))
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
@@ -129,24 +150,37 @@ impl Source for Packs {
 
     fn watch(&self, watched: &mut Watched) {
         self.locks().for_each(|lock| watched.add_path(&lock));
-        self.served().0.values().for_each(|(_, folder)| folder.watch(watched));
+        self.served()
+            .0
+            .values()
+            .for_each(|(_, folder)| folder.watch(watched));
     }
 }
 
-/// What is wrong with the files of a pack in a folder: they are missing, or, if they are read, are not those of the pack.
+/// What is wrong with the files of a pack in a folder: they are missing, or, if they are read, are
+/// not those of the pack.
 pub(crate) fn differing(pack: &Pack, folder: &Path, are_read: bool) -> Vec<Diagnostic> {
     if !folder.exists() {
         return vec![pack.differs("all are missing").in_file(folder)];
     }
-    let is_wrong = |file: &&String| !folder.join(file).exists() || (are_read && text_of(pack, folder, file).is_none());
+    let is_wrong = |file: &&String| {
+        !folder.join(file).exists() || (are_read && text_of(pack, folder, file).is_none())
+    };
     let wrong = pack.files.keys().filter(is_wrong);
-    wrong.map(|file| pack.differs("it is missing, or has another text").in_file(folder.join(file))).collect()
+    wrong
+        .map(|file| {
+            pack.differs("it is missing, or has another text")
+                .in_file(folder.join(file))
+        })
+        .collect()
 }
 
 /// The text of a file in a folder, if it is the one of the pack.
 pub(crate) fn text_of(pack: &Pack, folder: &Path, file: &str) -> Option<String> {
     let bytes = read(&folder.join(file), MAX_FILE, |_| Ok(())).ok()?;
-    pack.check(file, &bytes).ok().and_then(|()| String::from_utf8(bytes).ok())
+    pack.check(file, &bytes)
+        .ok()
+        .and_then(|()| String::from_utf8(bytes).ok())
 }
 
 /// The packs of a lock, and its text; `None` if there is no lock.
@@ -155,9 +189,15 @@ pub(crate) fn text_of(pack: &Pack, folder: &Path, file: &str) -> Option<String> 
 /// It cannot be read, or was edited into something else.
 pub(crate) fn load(path: &Path) -> Result<(Vec<Pack>, Option<String>), Diagnostic> {
     // A link in a clone could name any file, whose lines the error would show.
-    if path.is_symlink() && path.parent().is_some_and(|folder| folder.ends_with(super::project::FOLDER)) {
+    if path.is_symlink()
+        && path
+            .parent()
+            .is_some_and(|folder| folder.ends_with(super::project::FOLDER))
+    {
         let message = "a symlink is not read as the lock of a project";
-        return Err(Diagnostic::new(Kind::Escapes, message, "replace it with a file").in_file(path));
+        return Err(
+            Diagnostic::new(Kind::Escapes, message, "replace it with a file").in_file(path),
+        );
     }
     let bytes = match read(path, MAX_FILE, |_| Ok(())) {
         Ok(bytes) => bytes,
@@ -165,19 +205,28 @@ pub(crate) fn load(path: &Path) -> Result<(Vec<Pack>, Option<String>), Diagnosti
         Err(error) => return Err(error.in_file(path)),
     };
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok((lock::parse(&text).map_err(|error| error.in_file(path))?, Some(text)))
+    Ok((
+        lock::parse(&text).map_err(|error| error.in_file(path))?,
+        Some(text),
+    ))
 }
 
 /// Writes a lock in one step, unless it is no longer as it was read.
 ///
 /// # Errors
 /// It was changed meanwhile, or cannot be written.
-pub(crate) fn save(path: &Path, original: Option<&str>, packs: &mut [Pack]) -> Result<String, Diagnostic> {
+pub(crate) fn save(
+    path: &Path,
+    original: Option<&str>,
+    packs: &mut [Pack],
+) -> Result<String, Diagnostic> {
     packs.sort_by(|a, b| a.name.cmp(&b.name));
     let text = serde_json::to_string_pretty(packs).unwrap_or_default() + "\n";
     match original {
         None => create_with_folders(path, &text)?,
-        Some(original) if replace(path, original.as_bytes(), &text).map_err(|error| failed(path, &error))? => {}
+        Some(original)
+            if replace(path, original.as_bytes(), &text)
+                .map_err(|error| failed(path, &error))? => {}
         Some(_) => {
             let message = "another program has changed it meanwhile, and nothing is written";
             return Err(Diagnostic::new(Kind::Busy, message, "try again").in_file(path));
@@ -196,29 +245,43 @@ impl Copies {
     /// The copies of the packs of a lock. `data`: the folder of all copies.
     pub(crate) fn of(data: &Path, lock: &Path) -> Copies {
         let hash = hash_of(lock.as_os_str().as_encoded_bytes());
-        Copies { folder: data.join(&hash[..16]) }
+        Copies {
+            folder: data.join(&hash[..16]),
+        }
     }
 
     /// The folder of a pack; another commit, path or selection of files has another one.
     pub(crate) fn folder_of(&self, pack: &Pack) -> PathBuf {
         let hash = hash_of(&serde_json::to_vec(pack).unwrap_or_default());
-        self.folder.join(format!("{}-{}", pack.version(), &hash[..16]))
+        self.folder
+            .join(format!("{}-{}", pack.version(), &hash[..16]))
     }
 
-    /// A new folder for what is not served yet. It is deleted when it is dropped, or else by [`Copies::clean`].
+    /// A new folder for what is not served yet. It is deleted when it is dropped, or else by
+    /// [`Copies::clean`].
     ///
     /// # Errors
     /// It cannot be made.
     pub(crate) fn temporary(&self) -> Result<TempDir, Diagnostic> {
-        let make = || tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder);
-        fs::create_dir_all(&self.folder).and_then(|()| make()).map_err(|error| failed(&self.folder, &error))
+        let make = || {
+            tempfile::Builder::new()
+                .prefix(".new-")
+                .tempdir_in(&self.folder)
+        };
+        fs::create_dir_all(&self.folder)
+            .and_then(|()| make())
+            .map_err(|error| failed(&self.folder, &error))
     }
 
     /// Writes the files of a pack into a new folder, from which they can be read as prompts.
     ///
     /// # Errors
     /// They cannot be written.
-    pub(crate) fn write(&self, pack: &Pack, texts: &BTreeMap<String, String>) -> Result<(TempDir, Folder), Diagnostic> {
+    pub(crate) fn write(
+        &self,
+        pack: &Pack,
+        texts: &BTreeMap<String, String>,
+    ) -> Result<(TempDir, Folder), Diagnostic> {
         let new = self.temporary()?;
         let write = |(file, text)| {
             let path = new.path().join(file);
@@ -228,7 +291,10 @@ impl Copies {
             permissions.set_readonly(true);
             fs::set_permissions(&path, permissions)
         };
-        texts.iter().try_for_each(write).map_err(|error: std::io::Error| failed(new.path(), &error))?;
+        texts
+            .iter()
+            .try_for_each(write)
+            .map_err(|error: std::io::Error| failed(new.path(), &error))?;
         let folder = Folder::of_pack(new.path().to_owned(), Arc::new(pack.clone()));
         Ok((new, folder))
     }
@@ -243,10 +309,17 @@ impl Copies {
         fs::rename(new.keep(), &folder).map_err(|error| failed(&folder, &error))
     }
 
-    /// Deletes what no pack of the lock needs any more, such as what a process has left that was killed.
+    /// Deletes what no pack of the lock needs any more, such as what a process has left that was
+    /// killed.
     pub(crate) fn clean(&self, packs: &[Pack]) {
         let needed: BTreeSet<PathBuf> = packs.iter().map(|pack| self.folder_of(pack)).collect();
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        entries.filter(|path| !needed.contains(path)).for_each(|path| _ = fs::remove_dir_all(path));
+        let entries = fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
+        entries
+            .filter(|path| !needed.contains(path))
+            .for_each(|path| _ = fs::remove_dir_all(path));
     }
 }

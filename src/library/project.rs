@@ -1,13 +1,15 @@
-//! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository; and in the same way
-//! the nearest folder of an agent, such as `.claude/commands`.
+//! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its
+//! repository; and in the same way the nearest folder of an agent, such as `.claude/commands`.
 //!
-//! It is looked for once for each message that needs it, since it may come and go. Without a repository, only the folder
-//! itself is searched. Never searched are the folders above the user's home directory, the root of the file system, and a
-//! sticky folder that everybody may write to (such as `/tmp`) with those above it: others could put a `.prompts` there, or
-//! turn it into a repository.
+//! It is looked for once for each message that needs it, since it may come and go. Without a
+//! repository, only the folder itself is searched. Never searched are the folders above the user's
+//! home directory, the root of the file system, and a sticky folder that everybody may write to
+//! (such as `/tmp`) with those above it: others could put a `.prompts` there, or turn it into a
+//! repository.
 //!
-//! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
-//! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`root.rs`).
+//! A cloned repository is not trusted like the user's own folders. What it holds is read, and
+//! nothing more: `.prompts` may be a symlink to elsewhere in the repository, and no symlink in it
+//! may point outside it (`root.rs`).
 
 use super::cache::{Cache, SETTLING};
 use super::folder::Folder;
@@ -37,14 +39,21 @@ pub struct Trust {
 impl Trust {
     /// `read` returns their roots, as canonical paths.
     pub(crate) fn new(file: PathBuf, read: fn(&Path) -> Vec<String>) -> Arc<Trust> {
-        Arc::new(Trust { file, read, roots: Cache::new(1, SETTLING) })
+        Arc::new(Trust {
+            file,
+            read,
+            roots: Cache::new(1, SETTLING),
+        })
     }
 
     /// Asked for each message.
     fn roots(&self) -> Arc<[PathBuf]> {
         self.roots.get("", |trace| {
             trace.look(&self.file);
-            (self.read)(&self.file).into_iter().map(PathBuf::from).collect()
+            (self.read)(&self.file)
+                .into_iter()
+                .map(PathBuf::from)
+                .collect()
         })
     }
 }
@@ -83,7 +92,10 @@ impl Source for Project {
     fn list(&self) -> Listing {
         match self.prompts() {
             Some(Ok(folder)) => folder.list(),
-            Some(Err(problem)) => Listing { problems: vec![problem], ..Listing::default() },
+            Some(Err(problem)) => Listing {
+                problems: vec![problem],
+                ..Listing::default()
+            },
             None => Listing::default(),
         }
     }
@@ -114,7 +126,8 @@ impl Source for Project {
         }
     }
 
-    /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a repository, in the folder itself.
+    /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a
+    /// repository, in the folder itself.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         if self.about.format != Format::OWN || self.trust.is_some() {
             return None;
@@ -131,8 +144,9 @@ impl Source for Project {
 }
 
 impl Project {
-    /// The project that a folder belongs to, and the prompts of a format in its folder `name`. `home` is the user's home directory.
-    /// With `trust`, they count only in a repository that is trusted.
+    /// The project that a folder belongs to, and the prompts of a format in its folder `name`.
+    /// `home` is the user's home directory. With `trust`, they count only in a repository that is
+    /// trusted.
     pub(crate) fn new(
         from: &Path,
         home: Option<&Path>,
@@ -140,64 +154,102 @@ impl Project {
         trust: Option<Arc<Trust>>,
     ) -> Project {
         let is_own = format == Format::OWN;
-        let layer = if is_own { Layer::PROJECT } else { Layer::PROJECT_AGENT };
+        let layer = if is_own {
+            Layer::PROJECT
+        } else {
+            Layer::PROJECT_AGENT
+        };
         let from = without_symlinks(from);
-        let home = home.map(without_symlinks).filter(|home| from.starts_with(home));
-        let is_searched =
-            |folder: &&Path| home.as_ref().map_or(folder.parent().is_some(), |home| folder.starts_with(home));
-        let folders = from.ancestors().take(1).chain(from.ancestors().skip(1).take_while(is_searched));
-        let candidates = folders.take_while(|folder| !is_for_everybody(folder)).map(|folder| Candidate {
-            folder: folder.to_owned(),
-            repository: folder.join(REPOSITORY),
-            prompts: Arc::new(Folder::new(folder.join(name), format, layer, false)),
-            // Those of another program in the home directory are the user's, not a project's.
-            has_prompts: is_own || home.as_deref() != Some(folder),
-        });
-        Project { about: About::new(layer, format, None), candidates: candidates.collect(), from, trust }
+        let home = home
+            .map(without_symlinks)
+            .filter(|home| from.starts_with(home));
+        let is_searched = |folder: &&Path| {
+            home.as_ref()
+                .map_or(folder.parent().is_some(), |home| folder.starts_with(home))
+        };
+        let folders = from
+            .ancestors()
+            .take(1)
+            .chain(from.ancestors().skip(1).take_while(is_searched));
+        let candidates = folders
+            .take_while(|folder| !is_for_everybody(folder))
+            .map(|folder| Candidate {
+                folder: folder.to_owned(),
+                repository: folder.join(REPOSITORY),
+                prompts: Arc::new(Folder::new(folder.join(name), format, layer, false)),
+                // Those of another program in the home directory are the user's, not a project's.
+                has_prompts: is_own || home.as_deref() != Some(folder),
+            });
+        Project {
+            about: About::new(layer, format, None),
+            candidates: candidates.collect(),
+            from,
+            trust,
+        }
     }
 
-    /// Where its folder was looked for, if that is not another program's; for a person who asked for it.
+    /// Where its folder was looked for, if that is not another program's; for a person who asked
+    /// for it.
     pub(super) fn absence(&self) -> Option<String> {
         if self.trust.is_some() || self.prompts().is_some() {
             return None;
         }
         let from = printable(&self.from.display().to_string());
         Some(match self.candidates.is_empty() {
-            true => format!("no project prompts: everyone can write to {from}; change to a folder of your own"),
+            true => format!(
+                "no project prompts: everyone can write to {from}; change to a folder of your own"
+            ),
             false => {
-                format!("no project prompts: there is no folder {FOLDER} in {from}, or above it in its repository")
+                format!(
+                    "no project prompts: there is no folder {FOLDER} in {from}, or above it in its repository"
+                )
             }
         })
     }
 
-    /// The root of its repository if it has a folder of prompts that does not count, because it is not trusted.
+    /// The root of its repository if it has a folder of prompts that does not count, because it is
+    /// not trusted.
     pub(super) fn untrusted(&self) -> Option<PathBuf> {
         let (_, root) = self.nearest()?;
         (!self.is_trusted(&root)).then_some(root)
     }
 
-    /// Whether the folder is in a trusted repository, as far as paths say. Most are not, and nothing is searched for then.
+    /// Whether the folder is in a trusted repository, as far as paths say. Most are not, and
+    /// nothing is searched for then.
     fn may_be_trusted(&self) -> bool {
-        self.trust.as_ref().is_none_or(|trust| trust.roots().iter().any(|root| self.from.starts_with(root)))
+        self.trust
+            .as_ref()
+            .is_none_or(|trust| trust.roots().iter().any(|root| self.from.starts_with(root)))
     }
 
     fn is_trusted(&self, root: &Path) -> bool {
-        self.trust.as_ref().is_none_or(|trust| trust.roots().iter().any(|trusted| trusted == root))
+        self.trust
+            .as_ref()
+            .is_none_or(|trust| trust.roots().iter().any(|trusted| trusted == root))
     }
 
     /// The root of the repository.
     fn root(&self) -> Option<&Candidate> {
-        self.candidates.iter().find(|candidate| fs::symlink_metadata(&candidate.repository).is_ok())
+        self.candidates
+            .iter()
+            .find(|candidate| fs::symlink_metadata(&candidate.repository).is_ok())
     }
 
     /// The nearest folder of prompts, and the root of the project that it is in.
     fn nearest(&self) -> Option<(&Candidate, PathBuf)> {
         let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
-        let nearest = self.candidates.iter().position(|it| it.has_prompts && exists(it.path()));
+        let nearest = self
+            .candidates
+            .iter()
+            .position(|it| it.has_prompts && exists(it.path()));
         let root = self.candidates.iter().position(|it| exists(&it.repository));
-        let candidate = &self.candidates[nearest.filter(|nearest| root.is_none_or(|root| *nearest <= root))?];
+        let candidate =
+            &self.candidates[nearest.filter(|nearest| root.is_none_or(|root| *nearest <= root))?];
         let root = root.map(|root| self.candidates[root].folder.clone());
-        Some((candidate, root.or_else(|| (candidate.folder == self.from).then(|| self.from.clone()))?))
+        Some((
+            candidate,
+            root.or_else(|| (candidate.folder == self.from).then(|| self.from.clone()))?,
+        ))
     }
 
     /// The path of its folder of prompts, if there is one now that counts.
@@ -214,7 +266,11 @@ impl Project {
             return None;
         }
         let (nearest, root) = self.nearest().filter(|(_, root)| self.is_trusted(root))?;
-        Some(nearest.problem_with_symlink(&root).map_or(Ok(&nearest.prompts), Err))
+        Some(
+            nearest
+                .problem_with_symlink(&root)
+                .map_or(Ok(&nearest.prompts), Err),
+        )
     }
 }
 
@@ -224,8 +280,8 @@ impl Candidate {
         &self.prompts.files.root.path
     }
 
-    /// What is wrong with its folder of prompts if that, or one between it and this folder, is a symlink: it is broken, or points
-    /// outside its project.
+    /// What is wrong with its folder of prompts if that, or one between it and this folder, is a
+    /// symlink: it is broken, or points outside its project.
     fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
         let path = self.path();
         let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
@@ -236,10 +292,18 @@ impl Candidate {
             (Ok(target), Ok(root)) if target.starts_with(&root) => return None,
             (Ok(target), _) => {
                 let target = printable(&target.display().to_string());
-                let message = format!("the symlink points outside the project, to {target}, and is not followed");
-                (message, "put the prompts into the project, or name their folder with --prompts")
+                let message = format!(
+                    "the symlink points outside the project, to {target}, and is not followed"
+                );
+                (
+                    message,
+                    "put the prompts into the project, or name their folder with --prompts",
+                )
             }
-            (Err(_), _) => (BROKEN_LINK.0.to_owned(), "point it at a folder of the project, or delete it"),
+            (Err(_), _) => (
+                BROKEN_LINK.0.to_owned(),
+                "point it at a folder of the project, or delete it",
+            ),
         };
         Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(path))
     }
@@ -247,17 +311,23 @@ impl Candidate {
 
 /// The path of a folder with all symlinks resolved, as the system names the working directory.
 fn without_symlinks(path: &Path) -> PathBuf {
-    let resolved = if cfg!(windows) { std::path::absolute(path) } else { fs::canonicalize(path) };
+    let resolved = if cfg!(windows) {
+        std::path::absolute(path)
+    } else {
+        fs::canonicalize(path)
+    };
     resolved.unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether it is a folder such as `/tmp`, in which everybody may create files, and delete only their own.
+/// Whether it is a folder such as `/tmp`, in which everybody may create files, and delete only
+/// their own.
 fn is_for_everybody(folder: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         const WRITABLE_AND_STICKY: u32 = 0o1002;
-        fs::metadata(folder).is_ok_and(|folder| folder.mode() & WRITABLE_AND_STICKY == WRITABLE_AND_STICKY)
+        fs::metadata(folder)
+            .is_ok_and(|folder| folder.mode() & WRITABLE_AND_STICKY == WRITABLE_AND_STICKY)
     }
     #[cfg(not(unix))]
     {

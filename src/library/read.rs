@@ -10,12 +10,16 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
 /// Message and fix for a symlink whose target does not exist.
-pub(super) const BROKEN_LINK: (&str, &str) = ("the link is broken", "point it at a file that exists, or delete it");
+pub(super) const BROKEN_LINK: (&str, &str) = (
+    "the link is broken",
+    "point it at a file that exists, or delete it",
+);
 
 /// Reads a regular file of at most `max` bytes. `check` may refuse the file once it is open.
 ///
 /// # Errors
-/// The file cannot be read, is not a regular file, is too long, or was refused. The message is about "the file".
+/// The file cannot be read, is not a regular file, is too long, or was refused. The message is
+/// about "the file".
 pub(super) fn read(
     path: &Path,
     max: usize,
@@ -29,7 +33,9 @@ pub(super) fn read(
     check_regular(&metadata)?; // it may have been replaced a moment ago
     check_length(metadata.len(), max)?;
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-    file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(max as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     check_length(bytes.len() as u64, max)?; // it may have grown meanwhile
     Ok(bytes)
 }
@@ -38,17 +44,25 @@ pub(super) fn read(
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
     match error.kind() {
-        _ if is_broken_link(error) && is_link() => Diagnostic::new(Kind::Missing, BROKEN_LINK.0, BROKEN_LINK.1),
-        ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            Diagnostic::new(Kind::Missing, "there is no such file", "correct the path, or create it")
+        _ if is_broken_link(error) && is_link() => {
+            Diagnostic::new(Kind::Missing, BROKEN_LINK.0, BROKEN_LINK.1)
         }
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Diagnostic::new(
+            Kind::Missing,
+            "there is no such file",
+            "correct the path, or create it",
+        ),
         ErrorKind::PermissionDenied => {
             let message = "the file cannot be read: permission denied";
             Diagnostic::new(Kind::Unreadable, message, "correct its permissions")
         }
         _ => {
             let message = format!("the file cannot be read: {error}");
-            Diagnostic::new(Kind::Unreadable, message, "check that it exists and is readable")
+            Diagnostic::new(
+                Kind::Unreadable,
+                message,
+                "check that it exists and is readable",
+            )
         }
     }
 }
@@ -57,13 +71,27 @@ fn check_regular(file: &Metadata) -> Result<(), Diagnostic> {
     if file.is_file() {
         return Ok(());
     }
-    Err(Diagnostic::new(Kind::Unreadable, "it is not a regular file", "put a regular file in its place, or rename it"))
+    Err(Diagnostic::new(
+        Kind::Unreadable,
+        "it is not a regular file",
+        "put a regular file in its place, or rename it",
+    ))
 }
 
 fn check_length(length: u64, max: usize) -> Result<(), Diagnostic> {
     let fix = "make it smaller, or give the path of the material for the agent to read";
-    let why = || Diagnostic::new(Kind::TooLong, format!("the file is {}", too_long(length as usize, max)), fix);
-    if length <= max as u64 { Ok(()) } else { Err(why()) }
+    let why = || {
+        Diagnostic::new(
+            Kind::TooLong,
+            format!("the file is {}", too_long(length as usize, max)),
+            fix,
+        )
+    };
+    if length <= max as u64 {
+        Ok(())
+    } else {
+        Err(why())
+    }
 }
 
 /// Reads a file of any length, which a person has named.
@@ -95,12 +123,15 @@ pub fn is_prompt_file(path: &Path) -> bool {
     Root::around(path).name_of(path).is_some()
 }
 
-/// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data) fails instead, where the platform
-/// supports it.
+/// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data)
+/// fails instead, where the platform supports it.
 fn open_without_blocking(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits() as i32,
+    );
     options.read(true).open(path)
 }
 

@@ -1,8 +1,10 @@
-//! A folder of prompt files and its rules: from a name to a path, from a path to a name, and which symlinks are followed.
+//! A folder of prompt files and its rules: from a name to a path, from a path to a name, and which
+//! symlinks are followed.
 //!
-//! A name becomes a path in one function ([`Root::resolve`]), segment by segment. Symlinks are followed, except for cycles and for those
-//! that point outside a project's folder. A folder with a `SKILL.md`, for example, is itself a prompt, and nothing else in it is one;
-//! which files do that, and which suffixes a prompt file has, the format says.
+//! A name becomes a path in one function ([`Root::resolve`]), segment by segment. Symlinks are
+//! followed, except for cycles and for those that point outside a project's folder. A folder with a
+//! `SKILL.md`, for example, is itself a prompt, and nothing else in it is one; which files do that,
+//! and which suffixes a prompt file has, the format says.
 
 use super::cache::Trace;
 use super::pack::lock::Pack;
@@ -13,7 +15,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many files and folders one scan looks at: 100,000 prompts, however they are divided among folders.
+/// How many files and folders one scan looks at: 100,000 prompts, however they are divided among
+/// folders.
 pub const MAX_ENTRIES: usize = 200_000;
 
 /// A folder of prompt files.
@@ -40,27 +43,46 @@ pub(super) struct PromptFile {
 }
 
 impl Root {
-    /// The folder that a file is, or would be, a prompt of: one that its path names, such as `.claude/commands`; else the one that it is
-    /// in, or for a file such as `NAME/SKILL.md` the one above.
+    /// The folder that a file is, or would be, a prompt of: one that its path names, such as
+    /// `.claude/commands`; else the one that it is in, or for a file such as `NAME/SKILL.md` the
+    /// one above.
     pub(super) fn around(file: &Path) -> Root {
         let own = Format::OWN;
-        let mut named = file.ancestors().skip(1).map(|folder| (folder, Format::of_folder(folder)));
+        let mut named = file
+            .ancestors()
+            .skip(1)
+            .map(|folder| (folder, Format::of_folder(folder)));
         let (folder, format) = named.find(|(_, format)| *format != own).unwrap_or_else(|| {
             let parent = file.parent().unwrap_or(file);
             let is_in_folder = |below: &Path| {
                 own.prompt_file(&below.to_string_lossy().replace('\\', "/"))
                     .is_some_and(|(_, kind)| kind.is_in_folder())
             };
-            let above = parent.parent().filter(|above| file.strip_prefix(above).is_ok_and(is_in_folder));
+            let above = parent
+                .parent()
+                .filter(|above| file.strip_prefix(above).is_ok_and(is_in_folder));
             (above.unwrap_or(parent), own)
         });
         // In a plugin, the folder of its commands, for example.
-        let part = file.ancestors().skip(1).take_while(|inner| *inner != folder).find_map(|inner| {
-            let (_, of) = format.plugin.iter().find(|(part, _)| inner.ends_with(part))?;
-            Some((inner, Format::named(of)?))
-        });
+        let part = file
+            .ancestors()
+            .skip(1)
+            .take_while(|inner| *inner != folder)
+            .find_map(|inner| {
+                let (_, of) = format
+                    .plugin
+                    .iter()
+                    .find(|(part, _)| inner.ends_with(part))?;
+                Some((inner, Format::named(of)?))
+            });
         let (folder, format) = part.unwrap_or((folder, format));
-        Root { path: folder.to_owned(), format, is_confined: false, prefix: String::new(), pack: None }
+        Root {
+            path: folder.to_owned(),
+            format,
+            is_confined: false,
+            prefix: String::new(),
+            pack: None,
+        }
     }
 
     /// Whether nothing is ever written to it: its files are another program's.
@@ -68,15 +90,20 @@ impl Root {
         self.format != Format::OWN
     }
 
-    /// Why it cannot be read at all at this moment. A folder that the user did not name may be missing.
+    /// Why it cannot be read at all at this moment. A folder that the user did not name may be
+    /// missing.
     pub(super) fn missing(&self, is_required: bool) -> Option<Diagnostic> {
         let error = fs::read_dir(&self.path).err()?;
         let (message, fix) = match error.kind() {
             ErrorKind::NotFound if !is_required => return None,
-            ErrorKind::NotFound => {
-                ("the prompts folder does not exist".to_owned(), "create it; it is served as soon as it exists")
-            }
-            _ => (format!("the prompts folder cannot be read: {error}"), "correct the path, or its permissions"),
+            ErrorKind::NotFound => (
+                "the prompts folder does not exist".to_owned(),
+                "create it; it is served as soon as it exists",
+            ),
+            _ => (
+                format!("the prompts folder cannot be read: {error}"),
+                "correct the path, or its permissions",
+            ),
         };
         Some(Diagnostic::new(Kind::Missing, message, fix).in_file(&*self.path))
     }
@@ -103,28 +130,49 @@ impl Root {
             }
             let path = parent.join(format!("{stem}{end}"));
             if let Some(is_link) = self.link_of_file(&path, trace) {
-                return Some(PromptFile { path: path.into(), kind, is_linked: is_linked || is_link });
+                return Some(PromptFile {
+                    path: path.into(),
+                    kind,
+                    is_linked: is_linked || is_link,
+                });
             }
         }
         None
     }
 
     /// The ends of the paths that a file with this name may have, in the order in which they win.
-    pub(super) fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = (String, FileName)> + use<'n> {
+    pub(super) fn ends<'n>(
+        &self,
+        name: &'n Name,
+    ) -> impl Iterator<Item = (String, FileName)> + use<'n> {
         let format = self.format;
-        let all = format.file_names().flat_map(|kind| kind.spellings().map(move |end| (end, kind)));
+        let all = format
+            .file_names()
+            .flat_map(|kind| kind.spellings().map(move |end| (end, kind)));
         // Not that of `x.prompt`, for example: `x.prompt.md` is `x`.
         all.filter(move |(end, _)| {
             let path = format!("{name}{end}");
-            format.prompt_file(&path).is_some_and(|(read, _)| read == name.as_str())
+            format
+                .prompt_file(&path)
+                .is_some_and(|(read, _)| read == name.as_str())
         })
     }
 
-    /// The files that make a folder itself a prompt, such as its `SKILL.md`, in the order in which they win; whether each is a symlink.
+    /// The files that make a folder itself a prompt, such as its `SKILL.md`, in the order in which
+    /// they win; whether each is a symlink.
     pub(super) fn files_of_prompt(&self, folder: &Path, trace: &mut Trace) -> Vec<(PathBuf, bool)> {
-        let names = self.format.file_names().filter(|kind| kind.is_in_folder()).map(|kind| &kind.end[1..]);
+        let names = self
+            .format
+            .file_names()
+            .filter(|kind| kind.is_in_folder())
+            .map(|kind| &kind.end[1..]);
         let paths = names.map(|name| folder.join(name));
-        paths.filter_map(|path| self.link_of_file(&path, trace).map(|is_link| (path, is_link))).collect()
+        paths
+            .filter_map(|path| {
+                self.link_of_file(&path, trace)
+                    .map(|is_link| (path, is_link))
+            })
+            .collect()
     }
 
     /// Where the file of a new prompt with this name belongs.
@@ -137,21 +185,34 @@ impl Root {
             return Ok(parent.join(format!("{stem}.md")));
         }
         let path = self.path.join(name.as_str());
-        let mut above = path.ancestors().skip(1).take_while(|above| **above != *self.path);
+        let mut above = path
+            .ancestors()
+            .skip(1)
+            .take_while(|above| **above != *self.path);
         let is_in_prompt = above.any(|above| !self.files_of_prompt(above, &mut trace).is_empty());
         let why = match is_in_prompt {
             true => "would be in a folder that is itself a prompt, and not be read",
-            false => "has a symlink in its path that points outside the project, or back to a folder that it is in",
+            false => {
+                "has a symlink in its path that points outside the project, or back to a folder that it is in"
+            }
         };
         let message = format!("{} {why}", named(&path.display().to_string()));
-        Err(Diagnostic::new(Kind::NotWritable, message, "choose another name or folder"))
+        Err(Diagnostic::new(
+            Kind::NotWritable,
+            message,
+            "choose another name or folder",
+        ))
     }
 
-    /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink. `None` if nothing in that
-    /// folder is read. A change in one of the folders that are looked at can make the name that of another file.
+    /// The folder of a name, the last segment of the name, and whether the path to the folder has a
+    /// symlink. `None` if nothing in that folder is read. A change in one of the folders that are
+    /// looked at can make the name that of another file.
     fn folder_of<'n>(&self, name: &'n Name, trace: &mut Trace) -> Option<(PathBuf, &'n str, bool)> {
-        let (folders, stem) =
-            name.rsplit_once('/').map_or((None, name.as_str()), |(folders, stem)| (Some(folders), stem));
+        let (folders, stem) = name
+            .rsplit_once('/')
+            .map_or((None, name.as_str()), |(folders, stem)| {
+                (Some(folders), stem)
+            });
         if folders.is_some() && !self.format.is_recursive {
             return None;
         }
@@ -181,8 +242,8 @@ impl Root {
         (!is_refused).then_some(is_link)
     }
 
-    /// Whether a file is a symlink; `None` if there is none at the path, but nothing or a folder: one named `x.md` may hold prompts, but
-    /// is not a prompt itself.
+    /// Whether a file is a symlink; `None` if there is none at the path, but nothing or a folder:
+    /// one named `x.md` may hold prompts, but is not a prompt itself.
     fn link_of_file(&self, path: &Path, trace: &mut Trace) -> Option<bool> {
         let metadata = fs::symlink_metadata(path).ok()?;
         if metadata.is_symlink() {
@@ -192,7 +253,8 @@ impl Root {
         (!is_folder).then_some(metadata.is_symlink())
     }
 
-    /// Records what a symlink points to. Whether that is outside of a project may change without a trace in any stamp.
+    /// Records what a symlink points to. Whether that is outside of a project may change without a
+    /// trace in any stamp.
     pub(super) fn see_through(&self, link: &Path, trace: &mut Trace) {
         trace.look(link);
         if self.is_confined {
@@ -203,7 +265,10 @@ impl Root {
     /// The folder that a symlink is in and points back to, if there is one.
     pub(super) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(link).ok()?;
-        let mut parents = link.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
+        let mut parents = link
+            .ancestors()
+            .skip(1)
+            .take_while(|parent| parent.starts_with(&self.path));
         parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
     }
 
@@ -215,8 +280,9 @@ impl Root {
         self.outside(&fs::canonicalize(link).ok()?) // reading a broken link reports it
     }
 
-    /// Why an open file of a project is not read: a path that was checked before it was opened may have been swapped since. Only Linux
-    /// is asked. A file of a pack must have its hash instead, wherever it is.
+    /// Why an open file of a project is not read: a path that was checked before it was opened may
+    /// have been swapped since. Only Linux is asked. A file of a pack must have its hash instead,
+    /// wherever it is.
     pub(super) fn escape_of_open_file(&self, file: &File) -> Option<Diagnostic> {
         if !self.is_confined || self.pack.is_some() {
             return None;
@@ -228,7 +294,9 @@ impl Root {
         let is_inside = fs::canonicalize(&self.path).is_ok_and(|root| target.starts_with(root));
         let message = || {
             let target = printable(&target.display().to_string());
-            format!("the symlink points outside the project's prompts, to {target}, and is not followed")
+            format!(
+                "the symlink points outside the project's prompts, to {target}, and is not followed"
+            )
         };
         let fix = "delete it, replace it with a copy, or name the folder that it points to with --prompts";
         (!is_inside).then(|| Diagnostic::new(Kind::Escapes, message(), fix))
@@ -236,18 +304,30 @@ impl Root {
 
     /// Why a file that was read is not the one of its pack.
     pub(super) fn check_hash(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        self.pack.as_ref().map_or(Ok(()), |pack| pack.check(&self.below(path), bytes))
+        self.pack
+            .as_ref()
+            .map_or(Ok(()), |pack| pack.check(&self.below(path), bytes))
     }
 
     /// A path below the folder, `/`-separated.
     pub(super) fn below(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.path).unwrap_or(path).to_string_lossy();
-        if cfg!(windows) { below.replace('\\', "/") } else { below.into_owned() }
+        let below = path
+            .strip_prefix(&self.path)
+            .unwrap_or(path)
+            .to_string_lossy();
+        if cfg!(windows) {
+            below.replace('\\', "/")
+        } else {
+            below.into_owned()
+        }
     }
 
     /// Whether prompts of the folder may include a file, as far as its name says.
     pub(super) fn is_includable(&self, path: &Path) -> bool {
-        !self.is_read_only() && path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"))
+        !self.is_read_only()
+            && path
+                .extension()
+                .is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"))
     }
 
     /// Whether a file below the folder is only there to be included.
@@ -255,17 +335,30 @@ impl Root {
         self.is_includable(path) && is_partial(&self.below(path))
     }
 
-    /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is not a prompt file.
+    /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is
+    /// not a prompt file.
     ///
     /// # Errors
     /// The name could not be typed as a command.
     pub(super) fn name_of(&self, path: &Path) -> Option<Result<(Name, FileName), Diagnostic>> {
         let below = self.below(path);
-        let is_utf8 = path.strip_prefix(&self.path).unwrap_or(path).to_str().is_some();
+        let is_utf8 = path
+            .strip_prefix(&self.path)
+            .unwrap_or(path)
+            .to_str()
+            .is_some();
         let (name, kind) = self.format.prompt_file(&below)?;
-        let name = if is_utf8 { format!("{}{name}", self.prefix) } else { String::new() };
+        let name = if is_utf8 {
+            format!("{}{name}", self.prefix)
+        } else {
+            String::new()
+        };
         Some(Name::new(&name).map(|name| (name, kind)).map_err(|why| {
-            let why = if is_utf8 { why } else { "it is not UTF-8".to_owned() };
+            let why = if is_utf8 {
+                why
+            } else {
+                "it is not UTF-8".to_owned()
+            };
             Diagnostic::new(
                 Kind::BadName,
                 format!("the prompt has no name that can be typed: {why}"),
@@ -280,18 +373,33 @@ impl Root {
     /// # Errors
     /// There is none, or it is not a prompt.
     pub(super) fn file_at(&self, path: &Path) -> Result<(Name, PromptFile), Diagnostic> {
-        let refused = |kind, message: String, fix| Err(Diagnostic::new(kind, message, fix).in_file(path));
+        let refused =
+            |kind, message: String, fix| Err(Diagnostic::new(kind, message, fix).in_file(path));
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            return refused(Kind::Missing, "there is no such file".to_owned(), "correct the path");
+            return refused(
+                Kind::Missing,
+                "there is no such file".to_owned(),
+                "correct the path",
+            );
         }
         if self.is_partial(path) {
-            let message =
-                "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one";
-            return refused(Kind::NotACommand, message.to_owned(), "rename it, or expand a prompt that includes it");
+            let message = "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one";
+            return refused(
+                Kind::NotACommand,
+                message.to_owned(),
+                "rename it, or expand a prompt that includes it",
+            );
         }
         if let Some(named) = self.name_of(path) {
             let (name, kind) = named?;
-            return Ok((name, PromptFile { path: path.into(), kind, is_linked: true }));
+            return Ok((
+                name,
+                PromptFile {
+                    path: path.into(),
+                    kind,
+                    is_linked: true,
+                },
+            ));
         }
         if let Some((end, purpose)) = Format::other_purpose(&path.to_string_lossy()) {
             let message = format!("a file that ends in `{end}` is not a prompt, but {purpose}");
@@ -302,11 +410,18 @@ impl Root {
             );
         }
         let ends: Vec<&str> = self.format.file_names().map(|kind| kind.end).collect();
-        let message = format!("only files that end in {} are read as prompts", alternatives(&ends));
+        let message = format!(
+            "only files that end in {} are read as prompts",
+            alternatives(&ends)
+        );
         match self.is_read_only() {
             true => {
                 let message = format!("{message} in a folder of {}", self.format.title);
-                refused(Kind::Invalid, message, "to use it as a prompt, copy it to a `.md` file in your own folder")
+                refused(
+                    Kind::Invalid,
+                    message,
+                    "to use it as a prompt, copy it to a `.md` file in your own folder",
+                )
             }
             false => refused(Kind::Invalid, message, "rename it so that it ends in `.md`"),
         }
@@ -329,5 +444,6 @@ pub(super) fn path_of_open_file(file: &File) -> Option<PathBuf> {
 }
 
 pub(super) fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    path.file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }

@@ -1,4 +1,5 @@
-//! Files of a folder that is in a database, or at a server: their texts, in memory, by their paths below the folder.
+//! Files of a folder that is in a database, or at a server: their texts, in memory, by their paths
+//! below the folder.
 
 #![cfg_attr(not(feature = "store"), allow(dead_code))] // nothing else fills it
 
@@ -19,7 +20,8 @@ pub(super) struct Row {
     pub(super) number: i64,
     /// When that was.
     pub(super) at: SystemTime,
-    /// What lists show of it, as JSON, which takes a fifth of the memory; once it was asked for, and if no other file changes it.
+    /// What lists show of it, as JSON, which takes a fifth of the memory; once it was asked for,
+    /// and if no other file changes it.
     pub(super) summary: Option<Arc<str>>,
 }
 
@@ -44,15 +46,24 @@ impl Rows {
     /// Keeps the summary of a file that has this text.
     pub(super) fn keep(&self, path: &str, text: &Arc<str>, summary: &Summary) {
         let summary = serde_json::to_string(summary).ok().map(Into::into);
-        if let Some(row) = lock(&self.0).files.get_mut(path).filter(|row| Arc::ptr_eq(&row.text, text)) {
+        if let Some(row) = lock(&self.0)
+            .files
+            .get_mut(path)
+            .filter(|row| Arc::ptr_eq(&row.text, text))
+        {
             row.summary = summary;
         }
     }
 
-    /// The number of what is at a path now; 0 if nothing is there. Of the [list](LIST) of paths, how often it has changed.
+    /// The number of what is at a path now; 0 if nothing is there. Of the [list](LIST) of paths,
+    /// how often it has changed.
     pub(super) fn number(&self, path: &str) -> i64 {
         let table = lock(&self.0);
-        if path == LIST { table.lists } else { table.files.get(path).map_or(0, |row| row.number) }
+        if path == LIST {
+            table.lists
+        } else {
+            table.files.get(path).map_or(0, |row| row.number)
+        }
     }
 
     /// Sorted.
@@ -69,13 +80,20 @@ impl Rows {
     pub(super) fn replace(&self, files: BTreeMap<Arc<str>, Row>, number: i64) {
         let mut table = lock(&self.0);
         let lists = table.lists + 1;
-        let old = std::mem::replace(&mut *table, Table { files, number, lists });
+        let old = std::mem::replace(
+            &mut *table,
+            Table {
+                files,
+                number,
+                lists,
+            },
+        );
         drop(table); // no reader waits until it is freed
         drop(old);
     }
 
-    /// Carries out writes in the order of their numbers, without those that it has: each has a number, a path and the file, or `None` if it
-    /// was deleted. Returns the paths.
+    /// Carries out writes in the order of their numbers, without those that it has: each has a
+    /// number, a path and the file, or `None` if it was deleted. Returns the paths.
     pub(super) fn apply(&self, writes: Vec<(Arc<str>, i64, Option<Row>)>) -> Vec<Arc<str>> {
         let mut table = lock(&self.0);
         let mut changed = Vec::new();
@@ -108,7 +126,12 @@ mod tests {
         let rows = Arc::new(Rows::default());
         let folder = Folder::in_memory(PathBuf::from("postgres://x"), Arc::clone(&rows));
         let write = |number, path: &str, text: &str| {
-            let row = Row { text: text.into(), number, at: SystemTime::UNIX_EPOCH, summary: None };
+            let row = Row {
+                text: text.into(),
+                number,
+                at: SystemTime::UNIX_EPOCH,
+                summary: None,
+            };
             rows.apply(vec![(path.into(), number, Some(row))]);
         };
         write(1, "_part.md", "One.");
@@ -116,7 +139,9 @@ mod tests {
         write(3, "both.md", "---\ninclude: true\n---\n{{> _part.md}}");
         let shown = || {
             let infos = folder.list().found.into_iter().map(|found| found.info());
-            infos.map(|info| info.summary.unwrap().description.clone().unwrap()).collect::<Vec<_>>()
+            infos
+                .map(|info| info.summary.unwrap().description.clone().unwrap())
+                .collect::<Vec<_>>()
         };
         let kept = |path| rows.get(path).unwrap().summary.is_some();
         for round in 0..2 {

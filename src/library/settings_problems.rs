@@ -1,5 +1,6 @@
-//! What is wrong with the settings file, as a source: every list names it. If the file cannot be read at all, nobody knows which prompts
-//! its user means, so each name gives the error instead of a prompt.
+//! What is wrong with the settings file, as a source: every list names it. If the file cannot be
+//! read at all, nobody knows which prompts its user means, so each name gives the error instead of
+//! a prompt.
 
 use super::source::{About, Found, Handle, Info, Layer, Listing, Place, Source};
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
@@ -15,7 +16,11 @@ pub(crate) struct SettingsProblems {
 impl SettingsProblems {
     /// What is wrong with the file. If it is unusable, its first error stands for every prompt.
     pub(crate) fn new(problems: Vec<Diagnostic>, is_unusable: bool) -> SettingsProblems {
-        SettingsProblems { about: About::new(Layer::SETTINGS, Format::OWN, None), problems, is_unusable }
+        SettingsProblems {
+            about: About::new(Layer::SETTINGS, Format::OWN, None),
+            problems,
+            is_unusable,
+        }
     }
 }
 
@@ -30,7 +35,10 @@ impl Source for SettingsProblems {
     }
 
     fn list(&self) -> Listing {
-        Listing { problems: self.problems.clone(), ..Listing::default() }
+        Listing {
+            problems: self.problems.clone(),
+            ..Listing::default()
+        }
     }
 
     fn health(&self, _: bool) -> Vec<Diagnostic> {
@@ -45,8 +53,15 @@ struct Unusable(Diagnostic);
 impl Handle for Unusable {
     fn place(&self) -> Place {
         let file = self.0.file.as_ref().map(|file| file.to_path_buf());
-        let shown = file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
-        Place { shown, file, is_editable: false }
+        let shown = file
+            .as_ref()
+            .map(|file| file.display().to_string())
+            .unwrap_or_default();
+        Place {
+            shown,
+            file,
+            is_editable: false,
+        }
     }
 
     fn info(&self) -> Info {

@@ -1,11 +1,14 @@
-//! What a source of prompts is, and what it has: prompts that were found, each with the way back to its source.
+//! What a source of prompts is, and what it has: prompts that were found, each with the way back to
+//! its source.
 
 use super::caller::Caller;
 use super::history::Version;
 use super::pack::lock::Pack;
 use super::rows::{Row, Rows};
 use super::watched::Watched;
-use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary};
+use crate::prompt::{
+    Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -65,7 +68,14 @@ pub struct About {
 impl About {
     /// A source of local prompts for everybody.
     pub(super) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
-        About { layer, path, format, calls_services: false, for_editors: false, pack: None }
+        About {
+            layer,
+            path,
+            format,
+            calls_services: false,
+            for_editors: false,
+            pack: None,
+        }
     }
 }
 
@@ -82,23 +92,57 @@ pub struct Layer {
 
 impl Layer {
     /// The settings file, if it cannot be read.
-    pub const SETTINGS: Layer = Layer { rank: 0, name: "settings", mark: "" };
+    pub const SETTINGS: Layer = Layer {
+        rank: 0,
+        name: "settings",
+        mark: "",
+    };
     /// The authors of the project that the user works on.
-    pub const PROJECT: Layer = Layer { rank: 1, name: "project", mark: "(project) " };
+    pub const PROJECT: Layer = Layer {
+        rank: 1,
+        name: "project",
+        mark: "(project) ",
+    };
     /// The user, in their own folder or one that they named.
-    pub const USER: Layer = Layer { rank: 2, name: "user", mark: "" };
+    pub const USER: Layer = Layer {
+        rank: 2,
+        name: "user",
+        mark: "",
+    };
     /// The authors of the project, in the folder of an agent.
-    pub const PROJECT_AGENT: Layer = Layer { rank: 3, ..Layer::PROJECT };
+    pub const PROJECT_AGENT: Layer = Layer {
+        rank: 3,
+        ..Layer::PROJECT
+    };
     /// The user, in the folder of an agent.
-    pub const AGENT: Layer = Layer { rank: 4, ..Layer::USER };
+    pub const AGENT: Layer = Layer {
+        rank: 4,
+        ..Layer::USER
+    };
     /// The user's team, whose server has them.
-    pub const TEAM: Layer = Layer { rank: 5, name: "team", mark: "(team) " };
+    pub const TEAM: Layer = Layer {
+        rank: 5,
+        name: "team",
+        mark: "(team) ",
+    };
     /// The authors of a pack, of the user or of the project.
-    pub const PACK: Layer = Layer { rank: 6, name: "pack", mark: "(pack) " };
+    pub const PACK: Layer = Layer {
+        rank: 6,
+        name: "pack",
+        mark: "(pack) ",
+    };
     /// A service that renders them. An OpenAPI document describes it.
-    pub const SERVICE: Layer = Layer { rank: 7, name: "remote", mark: "(remote) " };
+    pub const SERVICE: Layer = Layer {
+        rank: 7,
+        name: "remote",
+        mark: "(remote) ",
+    };
     /// The authors of this program.
-    pub const BUILTIN: Layer = Layer { rank: 8, name: "built-in", mark: "" };
+    pub const BUILTIN: Layer = Layer {
+        rank: 8,
+        name: "built-in",
+        mark: "",
+    };
 
     /// Whether it is of the project that the user works on.
     pub fn is_project(self) -> bool {
@@ -126,7 +170,13 @@ pub struct Entry<H: ?Sized> {
 impl Found {
     pub(super) fn new(name: Name, about: &About, handle: impl Handle + 'static) -> Found {
         let (layer, format, pack) = (about.layer, about.format, about.pack.clone());
-        Found(Arc::new(Entry { name, layer, format, pack, handle }))
+        Found(Arc::new(Entry {
+            name,
+            layer,
+            format,
+            pack,
+            handle,
+        }))
     }
 
     /// The name of its pack, with the beginning of the commit: `acme@0123456789ab`.
@@ -181,23 +231,36 @@ pub trait Handle: Debug + Send + Sync {
     /// The file is broken.
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic>;
 
-    /// What a model gets for a call, with the attachments, which are read now. A service that renders the prompt is called, which may
-    /// take several seconds. `join` makes the text of a message from its pieces.
+    /// What a model gets for a call, with the attachments, which are read now. A service that
+    /// renders the prompt is called, which may take several seconds. `join` makes the text of a
+    /// message from its pieces.
     ///
     /// # Errors
-    /// The prompt cannot be called like this; an attachment cannot be used; the service does not answer with a prompt.
-    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+    /// The prompt cannot be called like this; an attachment cannot be used; the service does not
+    /// answer with a prompt.
+    fn expand(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+        join: Join<'_>,
+    ) -> Result<Messages, Diagnostic> {
         prompt.expand_with(call, join)
     }
 
-    /// The request that [`expand`](Handle::expand) would send to a service; `None` if none renders the prompt.
-    fn request(&self, _prompt: &Prompt, _call: Call<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
+    /// The request that [`expand`](Handle::expand) would send to a service; `None` if none renders
+    /// the prompt.
+    fn request(
+        &self,
+        _prompt: &Prompt,
+        _call: Call<'_>,
+    ) -> Option<Result<ServiceRequest, Diagnostic>> {
         None
     }
 
     /// Everything that is, or looks, wrong.
     fn check(&self) -> Vec<Diagnostic> {
-        self.prompt().map_or_else(Diagnostic::apart, |prompt| prompt.warnings())
+        self.prompt()
+            .map_or_else(Diagnostic::apart, |prompt| prompt.warnings())
     }
 }
 
@@ -214,7 +277,8 @@ pub fn joined(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
 pub struct Place {
     /// For people: a path, or the name of a layer that has no files.
     pub shown: String,
-    /// The file that it is in, perhaps with others. The path of one in a database begins with its address.
+    /// The file that it is in, perhaps with others. The path of one in a database begins with its
+    /// address.
     pub file: Option<PathBuf>,
     /// Whether a person may change it there.
     pub is_editable: bool,
@@ -232,31 +296,57 @@ impl Place {
 pub struct Info {
     /// All of the prompt but its text. An error is large and rare, so it has memory of its own.
     pub summary: Result<Arc<Summary>, Box<Diagnostic>>,
-    /// `None` if the file cannot be read, or a service renders the prompt. A broken one has a revision, so that it can be repaired.
+    /// `None` if the file cannot be read, or a service renders the prompt. A broken one has a
+    /// revision, so that it can be repaired.
     pub revision: Option<Revision>,
     /// The size of the file, in bytes.
     pub size: u64,
-    /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
+    /// When the file was last modified; `None` for a built-in prompt, and where the file system
+    /// does not say.
     pub modified: Option<SystemTime>,
 }
 
 impl Info {
     /// The info of a file with these bytes, which are this prompt.
-    pub(super) fn of(bytes: &[u8], modified: Option<SystemTime>, prompt: Result<&Prompt, Diagnostic>) -> Info {
-        let summary = prompt.map(|prompt| Arc::new(prompt.summary())).map_err(Box::new);
-        Info { summary, revision: Some(Revision::of(bytes)), size: bytes.len() as u64, modified }
+    pub(super) fn of(
+        bytes: &[u8],
+        modified: Option<SystemTime>,
+        prompt: Result<&Prompt, Diagnostic>,
+    ) -> Info {
+        let summary = prompt
+            .map(|prompt| Arc::new(prompt.summary()))
+            .map_err(Box::new);
+        Info {
+            summary,
+            revision: Some(Revision::of(bytes)),
+            size: bytes.len() as u64,
+            modified,
+        }
     }
 
     /// The info of a file in memory, if it is kept.
     pub(super) fn kept(row: &Row) -> Option<Info> {
         let summary = Ok(Arc::new(serde_json::from_str(row.summary.as_ref()?).ok()?));
-        let (revision, size) = (Some(Revision::of(row.text.as_bytes())), row.text.len() as u64);
-        Some(Info { summary, revision, size, modified: Some(row.at) })
+        let (revision, size) = (
+            Some(Revision::of(row.text.as_bytes())),
+            row.text.len() as u64,
+        );
+        Some(Info {
+            summary,
+            revision,
+            size,
+            modified: Some(row.at),
+        })
     }
 
     /// The info of a file that cannot be read.
     pub(super) fn unreadable(diagnostic: Diagnostic) -> Info {
-        Info { summary: Err(Box::new(diagnostic)), revision: None, size: 0, modified: None }
+        Info {
+            summary: Err(Box::new(diagnostic)),
+            revision: None,
+            size: 0,
+            modified: None,
+        }
     }
 }
 
@@ -283,14 +373,21 @@ pub struct Listing {
     pub problems: Vec<Diagnostic>,
     /// The test files, sorted by path.
     pub tests: Vec<TestFile>,
-    /// Files without a suffix, in folders of this program: perhaps prompts that were saved without it.
+    /// Files without a suffix, in folders of this program: perhaps prompts that were saved without
+    /// it.
     pub(super) bare: Vec<PathBuf>,
 }
 
 impl Listing {
     /// This list with what others have. Of several prompts with one name, the first is there.
     pub(super) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
-        for Listing { found, problems, tests, .. } in others {
+        for Listing {
+            found,
+            problems,
+            tests,
+            ..
+        } in others
+        {
             self.found.extend(found);
             self.problems.extend(problems);
             self.tests.extend(tests);
@@ -302,19 +399,28 @@ impl Listing {
 
     /// The parts that cannot be read, and may have further prompts.
     pub fn unreadable(&self) -> impl Iterator<Item = &Diagnostic> {
-        let is_part = |kind: &Kind| matches!(kind, Kind::Missing | Kind::Unreadable | Kind::Escapes);
-        self.problems.iter().filter(move |problem| is_part(&problem.kind))
+        let is_part =
+            |kind: &Kind| matches!(kind, Kind::Missing | Kind::Unreadable | Kind::Escapes);
+        self.problems
+            .iter()
+            .filter(move |problem| is_part(&problem.kind))
     }
 
     /// The names, those of the project and the user before the built-in ones.
     pub fn names(&self) -> Vec<Name> {
-        let (builtin, own): (Vec<_>, Vec<_>) = self.found.iter().partition(|found| found.layer == Layer::BUILTIN);
-        own.into_iter().chain(builtin).map(|found| found.name.clone()).collect()
+        let (builtin, own): (Vec<_>, Vec<_>) = self
+            .found
+            .iter()
+            .partition(|found| found.layer == Layer::BUILTIN);
+        own.into_iter()
+            .chain(builtin)
+            .map(|found| found.name.clone())
+            .collect()
     }
 }
 
-/// A test file in a folder of prompts. It belongs to the prompt of its name in that folder, whether or not an earlier folder overrides
-/// the prompt.
+/// A test file in a folder of prompts. It belongs to the prompt of its name in that folder, whether
+/// or not an earlier folder overrides the prompt.
 #[derive(Debug, Clone)]
 pub struct TestFile {
     /// Its whole path.
@@ -331,11 +437,13 @@ pub struct TestFile {
 
 /// Where prompts are written.
 pub trait Store: Debug + Send + Sync {
-    /// A text that is not saved, as the prompt of this name: it can be checked and expanded like any other.
+    /// A text that is not saved, as the prompt of this name: it can be checked and expanded like
+    /// any other.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found;
 
-    /// Carries out a write, unless the prompt is not as expected. If the result is there already, the prompt is not changed, and what it
-    /// holds is in the history. Returns the revision that the prompt now has or, after a deletion, had.
+    /// Carries out a write, unless the prompt is not as expected. If the result is there already,
+    /// the prompt is not changed, and what it holds is in the history. Returns the revision that
+    /// the prompt now has or, after a deletion, had.
     ///
     /// # Errors
     /// The prompt is not as expected, or cannot be written.
@@ -353,7 +461,8 @@ pub trait Store: Debug + Send + Sync {
     /// It cannot be read, or was changed in the history.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic>;
 
-    /// The folder of its files, which may be missing; or the address of the database that has them; empty for those of a team.
+    /// The folder of its files, which may be missing; or the address of the database that has them;
+    /// empty for those of a team.
     fn folder(&self) -> &Path;
 }
 
@@ -377,7 +486,10 @@ impl By {
             let message = format!("`note` is longer than {MAX_NOTE} bytes");
             return Err(Diagnostic::new(Kind::TooLong, message, "shorten it"));
         }
-        Ok(By { author, note: note.filter(|note| !note.trim().is_empty()) })
+        Ok(By {
+            author,
+            note: note.filter(|note| !note.trim().is_empty()),
+        })
     }
 }
 
@@ -388,8 +500,9 @@ pub enum Edit<'w> {
     Write(&'w str),
     /// Its file is deleted.
     Delete,
-    /// It gets this name, with its versions and its test file; those of the team leave their versions. A file keeps the spelling of its
-    /// suffix. No other file is overwritten, not even one that another process creates meanwhile.
+    /// It gets this name, with its versions and its test file; those of the team leave their
+    /// versions. A file keeps the spelling of its suffix. No other file is overwritten, not even
+    /// one that another process creates meanwhile.
     Rename(&'w Name),
     /// Nothing; its test file is deleted.
     DeleteTests(&'w TestFile),
@@ -398,7 +511,11 @@ pub enum Edit<'w> {
 impl<'w> Edit<'w> {
     /// The text that is to be written, if there is one.
     pub fn text(self) -> Option<&'w str> {
-        if let Edit::Write(text) = self { Some(text) } else { None }
+        if let Edit::Write(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The state of a file, by which a change of it shows without opening it; and which file systems can be relied on.
+//! The state of a file, by which a change of it shows without opening it; and which file systems
+//! can be relied on.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -25,7 +26,11 @@ impl Stamp {
     pub(super) fn at(path: &Path) -> io::Result<Option<Stamp>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -43,16 +48,20 @@ impl Stamp {
         }
     }
 
-    /// Whether the next change of the file at this path is sure to show another stamp: the last one was at least so long ago.
+    /// Whether the next change of the file at this path is sure to show another stamp: the last one
+    /// was at least so long ago.
     pub(super) fn is_reliable(&self, path: &Path, settling: Duration) -> bool {
         #[cfg(unix)]
         let changed = u64::try_from(self.changed.0).ok().map(|seconds| {
-            SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(self.changed.1.unsigned_abs())
+            SystemTime::UNIX_EPOCH
+                + Duration::from_secs(seconds)
+                + Duration::from_nanos(self.changed.1.unsigned_abs())
         });
         #[cfg(not(unix))]
         let changed = self.modified;
         // A time in the future is not reliable.
-        changed.is_some_and(|time| time.elapsed().is_ok_and(|age| age >= settling)) && is_local(path)
+        changed.is_some_and(|time| time.elapsed().is_ok_and(|age| age >= settling))
+            && is_local(path)
     }
 }
 
@@ -63,8 +72,9 @@ fn file_system(path: &Path) -> Option<u32> {
     rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
 }
 
-/// Whether the file at a path is on a file system that shows each change in the stamp at once. Unknown ones are not listed;
-/// nor is FAT: it stores no times of its root, and no time that programs cannot set.
+/// Whether the file at a path is on a file system that shows each change in the stamp at once.
+/// Unknown ones are not listed; nor is FAT: it stores no times of its root, and no time that
+/// programs cannot set.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
     file_system(path).is_some_and(is_local_type)
@@ -96,7 +106,8 @@ fn is_local_type(number: u32) -> bool {
     )
 }
 
-/// Whether other machines may change the files of this folder without an event on this one: they may if the file system is not known.
+/// Whether other machines may change the files of this folder without an event on this one: they
+/// may if the file system is not known.
 #[cfg(target_os = "linux")]
 pub(super) fn is_remote(path: &Path) -> bool {
     file_system(path).is_some_and(|number| !is_local_type(number))

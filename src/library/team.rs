@@ -1,4 +1,5 @@
-//! The prompts of the user's team, which a server has: a source that works without the server, and its store.
+//! The prompts of the user's team, which a server has: a source that works without the server, and
+//! its store.
 //!
 //! | | |
 //! |---|---|
@@ -16,12 +17,13 @@ use super::history::Version;
 use super::root::PromptFile;
 use super::rows::{Row, Rows};
 use super::source::{
-    About, Edit, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, Store, Write,
+    About, Edit, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, Store,
+    Write,
 };
 use super::view::Library;
 use crate::prompt::{
-    AttachmentPath, Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece, Prompt, Revision, Role,
-    Summary, join_piped,
+    AttachmentPath, Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece,
+    Prompt, Revision, Role, Summary, join_piped,
 };
 use crate::wording::named;
 use cache::{Entry, Problem, Text};
@@ -43,18 +45,35 @@ impl Library {
     /// Adds the prompts of the user's team.
     #[must_use]
     pub(crate) fn with_team(self, team: Arc<Team>) -> Library {
-        self.with(TeamLayer { about: About::new(Layer::TEAM, Format::OWN, None), team })
+        self.with(TeamLayer {
+            about: About::new(Layer::TEAM, Format::OWN, None),
+            team,
+        })
     }
 }
 
 impl TeamLayer {
     fn found(&self, name: Name, entry: &Arc<Entry>) -> Found {
         let (team, entry, file) = (Arc::clone(&self.team), Arc::clone(entry), OnceLock::new());
-        Found::new(name.clone(), &self.about, TeamPrompt { team, name, entry, file })
+        Found::new(
+            name.clone(),
+            &self.about,
+            TeamPrompt {
+                team,
+                name,
+                entry,
+                file,
+            },
+        )
     }
 
     /// A member of what the server answers of the versions of a prompt; `None` if there are none.
-    fn history<T: DeserializeOwned>(&self, name: &Name, query: &str, member: &str) -> Result<Option<T>, Diagnostic> {
+    fn history<T: DeserializeOwned>(
+        &self,
+        name: &Name,
+        query: &str,
+        member: &str,
+    ) -> Result<Option<T>, Diagnostic> {
         let url = self.team.server.address("/api/history/", name) + query;
         match self.team.get(url, "", ANSWER_WITHIN) {
             Err(why) if matches!(why.kind, Kind::NoSuchPrompt { .. }) => Ok(None),
@@ -69,13 +88,20 @@ impl Source for TeamLayer {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        self.team.list().prompts.get(&**name).map(|entry| self.found(name.clone(), entry))
+        self.team
+            .list()
+            .prompts
+            .get(&**name)
+            .map(|entry| self.found(name.clone(), entry))
     }
 
     fn list(&self) -> Listing {
         let list = self.team.list();
         let found = |entry: &Arc<Entry>| Some(self.found(Name::new(&entry.name).ok()?, entry));
-        Listing { found: list.prompts.values().filter_map(found).collect(), ..Listing::default() }
+        Listing {
+            found: list.prompts.values().filter_map(found).collect(),
+            ..Listing::default()
+        }
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
@@ -93,18 +119,36 @@ struct TeamPrompt {
 }
 
 impl TeamPrompt {
-    /// Its file, in a folder in memory that has nothing but the files that it includes. The server is asked once.
+    /// Its file, in a folder in memory that has nothing but the files that it includes. The server
+    /// is asked once.
     fn file(&self) -> Result<&Found, Diagnostic> {
         let read = || {
             let Text { text, includes, .. } = self.team.text(&self.name, self.team.patience())?;
             let folder = self.team.server.address("/prompts", "").into();
-            let row = |text: String| Row { text: text.into(), number: 1, at: SystemTime::UNIX_EPOCH, summary: None };
+            let row = |text: String| Row {
+                text: text.into(),
+                number: 1,
+                at: SystemTime::UNIX_EPOCH,
+                summary: None,
+            };
             let (own, rows) = (format!("{}.md", self.name), Arc::new(Rows::default()));
-            let included = includes.into_iter().map(|include| (include.path.into(), row(include.text)));
-            rows.replace(included.chain([(own.as_str().into(), row(text))]).collect(), 1);
+            let included = includes
+                .into_iter()
+                .map(|include| (include.path.into(), row(include.text)));
+            rows.replace(
+                included.chain([(own.as_str().into(), row(text))]).collect(),
+                1,
+            );
             let Folder { files, .. } = Folder::in_memory(folder, rows);
             let path = files.root.path.join(own).into();
-            Ok(files.found(self.name.clone(), PromptFile { path, kind: FileName::OWN, is_linked: false }))
+            Ok(files.found(
+                self.name.clone(),
+                PromptFile {
+                    path,
+                    kind: FileName::OWN,
+                    is_linked: false,
+                },
+            ))
         };
         self.file.get_or_init(read).as_ref().map_err(Clone::clone)
     }
@@ -114,10 +158,18 @@ impl TeamPrompt {
         let command = &self.name;
         let body = match call {
             Call::Text(text) => json!({ "command": command, "input": text }),
-            Call::Piped { words, text: "", .. } => json!({ "command": command, "input": words }),
-            Call::Piped { words, text, at } => json!({ "command": command, "input": join_piped(words, text, at) }),
-            Call::Named { values, input: "", .. } => json!({ "command": command, "arguments": values }),
-            Call::Named { values, input, .. } => json!({ "command": command, "arguments": values, "input": input }),
+            Call::Piped {
+                words, text: "", ..
+            } => json!({ "command": command, "input": words }),
+            Call::Piped { words, text, at } => {
+                json!({ "command": command, "input": join_piped(words, text, at) })
+            }
+            Call::Named {
+                values, input: "", ..
+            } => json!({ "command": command, "arguments": values }),
+            Call::Named { values, input, .. } => {
+                json!({ "command": command, "arguments": values, "input": input })
+            }
         };
         server::request("POST", self.team.server.address("/api/expand", ""), &body)
     }
@@ -125,18 +177,37 @@ impl TeamPrompt {
 
 impl Handle for TeamPrompt {
     fn place(&self) -> Place {
-        Place { shown: self.team.server.address("/prompts/", &self.name), file: None, is_editable: false }
+        Place {
+            shown: self.team.server.address("/prompts/", &self.name),
+            file: None,
+            is_editable: false,
+        }
     }
 
     fn info(&self) -> Info {
-        let Entry { revision, size, ref summary, ref problem, .. } = *self.entry;
+        let Entry {
+            revision,
+            size,
+            ref summary,
+            ref problem,
+            ..
+        } = *self.entry;
         let summary = match problem {
-            Some(Problem { message, repair, position }) => {
-                Err(Box::new(Diagnostic::error(*position, message, repair).in_file(self.place().path())))
-            }
+            Some(Problem {
+                message,
+                repair,
+                position,
+            }) => Err(Box::new(
+                Diagnostic::error(*position, message, repair).in_file(self.place().path()),
+            )),
             None => Ok(Arc::new(summary.clone())),
         };
-        Info { summary, revision, size, modified: None }
+        Info {
+            summary,
+            revision,
+            size,
+            modified: None,
+        }
     }
 
     fn text(&self) -> Result<String, Diagnostic> {
@@ -147,23 +218,55 @@ impl Handle for TeamPrompt {
         if !self.entry.is_remote() {
             return self.file()?.prompt();
         }
-        let Summary { title, description, arguments, .. } = self.entry.summary.clone();
-        Ok(Arc::new(Prompt::of_service(self.name.clone(), title, description, arguments)))
+        let Summary {
+            title,
+            description,
+            arguments,
+            ..
+        } = self.entry.summary.clone();
+        Ok(Arc::new(Prompt::of_service(
+            self.name.clone(),
+            title,
+            description,
+            arguments,
+        )))
     }
 
-    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+    fn expand(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+        join: Join<'_>,
+    ) -> Result<Messages, Diagnostic> {
         let is_here = |path: &AttachmentPath| matches!(path.is_address(), Ok(true));
         if !prompt.is_remote() && prompt.attachments.iter().all(is_here) {
             return self.file()?.expand(prompt, call, join);
         }
-        let within = if prompt.is_remote() { ANSWER_WITHIN } else { self.team.patience() };
-        let text: String = self.team.ask(&self.request(call), within)?.member("prompt")?;
+        let within = if prompt.is_remote() {
+            ANSWER_WITHIN
+        } else {
+            self.team.patience()
+        };
+        let text: String = self
+            .team
+            .ask(&self.request(call), within)?
+            .member("prompt")?;
         // The text counts as a value, as that of a service does.
         let text = join(&mut [Piece::Value(&text)].into_iter());
-        Ok(Messages { messages: vec![Message { role: Role::User, text }], attachments: Vec::new() })
+        Ok(Messages {
+            messages: vec![Message {
+                role: Role::User,
+                text,
+            }],
+            attachments: Vec::new(),
+        })
     }
 
-    fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
+    fn request(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+    ) -> Option<Result<ServiceRequest, Diagnostic>> {
         prompt.is_remote().then(|| Ok(self.request(call)))
     }
 }
@@ -175,28 +278,50 @@ impl Store for TeamLayer {
     }
 
     fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
-        let Write { name, expected, action, by, is_restored, .. } = *write;
+        let Write {
+            name,
+            expected,
+            action,
+            by,
+            is_restored,
+            ..
+        } = *write;
         match action {
             Edit::Write(_) | Edit::Delete => {}
             Edit::Rename(to) => {
-                let text = expected.map(|revision| self.version(name, revision)).transpose()?.flatten();
-                let deleted = || Diagnostic::new(Kind::Missing, format!("{} was deleted", named(name)), "");
+                let text = expected
+                    .map(|revision| self.version(name, revision))
+                    .transpose()?
+                    .flatten();
+                let deleted =
+                    || Diagnostic::new(Kind::Missing, format!("{} was deleted", named(name)), "");
                 let text = text.ok_or_else(deleted)?;
-                self.write(&Write { name: to, expected: None, action: Edit::Write(&text), ..*write })?;
-                return self.write(&Write { action: Edit::Delete, ..*write });
+                self.write(&Write {
+                    name: to,
+                    expected: None,
+                    action: Edit::Write(&text),
+                    ..*write
+                })?;
+                return self.write(&Write {
+                    action: Edit::Delete,
+                    ..*write
+                });
             }
             Edit::DeleteTests(_) => return Ok(expected.unwrap_or_default()), // there are none
         }
         let text = action.text();
-        let (path, of) = if is_restored { ("/api/restore", "") } else { ("/api/prompts/", &**name) };
+        let (path, of) = if is_restored {
+            ("/api/restore", "")
+        } else {
+            ("/api/prompts/", &**name)
+        };
         let method = match (text, expected) {
             (None, _) => "DELETE",
             (Some(_), Some(_)) if !is_restored => "PUT",
             _ => "POST",
         };
         let revision = text.map(|text| Revision::of(text.as_bytes()));
-        let body =
-            json!({ "command": name, "file": text, "revision": revision, "expected": expected, "note": by.note });
+        let body = json!({ "command": name, "file": text, "revision": revision, "expected": expected, "note": by.note });
         let request = server::request(method, self.team.server.address(path, of), &body);
         let revision = self.team.ask(&request, ANSWER_WITHIN)?.member("revision")?;
         _ = self.team.refresh(ANSWER_WITHIN); // if this fails, the next refresh brings the change

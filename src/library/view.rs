@@ -36,7 +36,14 @@ pub struct Library {
 impl Default for Library {
     fn default() -> Library {
         let (sources, changes) = (Arc::default(), Arc::default());
-        Library { sources, project: None, changes, answered: None, takes_mentions: true, versions: NonZeroUsize::MAX }
+        Library {
+            sources,
+            project: None,
+            changes,
+            answered: None,
+            takes_mentions: true,
+            versions: NonZeroUsize::MAX,
+        }
     }
 }
 
@@ -54,10 +61,14 @@ impl Library {
         self
     }
 
-    /// A library of folders that the user named, in this order: a missing one is a problem. Which format a folder has, its path says.
-    /// Nothing is read yet.
+    /// A library of folders that the user named, in this order: a missing one is a problem. Which
+    /// format a folder has, its path says. Nothing is read yet.
     pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
-        folders.into_iter().fold(Library::default(), |library, path| library.with_named(None, path))
+        folders
+            .into_iter()
+            .fold(Library::default(), |library, path| {
+                library.with_named(None, path)
+            })
     }
 
     /// Adds a folder that the user named. `format` is `None` where its path says it.
@@ -67,8 +78,8 @@ impl Library {
         self.with_folder(path, format, Layer::USER, true)
     }
 
-    /// Adds a folder of prompts, or of plugins that have such folders. `is_required`: the user named it, so that it is a problem if it is
-    /// missing.
+    /// Adds a folder of prompts, or of plugins that have such folders. `is_required`: the user
+    /// named it, so that it is a problem if it is missing.
     pub(crate) fn with_folder(
         self,
         path: PathBuf,
@@ -82,23 +93,40 @@ impl Library {
         }
     }
 
-    /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`, from that folder up to the root of its
-    /// repository, not above `home`, the user's home directory. It may be missing; each message searches for it.
-    /// With `trust`, only a repository that is trusted counts.
+    /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`,
+    /// from that folder up to the root of its repository, not above `home`, the user's home
+    /// directory. It may be missing; each message searches for it. With `trust`, only a repository
+    /// that is trusted counts.
     #[must_use]
-    pub fn with_project(self, from: &Path, home: Option<&Path>, trust: Option<Arc<Trust>>) -> Library {
-        let project = Arc::new(Project::new(from, home, (PROJECT_FOLDER, Format::OWN), trust));
-        Library { project: Some(Arc::clone(&project)), ..self }.with_shared(project)
+    pub fn with_project(
+        self,
+        from: &Path,
+        home: Option<&Path>,
+        trust: Option<Arc<Trust>>,
+    ) -> Library {
+        let project = Arc::new(Project::new(
+            from,
+            home,
+            (PROJECT_FOLDER, Format::OWN),
+            trust,
+        ));
+        Library {
+            project: Some(Arc::clone(&project)),
+            ..self
+        }
+        .with_shared(project)
     }
 
-    /// Adds the packs of the user, whose lock this is, and those of the project. `data` has the copies.
+    /// Adds the packs of the user, whose lock this is, and those of the project. `data` has the
+    /// copies.
     #[must_use]
     pub(crate) fn with_packs(self, lock: PathBuf, data: PathBuf) -> Library {
         let project = self.project.clone();
         self.with(Packs::new(lock, project, data))
     }
 
-    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.
+    /// Keeps this many versions of each prompt, besides the current one, when it is written;
+    /// without this, all.
     #[must_use]
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
         Library { versions, ..self }
@@ -107,7 +135,10 @@ impl Library {
     /// Takes stacks and mentions in messages, or only commands.
     #[must_use]
     pub fn with_mentions(self, takes_mentions: bool) -> Library {
-        Library { takes_mentions, ..self }
+        Library {
+            takes_mentions,
+            ..self
+        }
     }
 
     /// Adds the built-in prompts.
@@ -120,7 +151,14 @@ impl Library {
     pub fn view(&self) -> View {
         let (sources, project) = (Arc::clone(&self.sources), self.project.clone());
         let takes_mentions = self.takes_mentions;
-        View { sources, project, takes_mentions, prefix: None, sees_team: true, may_edit: false }
+        View {
+            sources,
+            project,
+            takes_mentions,
+            prefix: None,
+            sees_team: true,
+            may_edit: false,
+        }
     }
 
     /// Where the project's prompts were looked for, if they were asked for and there are none.
@@ -128,19 +166,29 @@ impl Library {
         self.project.as_ref()?.absence()
     }
 
-    /// The library as this caller sees it, who does not edit prompts: what they may not see is not in it.
+    /// The library as this caller sees it, who does not edit prompts: what they may not see is not
+    /// in it.
     pub fn view_for(&self, caller: &Caller) -> View {
-        View { prefix: caller.prefix.clone(), sees_team: caller.sees_team, ..self.view() }
+        View {
+            prefix: caller.prefix.clone(),
+            sees_team: caller.sees_team,
+            ..self.view()
+        }
     }
 
-    /// Where the prompts of a layer are written: in the project's folder, in the user's first that is not another program's, or on the
-    /// team's server. `None` if there is no such place, for example without a home directory.
+    /// Where the prompts of a layer are written: in the project's folder, in the user's first that
+    /// is not another program's, or on the team's server. `None` if there is no such place, for
+    /// example without a home directory.
     pub fn store(&self, layer: Layer) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
-        let mut sources = self.sources.iter().filter(|source| source.about().layer.name == layer.name);
+        let mut sources = self
+            .sources
+            .iter()
+            .filter(|source| source.about().layer.name == layer.name);
         sources.find_map(|source| source.store())
     }
 
-    /// How long ago its database last answered, if it has one; `Some(None)`: never, so that it has not been read yet.
+    /// How long ago its database last answered, if it has one; `Some(None)`: never, so that it has
+    /// not been read yet.
     pub fn store_age(&self) -> Option<Option<Duration>> {
         Some(lock(self.answered.as_ref()?).map(|at| at.elapsed().unwrap_or_default()))
     }
@@ -158,14 +206,22 @@ impl Library {
     /// Watches from now on. `warn` receives why changes are noticed late.
     pub fn watch(&self, warn: fn(&str)) -> Watch {
         let sources = Arc::clone(&self.sources);
-        let look = move |watched: &mut Watched| sources.iter().for_each(|source| source.watch(watched));
+        let look =
+            move |watched: &mut Watched| sources.iter().for_each(|source| source.watch(watched));
         Watch::start(Box::new(look), &self.changes, warn)
     }
 
     /// Whether a folder of it is on a network file system, so that any access may take long.
     pub fn is_on_network(&self) -> bool {
-        let mut paths = self.sources.iter().filter_map(|source| source.about().path.as_deref());
-        paths.any(|path| path.ancestors().find(|path| path.exists()).is_some_and(is_remote))
+        let mut paths = self
+            .sources
+            .iter()
+            .filter_map(|source| source.about().path.as_deref());
+        paths.any(|path| {
+            path.ancestors()
+                .find(|path| path.exists())
+                .is_some_and(is_remote)
+        })
     }
 }
 
@@ -211,10 +267,17 @@ impl View {
 
     /// A line for somebody who misses the prompts of a repository that is not trusted.
     pub fn untrusted_hint(&self) -> Option<String> {
-        let root = self.project.as_ref().filter(|_| self.prefix.is_none())?.untrusted()?;
+        let root = self
+            .project
+            .as_ref()
+            .filter(|_| self.prefix.is_none())?
+            .untrusted()?;
         let shown = printable(&root.display().to_string());
         let how = match root.join(REPOSITORY).exists() {
-            true => format!("`prompt-expander trust {}` says so", shlex::try_quote(&shown).unwrap_or_default()),
+            true => format!(
+                "`prompt-expander trust {}` says so",
+                shlex::try_quote(&shown).unwrap_or_default()
+            ),
             false => "--project serves them for one command".to_owned(),
         };
         Some(format!(
@@ -223,42 +286,69 @@ impl View {
     }
 
     fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
-        let is_there =
-            |about: &About| (self.may_edit || !about.for_editors) && (self.sees_team || about.layer != Layer::TEAM);
-        self.sources.iter().filter(move |source| is_there(source.about()))
+        let is_there = |about: &About| {
+            (self.may_edit || !about.for_editors) && (self.sees_team || about.layer != Layer::TEAM)
+        };
+        self.sources
+            .iter()
+            .filter(move |source| is_there(source.about()))
     }
 
     fn contains(&self, name: &str) -> bool {
-        self.prefix.as_ref().is_none_or(|prefix| prefix.contains(name))
+        self.prefix
+            .as_ref()
+            .is_none_or(|prefix| prefix.contains(name))
     }
 
-    /// The prompt with exactly this name. A broken file overrides the prompts of later sources, too.
+    /// The prompt with exactly this name. A broken file overrides the prompts of later sources,
+    /// too.
     pub fn get(&self, name: &Name) -> Option<Found> {
-        self.sources().filter(|_| self.contains(name)).find_map(|source| source.find(name))
+        self.sources()
+            .filter(|_| self.contains(name))
+            .find_map(|source| source.find(name))
     }
 
     /// Every prompt with exactly this name, the one that wins first.
     pub fn all(&self, name: &Name) -> Vec<Found> {
-        self.sources().filter(|_| self.contains(name)).filter_map(|source| source.find(name)).collect()
+        self.sources()
+            .filter(|_| self.contains(name))
+            .filter_map(|source| source.find(name))
+            .collect()
     }
 
     /// The prompt of this name that would exist for a caller who may edit prompts.
     pub(super) fn only_for_editors(&self, name: &Name) -> Option<Found> {
-        let hidden = self.sources.iter().filter(|source| source.about().for_editors && !self.may_edit);
-        hidden.filter(|_| self.contains(name)).find_map(|source| source.find(name))
+        let hidden = self
+            .sources
+            .iter()
+            .filter(|source| source.about().for_editors && !self.may_edit);
+        hidden
+            .filter(|_| self.contains(name))
+            .find_map(|source| source.find(name))
     }
 
-    /// A text that is not saved, as the prompt of this name in the user's folder. `None` if there is no such folder.
+    /// A text that is not saved, as the prompt of this name in the user's folder. `None` if there
+    /// is no such folder.
     pub fn draft(&self, name: &Name, text: &str) -> Option<Found> {
-        let mut of_user = self.sources().filter(|source| source.about().layer == Layer::USER);
+        let mut of_user = self
+            .sources()
+            .filter(|source| source.about().layer == Layer::USER);
         let store = of_user.find_map(|source| source.store())?.ok()?;
-        let caller = Caller { prefix: self.prefix.clone(), ..Caller::local() };
+        let caller = Caller {
+            prefix: self.prefix.clone(),
+            ..Caller::local()
+        };
         Some(store.draft(name, text, &caller))
     }
 
     /// The test file of a prompt, if it has one.
     pub fn test_file(&self, found: &Found) -> Option<TestFile> {
-        let is_its_own = |tests: &TestFile| tests.found.as_ref().is_ok_and(|of| of.place() == found.place());
+        let is_its_own = |tests: &TestFile| {
+            tests
+                .found
+                .as_ref()
+                .is_ok_and(|of| of.place() == found.place())
+        };
         self.list().tests.into_iter().find(is_its_own)
     }
 
@@ -272,9 +362,12 @@ impl View {
         all
     }
 
-    /// Whether the caller may see a problem: one of the whole prompts folder is not for those who see only a part of it.
+    /// Whether the caller may see a problem: one of the whole prompts folder is not for those who
+    /// see only a part of it.
     fn is_visible(&self, problem: &Diagnostic) -> bool {
-        let Some(prefix) = &self.prefix else { return true };
+        let Some(prefix) = &self.prefix else {
+            return true;
+        };
         let below = problem.file.as_ref().map(|file| self.below(file));
         below.is_some_and(|below| prefix.contains(&below) || prefix.folder() == below)
     }
@@ -282,20 +375,32 @@ impl View {
     /// A path below the folder of prompts that it is in, `/`-separated; elsewhere, the whole path.
     pub fn below(&self, path: &Path) -> String {
         let roots = self.paths();
-        match roots.iter().find_map(|root| path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty())) {
-            Some(below) => below.iter().map(|step| step.to_string_lossy()).collect::<Vec<_>>().join("/"),
+        match roots.iter().find_map(|root| {
+            path.strip_prefix(root)
+                .ok()
+                .filter(|below| !below.as_os_str().is_empty())
+        }) {
+            Some(below) => below
+                .iter()
+                .map(|step| step.to_string_lossy())
+                .collect::<Vec<_>>()
+                .join("/"),
             None => path.display().to_string(),
         }
     }
 
-    /// The files and folders that cannot be read, one of which may have a prompt that was not found.
+    /// The files and folders that cannot be read, one of which may have a prompt that was not
+    /// found.
     pub fn unreadable(&self) -> Vec<Diagnostic> {
         self.list().unreadable().cloned().collect()
     }
 
     /// Why sources cannot be read at this moment; `deep` also calls services.
     pub fn health(&self, deep: bool) -> Vec<Diagnostic> {
-        self.sources().flat_map(|source| source.health(deep)).filter(|problem| self.is_visible(problem)).collect()
+        self.sources()
+            .flat_map(|source| source.health(deep))
+            .filter(|problem| self.is_visible(problem))
+            .collect()
     }
 
     /// Whether services render some of the prompts, so that an expansion may take long.
@@ -306,19 +411,31 @@ impl View {
     /// The folders and documents that the prompts are in; some may be missing.
     pub fn paths(&self) -> Vec<PathBuf> {
         let of_project = self.project.as_ref().and_then(|project| project.folder());
-        of_project.into_iter().chain(self.sources().filter_map(|source| source.about().path.clone())).collect()
+        of_project
+            .into_iter()
+            .chain(
+                self.sources()
+                    .filter_map(|source| source.about().path.clone()),
+            )
+            .collect()
     }
 
-    /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in
-    /// `.claude/commands/x.md`. `path` is absolute.
+    /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path
+    /// says how the file is read, as in `.claude/commands/x.md`. `path` is absolute.
     ///
     /// # Errors
     /// The suffix or the name is not that of a prompt file.
     pub fn at(&self, path: &Path) -> Result<Found, Diagnostic> {
         let mut innermost = None;
         for source in self.sources() {
-            let length = source.about().path.as_ref().map_or(usize::MAX, |path| path.as_os_str().len());
-            if innermost.as_ref().is_none_or(|(longest, _)| length > *longest)
+            let length = source
+                .about()
+                .path
+                .as_ref()
+                .map_or(usize::MAX, |path| path.as_os_str().len());
+            if innermost
+                .as_ref()
+                .is_none_or(|(longest, _)| length > *longest)
                 && let Some(found) = source.at(path)
             {
                 innermost = Some((length, found));
@@ -326,12 +443,16 @@ impl View {
         }
         let around = || {
             let files = Files::around(path);
-            files.root.file_at(path).map(|(name, file)| files.found(name, file))
+            files
+                .root
+                .file_at(path)
+                .map(|(name, file)| files.found(name, file))
         };
         innermost.map_or_else(around, |(_, found)| found)
     }
 
-    /// Everything that is, or looks, wrong in one file, which may also be one that is only there to be included.
+    /// Everything that is, or looks, wrong in one file, which may also be one that is only there to
+    /// be included.
     pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
         let why = match self.at(path) {
             Ok(found) => return found.check(),
@@ -341,13 +462,19 @@ impl View {
             && let Ok(name) = Name::new("partial")
         {
             // Only the prompts that include it know what its placeholders stand for.
-            let parsed = read(path, MAX_FILE, |_| Ok(())).and_then(|bytes| Prompt::parse(name, &bytes));
-            return parsed.err().map(|why| why.in_file(path)).into_iter().collect();
+            let parsed =
+                read(path, MAX_FILE, |_| Ok(())).and_then(|bytes| Prompt::parse(name, &bytes));
+            return parsed
+                .err()
+                .map(|why| why.in_file(path))
+                .into_iter()
+                .collect();
         }
         vec![why]
     }
 
-    /// Reads every file of every folder, or those below one, and reports everything that is, or looks, wrong.
+    /// Reads every file of every folder, or those below one, and reports everything that is, or
+    /// looks, wrong.
     pub fn check(&self, below: Option<&Path>) -> Report {
         self.check_also(below, &mut |_, _| None)
     }
@@ -360,15 +487,29 @@ impl View {
     ) -> Report {
         let mut report = Report::default();
         for source in self.sources() {
-            let Listing { found, mut problems, bare, .. } = source.list();
-            let is_below = |file: &Path| below.is_none_or(|below| file.starts_with(below) || below.starts_with(file));
+            let Listing {
+                found,
+                mut problems,
+                bare,
+                ..
+            } = source.list();
+            let is_below = |file: &Path| {
+                below.is_none_or(|below| file.starts_with(below) || below.starts_with(file))
+            };
             problems.retain(|problem| problem.file.as_deref().is_none_or(is_below));
-            for found in found.iter().filter(|found| found.place().file.is_some_and(|file| is_below(&file))) {
+            for found in found
+                .iter()
+                .filter(|found| found.place().file.is_some_and(|file| is_below(&file)))
+            {
                 report.files += 1;
                 problems.extend(found.check());
                 problems.extend(also(found, source.about().path.as_deref()));
             }
-            problems.extend(bare.iter().filter(|file| is_below(file)).filter_map(|file| without_suffix(file)));
+            problems.extend(
+                bare.iter()
+                    .filter(|file| is_below(file))
+                    .filter_map(|file| without_suffix(file)),
+            );
             problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
             report.problems.extend(problems);
         }
@@ -379,10 +520,20 @@ impl View {
 /// A warning about a file without a suffix, if it looks like a prompt.
 fn without_suffix(file: &Path) -> Option<Diagnostic> {
     let text = String::from_utf8(read(file, MAX_FILE, |_| Ok(())).ok()?).ok()?;
-    let looks_like_one = text.starts_with("---\n") || ["{{input}}", "$ARGUMENTS"].iter().any(|it| text.contains(it));
-    let message = "the file looks like a prompt, and is not read as one, because its name has no suffix";
+    let looks_like_one = text.starts_with("---\n")
+        || ["{{input}}", "$ARGUMENTS"]
+            .iter()
+            .any(|it| text.contains(it));
+    let message =
+        "the file looks like a prompt, and is not read as one, because its name has no suffix";
     let name = file.file_name()?.to_string_lossy();
-    let warning = || Diagnostic::warning(None, message, format!("rename it to {}", named(&format!("{name}.md"))));
+    let warning = || {
+        Diagnostic::warning(
+            None,
+            message,
+            format!("rename it to {}", named(&format!("{name}.md"))),
+        )
+    };
     looks_like_one.then(|| warning().in_file(file))
 }
 
@@ -436,24 +587,43 @@ mod tests {
         put("two/team/b.md", "---\nnever closed");
         put("two/review.md", "Mine");
         put("repo/.prompts/team/a.md", "Project");
-        let library = Library::named(["one", "two"].map(|name| folder.path().join(name))).with_builtin().with_project(
-            &folder.path().join("repo"),
-            None,
-            None,
-        );
+        let library = Library::named(["one", "two"].map(|name| folder.path().join(name)))
+            .with_builtin()
+            .with_project(&folder.path().join("repo"), None, None);
         let texts = |view: &View, name: &str| -> Vec<String> {
-            view.all(&Name::new(name).unwrap()).iter().map(|found| found.text().unwrap()).collect()
+            view.all(&Name::new(name).unwrap())
+                .iter()
+                .map(|found| found.text().unwrap())
+                .collect()
         };
         let all = library.view();
         assert_eq!(texts(&all, "team/a"), ["Project", "One", "Two"]);
         assert_eq!(texts(&all, "review")[0], "Mine");
         let listed = all.list().found;
         assert!(listed.is_sorted_by(|a, b| a.name < b.name));
-        assert_eq!(listed.iter().find(|found| found.name.as_str() == "team/a").unwrap().layer, Layer::PROJECT);
-        let team = Caller { prefix: Some(Prefix::new("team/").unwrap()), ..Caller::local() };
+        assert_eq!(
+            listed
+                .iter()
+                .find(|found| found.name.as_str() == "team/a")
+                .unwrap()
+                .layer,
+            Layer::PROJECT
+        );
+        let team = Caller {
+            prefix: Some(Prefix::new("team/").unwrap()),
+            ..Caller::local()
+        };
         let team = library.view_for(&team);
-        let names: Vec<Name> = team.list().found.into_iter().map(|found| found.name.clone()).collect();
-        assert_eq!(names.iter().map(Name::as_str).collect::<Vec<_>>(), ["team/a", "team/b"]);
+        let names: Vec<Name> = team
+            .list()
+            .found
+            .into_iter()
+            .map(|found| found.name.clone())
+            .collect();
+        assert_eq!(
+            names.iter().map(Name::as_str).collect::<Vec<_>>(),
+            ["team/a", "team/b"]
+        );
         assert!(team.find("review").is_err() && team.get(&Name::new("review").unwrap()).is_none());
     }
 }

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
-/// How many symlinks to folders one scan follows. Symlinks between folders can make many more paths than there are files.
+/// How many symlinks to folders one scan follows. Symlinks between folders can make many more paths
+/// than there are files.
 pub const MAX_LINKED_FOLDERS: usize = 1_000;
 
 /// Scans a folder of prompts: folders and symlinks are looked at, files are not.
@@ -26,7 +27,9 @@ pub(super) fn scan(files: &Arc<Files>, is_required: bool, trace: &mut Trace) -> 
     if let Some(rows) = &files.rows {
         trace.look_at(rows, LIST);
         let mut walk = Walk::new(files, trace);
-        rows.paths().iter().for_each(|path| walk.add_file(&root.path.join(&**path), false));
+        rows.paths()
+            .iter()
+            .for_each(|path| walk.add_file(&root.path.join(&**path), false));
         return walk.listing();
     }
     trace.look(&root.path);
@@ -34,7 +37,10 @@ pub(super) fn scan(files: &Arc<Files>, is_required: bool, trace: &mut Trace) -> 
         if missing.kind != Kind::Missing {
             trace.distrust();
         }
-        return Listing { problems: vec![missing], ..Listing::default() };
+        return Listing {
+            problems: vec![missing],
+            ..Listing::default()
+        };
     }
     let mut walk = Walk::new(files, trace);
     walk.refuse_prompt();
@@ -43,9 +49,9 @@ pub(super) fn scan(files: &Arc<Files>, is_required: bool, trace: &mut Trace) -> 
     walk.listing()
 }
 
-/// A walk through the prompts folder and, one on top of the other, through the folders that symlinks point to. walkdir
-/// could follow symlinks itself, but it opens what it follows to detect cycles; and opening what has just become a FIFO
-/// would block forever.
+/// A walk through the prompts folder and, one on top of the other, through the folders that
+/// symlinks point to. walkdir could follow symlinks itself, but it opens what it follows to detect
+/// cycles; and opening what has just become a FIFO would block forever.
 struct Walk<'f> {
     files: &'f Arc<Files>,
     trace: &'f mut Trace,
@@ -62,14 +68,31 @@ struct Walk<'f> {
 impl<'f> Walk<'f> {
     fn new(files: &'f Arc<Files>, trace: &'f mut Trace) -> Walk<'f> {
         let (found, tests, listing) = (BTreeMap::new(), Vec::new(), Listing::default());
-        Walk { files, trace, found, tests, listing, stack: Vec::new(), linked_folders: 0 }
+        Walk {
+            files,
+            trace,
+            found,
+            tests,
+            listing,
+            stack: Vec::new(),
+            linked_folders: 0,
+        }
     }
 
     /// What was found.
     fn listing(self) -> Listing {
-        let Walk { files, found, mut tests, mut listing, .. } = self;
+        let Walk {
+            files,
+            found,
+            mut tests,
+            mut listing,
+            ..
+        } = self;
         tests.sort();
-        listing.found = found.into_iter().map(|(name, file)| files.found(name, file)).collect();
+        listing.found = found
+            .into_iter()
+            .map(|(name, file)| files.found(name, file))
+            .collect();
         let test_file = |path| test_file(&files.root, files.rows.clone(), path, &listing.found);
         listing.tests = tests.into_iter().map(test_file).collect();
         listing.problems.sort_by(|a, b| a.file.cmp(&b.file)); // walkdir yields the order of the file system
@@ -79,9 +102,15 @@ impl<'f> Walk<'f> {
     fn run(&mut self) {
         let root = self.files.root.path.clone();
         for count in 0.. {
-            let Some((entry, depth)) = self.next() else { break };
+            let Some((entry, depth)) = self.next() else {
+                break;
+            };
             if count == MAX_ENTRIES {
-                self.skip(&root, &format!("more than {MAX_ENTRIES} files and folders"), "name a smaller folder");
+                self.skip(
+                    &root,
+                    &format!("more than {MAX_ENTRIES} files and folders"),
+                    "name a smaller folder",
+                );
                 break;
             }
             match entry {
@@ -96,29 +125,36 @@ impl<'f> Walk<'f> {
     }
 
     fn report(&mut self, path: &Path, kind: Kind, message: impl Into<String>, fix: &str) {
-        self.listing.problems.push(Diagnostic::new(kind, message, fix).in_file(path));
+        self.listing
+            .problems
+            .push(Diagnostic::new(kind, message, fix).in_file(path));
     }
 
-    /// Adds a problem if the folder that was named is a prompt itself, such as a skill, and so has no name.
+    /// Adds a problem if the folder that was named is a prompt itself, such as a skill, and so has
+    /// no name.
     fn refuse_prompt(&mut self) {
         let root = &self.files.root;
         for (file, _) in root.files_of_prompt(&root.path, self.trace) {
             if root.name_of(&file).is_none() {
-                let message = "the folder that was named is a prompt itself, and not a folder of prompts";
+                let message =
+                    "the folder that was named is a prompt itself, and not a folder of prompts";
                 self.report(&file, Kind::Invalid, message, "name the folder above it");
             }
         }
     }
 
     fn enter(&mut self, folder: &Path, depth: usize) {
-        self.stack.push((WalkDir::new(folder).min_depth(1).into_iter(), depth));
+        self.stack
+            .push((WalkDir::new(folder).min_depth(1).into_iter(), depth));
     }
 
     /// The next entry, and its depth below the prompts folder.
     fn next(&mut self) -> Option<(walkdir::Result<DirEntry>, usize)> {
         while let Some((entries, depth)) = self.stack.last_mut() {
             if let Some(entry) = entries.next() {
-                let below = entry.as_ref().map_or_else(walkdir::Error::depth, DirEntry::depth);
+                let below = entry
+                    .as_ref()
+                    .map_or_else(walkdir::Error::depth, DirEntry::depth);
                 return Some((entry, *depth + below));
             }
             self.stack.pop();
@@ -134,7 +170,12 @@ impl<'f> Walk<'f> {
     }
 
     fn skip(&mut self, path: &Path, limit: &str, fix: &str) {
-        self.report(path, Kind::Unreadable, format!("{limit}; the rest is skipped"), fix);
+        self.report(
+            path,
+            Kind::Unreadable,
+            format!("{limit}; the rest is skipped"),
+            fix,
+        );
     }
 
     fn add_entry(&mut self, entry: &DirEntry, depth: usize) {
@@ -179,7 +220,8 @@ impl<'f> Walk<'f> {
         }
         if let Some(ancestor) = root.cycle(link) {
             let ancestor = printable(&ancestor.display().to_string());
-            let message = format!("the symlink points back to {ancestor} (a cycle), and is not followed");
+            let message =
+                format!("the symlink points back to {ancestor} (a cycle), and is not followed");
             self.report(link, Kind::Warning, message, "delete the symlink");
             return None;
         }
@@ -192,7 +234,11 @@ impl<'f> Walk<'f> {
         self.linked_folders += usize::from(is_link && is_read);
         if !is_read {
             if depth > MAX_DEPTH {
-                self.skip(path, &format!("more than {MAX_DEPTH} folders inside each other"), "move its prompts up");
+                self.skip(
+                    path,
+                    &format!("more than {MAX_DEPTH} folders inside each other"),
+                    "move its prompts up",
+                );
             }
             if !is_link {
                 self.skip_folder();
@@ -207,7 +253,8 @@ impl<'f> Walk<'f> {
         }
     }
 
-    /// Adds a file under its name, if it is a prompt file; of two files with one name, the first in byte order.
+    /// Adds a file under its name, if it is a prompt file; of two files with one name, the first in
+    /// byte order.
     fn add_file(&mut self, path: &Path, is_linked: bool) {
         let (name, kind) = match self.files.root.name_of(path) {
             Some(Ok(named)) => named,
@@ -220,16 +267,26 @@ impl<'f> Walk<'f> {
             }
             None => {
                 let is_bare = path.extension().is_none() && !self.files.root.is_read_only();
-                self.listing.bare.extend((is_bare && !is_linked).then(|| path.to_owned()));
+                self.listing
+                    .bare
+                    .extend((is_bare && !is_linked).then(|| path.to_owned()));
                 return;
             }
         };
-        let file = PromptFile { path: path.into(), kind, is_linked };
+        let file = PromptFile {
+            path: path.into(),
+            kind,
+            is_linked,
+        };
         match self.found.entry(name) {
             Entry::Vacant(vacant) => _ = vacant.insert(file),
             Entry::Occupied(mut first) => {
                 let bytes = |file: &PromptFile| file.path.as_os_str().as_encoded_bytes().to_vec();
-                let other = if bytes(&file) < bytes(first.get()) { first.insert(file) } else { file };
+                let other = if bytes(&file) < bytes(first.get()) {
+                    first.insert(file)
+                } else {
+                    file
+                };
                 let message = format!(
                     "{} has the same name, and comes first",
                     printable(&first.get().path.display().to_string())
@@ -239,7 +296,8 @@ impl<'f> Walk<'f> {
         }
     }
 
-    /// Adds the files that make a folder itself a prompt, if there are any, and then nothing else in it.
+    /// Adds the files that make a folder itself a prompt, if there are any, and then nothing else
+    /// in it.
     fn add_prompt(&mut self, folder: &Path, is_linked: bool) -> bool {
         let files = self.files.root.files_of_prompt(folder, self.trace);
         for (file, is_link) in &files {
@@ -263,9 +321,19 @@ impl<'f> Walk<'f> {
         } else if !is_broken {
             self.trace.distrust(); // too many open files, no memory, a failing disk: no stamp shows when that ends
             let is_denied = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
-            let reason = error.map_or_else(|| "for an unknown reason".to_owned(), ToString::to_string);
-            let fix = if is_denied { "correct its permissions" } else { "try again" };
-            self.report(path, Kind::Unreadable, format!("cannot be read: {reason}"), fix);
+            let reason =
+                error.map_or_else(|| "for an unknown reason".to_owned(), ToString::to_string);
+            let fix = if is_denied {
+                "correct its permissions"
+            } else {
+                "try again"
+            };
+            self.report(
+                path,
+                Kind::Unreadable,
+                format!("cannot be read: {reason}"),
+                fix,
+            );
         } // else it was deleted after its folder was read
     }
 }
@@ -294,7 +362,8 @@ mod tests {
             "/system.md",
             "/SKILL",
         ]);
-        let path = (prop::collection::vec(part(), 1..4), end).prop_map(|(parts, end)| parts.join("/") + end);
+        let path = (prop::collection::vec(part(), 1..4), end)
+            .prop_map(|(parts, end)| parts.join("/") + end);
         prop::collection::btree_set(path, 0..12)
     }
 

@@ -1,11 +1,14 @@
-//! Notices that files of a library change: by events of the system, or else by polling. The only file that names notify.
+//! Notices that files of a library change: by events of the system, or else by polling. The only
+//! file that names notify.
 //!
 //! Nothing that is served depends on it: it only tells clients to ask again.
 
 use super::watched::{Change, Watched};
 use crate::lock::lock;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RemoveKind};
-use notify::{Config, ErrorKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
+use notify::{
+    Config, ErrorKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher, WatcherKind,
+};
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -57,17 +60,30 @@ pub struct Watch {
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("watched", &self.watched).finish_non_exhaustive()
+        f.debug_struct("Watch")
+            .field("watched", &self.watched)
+            .finish_non_exhaustive()
     }
 }
 
 impl Watch {
     /// Watches from when this returns. `warn` receives, once, why the system gives no events.
-    pub(super) fn start(look: Box<dyn Fn(&mut Watched) + Send>, changes: &Changes, warn: fn(&str)) -> Watch {
+    pub(super) fn start(
+        look: Box<dyn Fn(&mut Watched) + Send>,
+        changes: &Changes,
+        warn: fn(&str),
+    ) -> Watch {
         let (sender, receiver) = channel();
         lock(&changes.0).push(sender.clone());
-        let mut watch =
-            Watch { look, warn, has_warned: false, sender, receiver, watched: Arc::default(), watcher: None };
+        let mut watch = Watch {
+            look,
+            warn,
+            has_warned: false,
+            sender,
+            receiver,
+            watched: Arc::default(),
+            watcher: None,
+        };
         watch.register();
         watch
     }
@@ -101,7 +117,9 @@ impl Watch {
         for _ in 0..MAX_ROUNDS {
             self.watched = Arc::new(self.look());
             let watcher = match self.watched.is_remote {
-                true => Err("some are on a network file system, or on one that is not known".to_owned()),
+                true => {
+                    Err("some are on a network file system, or on one that is not known".to_owned())
+                }
                 false => self.watch_with::<RecommendedWatcher>(Config::default()),
             };
             self.watcher = match watcher {
@@ -113,7 +131,8 @@ impl Watch {
                             POLL.as_millis()
                         ));
                     }
-                    self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL)).ok()
+                    self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL))
+                        .ok()
                 }
             };
             if *self.watched == self.look() {
@@ -125,16 +144,26 @@ impl Watch {
     }
 
     /// A watcher of every path, by events of the system or by polling.
-    fn watch_with<W: Watcher + Send + 'static>(&self, config: Config) -> Result<Box<dyn Watcher + Send>, String> {
+    fn watch_with<W: Watcher + Send + 'static>(
+        &self,
+        config: Config,
+    ) -> Result<Box<dyn Watcher + Send>, String> {
         // notify 8 panics if it cannot start its own thread.
-        let trial = thread::Builder::new().spawn(|| {}).map(thread::JoinHandle::join);
-        trial.map_err(|error| format!("cannot start a thread: {error}"))?.map_err(|_| "a thread failed")?;
+        let trial = thread::Builder::new()
+            .spawn(|| {})
+            .map(thread::JoinHandle::join);
+        trial
+            .map_err(|error| format!("cannot start a thread: {error}"))?
+            .map_err(|_| "a thread failed")?;
         let (watched, sender) = (Arc::clone(&self.watched), self.sender.clone());
         let handler = move |event: notify::Result<Event>| {
             let signal = match event {
                 Ok(event) => signal(&event, &watched),
-                // What cannot be polled now is looked at by the next poll. Otherwise, events may be missing.
-                Err(_) => (W::kind() != WatcherKind::PollWatcher).then_some((Change::Anything, true)),
+                // What cannot be polled now is looked at by the next poll. Otherwise, events may be
+                // missing.
+                Err(_) => {
+                    (W::kind() != WatcherKind::PollWatcher).then_some((Change::Anything, true))
+                }
             };
             _ = signal.map(|signal| sender.send(signal));
         };
@@ -149,14 +178,18 @@ impl Watch {
     }
 }
 
-/// What an event may mean; `None` if nothing. That a file was opened or read means nothing: this program does so itself, and would never
-/// stop.
+/// What an event may mean; `None` if nothing. That a file was opened or read means nothing: this
+/// program does so itself, and would never stop.
 fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
-    if matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write)) {
+    if matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
+    {
         return None;
     }
     // With other permissions, a folder that could not be read may have to be watched.
-    let is_content = matches!(event.kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_)));
+    let is_content = matches!(
+        event.kind,
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_))
+    );
     let moves = !is_content || event.need_rescan();
     let is_file = matches!(
         event.kind,
@@ -168,15 +201,22 @@ fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
     if event.paths.is_empty() {
         return Some((Change::Anything, moves));
     }
-    let changes = event.paths.iter().filter_map(|path| watched.change(path, moves, !is_file));
+    let changes = event
+        .paths
+        .iter()
+        .filter_map(|path| watched.change(path, moves, !is_file));
     changes.reduce(Change::and).map(|change| (change, moves))
 }
 
-/// Whether a path cannot be watched because it was removed, or may not be read (its prompts cannot be read either then).
+/// Whether a path cannot be watched because it was removed, or may not be read (its prompts cannot
+/// be read either then).
 fn is_of_the_path(error: &ErrorKind) -> bool {
     match error {
         ErrorKind::PathNotFound => true,
-        ErrorKind::Io(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied),
+        ErrorKind::Io(error) => matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+        ),
         _ => false,
     }
 }

@@ -1,5 +1,6 @@
-//! Which paths to watch for changes of prompts, and what an event at one of them may have changed: the folders that were looked at, the
-//! folders above them, and the targets of symlinks. All of them are real paths, as events name them.
+//! Which paths to watch for changes of prompts, and what an event at one of them may have changed:
+//! the folders that were looked at, the folders above them, and the targets of symlinks. All of
+//! them are real paths, as events name them.
 
 use super::cache::Trace;
 use super::root::Root;
@@ -36,7 +37,8 @@ impl Change {
 /// The paths to watch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// Folders of prompts, of which every entry that is not hidden matters; each with its root, and its path there.
+    /// Folders of prompts, of which every entry that is not hidden matters; each with its root, and
+    /// its path there.
     folders: BTreeMap<PathBuf, Vec<(Root, PathBuf)>>,
     /// Other folders, of which only these entries matter.
     entries: BTreeMap<PathBuf, BTreeSet<OsString>>,
@@ -50,22 +52,41 @@ impl Watched {
         self.add_path(&root.path);
         for path in trace.paths() {
             self.add_target(path);
-            let Ok(real) = fs::canonicalize(path) else { continue };
+            let Ok(real) = fs::canonicalize(path) else {
+                continue;
+            };
             let is_folder = real.is_dir();
-            let folder = if is_folder { Some(&*real) } else { real.parent() };
+            let folder = if is_folder {
+                Some(&*real)
+            } else {
+                real.parent()
+            };
             self.is_remote |= folder.is_some_and(is_remote);
             if is_folder {
-                self.folders.entry(real).or_default().push((root.clone(), path.to_owned()));
+                self.folders
+                    .entry(real)
+                    .or_default()
+                    .push((root.clone(), path.to_owned()));
             }
         }
     }
 
-    /// Adds the folders above a path, each with the entry on the way to it. Any of them may be replaced.
+    /// Adds the folders above a path, each with the entry on the way to it. Any of them may be
+    /// replaced.
     pub(super) fn add_path(&mut self, path: &Path) {
         for step in path.ancestors() {
-            let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else { continue };
-            let Ok(folder) = fs::canonicalize(folder) else { continue };
-            if self.entries.entry(folder).or_default().insert(name.to_owned()) {
+            let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else {
+                continue;
+            };
+            let Ok(folder) = fs::canonicalize(folder) else {
+                continue;
+            };
+            if self
+                .entries
+                .entry(folder)
+                .or_default()
+                .insert(name.to_owned())
+            {
                 self.add_target(step);
             }
         }
@@ -80,15 +101,25 @@ impl Watched {
 
     /// Every path to watch.
     pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.folders.keys().chain(self.entries.keys().filter(|folder| !self.folders.contains_key(*folder)))
+        self.folders.keys().chain(
+            self.entries
+                .keys()
+                .filter(|folder| !self.folders.contains_key(*folder)),
+        )
     }
 
-    /// What an event at a path may have changed. `moves`: whether something may have been added, removed or renamed; `may_be_folder`:
-    /// whether the path may be that of a folder.
+    /// What an event at a path may have changed. `moves`: whether something may have been added,
+    /// removed or renamed; `may_be_folder`: whether the path may be that of a folder.
     pub(super) fn change(&self, path: &Path, moves: bool, may_be_folder: bool) -> Option<Change> {
-        let is_watched = |path: &Path| self.folders.contains_key(path) || self.entries.contains_key(path);
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Some(Change::Anything) };
-        let is_entry = self.entries.get(folder).is_some_and(|names| names.contains(name));
+        let is_watched =
+            |path: &Path| self.folders.contains_key(path) || self.entries.contains_key(path);
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Some(Change::Anything);
+        };
+        let is_entry = self
+            .entries
+            .get(folder)
+            .is_some_and(|names| names.contains(name));
         if is_entry || is_watched(path) || !is_watched(folder) {
             return Some(Change::Anything); // also if the event has the name that a folder had before it was moved
         }
@@ -116,7 +147,8 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn the_folders_above_a_library_and_the_targets_of_symlinks_are_watched_and_their_neighbors_are_not() {
+    fn the_folders_above_a_library_and_the_targets_of_symlinks_are_watched_and_their_neighbors_are_not()
+     {
         let folder = tempfile::tempdir().unwrap();
         let folder = fs::canonicalize(folder.path()).unwrap();
         for below in ["prompts/git", "prompts/.git", "elsewhere/deep"] {
@@ -138,8 +170,11 @@ mod tests {
         }
         let mut watched = Watched::default();
         watched.add(&root, &trace);
-        let prompts =
-            |names: &[&str]| Some(Change::Prompts(names.iter().map(|name| Name::new(name).unwrap()).collect()));
+        let prompts = |names: &[&str]| {
+            Some(Change::Prompts(
+                names.iter().map(|name| Name::new(name).unwrap()).collect(),
+            ))
+        };
         let anything = Some(Change::Anything);
         for (path, moves, may_be_folder, want) in [
             ("prompts", true, true, anything.clone()),
@@ -155,12 +190,25 @@ mod tests {
             ("neighbor", true, true, None),
             ("elsewhere/one.md", false, false, anything.clone()),
             ("elsewhere/two.md", true, false, None),
-            ("elsewhere/deep/any.md", true, false, prompts(&["linked/any"])),
+            (
+                "elsewhere/deep/any.md",
+                true,
+                false,
+                prompts(&["linked/any"]),
+            ),
             ("prompts/nowhere", true, true, anything.clone()),
         ] {
-            assert_eq!(watched.change(&folder.join(path), moves, may_be_folder), want, "{path}");
+            assert_eq!(
+                watched.change(&folder.join(path), moves, may_be_folder),
+                want,
+                "{path}"
+            );
         }
-        assert!(watched.paths().any(|path| *path == folder.parent().unwrap()));
+        assert!(
+            watched
+                .paths()
+                .any(|path| *path == folder.parent().unwrap())
+        );
         assert!(watched.paths().all(|path| !path.ends_with(".git")));
     }
 }

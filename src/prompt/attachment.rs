@@ -1,4 +1,5 @@
-//! What a prompt attaches to its messages: files, of which only the paths are in the prompt, and addresses.
+//! What a prompt attaches to its messages: files, of which only the paths are in the prompt, and
+//! addresses.
 
 use super::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
@@ -47,10 +48,19 @@ pub struct Media {
 }
 
 /// The suffixes of images and sounds, with their MIME types.
-const IMAGES: [(&str, &str); 5] =
-    [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
-const SOUNDS: [(&str, &str); 4] =
-    [("mp3", "audio/mpeg"), ("wav", "audio/wav"), ("ogg", "audio/ogg"), ("flac", "audio/flac")];
+const IMAGES: [(&str, &str); 5] = [
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+];
+const SOUNDS: [(&str, &str); 4] = [
+    ("mp3", "audio/mpeg"),
+    ("wav", "audio/wav"),
+    ("ogg", "audio/ogg"),
+    ("flac", "audio/flac"),
+];
 
 impl AttachmentPath {
     /// Whether it is an address, of which nothing is read.
@@ -60,15 +70,22 @@ impl AttachmentPath {
     pub fn is_address(&self) -> Result<bool, Diagnostic> {
         match self.path.split_once("://") {
             None => Ok(false),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") && is_address(rest) => Ok(true),
-            Some(_) => Err(self
-                .problem("is not an address that begins with `https://`", "correct it, or write the path of a file")),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") && is_address(rest) => {
+                Ok(true)
+            }
+            Some(_) => Err(self.problem(
+                "is not an address that begins with `https://`",
+                "correct it, or write the path of a file",
+            )),
         }
     }
 
     /// The last part of the path.
     pub fn file_name(&self) -> &str {
-        self.path.rsplit(['/', std::path::MAIN_SEPARATOR]).next().unwrap_or(&self.path)
+        self.path
+            .rsplit(['/', std::path::MAIN_SEPARATOR])
+            .next()
+            .unwrap_or(&self.path)
     }
 
     /// What a file holds, by the suffix of its name. `path` is its absolute path.
@@ -76,17 +93,33 @@ impl AttachmentPath {
     /// # Errors
     /// It is neither an image, nor a sound, nor text.
     pub fn content(&self, bytes: Vec<u8>, path: String) -> Result<Content, Diagnostic> {
-        let ending = self.file_name().rsplit_once('.').map_or("", |(_, ending)| ending);
+        let ending = self
+            .file_name()
+            .rsplit_once('.')
+            .map_or("", |(_, ending)| ending);
         let of = |endings: &[(&str, &'static str)]| {
-            endings.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, mime_type)| *mime_type)
+            endings
+                .iter()
+                .find(|(known, _)| known.eq_ignore_ascii_case(ending))
+                .map(|(_, mime_type)| *mime_type)
         };
         if let Some(mime_type) = of(&IMAGES) {
-            return Ok(Content::Image(Media { mime_type, bytes, path }));
+            return Ok(Content::Image(Media {
+                mime_type,
+                bytes,
+                path,
+            }));
         }
         if let Some(mime_type) = of(&SOUNDS) {
-            return Ok(Content::Audio(Media { mime_type, bytes, path }));
+            return Ok(Content::Audio(Media {
+                mime_type,
+                bytes,
+                path,
+            }));
         }
-        let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+        let text = String::from_utf8(bytes)
+            .ok()
+            .filter(|text| !text.contains('\0'));
         text.map(Content::Text).ok_or_else(|| {
             self.problem(
                 "is neither an image (png, jpg, gif, webp) nor audio (mp3, wav, ogg, flac), and its text is not UTF-8",
@@ -97,7 +130,11 @@ impl AttachmentPath {
 
     /// What is wrong with it, in a clause that goes on after its name, and the fix.
     pub fn problem(&self, what: &str, fix: &str) -> Diagnostic {
-        Diagnostic::error(Some(self.position), format!("the attachment {} {what}", quoted(&self.path)), fix)
+        Diagnostic::error(
+            Some(self.position),
+            format!("the attachment {} {what}", quoted(&self.path)),
+            fix,
+        )
     }
 }
 
@@ -110,11 +147,19 @@ fn is_address(rest: &str) -> bool {
 impl Attachment {
     /// The MIME type of a text.
     pub fn text_mime_type(&self) -> &'static str {
-        let is_markdown = self.name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("md"));
-        if is_markdown { "text/markdown" } else { "text/plain" }
+        let is_markdown = self
+            .name
+            .rsplit_once('.')
+            .is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("md"));
+        if is_markdown {
+            "text/markdown"
+        } else {
+            "text/plain"
+        }
     }
 
-    /// The text form: the text in a fenced block after its name, or a line that says where the rest is.
+    /// The text form: the text in a fenced block after its name, or a line that says where the rest
+    /// is.
     pub fn to_text(&self) -> String {
         let Attachment { name, content } = self;
         match content {
@@ -123,9 +168,17 @@ impl Attachment {
             Content::Address => format!("Attached link: {name}"),
             Content::Text(text) => {
                 let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-                let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+                let longest = text
+                    .split(|letter| letter != '`')
+                    .map(str::len)
+                    .max()
+                    .unwrap_or(0);
                 let fence = "`".repeat(3.max(longest + 1));
-                let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+                let end = if text.is_empty() || text.ends_with('\n') {
+                    ""
+                } else {
+                    "\n"
+                };
                 let mut form = String::with_capacity(text.len() + name.len() + 2 * fence.len() + 8);
                 _ = write!(form, "{name}:\n{fence}\n{text}{end}{fence}");
                 form
@@ -139,13 +192,21 @@ mod tests {
     use super::*;
 
     fn path(path: &str) -> AttachmentPath {
-        AttachmentPath { path: path.to_owned(), position: Position::START }
+        AttachmentPath {
+            path: path.to_owned(),
+            position: Position::START,
+        }
     }
 
     #[test]
     fn the_fence_around_a_text_is_longer_than_any_in_it() {
-        let form =
-            |text: &str| Attachment { name: "a.md".to_owned(), content: Content::Text(text.to_owned()) }.to_text();
+        let form = |text: &str| {
+            Attachment {
+                name: "a.md".to_owned(),
+                content: Content::Text(text.to_owned()),
+            }
+            .to_text()
+        };
         assert_eq!(form("A\n"), "a.md:\n```\nA\n```");
         assert_eq!(form("A"), "a.md:\n```\nA\n```");
         assert_eq!(form(""), "a.md:\n```\n```");
@@ -155,7 +216,8 @@ mod tests {
 
     #[test]
     fn the_ending_says_what_a_file_holds() {
-        let content = |name: &str, bytes: &[u8]| path(name).content(bytes.to_vec(), "/p".to_owned());
+        let content =
+            |name: &str, bytes: &[u8]| path(name).content(bytes.to_vec(), "/p".to_owned());
         let mime_type = |name: &str| match content(name, b"\0") {
             Ok(Content::Image(media) | Content::Audio(media)) => media.mime_type,
             other => panic!("{name}: {other:?}"),
@@ -174,8 +236,15 @@ mod tests {
             assert_eq!(mime_type(name), want, "{name}");
         }
         for name in ["a.md", "Makefile", ".env", "png"] {
-            assert_eq!(content(name, b"A"), Ok(Content::Text("A".to_owned())), "{name}");
-            assert!(content(name, b"\xff").is_err() && content(name, b"A\0").is_err(), "{name}");
+            assert_eq!(
+                content(name, b"A"),
+                Ok(Content::Text("A".to_owned())),
+                "{name}"
+            );
+            assert!(
+                content(name, b"\xff").is_err() && content(name, b"A\0").is_err(),
+                "{name}"
+            );
         }
     }
 
@@ -189,7 +258,13 @@ mod tests {
         ] {
             assert_eq!(path(written).is_address().ok(), want, "{written}");
         }
-        for refused in ["http://example.com", "file:///etc/passwd", "https://", "https://a b", "https:///etc"] {
+        for refused in [
+            "http://example.com",
+            "file:///etc/passwd",
+            "https://",
+            "https://a b",
+            "https:///etc",
+        ] {
             assert!(path(refused).is_address().is_err(), "{refused}");
         }
     }

@@ -25,7 +25,8 @@ pub struct Diagnostic {
     pub position: Option<Position>,
     /// What is wrong: one line, lowercase, without a final stop.
     pub message: String,
-    /// What to do about it: one line, in the imperative, lowercase, without a final stop. It may be empty.
+    /// What to do about it: one line, in the imperative, lowercase, without a final stop. It may be
+    /// empty.
     #[serde(rename = "repair")]
     pub fix: String,
     /// What else is wrong with the same thing, which `check` shows.
@@ -66,7 +67,8 @@ pub enum Kind {
     TooLong,
     /// A file does not exist.
     Missing,
-    /// The system does not read or write a file: its permissions, a full disk, something else in its place.
+    /// The system does not read or write a file: its permissions, a full disk, something else in
+    /// its place.
     Unreadable,
     /// A path leads out of the folder.
     Escapes,
@@ -116,7 +118,10 @@ pub enum Severity {
 impl Severity {
     /// How many of these are of this severity.
     pub fn count_in(self, diagnostics: &[Diagnostic]) -> usize {
-        diagnostics.iter().filter(|diagnostic| diagnostic.severity() == self).count()
+        diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity() == self)
+            .count()
     }
 }
 
@@ -133,23 +138,50 @@ impl Diagnostic {
     /// One without a place.
     pub fn new(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
         let (message, fix) = (message.into(), fix.into());
-        Diagnostic { kind, name: None, file: None, position: None, message, fix, further: Vec::new() }
+        Diagnostic {
+            kind,
+            name: None,
+            file: None,
+            position: None,
+            message,
+            fix,
+            further: Vec::new(),
+        }
     }
 
     /// The text of a file is not what it should be.
-    pub fn error(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
-        Diagnostic { position, ..Diagnostic::new(Kind::Invalid, message, fix) }
+    pub fn error(
+        position: Option<Position>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic {
+            position,
+            ..Diagnostic::new(Kind::Invalid, message, fix)
+        }
     }
 
     /// It works, but perhaps not as its author expects.
-    pub fn warning(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
-        Diagnostic { position, ..Diagnostic::new(Kind::Warning, message, fix) }
+    pub fn warning(
+        position: Option<Position>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic {
+            position,
+            ..Diagnostic::new(Kind::Warning, message, fix)
+        }
     }
 
     /// One error of several, if there are any: the first, with the others.
     pub(super) fn first_of(errors: impl IntoIterator<Item = Diagnostic>) -> Result<(), Diagnostic> {
         let mut errors = errors.into_iter();
-        errors.next().map_or(Ok(()), |first| Err(Diagnostic { further: errors.collect(), ..first }))
+        errors.next().map_or(Ok(()), |first| {
+            Err(Diagnostic {
+                further: errors.collect(),
+                ..first
+            })
+        })
     }
 
     /// This diagnostic and the others that it holds, each on its own.
@@ -161,15 +193,26 @@ impl Diagnostic {
     /// The same, at this position.
     #[must_use]
     pub fn at(self, position: impl Into<Option<Position>>) -> Diagnostic {
-        Diagnostic { position: position.into(), ..self }
+        Diagnostic {
+            position: position.into(),
+            ..self
+        }
     }
 
     /// The same in this file, unless it is about another one already.
     #[must_use]
     pub fn in_file(self, file: impl Into<Arc<Path>>) -> Diagnostic {
         let file = self.file.unwrap_or_else(|| file.into());
-        let further = self.further.into_iter().map(|error| error.in_file(Arc::clone(&file))).collect();
-        Diagnostic { file: Some(file), further, ..self }
+        let further = self
+            .further
+            .into_iter()
+            .map(|error| error.in_file(Arc::clone(&file)))
+            .collect();
+        Diagnostic {
+            file: Some(file),
+            further,
+            ..self
+        }
     }
 
     /// How much it matters.
@@ -180,7 +223,11 @@ impl Diagnostic {
     /// What is wrong and what to do, without the place: `message; fix`.
     pub fn text(&self) -> String {
         let Diagnostic { message, fix, .. } = self;
-        if fix.is_empty() { message.clone() } else { format!("{message}; {fix}") }
+        if fix.is_empty() {
+            message.clone()
+        } else {
+            format!("{message}; {fix}")
+        }
     }
 }
 
@@ -199,11 +246,20 @@ fn severity<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// A path as people see it: JSON cannot hold one that is not Unicode.
-pub(super) fn shown_path<S: Serializer>(path: &Option<impl AsRef<Path>>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.as_ref().map(|path| path.as_ref().display().to_string()).unwrap_or_default())
+pub(super) fn shown_path<S: Serializer>(
+    path: &Option<impl AsRef<Path>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(
+        &path
+            .as_ref()
+            .map(|path| path.as_ref().display().to_string())
+            .unwrap_or_default(),
+    )
 }
 
-/// `file:line:column: message; fix`, which terminals and editors turn into a link. Control characters in the path are escaped.
+/// `file:line:column: message; fix`, which terminals and editors turn into a link. Control
+/// characters in the path are escaped.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.as_ref().map(|file| file.display().to_string());
@@ -231,7 +287,14 @@ impl Position {
 
     /// The position of the byte `offset` in `text`, whose first line counts as `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
-        Positions::from(text, Position { line: first_line, column: 1 }).at(offset)
+        Positions::from(
+            text,
+            Position {
+                line: first_line,
+                column: 1,
+            },
+        )
+        .at(offset)
     }
 }
 
@@ -245,13 +308,19 @@ pub(crate) struct Positions<'t> {
 impl<'t> Positions<'t> {
     /// The first character of `text` has this position.
     pub(crate) fn from(text: &'t str, position: Position) -> Positions<'t> {
-        Positions { rest: text, offset: 0, position }
+        Positions {
+            rest: text,
+            offset: 0,
+            position,
+        }
     }
 
-    /// The position of the byte `offset`, which must not be before that of the previous call. An offset after the text has the position of
-    /// its end.
+    /// The position of the byte `offset`, which must not be before that of the previous call. An
+    /// offset after the text has the position of its end.
     pub(crate) fn at(&mut self, offset: usize) -> Position {
-        let (before, rest) = self.rest.split_at(self.rest.len().min(offset - self.offset));
+        let (before, rest) = self
+            .rest
+            .split_at(self.rest.len().min(offset - self.offset));
         match before.rfind('\n') {
             Some(newline) => {
                 self.position.line += before.bytes().filter(|&byte| byte == b'\n').count();

@@ -12,18 +12,19 @@ use crate::wording::too_long;
 impl Prompt {
     /// The messages that a model gets for a call, without the attachments.
     ///
-    /// A prompt without any placeholder is followed by an empty line and the input, unless the input is empty; an empty
-    /// prompt is the input alone, and after a message of the assistant the input is a message of its own. Of several messages, those
-    /// that are empty are left out.
+    /// A prompt without any placeholder is followed by an empty line and the input, unless the
+    /// input is empty; an empty prompt is the input alone, and after a message of the assistant the
+    /// input is a message of its own. Of several messages, those that are empty are left out.
     ///
     /// # Errors
-    /// A call that does not fit. An expansion that is too long is refused before it is allocated. A [remote](Prompt::is_remote)
-    /// prompt always is an error.
+    /// A call that does not fit. An expansion that is too long is refused before it is allocated. A
+    /// [remote](Prompt::is_remote) prompt always is an error.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, Diagnostic> {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// The same, with a text of each message that `join` makes from its pieces, which it may change.
+    /// The same, with a text of each message that `join` makes from its pieces, which it may
+    /// change.
     ///
     /// # Errors
     /// Those of [`Prompt::expand`].
@@ -37,8 +38,13 @@ impl Prompt {
             return Err(error);
         }
         if self.is_remote() {
-            let fix = "use the command `expand` or the tool `expand_prompt`, which call the service";
-            return Err(Diagnostic::new(Kind::Service, "a service renders it, which is not called here", fix));
+            let fix =
+                "use the command `expand` or the tool `expand_prompt`, which call the service";
+            return Err(Diagnostic::new(
+                Kind::Service,
+                "a service renders it, which is not called here",
+                fix,
+            ));
         }
         let appended = match &binding.input {
             Some(input) if self.appends_input() => input,
@@ -58,27 +64,46 @@ impl Prompt {
             let is_alone = appended.is_empty() || last.is_none_or(is_empty);
             let separator = if is_alone { "" } else { self.separator() };
             let of_template = rendered.get(index).map(Rendered::pieces);
-            let plain = of_template.is_none().then(|| self.messages[index].pieces(|name| binding.value(name)));
-            let parts = of_template.into_iter().flatten().chain(plain.into_iter().flatten());
+            let plain = of_template
+                .is_none()
+                .then(|| self.messages[index].pieces(|name| binding.value(name)));
+            let parts = of_template
+                .into_iter()
+                .flatten()
+                .chain(plain.into_iter().flatten());
             parts.chain([Piece::Text(separator), Piece::Value(appended)])
         };
-        let lengths = (0..self.messages.len()).flat_map(&pieces).map(|piece| piece.as_str().len());
-        let length = lengths.fold(if is_appended { 0 } else { appended.len() }, usize::saturating_add);
+        let lengths = (0..self.messages.len())
+            .flat_map(&pieces)
+            .map(|piece| piece.as_str().len());
+        let length = lengths.fold(
+            if is_appended { 0 } else { appended.len() },
+            usize::saturating_add,
+        );
         if length > MAX_EXPANSION {
             let message = format!("it would become {}", too_long(length, MAX_EXPANSION));
             return Err(Diagnostic::new(Kind::TooLong, message, "shorten the input"));
         }
-        let message = |index: usize| Message { role: self.messages[index].role, text: join(&mut pieces(index)) };
+        let message = |index: usize| Message {
+            role: self.messages[index].role,
+            text: join(&mut pieces(index)),
+        };
         let mut messages: Vec<Message> = (0..self.messages.len()).map(message).collect();
         if !is_appended && !appended.is_empty() {
-            messages.push(Message { role: Role::User, text: join(&mut [Piece::Value(appended)].into_iter()) });
+            messages.push(Message {
+                role: Role::User,
+                text: join(&mut [Piece::Value(appended)].into_iter()),
+            });
         }
         Ok(Messages::new(messages))
     }
 
     /// Its messages in the [text form](Messages::to_text_with), with all placeholders as written.
     pub fn template_text(&self) -> String {
-        let message = |it: &MessageTemplate| Message { role: it.role, text: it.body().to_owned() };
+        let message = |it: &MessageTemplate| Message {
+            role: it.role,
+            text: it.body().to_owned(),
+        };
         Messages::new(self.messages.iter().map(message).collect()).into_text()
     }
 

@@ -1,5 +1,5 @@
-//! The formats of prompt files: a row for each program whose files are read where they are. What is known of a format is in its row and in
-//! the file of its parser.
+//! The formats of prompt files: a row for each program whose files are read where they are. What is
+//! known of a format is in its row and in the file of its parser.
 
 pub(super) mod claude;
 pub(super) mod codex;
@@ -25,18 +25,22 @@ pub struct Format {
     pub name: &'static str,
     /// What it is called in a text.
     pub title: &'static str,
-    /// The ends of the paths of prompt files, after the prompt's name, and how such a file is read: in byte order, in which the first
-    /// file of a name wins. Where several ends fit, as `.md` and `.prompt.md` do, the longest counts.
+    /// The ends of the paths of prompt files, after the prompt's name, and how such a file is read:
+    /// in byte order, in which the first file of a name wins. Where several ends fit, as `.md` and
+    /// `.prompt.md` do, the longest counts.
     pub files: &'static [(&'static str, Parse)],
-    /// The ends of the paths of folders in this format. One that begins with a dot is below a home directory or a project.
+    /// The ends of the paths of folders in this format. One that begins with a dot is below a home
+    /// directory or a project.
     pub folders: &'static [&'static str],
     /// Whether the files in subfolders are prompts too.
     pub is_recursive: bool,
-    /// If such a folder has plugins: which folders of a plugin have prompts, and in which format. There are no `files` then.
+    /// If such a folder has plugins: which folders of a plugin have prompts, and in which format.
+    /// There are no `files` then.
     pub plugin: &'static [(&'static str, &'static str)],
 }
 
-/// Reads the text of a file, with those that it includes. Without a reader, the lines that include a file stay as written.
+/// Reads the text of a file, with those that it includes. Without a reader, the lines that include
+/// a file stay as written.
 pub type Parse = fn(&Name, &str, Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic>;
 
 pub(super) const fn row(
@@ -45,7 +49,14 @@ pub(super) const fn row(
     files: &'static [(&'static str, Parse)],
     folders: &'static [&'static str],
 ) -> Format {
-    Format { name, title, files, folders, is_recursive: true, plugin: &[] }
+    Format {
+        name,
+        title,
+        files,
+        folders,
+        is_recursive: true,
+        plugin: &[],
+    }
 }
 
 /// The formats that are read in place.
@@ -65,7 +76,11 @@ pub static FORMATS: &[Format] = &[
     row(
         "claude",
         "Claude Code",
-        &[(".md", claude::command), (".prompt.md", claude::command), ("/SKILL.md", claude::skill)],
+        &[
+            (".md", claude::command),
+            (".prompt.md", claude::command),
+            ("/SKILL.md", claude::skill),
+        ],
         &[".claude/commands"],
     ),
     row(
@@ -85,24 +100,61 @@ pub static FORMATS: &[Format] = &[
     ),
     Format {
         is_recursive: false,
-        ..row("codex", "Codex", &[(".md", codex::parse), (".prompt.md", codex::parse)], &[".codex/prompts"])
+        ..row(
+            "codex",
+            "Codex",
+            &[(".md", codex::parse), (".prompt.md", codex::parse)],
+            &[".codex/prompts"],
+        )
     },
-    row("gemini", "Gemini CLI", &[(".toml", gemini::parse)], &[".gemini/commands"]),
+    row(
+        "gemini",
+        "Gemini CLI",
+        &[(".toml", gemini::parse)],
+        &[".gemini/commands"],
+    ),
     row(
         "opencode",
         "opencode",
         &[(".md", claude::opencode), (".prompt.md", claude::opencode)],
-        &[".opencode/command", ".opencode/commands", "opencode/command", "opencode/commands"],
+        &[
+            ".opencode/command",
+            ".opencode/commands",
+            "opencode/command",
+            "opencode/commands",
+        ],
     ),
-    row("vscode", "VS Code", &[(".prompt.md", vscode::parse)], &[".github/prompts"]),
-    row("cursor", "Cursor", &[(".md", claude::cursor), (".prompt.md", claude::cursor)], &[".cursor/commands"]),
+    row(
+        "vscode",
+        "VS Code",
+        &[(".prompt.md", vscode::parse)],
+        &[".github/prompts"],
+    ),
+    row(
+        "cursor",
+        "Cursor",
+        &[(".md", claude::cursor), (".prompt.md", claude::cursor)],
+        &[".cursor/commands"],
+    ),
     row(
         "antigravity",
         "Antigravity",
         &[(".md", claude::workflow)],
-        &[".agent/workflows", ".agents/workflows", ".gemini/antigravity/global_workflows"],
+        &[
+            ".agent/workflows",
+            ".agents/workflows",
+            ".gemini/antigravity/global_workflows",
+        ],
     ),
-    Format { is_recursive: false, ..row("pi", "pi", &[(".md", codex::pi)], &[".pi/agent/prompts", ".pi/prompts"]) },
+    Format {
+        is_recursive: false,
+        ..row(
+            "pi",
+            "pi",
+            &[(".md", codex::pi)],
+            &[".pi/agent/prompts", ".pi/prompts"],
+        )
+    },
     row(
         "windsurf",
         "Windsurf",
@@ -111,13 +163,28 @@ pub static FORMATS: &[Format] = &[
     ),
     Format {
         plugin: &[("commands", "claude"), ("skills", "skills")],
-        ..row("claude-plugins", "plugins of Claude Code", &[], &[".claude/plugins"])
+        ..row(
+            "claude-plugins",
+            "plugins of Claude Code",
+            &[],
+            &[".claude/plugins"],
+        )
     },
     Format {
         plugin: &[("commands", "gemini"), ("skills", "skills")],
-        ..row("gemini-extensions", "extensions of Gemini CLI", &[], &[".gemini/extensions"])
+        ..row(
+            "gemini-extensions",
+            "extensions of Gemini CLI",
+            &[],
+            &[".gemini/extensions"],
+        )
     },
-    row("fabric", "fabric", &[("/system.md", fabric::parse)], &["fabric/patterns", "fabric/data/patterns"]),
+    row(
+        "fabric",
+        "fabric",
+        &[("/system.md", fabric::parse)],
+        &["fabric/patterns", "fabric/data/patterns"],
+    ),
 ];
 
 /// The format of the operations of OpenAPI documents, which are no files.
@@ -131,8 +198,8 @@ impl PartialEq for Format {
 
 impl Eq for Format {}
 
-/// The end of the path of a prompt file, after the prompt's name: a suffix such as `.md`, or a file in a folder of that name, such as
-/// `/SKILL.md`; and how such a file is read.
+/// The end of the path of a prompt file, after the prompt's name: a suffix such as `.md`, or a file
+/// in a folder of that name, such as `/SKILL.md`; and how such a file is read.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName {
     /// With its `.` or `/`.
@@ -142,16 +209,24 @@ pub struct FileName {
 
 impl FileName {
     /// The Markdown files of this program.
-    pub const OWN: FileName = FileName { end: ".md", parse: markdown::parse };
+    pub const OWN: FileName = FileName {
+        end: ".md",
+        parse: markdown::parse,
+    };
 
-    /// The end in every spelling, in byte order: letter case makes no difference in `md`. Where file names ignore it, one
-    /// spelling finds all.
+    /// The end in every spelling, in byte order: letter case makes no difference in `md`. Where
+    /// file names ignore it, one spelling finds all.
     pub fn spellings(self) -> impl Iterator<Item = String> {
         let start = self.end.strip_suffix("md").filter(|_| !self.is_in_folder());
-        let spelled: &[&str] =
-            if cfg!(any(windows, target_os = "macos")) { &["md"] } else { &["MD", "Md", "mD", "md"] };
+        let spelled: &[&str] = if cfg!(any(windows, target_os = "macos")) {
+            &["md"]
+        } else {
+            &["MD", "Md", "mD", "md"]
+        };
         let as_it_is = start.is_none().then(|| self.end.to_owned());
-        let of_suffix = start.into_iter().flat_map(move |start| spelled.iter().map(move |md| format!("{start}{md}")));
+        let of_suffix = start
+            .into_iter()
+            .flat_map(move |start| spelled.iter().map(move |md| format!("{start}{md}")));
         as_it_is.into_iter().chain(of_suffix)
     }
 
@@ -165,11 +240,13 @@ impl FileName {
         self.end == ".md" && std::ptr::fn_addr_eq(self.parse, markdown::parse as Parse)
     }
 
-    /// Reads the whole file of a prompt. Mistakes in the frontmatter are read leniently; [`Prompt::warnings`] has them.
+    /// Reads the whole file of a prompt. Mistakes in the frontmatter are read leniently;
+    /// [`Prompt::warnings`] has them.
     ///
     /// # Errors
-    /// The file is not a prompt: longer than [`MAX_FILE`](super::limits::MAX_FILE), not UTF-8, or with a frontmatter that is never closed or beyond one
-    /// of the [limits](super::limits); a file cannot be included.
+    /// The file is not a prompt: longer than [`MAX_FILE`](super::limits::MAX_FILE), not UTF-8, or
+    /// with a frontmatter that is never closed or beyond one of the [limits](super::limits); a file
+    /// cannot be included.
     pub fn parse(
         self,
         name: &Name,
@@ -192,7 +269,10 @@ impl Prompt {
 
 /// Suffixes of files for other purposes, in the folders of any format; and what such a file is.
 const NO_PROMPTS: [(&str, &str); 2] = [
-    (".instructions.md", "instructions that VS Code adds to a chat by itself"),
+    (
+        ".instructions.md",
+        "instructions that VS Code adds to a chat by itself",
+    ),
     (".agent.md", "the definition of an agent"),
 ];
 
@@ -210,12 +290,19 @@ impl Format {
 
     /// The format with this name.
     pub fn named(name: &str) -> Option<&'static Format> {
-        FORMATS.iter().chain([&OPENAPI]).find(|format| format.name == name)
+        FORMATS
+            .iter()
+            .chain([&OPENAPI])
+            .find(|format| format.name == name)
     }
 
-    /// The format and the path in `FORMAT:DIR`, as `--prompts` takes it; `None` if the text is a path alone, such as `C:\\x`.
+    /// The format and the path in `FORMAT:DIR`, as `--prompts` takes it; `None` if the text is a
+    /// path alone, such as `C:\\x`.
     pub fn of_option(text: &str) -> (Option<&'static Format>, &str) {
-        match text.split_once(':').map(|(name, path)| (FORMATS.iter().find(|format| format.name == name), path)) {
+        match text
+            .split_once(':')
+            .map(|(name, path)| (FORMATS.iter().find(|format| format.name == name), path))
+        {
             Some((Some(format), path)) => (Some(format), path),
             _ => (None, text),
         }
@@ -227,39 +314,58 @@ impl Format {
         FORMATS.iter().find(is_it).unwrap_or(Format::OWN)
     }
 
-    /// The folders that agents read, below the home directory or in a project, each with its format.
+    /// The folders that agents read, below the home directory or in a project, each with its
+    /// format.
     pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
-        let folders = FORMATS.iter().flat_map(|format| format.folders.iter().map(move |end| (format, *end)));
+        let folders = FORMATS
+            .iter()
+            .flat_map(|format| format.folders.iter().map(move |end| (format, *end)));
         folders.filter(|(_, end)| end.starts_with('.'))
     }
 
     /// The ends of the paths of its files.
     pub fn file_names(&self) -> impl Iterator<Item = FileName> + use<> {
-        self.files.iter().map(|(end, parse)| FileName { end, parse: *parse })
+        self.files
+            .iter()
+            .map(|(end, parse)| FileName { end, parse: *parse })
     }
 
-    /// The name of the prompt in a file, and how it is read. `path` is below the folder, `/`-separated. `None` if the file
-    /// is not a prompt, such as a [partial](is_partial). Letter case makes no difference in the suffix `.md`.
+    /// The name of the prompt in a file, and how it is read. `path` is below the folder,
+    /// `/`-separated. `None` if the file is not a prompt, such as a [partial](is_partial). Letter
+    /// case makes no difference in the suffix `.md`.
     pub fn prompt_file<'p>(&self, path: &'p str) -> Option<(&'p str, FileName)> {
         if (self.is_own() && is_partial(path)) || Format::other_purpose(path).is_some() {
             return None;
         }
-        let fitting = self.file_names().filter_map(|file| Some((without(path, file.end)?, file)));
+        let fitting = self
+            .file_names()
+            .filter_map(|file| Some((without(path, file.end)?, file)));
         fitting.max_by_key(|(_, file)| file.end.len())
     }
 
-    /// The suffix of a file for another purpose, such as `.instructions.md`, and what such a file is.
+    /// The suffix of a file for another purpose, such as `.instructions.md`, and what such a file
+    /// is.
     pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
-        NO_PROMPTS.into_iter().find(|(end, _)| without(path, end).is_some())
+        NO_PROMPTS
+            .into_iter()
+            .find(|(end, _)| without(path, end).is_some())
     }
 }
 
 /// A path without the end of a file's name. Letter case makes no difference in `md`.
 fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
-    let at = path.len().checked_sub(end.len()).filter(|at| *at > 0 && path.is_char_boundary(*at))?;
+    let at = path
+        .len()
+        .checked_sub(end.len())
+        .filter(|at| *at > 0 && path.is_char_boundary(*at))?;
     let (name, found) = path.split_at(at);
-    let fits = match end.strip_suffix("md").filter(|start| !start.starts_with('/')) {
-        Some(start) => found.strip_prefix(start).is_some_and(|found| found.eq_ignore_ascii_case("md")),
+    let fits = match end
+        .strip_suffix("md")
+        .filter(|start| !start.starts_with('/'))
+    {
+        Some(start) => found
+            .strip_prefix(start)
+            .is_some_and(|found| found.eq_ignore_ascii_case("md")),
         None => found == end,
     };
     (fits && !name.ends_with('/')).then_some(name)
@@ -276,26 +382,45 @@ pub(super) mod testing {
 
     #[track_caller]
     pub(crate) fn parsed(parse: Parse, file: &str) -> Prompt {
-        parse(&Name::new("p").unwrap(), file, None).unwrap_or_else(|error| panic!("{file:?}: {error}"))
+        parse(&Name::new("p").unwrap(), file, None)
+            .unwrap_or_else(|error| panic!("{file:?}: {error}"))
     }
 
     /// What a file expands to for a text.
     #[track_caller]
     pub(crate) fn check(parse: Parse, file: &str, text: &str, want: &str) {
-        let expansion = parsed(parse, file).expand(Call::Text(text)).map(Messages::into_text);
-        assert_eq!(expansion.map_err(|error| error.to_string()).as_deref(), Ok(want), "{file:?} {text:?}");
+        let expansion = parsed(parse, file)
+            .expand(Call::Text(text))
+            .map(Messages::into_text);
+        assert_eq!(
+            expansion.map_err(|error| error.to_string()).as_deref(),
+            Ok(want),
+            "{file:?} {text:?}"
+        );
     }
 
     /// Why a file is not a prompt.
     #[track_caller]
     pub(crate) fn refused(parse: Parse, file: &str, want: &str) {
-        assert_eq!(shown(&parse(&Name::new("p").unwrap(), file, None).unwrap_err()), want, "{file:?}");
+        assert_eq!(
+            shown(&parse(&Name::new("p").unwrap(), file, None).unwrap_err()),
+            want,
+            "{file:?}"
+        );
     }
 
     /// All warnings about a file.
     #[track_caller]
     pub(crate) fn warned(parse: Parse, file: &str, want: &[&str]) {
-        assert_eq!(parsed(parse, file).warnings().iter().map(shown).collect::<Vec<_>>(), want, "{file:?}");
+        assert_eq!(
+            parsed(parse, file)
+                .warnings()
+                .iter()
+                .map(shown)
+                .collect::<Vec<_>>(),
+            want,
+            "{file:?}"
+        );
     }
 
     pub(crate) fn shown(diagnostic: &Diagnostic) -> String {

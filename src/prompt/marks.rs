@@ -1,5 +1,6 @@
-//! Marks at which other programs do something: run a command, read a file, put in a word. Nothing of that happens here; `check`
-//! and `explain` say so, and what the program for which the file is written would do. Marks in code are examples.
+//! Marks at which other programs do something: run a command, read a file, put in a word. Nothing
+//! of that happens here; `check` and `explain` say so, and what the program for which the file is
+//! written would do. Marks in code are examples.
 
 use super::diagnostic::Diagnostic;
 use super::outline::Code;
@@ -29,7 +30,12 @@ struct Mark {
 }
 
 const fn mark(open: &'static str, close: &'static str, does: &'static str) -> Mark {
-    Mark { open, close, does, fix: "the agent gets the text, and decides what to do with it" }
+    Mark {
+        open,
+        close,
+        does,
+        fix: "the agent gets the text, and decides what to do with it",
+    }
 }
 
 const COMMAND: Mark = mark("!`", "`", "run");
@@ -45,7 +51,11 @@ pub(super) static OWN: Marks = Marks {
             fix: "declare an argument and write `{{name}}`, or write `{{input}}` for the whole text",
             ..WORD
         },
-        Mark { does: "no command is run", fix: "tell the agent to run the command, and leave out the `!`", ..COMMAND },
+        Mark {
+            does: "no command is run",
+            fix: "tell the agent to run the command, and leave out the `!`",
+            ..COMMAND
+        },
         Mark {
             does: "no file is included",
             fix: "tell the agent to read the file, or put the name in backticks",
@@ -61,20 +71,38 @@ pub(super) static OWN: Marks = Marks {
         },
     ],
 };
-pub(super) static CLAUDE_CODE: Marks =
-    Marks { title: "Claude Code", marks: &[COMMAND, FILE, WORD, mark("${CLAUDE_", "}", "replace")] };
-pub(super) static OPENCODE: Marks = Marks { title: "opencode", marks: &[COMMAND, FILE, WORD] };
-pub(super) static CURSOR: Marks = Marks { title: "Cursor", marks: &[FILE] };
-pub(super) static CONTINUE: Marks = Marks { title: "Continue", marks: &[FILE] };
-pub(super) static GEMINI: Marks =
-    Marks { title: "Gemini CLI", marks: &[mark("!{", "}", "run"), mark("@{", "}", "read")] };
-pub(super) static VS_CODE: Marks =
-    Marks { title: "VS Code", marks: &[mark("#file:", "", "attach"), mark("#tool:", "", "enable")] };
+pub(super) static CLAUDE_CODE: Marks = Marks {
+    title: "Claude Code",
+    marks: &[COMMAND, FILE, WORD, mark("${CLAUDE_", "}", "replace")],
+};
+pub(super) static OPENCODE: Marks = Marks {
+    title: "opencode",
+    marks: &[COMMAND, FILE, WORD],
+};
+pub(super) static CURSOR: Marks = Marks {
+    title: "Cursor",
+    marks: &[FILE],
+};
+pub(super) static CONTINUE: Marks = Marks {
+    title: "Continue",
+    marks: &[FILE],
+};
+pub(super) static GEMINI: Marks = Marks {
+    title: "Gemini CLI",
+    marks: &[mark("!{", "}", "run"), mark("@{", "}", "read")],
+};
+pub(super) static VS_CODE: Marks = Marks {
+    title: "VS Code",
+    marks: &[mark("#file:", "", "attach"), mark("#tool:", "", "enable")],
+};
 /// Those of a program that does nothing else than replace placeholders.
-pub(super) static NONE: Marks = Marks { title: "", marks: &[] };
+pub(super) static NONE: Marks = Marks {
+    title: "",
+    marks: &[],
+};
 
-/// The warnings about a message of a file. `in_commands`: the file has a key that only command files of other programs have, in
-/// which `$1` is an argument.
+/// The warnings about a message of a file. `in_commands`: the file has a key that only command
+/// files of other programs have, in which `$1` is an argument.
 pub(super) fn warnings(
     marks: &Marks,
     all: &[MessageTemplate],
@@ -82,24 +110,41 @@ pub(super) fn warnings(
     in_commands: bool,
 ) -> Vec<Diagnostic> {
     let body = message.body();
-    let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
+    let placeholders: HashSet<usize> = message
+        .placeholders()
+        .map(|placeholder| placeholder.range.start)
+        .collect();
     let mut code = None;
     let warning = |mark: &Mark| {
         // Every tag of a template was understood, and what looks like one is in `{% raw %}`.
         let is_understood = message.jinja().is_some() && mark.open.starts_with('{');
-        let mut found = if is_understood { Vec::new() } else { mark.find(body) };
+        let mut found = if is_understood {
+            Vec::new()
+        } else {
+            mark.find(body)
+        };
         if !found.is_empty() {
             let code = code.get_or_insert_with(|| Code::of(body));
-            found.retain(|range| !code.contains(range.start) && !placeholders.contains(&range.start));
+            found.retain(|range| {
+                !code.contains(range.start) && !placeholders.contains(&range.start)
+            });
         }
-        let is_price = mark.open == WORD.open && !in_commands && !are_arguments(all, message, &found);
+        let is_price =
+            mark.open == WORD.open && !in_commands && !are_arguments(all, message, &found);
         let first = found.first().filter(|_| !is_price)?;
         let consequence = match *marks == OWN {
             true => mark.does.to_owned(),
             false => format!("{} would {} it", marks.title, mark.does),
         };
-        let text = format!("{} stays as written: {consequence}", quoted(&body[first.clone()]));
-        Some(Diagnostic::warning(Some(message.positions().at(first.start)), text, mark.fix))
+        let text = format!(
+            "{} stays as written: {consequence}",
+            quoted(&body[first.clone()])
+        );
+        Some(Diagnostic::warning(
+            Some(message.positions().at(first.start)),
+            text,
+            mark.fix,
+        ))
     };
     marks.marks.iter().filter_map(warning).collect()
 }
@@ -112,14 +157,18 @@ impl Mark {
         let found = body.match_indices(self.open).filter_map(|(at, open)| {
             let inside = at + open.len();
             let line = beginning(&body[inside..], MAX_MARK).lines().next()?;
-            let is_end = |letter: char| letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter);
+            let is_end =
+                |letter: char| letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter);
             let text = match self.close {
                 "" => line[..line.find(is_end).unwrap_or(line.len())].trim_end_matches('.'),
                 close => line.split_once(close)?.0,
             };
             let end = inside + text.len() + self.close.len();
             // Of several braces, the last one closes: `!{git diff {{args}}}`.
-            let braces = body[end..].bytes().take_while(|byte| self.close.ends_with('}') && *byte == b'}').count();
+            let braces = body[end..]
+                .bytes()
+                .take_while(|byte| self.close.ends_with('}') && *byte == b'}')
+                .count();
             (!text.is_empty() && self.fits(&body[..at], text)).then_some(at..end + braces)
         });
         found.collect()
@@ -144,18 +193,32 @@ impl Mark {
 
 /// Whether a mark after this text begins a word.
 fn begins_a_word(before: &str) -> bool {
-    before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || letter == '(')
+    before
+        .chars()
+        .next_back()
+        .is_none_or(|letter| letter.is_whitespace() || letter == '(')
 }
 
-/// Whether these are arguments and not prices: there is `$1`, and no placeholder and no `$10`; or besides `$ARGUMENTS` a further number.
-/// A prompt with other placeholders has them where it means them.
-fn are_arguments(all: &[MessageTemplate], message: &MessageTemplate, found: &[Range<usize>]) -> bool {
+/// Whether these are arguments and not prices: there is `$1`, and no placeholder and no `$10`; or
+/// besides `$ARGUMENTS` a further number. A prompt with other placeholders has them where it means
+/// them.
+fn are_arguments(
+    all: &[MessageTemplate],
+    message: &MessageTemplate,
+    found: &[Range<usize>],
+) -> bool {
     let is_first = |range: &Range<usize>| &message.body()[range.clone()] == "$1";
-    let mut written = all.iter().flat_map(|message| message.placeholders().map(|it| message.written(it)));
-    let has_input = all.iter().any(|message| message.placeholders().next().is_some());
+    let mut written = all
+        .iter()
+        .flat_map(|message| message.placeholders().map(|it| message.written(it)));
+    let has_input = all
+        .iter()
+        .any(|message| message.placeholders().next().is_some());
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     let is_price = |after: &str| match after.as_bytes() {
-        [first, b'.' | b',', rest @ ..] | [first, rest @ ..] => is_digit(Some(first)) && is_digit(rest.first()),
+        [first, b'.' | b',', rest @ ..] | [first, rest @ ..] => {
+            is_digit(Some(first)) && is_digit(rest.first())
+        }
         [] => false,
     };
     let has_price = || message.body().split('$').skip(1).any(is_price);
@@ -168,16 +231,21 @@ fn are_arguments(all: &[MessageTemplate], message: &MessageTemplate, found: &[Ra
 fn is_path(word: &str) -> bool {
     const SUFFIXES: &str = " c cpp css csv go h html ini java js json jsonc jsx kt lock log md mdx php py rb rs sh sql swift toml \
                             ts tsx txt xml yaml yml ";
-    let is_rooted = ["./", "../", "~/", "/"].iter().any(|root| word.len() > root.len() && word.starts_with(root));
-    let suffix = word.rsplit('/').next().and_then(|file| file.rsplit_once('.'));
+    let is_rooted = ["./", "../", "~/", "/"]
+        .iter()
+        .any(|root| word.len() > root.len() && word.starts_with(root));
+    let suffix = word
+        .rsplit('/')
+        .next()
+        .and_then(|file| file.rsplit_once('.'));
     is_rooted || suffix.is_some_and(|(_, suffix)| SUFFIXES.contains(&format!(" {suffix} ")))
 }
 
 /// Whether a tag of a template engine includes or sets something, or begins a block.
 fn is_tag(tag: &str) -> bool {
     const NAMES: [&str; 15] = [
-        "include", "extends", "import", "from", "render", "set", "assign", "if", "for", "block", "macro", "unless",
-        "case", "with", "capture",
+        "include", "extends", "import", "from", "render", "set", "assign", "if", "for", "block",
+        "macro", "unless", "case", "with", "capture",
     ];
     let mut words = tag.trim_matches(['-', '+', '~']).split_whitespace();
     words.next().is_some_and(|name| NAMES.contains(&name)) && words.next().is_some()
@@ -220,11 +288,27 @@ mod tests {
                     "4:44: `${CLAUDE_PLUGIN_ROOT}` stays as written: Claude Code would replace it",
                 ],
             ),
-            (claude::command, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]),
+            (
+                claude::command,
+                "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS",
+                &[],
+            ),
             // `allowed-tools` is a key of skills, too, and says nothing of arguments.
-            (claude::command, "---\nallowed-tools: Bash\n---\nA kit for $5 and $9", &[]),
-            (claude::command, "Review PR $1. `$2`", &["1:11: `$1` stays as written: Claude Code would replace it"]),
-            (markdown::parse, "Review $1", &["1:8: `$1` stays as written: only names in braces are replaced"]),
+            (
+                claude::command,
+                "---\nallowed-tools: Bash\n---\nA kit for $5 and $9",
+                &[],
+            ),
+            (
+                claude::command,
+                "Review PR $1. `$2`",
+                &["1:11: `$1` stays as written: Claude Code would replace it"],
+            ),
+            (
+                markdown::parse,
+                "Review $1",
+                &["1:8: `$1` stays as written: only names in braces are replaced"],
+            ),
             (
                 claude::opencode,
                 "!`git log` $ARGUMENTS",
@@ -255,8 +339,10 @@ mod tests {
         ] {
             let mut warnings = testing::parsed(parse, file).warnings();
             warnings.retain(|warning| warning.message.contains(" as written: "));
-            let shown: Vec<String> =
-                warnings.iter().map(|warning| format!("{}: {}", warning.position.unwrap(), warning.message)).collect();
+            let shown: Vec<String> = warnings
+                .iter()
+                .map(|warning| format!("{}: {}", warning.position.unwrap(), warning.message))
+                .collect();
             assert_eq!(shown, want, "{file}");
         }
     }

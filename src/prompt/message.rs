@@ -66,13 +66,19 @@ impl Messages {
             messages.retain(|message| !message.text.is_empty());
         } else {
             messages.truncate(1);
-            messages.iter_mut().for_each(|message| message.role = Role::User);
+            messages
+                .iter_mut()
+                .for_each(|message| message.role = Role::User);
         }
-        Messages { messages, attachments: Vec::new() }
+        Messages {
+            messages,
+            attachments: Vec::new(),
+        }
     }
 
-    /// The text form: the texts of all messages and attachments, with an empty line between two of them. If there is a message of
-    /// the assistant, each message comes after a line `User:` or `Assistant:`. `attached` gives the text of an attachment.
+    /// The text form: the texts of all messages and attachments, with an empty line between two of
+    /// them. If there is a message of the assistant, each message comes after a line `User:` or
+    /// `Assistant:`. `attached` gives the text of an attachment.
     pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
         let mut text = String::new();
         for (heading, message) in self.headings().zip(&self.messages) {
@@ -89,7 +95,10 @@ impl Messages {
 
     /// The line before each message in the text form, or nothing.
     fn headings(&self) -> impl Iterator<Item = &'static str> {
-        let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
+        let has_roles = self
+            .messages
+            .iter()
+            .any(|message| message.role == Role::Assistant);
         self.messages.iter().map(move |message| match message.role {
             _ if !has_roles => "",
             Role::User => "User:\n",
@@ -111,7 +120,15 @@ impl Messages {
     /// The text form with the texts of the attachments; one message is not copied.
     pub fn into_text(mut self) -> String {
         match (self.messages.as_mut_slice(), self.attachments.is_empty()) {
-            ([Message { role: Role::User, text }], true) => std::mem::take(text),
+            (
+                [
+                    Message {
+                        role: Role::User,
+                        text,
+                    },
+                ],
+                true,
+            ) => std::mem::take(text),
             _ => self.to_text_with(Attachment::to_text),
         }
     }
@@ -129,9 +146,18 @@ mod tests {
 
     #[test]
     fn the_text_form_names_the_roles_if_there_is_an_assistant() {
-        let message = |role: Role, text: &str| Message { role, text: text.to_owned() };
-        let messages =
-            vec![message(Role::User, "Ask."), message(Role::Assistant, "Answer."), message(Role::User, "More.")];
-        assert_eq!(Messages::new(messages).into_text(), "User:\nAsk.\n\nAssistant:\nAnswer.\n\nUser:\nMore.");
+        let message = |role: Role, text: &str| Message {
+            role,
+            text: text.to_owned(),
+        };
+        let messages = vec![
+            message(Role::User, "Ask."),
+            message(Role::Assistant, "Answer."),
+            message(Role::User, "More."),
+        ];
+        assert_eq!(
+            Messages::new(messages).into_text(),
+            "User:\nAsk.\n\nAssistant:\nAnswer.\n\nUser:\nMore."
+        );
     }
 }

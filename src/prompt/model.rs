@@ -24,8 +24,9 @@ pub struct Prompt {
     pub name: Name,
     /// The title of the frontmatter, else the first heading of the body.
     pub title: Option<String>,
-    /// The description of the frontmatter, else the first paragraph of the body as plain text, cut after a word at 160
-    /// characters. A body without a paragraph gives its first other text, else its heading, cut in the same way.
+    /// The description of the frontmatter, else the first paragraph of the body as plain text, cut
+    /// after a word at 160 characters. A body without a paragraph gives its first other text, else
+    /// its heading, cut in the same way.
     pub description: Option<String>,
     /// The arguments that it declares.
     pub arguments: Vec<Argument>,
@@ -47,7 +48,8 @@ pub struct Prompt {
     pub(super) append: Append,
     /// Whether the frontmatter says that only a command invokes it.
     pub(super) is_no_mention: bool,
-    /// Whether the frontmatter says that each argument gets one word of the text, and the input is the whole text.
+    /// Whether the frontmatter says that each argument gets one word of the text, and the input is
+    /// the whole text.
     pub(super) has_words: bool,
     /// Whether the text begins with the path of the folder that its file is in.
     pub(super) names_its_folder: bool,
@@ -108,7 +110,8 @@ pub struct Argument {
     /// Its value if a call does not give it, or gives an empty text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The values that it is meant for, which a client may propose. Another one is a warning; see `strict`.
+    /// The values that it is meant for, which a client may propose. Another one is a warning; see
+    /// `strict`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// Whether a value that is not among the choices is an error.
@@ -117,8 +120,8 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// Whether a value is empty or among the choices, or there are none. Spaces around it make no difference, and neither do
-    /// composed or separate accents.
+    /// Whether a value is empty or among the choices, or there are none. Spaces around it make no
+    /// difference, and neither do composed or separate accents.
     pub fn allows(&self, value: &str) -> bool {
         let value = value.trim();
         let is_same = |choice: &String| choice.trim().nfc().eq(value.nfc());
@@ -169,7 +172,13 @@ impl Prompt {
         description: Option<String>,
         arguments: Vec<Argument>,
     ) -> Prompt {
-        Prompt { title, description, arguments, append: Append::Never, ..Prompt::new(name, &Syntax::OWN) }
+        Prompt {
+            title,
+            description,
+            arguments,
+            append: Append::Never,
+            ..Prompt::new(name, &Syntax::OWN)
+        }
     }
 
     /// An empty prompt.
@@ -195,7 +204,8 @@ impl Prompt {
         }
     }
 
-    /// Whether its name in the middle of a message stands for it: it needs no arguments, and its file does not say `mention: false`.
+    /// Whether its name in the middle of a message stands for it: it needs no arguments, and its
+    /// file does not say `mention: false`.
     pub fn may_be_mentioned(&self) -> bool {
         !self.is_no_mention && !self.arguments.iter().any(|argument| argument.required)
     }
@@ -205,8 +215,9 @@ impl Prompt {
         self.append == Append::Never
     }
 
-    /// The prompt, with the line before its text by which a skill's scripts and references are found, as in Claude Code.
-    /// `folder` is the path of the skill's folder; it is never searched for placeholders. Other prompts stay as they are.
+    /// The prompt, with the line before its text by which a skill's scripts and references are
+    /// found, as in Claude Code. `folder` is the path of the skill's folder; it is never searched
+    /// for placeholders. Other prompts stay as they are.
     #[must_use]
     pub fn with_base_directory(mut self, folder: &str) -> Prompt {
         if self.names_its_folder
@@ -217,14 +228,20 @@ impl Prompt {
         self
     }
 
-    /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`, `$NAME`.
+    /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`,
+    /// `$NAME`.
     pub fn placeholder(&self, name: &str) -> String {
         self.syntax.write(name)
     }
 
     /// A text, such as the whole file, split at the placeholders of the prompt.
     pub fn template_of(&self, text: &str) -> MessageTemplate {
-        MessageTemplate::parse(self.syntax, text, 1, self.arguments.iter().map(|argument| argument.name.as_str()))
+        MessageTemplate::parse(
+            self.syntax,
+            text,
+            1,
+            self.arguments.iter().map(|argument| argument.name.as_str()),
+        )
     }
 
     /// All placeholders, in the order of the messages.
@@ -246,9 +263,14 @@ impl Prompt {
         }
     }
 
-    /// What is between the body and an input that follows it: an empty line, and in fabric the end of the line.
+    /// What is between the body and an input that follows it: an empty line, and in fabric the end
+    /// of the line.
     pub fn separator(&self) -> &'static str {
-        if self.append == Append::Line { "\n" } else { "\n\n" }
+        if self.append == Append::Line {
+            "\n"
+        } else {
+            "\n\n"
+        }
     }
 
     /// Whether the body is still the one that [`draft`](super::draft) writes, to be filled in.
@@ -256,7 +278,8 @@ impl Prompt {
         matches!(self.messages.as_slice(), [message] if message.body().trim() == TEMPLATE_BODY.trim())
     }
 
-    /// The names by which a call may give values: the arguments, and `input` if the expansion contains it.
+    /// The names by which a call may give values: the arguments, and `input` if the expansion
+    /// contains it.
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input())
     }
@@ -282,13 +305,20 @@ impl Prompt {
 
     /// Whether it is a template of Jinja.
     pub fn is_jinja(&self) -> bool {
-        self.messages.iter().any(|message| message.jinja().is_some())
+        self.messages
+            .iter()
+            .any(|message| message.jinja().is_some())
     }
 
     /// The warnings about what other programs would do at marks in a message.
     pub(super) fn foreign_marks(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
         let is_of_commands = |other: &OtherKey| other.key == "argument-hint";
-        marks::warnings(self.marks, &self.messages, message, self.other_keys.iter().any(is_of_commands))
+        marks::warnings(
+            self.marks,
+            &self.messages,
+            message,
+            self.other_keys.iter().any(is_of_commands),
+        )
     }
 
     pub(super) fn has_placeholders(&self) -> bool {
@@ -297,7 +327,10 @@ impl Prompt {
 
     /// Whether the body has a placeholder for this argument, or the service gets it.
     pub(super) fn uses(&self, argument: &Argument) -> bool {
-        self.is_remote() || self.placeholders().any(|placeholder| placeholder.name == argument.name)
+        self.is_remote()
+            || self
+                .placeholders()
+                .any(|placeholder| placeholder.name == argument.name)
     }
 
     /// Whether the input is one of the parts of a text that is divided.
@@ -305,8 +338,9 @@ impl Prompt {
         self.has_input_placeholder() || (self.has_placeholders() && self.appends_input())
     }
 
-    /// Whether each argument gets one word of the text, and the input is the whole text. So Claude Code and Codex divide it
-    /// for `$name` and `$1`, and this program if the frontmatter has `words: true`.
+    /// Whether each argument gets one word of the text, and the input is the whole text. So Claude
+    /// Code and Codex divide it for `$name` and `$1`, and this program if the frontmatter has
+    /// `words: true`.
     pub(crate) fn takes_words(&self) -> bool {
         self.has_words && self.has_placeholders()
     }
@@ -314,11 +348,18 @@ impl Prompt {
     /// Whether a placeholder stands for the whole input; an argument may have the name `input` too.
     pub(super) fn has_input_placeholder(&self) -> bool {
         let is_argument = self.arguments.iter().any(|argument| argument.name == INPUT);
-        !is_argument && self.placeholders().any(|placeholder| placeholder.name == INPUT)
+        !is_argument
+            && self
+                .placeholders()
+                .any(|placeholder| placeholder.name == INPUT)
     }
 }
 
 fn value_names(arguments: &[Argument], takes_input: bool) -> Vec<&str> {
     let takes_input = takes_input && arguments.iter().all(|argument| argument.name != INPUT);
-    arguments.iter().map(|argument| argument.name.as_str()).chain(takes_input.then_some(INPUT)).collect()
+    arguments
+        .iter()
+        .map(|argument| argument.name.as_str())
+        .chain(takes_input.then_some(INPUT))
+        .collect()
 }

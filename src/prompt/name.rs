@@ -10,9 +10,9 @@ use unicode_normalization::UnicodeNormalization;
 
 /// A prompt's name: its path below the prompts folder, `/`-separated, without the file's suffix.
 ///
-/// No part of it is empty or begins with a dot (such files are hidden), and it has no backslash and no control
-/// character: a name joined to a folder never leaves that folder. It has at most [`MAX_NAME`] bytes and [`MAX_DEPTH`]
-/// folders.
+/// No part of it is empty or begins with a dot (such files are hidden), and it has no backslash and
+/// no control character: a name joined to a folder never leaves that folder. It has at most
+/// [`MAX_NAME`] bytes and [`MAX_DEPTH`] folders.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
@@ -23,7 +23,10 @@ impl Name {
     /// No file can have it; see [`Name`]. The reason is a clause for a person.
     pub fn new(text: &str) -> Result<Name, String> {
         if text.len() > MAX_NAME {
-            return Err(format!("it is {} bytes long, the limit is {MAX_NAME}", text.len()));
+            return Err(format!(
+                "it is {} bytes long, the limit is {MAX_NAME}",
+                text.len()
+            ));
         }
         if text.split('/').count() > MAX_DEPTH + 1 {
             return Err(format!("it has more than {MAX_DEPTH} folders"));
@@ -70,13 +73,15 @@ impl Serialize for Name {
 
 /// Whether this can be one part of a name, between two slashes.
 pub(crate) fn is_part(part: &str) -> bool {
-    let forbidden =
-        |character: char| character == '\\' || character.is_control() || (cfg!(windows) && character == ':');
+    let forbidden = |character: char| {
+        character == '\\' || character.is_control() || (cfg!(windows) && character == ':')
+    };
     !part.is_empty() && !part.starts_with('.') && !part.contains(forbidden)
 }
 
-/// Whether a character is invisible: most of Unicode's `Default_Ignorable_Code_Point`, and separators of lines. The joiners U+200C and
-/// U+200D and the selectors U+FE0E and U+FE0F are not among them: some scripts and emoji need them.
+/// Whether a character is invisible: most of Unicode's `Default_Ignorable_Code_Point`, and
+/// separators of lines. The joiners U+200C and U+200D and the selectors U+FE0E and U+FE0F are not
+/// among them: some scripts and emoji need them.
 pub(super) fn is_invisible(character: char) -> bool {
     let is_format = matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}' | '\u{200e}'
@@ -85,8 +90,8 @@ pub(super) fn is_invisible(character: char) -> bool {
     character.is_control() || is_format
 }
 
-/// What a command begins with, and what may separate the parts of its name: a colon, or the full-width one of Japanese and
-/// Chinese keyboards.
+/// What a command begins with, and what may separate the parts of its name: a colon, or the
+/// full-width one of Japanese and Chinese keyboards.
 pub(crate) const COLONS: [char; 2] = [':', '：'];
 
 /// A command as typed, without the spaces around it and the colon before it.
@@ -95,11 +100,15 @@ pub(crate) fn strip(command: &str) -> &str {
     command.strip_prefix(COLONS).unwrap_or(command).trim()
 }
 
-/// The names that a command may stand for, the most likely first: as typed, stripped, with `/` for colons, and each with
-/// composed and with separate accents, as different systems store them.
+/// The names that a command may stand for, the most likely first: as typed, stripped, with `/` for
+/// colons, and each with composed and with separate accents, as different systems store them.
 pub(crate) fn spellings(command: &str) -> Vec<String> {
     let stripped = strip(command);
-    let mut all = vec![command.to_owned(), stripped.to_owned(), stripped.replace(COLONS, "/")];
+    let mut all = vec![
+        command.to_owned(),
+        stripped.to_owned(),
+        stripped.replace(COLONS, "/"),
+    ];
     if !command.is_ascii() && command.len() <= MAX_TYPED {
         let accents = |name: &String| [name.nfc().collect(), name.nfd().collect::<String>()];
         all.extend(all.iter().flat_map(accents).collect::<Vec<_>>());
@@ -109,11 +118,13 @@ pub(crate) fn spellings(command: &str) -> Vec<String> {
     all
 }
 
-/// The longest text that can be a name, in bytes: a composed accent may be a quarter of what was typed.
+/// The longest text that can be a name, in bytes: a composed accent may be a quarter of what was
+/// typed.
 const MAX_TYPED: usize = 4 * MAX_NAME;
 
-/// The form in which all spellings of a name are equal: letter case, a colon for `/`, and composed or separate accents
-/// (macOS separates them in file names) make no difference. A text too long to be a name becomes empty.
+/// The form in which all spellings of a name are equal: letter case, a colon for `/`, and composed
+/// or separate accents (macOS separates them in file names) make no difference. A text too long to
+/// be a name becomes empty.
 pub(crate) fn fold(command: &str) -> String {
     let name = strip(command);
     if name.len() > MAX_TYPED {
@@ -122,18 +133,24 @@ pub(crate) fn fold(command: &str) -> String {
     name.replace(COLONS, "/").to_lowercase().nfc().collect()
 }
 
-/// The spelling of a name that begins with what a person has typed of it: with colons for `/`, or other accents. `None`: none
-/// does.
+/// The spelling of a name that begins with what a person has typed of it: with colons for `/`, or
+/// other accents. `None`: none does.
 pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
     let name = match typed.chars().find(|letter| COLONS.contains(letter)) {
-        Some(colon) if !name.starts_with(typed) => name.replace('/', colon.encode_utf8(&mut [0; 4])),
+        Some(colon) if !name.starts_with(typed) => {
+            name.replace('/', colon.encode_utf8(&mut [0; 4]))
+        }
         _ => name.to_owned(),
     };
     let spellings = [name.nfc().collect(), name.nfd().collect(), name];
-    spellings.into_iter().rev().find(|name: &String| name.starts_with(typed))
+    spellings
+        .into_iter()
+        .rev()
+        .find(|name: &String| name.starts_with(typed))
 }
 
-/// Words that follow a blank and a colon in code and in chats, found in 500,000 messages: commands of vim, labels, keywords, tags, types.
+/// Words that follow a blank and a colon in code and in chats, found in 500,000 messages: commands
+/// of vim, labels, keywords, tags, types.
 const USUAL_AFTER_COLON: &str = "wq qa set lsp-enable blk label loop restart_work foo latest cli free cheapest noreply messages \
     browser index user reply process get text status type name body id uuid var Self this";
 
@@ -151,7 +168,8 @@ pub(super) fn half_width(text: &str) -> String {
     text.chars().map(half).collect()
 }
 
-/// What a text with a colon is if it is not a command: a noun with its article. Full-width characters are the same as others.
+/// What a text with a colon is if it is not a command: a noun with its article. Full-width
+/// characters are the same as others.
 pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = half_width(command.trim());
     let bare = text.trim_matches(':');
@@ -162,11 +180,19 @@ pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
         (text.contains("//"), "an address"),
         (text.contains('\\'), "a Windows path"),
         (text.contains("::"), "a path in code"),
-        (begins_with_digit && !bare.chars().any(char::is_alphabetic), "a time or a number"),
-        (text.ends_with(':') && bare.chars().all(is_shortcode), "an emoji"),
+        (
+            begins_with_digit && !bare.chars().any(char::is_alphabetic),
+            "a time or a number",
+        ),
+        (
+            text.ends_with(':') && bare.chars().all(is_shortcode),
+            "an emoji",
+        ),
         (matches!(bare, "D" | "P" | "p" | "O" | "o"), "an emoticon"),
     ];
-    kinds.into_iter().find_map(|(is_of_kind, what)| is_of_kind.then_some(what))
+    kinds
+        .into_iter()
+        .find_map(|(is_of_kind, what)| is_of_kind.then_some(what))
 }
 
 #[cfg(test)]
@@ -175,11 +201,30 @@ mod tests {
 
     #[test]
     fn a_name_never_leaves_its_folder() {
-        for name in ["research", "git/commit", "a/b/c", "要約", "my prompt", "x.md", "a:b"] {
-            assert_eq!(Name::new(name).is_ok(), !(cfg!(windows) && name.contains(':')), "{name}");
+        for name in [
+            "research",
+            "git/commit",
+            "a/b/c",
+            "要約",
+            "my prompt",
+            "x.md",
+            "a:b",
+        ] {
+            assert_eq!(
+                Name::new(name).is_ok(),
+                !(cfg!(windows) && name.contains(':')),
+                "{name}"
+            );
         }
-        for name in ["", "/a", "a/", "a//b", "..", "a/../b", ".hidden", "a/.b", "a\\b", "a\0b", "a\nb"] {
-            assert!(Name::new(name).unwrap_err().starts_with("a part of it is empty"), "{name:?}");
+        for name in [
+            "", "/a", "a/", "a//b", "..", "a/../b", ".hidden", "a/.b", "a\\b", "a\0b", "a\nb",
+        ] {
+            assert!(
+                Name::new(name)
+                    .unwrap_err()
+                    .starts_with("a part of it is empty"),
+                "{name:?}"
+            );
         }
         assert!(Name::new(&"x".repeat(MAX_NAME + 1)).is_err());
         assert!(Name::new(&("d/".repeat(MAX_DEPTH + 1) + "x")).is_err());
@@ -242,7 +287,11 @@ mod tests {
             ("cafe\u{301}", "caf", Some("cafe\u{301}")),
             ("git/commit", "com", None),
         ] {
-            assert_eq!(spelled_as_typed(name, typed).as_deref(), want, "{name:?} {typed:?}");
+            assert_eq!(
+                spelled_as_typed(name, typed).as_deref(),
+                want,
+                "{name:?} {typed:?}"
+            );
         }
     }
 }

@@ -5,27 +5,41 @@ use super::name::{COLONS, Name, is_invisible, not_a_command, strip};
 use crate::wording::{named, quoted};
 
 impl Name {
-    /// The name for a new prompt, from what a person typed: without spaces around it and a [colon](COLONS) before it, and with
-    /// `/` for each colon.
+    /// The name for a new prompt, from what a person typed: without spaces around it and a
+    /// [colon](COLONS) before it, and with `/` for each colon.
     ///
     /// # Errors
-    /// It could not be typed in a chat, or some system cannot store a file of that name. Names are refused on all systems, because
-    /// folders of prompts are shared. The reason is one line for a person.
+    /// It could not be typed in a chat, or some system cannot store a file of that name. Names are
+    /// refused on all systems, because folders of prompts are shared. The reason is one line for a
+    /// person.
     pub fn for_new_file(typed: &str) -> Result<Name, String> {
-        let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
+        let refused = |why: &str| {
+            Err(format!(
+                "{} cannot be the name of a prompt: {why}",
+                quoted(typed)
+            ))
+        };
         let bare = strip(typed);
         if bare.is_empty() {
             return refused("it is empty; write a word, such as `standup`");
         }
         if bare.contains(char::is_whitespace) {
             let hyphenated = bare.split_whitespace().collect::<Vec<_>>().join("-");
-            return refused(&format!("a space ends a command in a chat; write {}", named(&hyphenated)));
+            return refused(&format!(
+                "a space ends a command in a chat; write {}",
+                named(&hyphenated)
+            ));
         }
         if let Some(character) = bare.chars().find(|character| is_invisible(*character)) {
-            return refused(&format!("it has an invisible character, U+{:04X}", u32::from(character)));
+            return refused(&format!(
+                "it has an invisible character, U+{:04X}",
+                u32::from(character)
+            ));
         }
         let has_scheme = bare.contains("://");
-        if let Some(kind) = not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//")) {
+        if let Some(kind) =
+            not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//"))
+        {
             return refused(&format!("after a colon it looks like {kind}"));
         }
         let name = bare.replace(COLONS, "/");
@@ -35,7 +49,10 @@ impl Name {
         if let Some((stem, _)) = Format::OWN.prompt_file(&name) {
             return refused(&format!("the name has no suffix; write {}", named(stem)));
         }
-        if Format::OWN.prompt_file(&format!("{name}.md")).is_none_or(|(read, _)| read != name) {
+        if Format::OWN
+            .prompt_file(&format!("{name}.md"))
+            .is_none_or(|(read, _)| read != name)
+        {
             return refused("a file of this name is not read as this prompt");
         }
         Name::new(&name).or_else(|why| refused(&why))
@@ -45,7 +62,8 @@ impl Name {
 /// What Windows forbids in the name of a file, besides `:` and `\`.
 const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
 
-/// Names that Windows reserves for devices, with any suffix. `COM` and `LPT` with a digit are reserved too.
+/// Names that Windows reserves for devices, with any suffix. `COM` and `LPT` with a digit are
+/// reserved too.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
 /// Why one part of a name cannot be the name of a file on every system.
@@ -54,12 +72,20 @@ fn not_portable(part: &str) -> Option<String> {
         return Some("`/` separates a folder and a name, and one of them is empty".to_owned());
     }
     if part.starts_with('.') {
-        return Some(format!("a file or folder whose name begins with a dot, {}, is hidden and ignored", named(part)));
+        return Some(format!(
+            "a file or folder whose name begins with a dot, {}, is hidden and ignored",
+            named(part)
+        ));
     }
     let stem = part.split('.').next().unwrap_or(part).to_lowercase();
-    let is_port = matches!(stem.as_bytes(), [b'c', b'o', b'm', b'0'..=b'9'] | [b'l', b'p', b't', b'0'..=b'9']);
-    let is_portable =
-        !part.ends_with('.') && !part.contains(FORBIDDEN) && !DEVICES.contains(&stem.as_str()) && !is_port;
+    let is_port = matches!(
+        stem.as_bytes(),
+        [b'c', b'o', b'm', b'0'..=b'9'] | [b'l', b'p', b't', b'0'..=b'9']
+    );
+    let is_portable = !part.ends_with('.')
+        && !part.contains(FORBIDDEN)
+        && !DEVICES.contains(&stem.as_str())
+        && !is_port;
     (!is_portable).then(|| format!("Windows has no files and folders named {}", named(part)))
 }
 
@@ -130,7 +156,15 @@ mod tests {
             let refused = Name::for_new_file(typed).unwrap_err();
             assert!(refused.contains(why), "{typed:?}: {refused}");
         }
-        assert!(Name::for_new_file(&"x".repeat(MAX_NAME + 1)).unwrap_err().contains("1025 bytes long"));
-        assert!(Name::for_new_file(&("d/".repeat(MAX_DEPTH + 1) + "x")).unwrap_err().contains("more than 32 folders"));
+        assert!(
+            Name::for_new_file(&"x".repeat(MAX_NAME + 1))
+                .unwrap_err()
+                .contains("1025 bytes long")
+        );
+        assert!(
+            Name::for_new_file(&("d/".repeat(MAX_DEPTH + 1) + "x"))
+                .unwrap_err()
+                .contains("more than 32 folders")
+        );
     }
 }

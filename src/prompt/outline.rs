@@ -1,4 +1,5 @@
-//! The Markdown of a body: its first heading and its first paragraph as plain text, and where its code is.
+//! The Markdown of a body: its first heading and its first paragraph as plain text, and where its
+//! code is.
 //!
 //! Nothing of it is ever rendered back into a prompt.
 
@@ -6,8 +7,8 @@ use super::text::beginning;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 
-/// How much of a body is parsed for its outline, in bytes. It bounds the cost of a huge or hostile body; a paragraph that
-/// begins later is not a description.
+/// How much of a body is parsed for its outline, in bytes. It bounds the cost of a huge or hostile
+/// body; a paragraph that begins later is not a description.
 const MAX_PARSED: usize = 16 * 1024;
 
 /// The longest description that is made from a paragraph, in characters.
@@ -18,15 +19,16 @@ const DESCRIPTION: usize = 160;
 pub(super) struct Outline {
     /// The first heading.
     pub(super) heading: Option<String>,
-    /// The first paragraph; without one, the first other text that is not a heading (of a list, say). Cut after a word at
-    /// 160 characters.
+    /// The first paragraph; without one, the first other text that is not a heading (of a list,
+    /// say). Cut after a word at 160 characters.
     pub(super) paragraph: Option<String>,
 }
 
 impl Outline {
     /// The paragraph; without one, the heading, cut in the same way.
     pub(super) fn description(self) -> Option<String> {
-        self.paragraph.or_else(|| self.heading.map(cut_after_a_word))
+        self.paragraph
+            .or_else(|| self.heading.map(cut_after_a_word))
     }
 }
 
@@ -34,7 +36,8 @@ impl Outline {
 pub(super) fn outline(body: &str) -> Outline {
     let body = beginning(body, MAX_PARSED);
     let (mut heading, mut paragraph, mut other) = (None, None, None);
-    // The block that is being read, and its text so far. Blocks that contain blocks (lists, quotes) end it too.
+    // The block that is being read, and its text so far. Blocks that contain blocks (lists, quotes)
+    // end it too.
     let mut text = String::new();
     let mut in_heading_or_paragraph = false;
     for (event, range) in Parser::new(body).into_offset_iter() {
@@ -55,15 +58,22 @@ pub(super) fn outline(body: &str) -> Outline {
                 set_first(&mut paragraph, &mut text);
                 in_heading_or_paragraph = false;
             }
-            Event::End(TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock) => set_first(&mut other, &mut text),
-            Event::Start(Tag::List(_)) if !in_heading_or_paragraph => set_first(&mut other, &mut text),
+            Event::End(TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock) => {
+                set_first(&mut other, &mut text)
+            }
+            Event::Start(Tag::List(_)) if !in_heading_or_paragraph => {
+                set_first(&mut other, &mut text)
+            }
             _ => {}
         }
         if heading.is_some() && paragraph.is_some() {
             break;
         }
     }
-    Outline { heading, paragraph: paragraph.or(other).map(cut_after_a_word) }
+    Outline {
+        heading,
+        paragraph: paragraph.or(other).map(cut_after_a_word),
+    }
 }
 
 /// The ranges of a body that are code: blocks, and spans between backquotes.
@@ -71,9 +81,15 @@ pub(super) struct Code(Vec<Range<usize>>);
 
 impl Code {
     pub(super) fn of(body: &str) -> Code {
-        let is_code = |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
+        let is_code =
+            |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
         let events = Parser::new(body).into_offset_iter();
-        Code(events.filter(|(event, _)| is_code(event)).map(|(_, range)| range).collect())
+        Code(
+            events
+                .filter(|(event, _)| is_code(event))
+                .map(|(_, range)| range)
+                .collect(),
+        )
     }
 
     /// Whether the byte `at` is code.
@@ -83,7 +99,8 @@ impl Code {
     }
 }
 
-/// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty afterwards.
+/// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty
+/// afterwards.
 fn set_first(slot: &mut Option<String>, text: &mut String) {
     let words = std::mem::take(text);
     if slot.is_none() {
@@ -108,8 +125,14 @@ fn push_without_tags(text: &mut String, html: &str) {
 
 /// At most 160 characters of a text.
 fn cut_after_a_word(text: String) -> String {
-    let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else { return text };
-    let cut = if text[end..].starts_with(' ') { end } else { text[..end].rfind(' ').unwrap_or(end) };
+    let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else {
+        return text;
+    };
+    let cut = if text[end..].starts_with(' ') {
+        end
+    } else {
+        text[..end].rfind(' ').unwrap_or(end)
+    };
     text[..cut].to_owned()
 }
 
@@ -119,7 +142,10 @@ mod tests {
 
     #[track_caller]
     fn check(body: &str, heading: Option<&str>, paragraph: Option<&str>) {
-        let want = Outline { heading: heading.map(str::to_owned), paragraph: paragraph.map(str::to_owned) };
+        let want = Outline {
+            heading: heading.map(str::to_owned),
+            paragraph: paragraph.map(str::to_owned),
+        };
         assert_eq!(outline(body), want, "{body:?}");
     }
 
@@ -130,7 +156,11 @@ mod tests {
             Some("The big one"),
             Some("See the link & bold code."),
         );
-        check("Text first.\n\n## Then a heading", Some("Then a heading"), Some("Text first."));
+        check(
+            "Text first.\n\n## Then a heading",
+            Some("Then a heading"),
+            Some("Text first."),
+        );
         check("Setext\n======\ntext", Some("Setext"), Some("text"));
         check("#\n\n# Second", Some("Second"), None);
         check("", None, None);
@@ -138,7 +168,11 @@ mod tests {
 
     #[test]
     fn placeholders_are_text_and_tags_are_not() {
-        check("About <<input>> and {{input}}.", None, Some("About <<input>> and {{input}}."));
+        check(
+            "About <<input>> and {{input}}.",
+            None,
+            Some("About <<input>> and {{input}}."),
+        );
         check("Some <b>bold</b> words", None, Some("Some bold words"));
         check("<!-- a note -->\n\nText", None, Some("Text"));
     }
@@ -160,7 +194,10 @@ mod tests {
         let exact = format!("{} {}", "a".repeat(100), "b".repeat(59));
         assert_eq!(outline(&exact).paragraph.unwrap(), exact);
         assert_eq!(outline(&format!("{exact} c")).paragraph.unwrap(), exact);
-        assert_eq!(outline(&"é".repeat(500)).paragraph.unwrap(), "é".repeat(160));
+        assert_eq!(
+            outline(&"é".repeat(500)).paragraph.unwrap(),
+            "é".repeat(160)
+        );
     }
 
     #[test]

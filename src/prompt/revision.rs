@@ -5,8 +5,9 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
-/// Distinguishes one content of a prompt's file from another: the first half of the SHA-256 of its bytes, without those of the
-/// files that it includes. The same on every machine; to a client, an opaque text.
+/// Distinguishes one content of a prompt's file from another: the first half of the SHA-256 of its
+/// bytes, without those of the files that it includes. The same on every machine; to a client, an
+/// opaque text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Revision([u8; 16]);
 
@@ -34,7 +35,8 @@ impl FromStr for Revision {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Revision, &'static str> {
-        const INVALID: &str = "must be a revision: 32 lower-case hexadecimal digits, as lists and answers show it";
+        const INVALID: &str =
+            "must be a revision: 32 lower-case hexadecimal digits, as lists and answers show it";
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 32 || !text.bytes().all(is_digit) {
             return Err(INVALID);
@@ -46,7 +48,9 @@ impl FromStr for Revision {
 
 impl<'d> Deserialize<'d> for Revision {
     fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Revision, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(de::Error::custom)
     }
 }
 
@@ -66,7 +70,12 @@ mod tests {
         assert_eq!(revision.to_string(), "ba7816bf8f01cfea414140de5dae2223");
         assert_eq!(revision.short(), "ba7816bf");
         assert_eq!(revision.to_string().parse(), Ok(revision));
-        for invalid in ["", "ba7816bf", "BA7816BF8F01CFEA414140DE5DAE2223", "+a7816bf8f01cfea414140de5dae2223"] {
+        for invalid in [
+            "",
+            "ba7816bf",
+            "BA7816BF8F01CFEA414140DE5DAE2223",
+            "+a7816bf8f01cfea414140de5dae2223",
+        ] {
             assert!(invalid.parse::<Revision>().is_err(), "{invalid}");
         }
     }

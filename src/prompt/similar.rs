@@ -1,13 +1,14 @@
 //! Which known word to suggest for an unknown one. Used only in messages.
 
-/// The longest known word that is compared, in characters: longer ones are not typed, and the cost of a comparison is the
-/// product of the two lengths.
+/// The longest known word that is compared, in characters: longer ones are not typed, and the cost
+/// of a comparison is the product of the two lengths.
 const MAX_COMPARED: usize = 64;
 
 /// How many edits separate `word` from `known`; `None` if they are too different for a misspelling.
 ///
-/// The measure is the optimal string alignment distance (an edit adds, drops or changes one character, or swaps two
-/// neighbors), letter case ignored; a third of the longer word may differ, as in Cargo and rustc.
+/// The measure is the optimal string alignment distance (an edit adds, drops or changes one
+/// character, or swaps two neighbors), letter case ignored; a third of the longer word may differ,
+/// as in Cargo and rustc.
 pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
     let length = known.chars().count();
     // A character has at most four bytes, so a huge word is neither counted nor copied.
@@ -25,8 +26,11 @@ pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
 
 /// The known word that is closest to `word`; the first of several that are equally close.
 pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let near = known.into_iter().filter_map(|known| Some((distance(word, known)?, known)));
-    near.min_by_key(|&(distance, _)| distance).map(|(_, known)| known)
+    let near = known
+        .into_iter()
+        .filter_map(|known| Some((distance(word, known)?, known)));
+    near.min_by_key(|&(distance, _)| distance)
+        .map(|(_, known)| known)
 }
 
 #[cfg(test)]

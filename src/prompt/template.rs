@@ -1,7 +1,8 @@
 //! One message of a prompt as text and placeholders: parsed once, expanded many times.
 //!
-//! - A placeholder stands for the input or for a declared argument. How it is written is data of the format, a [`Syntax`]:
-//!   `{{name}}`, `{{{name}}}`, `<<name>>` and `$ARGUMENTS` in this program's own. Everything else is text, `<<<input>>>` too.
+//! - A placeholder stands for the input or for a declared argument. How it is written is data of
+//!   the format, a [`Syntax`]: `{{name}}`, `{{{name}}}`, `<<name>>` and `$ARGUMENTS` in this
+//!   program's own. Everything else is text, `<<<input>>>` too.
 //! - A backslash before a placeholder makes it text; the backslash is dropped.
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
@@ -37,19 +38,28 @@ pub(super) struct Place {
 impl Place {
     /// A body that begins in this line.
     pub(super) fn at_line(line: usize) -> Place {
-        Place { start: Position { line, column: 1 }, is_verbatim: true }
+        Place {
+            start: Position { line, column: 1 },
+            is_verbatim: true,
+        }
     }
 
     /// A body that was read from a value, which begins at the byte `value` of `file`.
     pub(super) fn in_value(file: &str, value: usize, body: &str) -> Place {
         let found = file[value..].find(body);
         let start = Position::in_text(file, value + found.unwrap_or(0), 1);
-        Place { start, is_verbatim: found.is_some() }
+        Place {
+            start,
+            is_verbatim: found.is_some(),
+        }
     }
 
     /// A body that is not in the file as it is; it begins in this line.
     pub(super) fn made_at_line(line: usize) -> Place {
-        Place { is_verbatim: false, ..Place::at_line(line) }
+        Place {
+            is_verbatim: false,
+            ..Place::at_line(line)
+        }
     }
 
     pub(super) fn positions(self, body: &str) -> Positions<'_> {
@@ -107,42 +117,82 @@ pub(super) enum Escape {
     Dollar,
 }
 
-pub(super) const TWO_BRACES: Mark = Mark { open: "{{", close: "}}", input: Some(INPUT), names: Names::Spaced };
-pub(super) const THREE_BRACES: Mark = Mark { open: "{{{", close: "}}}", ..TWO_BRACES };
-pub(super) const TWO_ANGLES: Mark = Mark { open: "<<", close: ">>", ..TWO_BRACES };
-pub(super) const ARGUMENTS: Mark = Mark { open: "$", close: "", input: Some("ARGUMENTS"), names: Names::None };
+pub(super) const TWO_BRACES: Mark = Mark {
+    open: "{{",
+    close: "}}",
+    input: Some(INPUT),
+    names: Names::Spaced,
+};
+pub(super) const THREE_BRACES: Mark = Mark {
+    open: "{{{",
+    close: "}}}",
+    ..TWO_BRACES
+};
+pub(super) const TWO_ANGLES: Mark = Mark {
+    open: "<<",
+    close: ">>",
+    ..TWO_BRACES
+};
+pub(super) const ARGUMENTS: Mark = Mark {
+    open: "$",
+    close: "",
+    input: Some("ARGUMENTS"),
+    names: Names::None,
+};
 
 impl Syntax {
     /// The syntax of this program.
-    pub(super) const OWN: Syntax =
-        Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES], fallback: Some(ARGUMENTS), escape: Escape::Backslash };
+    pub(super) const OWN: Syntax = Syntax {
+        marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES],
+        fallback: Some(ARGUMENTS),
+        escape: Escape::Backslash,
+    };
 
     /// The placeholder of this name, as a person may write it.
     pub(super) fn write(&self, name: &str) -> String {
         let is_input = name == INPUT;
-        let fits = |mark: &&Mark| if is_input { mark.input.is_some() } else { mark.names != Names::None };
+        let fits = |mark: &&Mark| {
+            if is_input {
+                mark.input.is_some()
+            } else {
+                mark.names != Names::None
+            }
+        };
         let mark = self.marks.iter().rfind(fits).unwrap_or(&TWO_BRACES);
-        format!("{}{}{}", mark.open, mark.input.filter(|_| is_input).unwrap_or(name), mark.close)
+        format!(
+            "{}{}{}",
+            mark.open,
+            mark.input.filter(|_| is_input).unwrap_or(name),
+            mark.close
+        )
     }
 }
 
 impl MessageTemplate {
-    /// A message of the user. `body` begins in the line `first_line` of the file; `names` are those of the declared
-    /// arguments, which have no spaces, braces or angle brackets.
+    /// A message of the user. `body` begins in the line `first_line` of the file; `names` are those
+    /// of the declared arguments, which have no spaces, braces or angle brackets.
     pub(super) fn parse<'n>(
         syntax: &Syntax,
         body: impl Into<String>,
         first_line: usize,
         names: impl IntoIterator<Item = &'n str>,
     ) -> MessageTemplate {
-        let mut template = MessageTemplate::new(Role::User, body.into(), Place::at_line(first_line));
+        let mut template =
+            MessageTemplate::new(Role::User, body.into(), Place::at_line(first_line));
         MessageTemplate::find_placeholders(syntax, std::slice::from_mut(&mut template), names);
         template
     }
 
     /// A message in which no placeholder has been found yet.
     pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
-        MessageTemplate { role, preamble: String::new(), body, place, parts: Vec::new(), jinja: None }
+        MessageTemplate {
+            role,
+            preamble: String::new(),
+            body,
+            place,
+            parts: Vec::new(),
+            jinja: None,
+        }
     }
 
     /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
@@ -156,7 +206,10 @@ impl MessageTemplate {
             for message in &mut *messages {
                 message.parts = split(&message.body, &names, syntax, more);
             }
-            messages.iter().flat_map(MessageTemplate::placeholders).any(|placeholder| placeholder.name == INPUT)
+            messages
+                .iter()
+                .flat_map(MessageTemplate::placeholders)
+                .any(|placeholder| placeholder.name == INPUT)
         };
         if !find(None) && syntax.fallback.is_some() {
             find(syntax.fallback.as_ref());
@@ -184,7 +237,8 @@ impl MessageTemplate {
         self.preamble = text;
     }
 
-    /// The text as written in the file, but with `\n` line endings and without empty lines at its start and end.
+    /// The text as written in the file, but with `\n` line endings and without empty lines at its
+    /// start and end.
     pub fn body(&self) -> &str {
         &self.body
     }
@@ -212,12 +266,16 @@ impl MessageTemplate {
         &self.body[placeholder.range.clone()]
     }
 
-    /// Where a backslash, or a `$` before another, has made a placeholder text: the byte of its first character, in the order of
-    /// the text.
+    /// Where a backslash, or a `$` before another, has made a placeholder text: the byte of its
+    /// first character, in the order of the text.
     pub(super) fn escaped(&self) -> impl Iterator<Item = usize> {
         // Nothing but what was dropped is between two parts.
         let mut end = 0;
-        let parts = if self.jinja.is_some() { &[] } else { self.parts.as_slice() };
+        let parts = if self.jinja.is_some() {
+            &[]
+        } else {
+            self.parts.as_slice()
+        };
         parts.iter().filter_map(move |part| {
             let (Part::Text(range) | Part::Placeholder(Placeholder { range, .. })) = part;
             let is_after_dropped = range.start > end;
@@ -226,9 +284,12 @@ impl MessageTemplate {
         })
     }
 
-    /// The text before the body, and the body, in pieces that follow each other without anything between them. `value` gives the value
-    /// of each placeholder's name.
-    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&'t str) -> Piece<'t>) -> impl Iterator<Item = Piece<'t>> {
+    /// The text before the body, and the body, in pieces that follow each other without anything
+    /// between them. `value` gives the value of each placeholder's name.
+    pub(super) fn pieces<'t>(
+        &'t self,
+        value: impl Fn(&'t str) -> Piece<'t>,
+    ) -> impl Iterator<Item = Piece<'t>> {
         let parts = self.parts.iter().map(move |part| match part {
             Part::Text(range) => Piece::Text(&self.body[range.clone()]),
             Part::Placeholder(placeholder) => value(&placeholder.name),
@@ -237,12 +298,21 @@ impl MessageTemplate {
     }
 }
 
-/// The bytes of a body for this program at which a placeholder begins, with or without a backslash before it. `has_input` is whether a
-/// placeholder such as `{{input}}` stands for the input somewhere in the prompt.
+/// The bytes of a body for this program at which a placeholder begins, with or without a backslash
+/// before it. `has_input` is whether a placeholder such as `{{input}}` stands for the input
+/// somewhere in the prompt.
 pub(super) fn marks_in(body: &str, names: &BTreeSet<&str>, has_input: bool) -> Vec<usize> {
     let mut template = MessageTemplate::new(Role::User, body.to_owned(), Place::at_line(1));
-    template.parts = split(body, names, &Syntax::OWN, Syntax::OWN.fallback.as_ref().filter(|_| !has_input));
-    let mut marks: Vec<usize> = template.placeholders().map(|placeholder| placeholder.range.start).collect();
+    template.parts = split(
+        body,
+        names,
+        &Syntax::OWN,
+        Syntax::OWN.fallback.as_ref().filter(|_| !has_input),
+    );
+    let mut marks: Vec<usize> = template
+        .placeholders()
+        .map(|placeholder| placeholder.range.start)
+        .collect();
     marks.extend(template.escaped());
     marks.sort_unstable();
     marks.dedup();
@@ -260,9 +330,14 @@ fn split(body: &str, names: &BTreeSet<&str>, syntax: &Syntax, more: Option<&Mark
         if open < text_start {
             continue; // inside a placeholder
         }
-        let is_after = |byte: u8| open > text_start && bytes[open - 1] == byte && escaped != Some(open - 1);
+        let is_after =
+            |byte: u8| open > text_start && bytes[open - 1] == byte && escaped != Some(open - 1);
         let is_second_dollar = bytes[open] == b'$' && is_after(b'$');
-        let mut marks = syntax.marks.iter().chain(more).filter(|_| !is_second_dollar);
+        let mut marks = syntax
+            .marks
+            .iter()
+            .chain(more)
+            .filter(|_| !is_second_dollar);
         let found = marks.find_map(|mark| mark.placeholder(body, &range, names));
         let is_digit = bytes[open] == b'$' && bytes.get(open + 1).is_some_and(u8::is_ascii_digit);
         let is_escaped = match syntax.escape {
@@ -271,7 +346,9 @@ fn split(body: &str, names: &BTreeSet<&str>, syntax: &Syntax, more: Option<&Mark
             Escape::BackslashAndDigit => (found.is_some() || is_digit) && is_after(b'\\'),
             Escape::Dollar => is_second_dollar,
         };
-        let start = found.as_ref().map_or(open, |placeholder| placeholder.range.start);
+        let start = found
+            .as_ref()
+            .map_or(open, |placeholder| placeholder.range.start);
         let text_end = if is_escaped { open - 1 } else { start };
         if is_escaped || found.is_some() {
             if text_start < text_end {
@@ -299,8 +376,8 @@ pub(super) struct Opening {
     pub(super) close: &'static str,
 }
 
-/// The openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`. Longer runs are text, so nothing is
-/// ever replaced within them in a file of this program.
+/// The openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`. Longer
+/// runs are text, so nothing is ever replaced within them in a file of this program.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     runs(body).filter(|opening| !opening.close.is_empty())
 }
@@ -312,7 +389,10 @@ fn runs(body: &str) -> impl Iterator<Item = Opening> {
         let start = from + memchr::memchr3(b'{', b'<', b'$', &bytes[from..])?;
         let length = match bytes[start] {
             b'$' => 1,
-            first => bytes[start..].iter().take_while(|byte| **byte == first).count(),
+            first => bytes[start..]
+                .iter()
+                .take_while(|byte| **byte == first)
+                .count(),
         };
         from = start + length;
         let close = match (bytes[start], length) {
@@ -321,7 +401,10 @@ fn runs(body: &str) -> impl Iterator<Item = Opening> {
             (b'<', 2) => ">>",
             _ => "",
         };
-        Some(Opening { range: start..from, close })
+        Some(Opening {
+            range: start..from,
+            close,
+        })
     })
 }
 
@@ -333,35 +416,59 @@ pub(super) const SPACES: [char; 2] = [' ', '\t'];
 
 impl Mark {
     /// The placeholder that begins with this run.
-    fn placeholder(&self, body: &str, run: &Range<usize>, names: &BTreeSet<&str>) -> Option<Placeholder> {
+    fn placeholder(
+        &self,
+        body: &str,
+        run: &Range<usize>,
+        names: &BTreeSet<&str>,
+    ) -> Option<Placeholder> {
         let start = match self.names {
             // The other programs look for this text anywhere: in `{{{args}}}` too.
-            Names::None | Names::Declared if self.open == "{{" => run.end.checked_sub(2)?.max(run.start),
+            Names::None | Names::Declared if self.open == "{{" => {
+                run.end.checked_sub(2)?.max(run.start)
+            }
             _ if self.open.starts_with('$') || run.len() == self.open.len() => run.start,
             _ => return None,
         };
         let rest = body[start..].strip_prefix(self.open)?;
-        let (is_input, name, rest) =
-            if self.close.is_empty() { self.bare(rest, names)? } else { self.closed(rest, names)? };
+        let (is_input, name, rest) = if self.close.is_empty() {
+            self.bare(rest, names)?
+        } else {
+            self.closed(rest, names)?
+        };
         Some(Placeholder {
             name: if is_input { INPUT } else { name }.to_owned(),
             range: start..body.len() - rest.len(),
         })
     }
 
-    /// Whether a name stands for the input; `None` if it stands for nothing. A declared name comes first.
+    /// Whether a name stands for the input; `None` if it stands for nothing. A declared name comes
+    /// first.
     fn meaning(&self, name: &str, names: &BTreeSet<&str>) -> Option<bool> {
         let is_argument = self.names != Names::None && names.contains(name);
         (is_argument || self.input == Some(name)).then_some(!is_argument)
     }
 
     /// A name that `close` follows, and what follows that.
-    fn closed<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
-        let spaces = |rest: &'b str| if self.names == Names::Spaced { rest.trim_start_matches(SPACES) } else { rest };
+    fn closed<'b>(
+        &self,
+        rest: &'b str,
+        names: &BTreeSet<&str>,
+    ) -> Option<(bool, &'b str, &'b str)> {
+        let spaces = |rest: &'b str| {
+            if self.names == Names::Spaced {
+                rest.trim_start_matches(SPACES)
+            } else {
+                rest
+            }
+        };
         let rest = spaces(rest);
         let is_hinted = self.names == Names::WithHint;
-        let is_end =
-            |letter: char| letter.is_whitespace() || "{}<>".contains(letter) || (is_hinted && HINTS.contains(&letter));
+        let is_end = |letter: char| {
+            letter.is_whitespace()
+                || "{}<>".contains(letter)
+                || (is_hinted && HINTS.contains(&letter))
+        };
         let (name, mut after) = rest.split_at(rest.find(is_end)?);
         if is_hinted && after.starts_with(HINTS) {
             after = &after[after.find(['{', '}', '\n'])?..];
@@ -380,11 +487,20 @@ impl Mark {
             let after = index.trim_start_matches(|letter: char| letter.is_ascii_digit());
             after.len() < index.len() && after.starts_with(']')
         };
-        if let Some(digit) = rest.get(..1).filter(|first| first.as_bytes()[0].is_ascii_digit()) {
-            return Some((self.meaning(digit, names).filter(|is_input| !is_input)?, digit, &rest[1..]));
+        if let Some(digit) = rest
+            .get(..1)
+            .filter(|first| first.as_bytes()[0].is_ascii_digit())
+        {
+            return Some((
+                self.meaning(digit, names).filter(|is_input| !is_input)?,
+                digit,
+                &rest[1..],
+            ));
         }
         let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
-        let mut name = &rest[..rest.find(|letter: char| !is_word(letter)).unwrap_or(rest.len())];
+        let mut name = &rest[..rest
+            .find(|letter: char| !is_word(letter))
+            .unwrap_or(rest.len())];
         while !name.is_empty() {
             let after = &rest[name.len()..];
             if let Some(is_input) = self.meaning(name, names).filter(|_| !is_index(after)) {
@@ -393,7 +509,9 @@ impl Mark {
             name = name.rsplit_once('-').map_or("", |(shorter, _)| shorter);
         }
         // Other systems replace `$ARGUMENTS` wherever it stands, in `$ARGUMENTS_notes` too.
-        let after = rest.strip_prefix("ARGUMENTS").filter(|after| !is_index(after))?;
+        let after = rest
+            .strip_prefix("ARGUMENTS")
+            .filter(|after| !is_index(after))?;
         (self.input == Some("ARGUMENTS")).then_some((true, INPUT, after))
     }
 }
@@ -413,32 +531,69 @@ mod tests {
     }
 
     fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
-        let template = MessageTemplate::parse(&Syntax::OWN, body, 1, arguments.iter().map(|&(name, _)| name));
-        let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
-        template.pieces(|name| Piece::Value(value(name))).map(Piece::as_str).collect()
+        let template = MessageTemplate::parse(
+            &Syntax::OWN,
+            body,
+            1,
+            arguments.iter().map(|&(name, _)| name),
+        );
+        let value = |name: &str| {
+            arguments
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map_or(input, |(_, value)| value)
+        };
+        template
+            .pieces(|name| Piece::Value(value(name)))
+            .map(Piece::as_str)
+            .collect()
     }
 
     #[test]
     fn every_occurrence_of_input_is_replaced() {
-        check("{{input}} and <<input>>, {{ input }}, <<\tinput >>", "x", "x and x, x, x");
+        check(
+            "{{input}} and <<input>>, {{ input }}, <<\tinput >>",
+            "x",
+            "x and x, x, x",
+        );
         check("{{input}}{{input}}", "x", "xx");
         check("{{input}}", "", "");
-        check("${{input}} {\"a\":{{input}}} <<input>>>", "x", "$x {\"a\":x} x>");
+        check(
+            "${{input}} {\"a\":{{input}}} <<input>>>",
+            "x",
+            "$x {\"a\":x} x>",
+        );
     }
 
     #[test]
     fn three_braces_are_one_placeholder_and_three_angle_brackets_are_text() {
         check("{{{input}}} {{{ input }}} {{{a}}}}", "x", "x x {{{a}}}}");
         check_with("{{{a}}} {{{ a }}}}", &[("a", "1")], "x", "1 1}");
-        check("\\{{{input}}} \\{{{ input }}}", "x", "{{{input}}} {{{ input }}}");
-        for text in ["<<<input>>>", "<<< input >>>", "<<<input>>", "{{{input}}", "{{{{input}}}}", "\\<<<input>>>"] {
+        check(
+            "\\{{{input}}} \\{{{ input }}}",
+            "x",
+            "{{{input}}} {{{ input }}}",
+        );
+        for text in [
+            "<<<input>>>",
+            "<<< input >>>",
+            "<<<input>>",
+            "{{{input}}",
+            "{{{{input}}}}",
+            "\\<<<input>>>",
+        ] {
             check(text, "x", text);
         }
     }
 
     #[test]
     fn a_declared_name_is_a_placeholder_too() {
-        check_with("{{a}} <<b>> {{ab}} {{c}}", &[("a", "1"), ("ab", "3"), ("b", "2")], "in", "1 2 3 {{c}}");
+        check_with(
+            "{{a}} <<b>> {{ab}} {{c}}",
+            &[("a", "1"), ("ab", "3"), ("b", "2")],
+            "in",
+            "1 2 3 {{c}}",
+        );
         check_with("{{a}} {{input}}", &[("a", "1")], "in", "1 in");
         check_with("{{input}}", &[("input", "default")], "", "default");
     }
@@ -466,7 +621,11 @@ mod tests {
             "<<-EOF",
         ] {
             check(foreign, "x", foreign);
-            check(&format!("{foreign} {{{{input}}}}"), "x", &format!("{foreign} x"));
+            check(
+                &format!("{foreign} {{{{input}}}}"),
+                "x",
+                &format!("{foreign} x"),
+            );
         }
     }
 

@@ -9,7 +9,8 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-/// The longest text in braces, in bytes. If the closing braces come later, they probably do not belong to the opening ones.
+/// The longest text in braces, in bytes. If the closing braces come later, they probably do not
+/// belong to the opening ones.
 const MAX_LENGTH: usize = 200;
 
 /// A text in double braces or angle brackets that is not a placeholder.
@@ -43,22 +44,40 @@ pub enum Reason {
 impl Prompt {
     /// What in double braces or angle brackets is not a placeholder, in the order of the text.
     pub fn unexpanded(&self) -> Vec<Unexpanded> {
-        let plain = self.messages.iter().filter(|message| message.jinja().is_none());
-        plain.flat_map(|message| in_message(self, message)).collect()
+        let plain = self
+            .messages
+            .iter()
+            .filter(|message| message.jinja().is_none());
+        plain
+            .flat_map(|message| in_message(self, message))
+            .collect()
     }
 }
 
 fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
     let body = message.body();
-    let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
+    let placeholders: HashSet<usize> = message
+        .placeholders()
+        .map(|placeholder| placeholder.range.start)
+        .collect();
     let escaped: HashSet<usize> = message.escaped().collect();
     let lookalikes = lint::lookalikes(prompt, message);
     // Only the first of several is among the lookalikes.
-    let unknown: HashSet<&str> = lookalikes.iter().map(|lookalike| &*lookalike.written).collect();
+    let unknown: HashSet<&str> = lookalikes
+        .iter()
+        .map(|lookalike| &*lookalike.written)
+        .collect();
     let mut found: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
-    for Opening { range, close } in openings(body).filter(|opening| !placeholders.contains(&opening.range.start)) {
-        let line = beginning(&body[range.end..], MAX_LENGTH).lines().next().unwrap_or_default();
-        let Some(length) = line.find(close) else { continue };
+    for Opening { range, close } in
+        openings(body).filter(|opening| !placeholders.contains(&opening.range.start))
+    {
+        let line = beginning(&body[range.end..], MAX_LENGTH)
+            .lines()
+            .next()
+            .unwrap_or_default();
+        let Some(length) = line.find(close) else {
+            continue;
+        };
         let written = &body[range.start..range.end + length + close.len()];
         let reason = match written {
             _ if escaped.contains(&range.start) => Reason::Escaped,
@@ -73,7 +92,12 @@ fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
     let mut positions = message.positions();
     let unexpanded = |(at, (written, reason))| {
         let (file, position) = prompt.origins.of(positions.at(at));
-        Unexpanded { written, file: file.map(|file| file.path.clone()), position, reason }
+        Unexpanded {
+            written,
+            file: file.map(|file| file.path.clone()),
+            position,
+            reason,
+        }
     };
     found.into_iter().map(unexpanded).collect()
 }
@@ -88,8 +112,11 @@ mod tests {
         let file = "---\narguments: [topic]\n---\n{{input}} \\{{topic}} {{ .Values.x }} ${{ github.ref }}\n\
                     {{topc}} {{topic}} {{other}} {{topc}} <<T as X>> <<EOF \n`{{code}}` {{\n}} {{{input}}} {{{else}}} <<<input>>>";
         let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
-        let found: Vec<(String, usize, Reason)> =
-            prompt.unexpanded().into_iter().map(|found| (found.written, found.position.line, found.reason)).collect();
+        let found: Vec<(String, usize, Reason)> = prompt
+            .unexpanded()
+            .into_iter()
+            .map(|found| (found.written, found.position.line, found.reason))
+            .collect();
         let want = [
             ("{{topic}}", 4, Reason::Escaped),
             ("{{ .Values.x }}", 4, Reason::Foreign),
@@ -101,6 +128,9 @@ mod tests {
             ("{{code}}", 6, Reason::Foreign),
             ("{{{else}}}", 7, Reason::Unknown),
         ];
-        assert_eq!(found, want.map(|(written, line, reason)| (written.to_owned(), line, reason)));
+        assert_eq!(
+            found,
+            want.map(|(written, line, reason)| (written.to_owned(), line, reason))
+        );
     }
 }

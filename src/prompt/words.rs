@@ -1,4 +1,5 @@
-//! The words and pairs of a text: quotes group words, as in a shell, and a pair is a declared name, `=`, and a word.
+//! The words and pairs of a text: quotes group words, as in a shell, and a pair is a declared name,
+//! `=`, and a word.
 
 use super::model::Argument;
 use std::ops::Range;
@@ -19,8 +20,8 @@ pub(super) fn words(text: &str) -> Vec<&str> {
 /// Finds closing quotes.
 #[derive(Default)]
 pub(super) struct Quotes {
-    /// Whether a `'`, or a `"`, is known to be closed nowhere in the rest of the text. Without this, a long text full of
-    /// quotes would be searched once for each.
+    /// Whether a `'`, or a `"`, is known to be closed nowhere in the rest of the text. Without
+    /// this, a long text full of quotes would be searched once for each.
     unclosed: [bool; 2],
 }
 
@@ -39,7 +40,9 @@ impl Quotes {
             if text.as_bytes()[found] == b'\\' {
                 // An escape is two bytes; in single quotes there is none.
                 at += usize::from(quote == b'"' && is_escape(&text[found..]));
-            } else if quote == b'"' || !(after_a_letter(text, found) && before_a_letter(text, found)) {
+            } else if quote == b'"'
+                || !(after_a_letter(text, found) && before_a_letter(text, found))
+            {
                 return Some(found);
             }
         }
@@ -53,18 +56,32 @@ fn is_escape(text: &str) -> bool {
 }
 
 fn after_a_letter(text: &str, at: usize) -> bool {
-    text[..at].chars().next_back().is_some_and(char::is_alphanumeric)
+    text[..at]
+        .chars()
+        .next_back()
+        .is_some_and(char::is_alphanumeric)
 }
 
 fn before_a_letter(text: &str, at: usize) -> bool {
-    text[at + 1..].chars().next().is_some_and(char::is_alphanumeric)
+    text[at + 1..]
+        .chars()
+        .next()
+        .is_some_and(char::is_alphanumeric)
 }
 
 /// The end of the word that begins at `start`, or continues there.
 pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
     let mut at = start;
-    while let Some(letter) = text[at..].chars().next().filter(|letter| !letter.is_whitespace()) {
-        let closing = if matches!(letter, '"' | '\'') { quotes.closing(text, at) } else { None };
+    while let Some(letter) = text[at..]
+        .chars()
+        .next()
+        .filter(|letter| !letter.is_whitespace())
+    {
+        let closing = if matches!(letter, '"' | '\'') {
+            quotes.closing(text, at)
+        } else {
+            None
+        };
         at = closing.map_or(at + letter.len_utf8(), |closing| closing + 1);
     }
     at
@@ -76,7 +93,11 @@ pub(super) fn unquoted(word: &str) -> String {
     let mut text = String::with_capacity(word.len());
     let mut at = 0;
     while let Some(letter) = word[at..].chars().next() {
-        let closing = if matches!(letter, '"' | '\'') { quotes.closing(word, at) } else { None };
+        let closing = if matches!(letter, '"' | '\'') {
+            quotes.closing(word, at)
+        } else {
+            None
+        };
         let Some(closing) = closing else {
             text.push(letter);
             at += letter.len_utf8();
@@ -120,7 +141,11 @@ pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
         let value = start + pair.map_or(0, |(_, length)| length);
         end = word_end(text, value, &mut quotes);
         match pair.filter(|(index, _)| pairs.iter().all(|earlier| earlier.argument != *index)) {
-            Some((argument, _)) => pairs.push(Pair { argument, range: start..end, value }),
+            Some((argument, _)) => pairs.push(Pair {
+                argument,
+                range: start..end,
+                value,
+            }),
             None => is_after_text = true,
         }
     }
@@ -129,6 +154,12 @@ pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
 
 /// The index of the argument whose `name=` the text begins with, and the length of that.
 pub(super) fn pair_at(arguments: &[Argument], text: &str) -> Option<(usize, usize)> {
-    let is_pair = |argument: &Argument| text.strip_prefix(&argument.name).is_some_and(|rest| rest.starts_with('='));
-    arguments.iter().position(is_pair).map(|index| (index, arguments[index].name.len() + 1))
+    let is_pair = |argument: &Argument| {
+        text.strip_prefix(&argument.name)
+            .is_some_and(|rest| rest.starts_with('='))
+    };
+    arguments
+        .iter()
+        .position(is_pair)
+        .map(|index| (index, arguments[index].name.len() + 1))
 }

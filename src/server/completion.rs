@@ -1,5 +1,5 @@
-//! `completion/complete`: suggestions while a user types a value. They are the choices of a prompt's argument, or the names
-//! of prompts for the resource template.
+//! `completion/complete`: suggestions while a user types a value. They are the choices of a
+//! prompt's argument, or the names of prompts for the resource template.
 
 use super::context::{Context, Failure, FailureKind};
 use super::{prompts, resources};
@@ -16,36 +16,56 @@ const MAX_VALUES: usize = 100;
 /// # Errors
 /// The prompt or the template is unknown, or neither is named.
 pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<Value, Failure> {
-    let CompleteParams { reference, argument } = params;
+    let CompleteParams {
+        reference,
+        argument,
+    } = params;
     let view = context.view();
-    // The form in which texts are compared: for names, all that may be typed are equal; for choices, letter case and composed
-    // or separate accents make no difference.
+    // The form in which texts are compared: for names, all that may be typed are equal; for
+    // choices, letter case and composed or separate accents make no difference.
     let mut compared: fn(&str) -> String = |text| text.to_lowercase().nfc().collect();
     let candidates = match (reference.kind, reference.name, reference.uri) {
         ("ref/prompt", Some(name), _) => {
             let summary = prompts::find(&view, name)?.info().summary;
-            let summary = summary.map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
-            let declared = summary.arguments.iter().find(|declared| declared.name == argument.name);
-            declared.map(|declared| declared.choices.clone()).unwrap_or_default()
+            let summary =
+                summary.map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
+            let declared = summary
+                .arguments
+                .iter()
+                .find(|declared| declared.name == argument.name);
+            declared
+                .map(|declared| declared.choices.clone())
+                .unwrap_or_default()
         }
         ("ref/resource", _, Some(resources::TEMPLATE))
             if argument.name == resources::VARIABLE && argument.value.len() <= 4 * MAX_NAME =>
         {
             compared = fold;
-            let found = view.list().found.into_iter().filter(|found| !found.is_template());
+            let found = view
+                .list()
+                .found
+                .into_iter()
+                .filter(|found| !found.is_template());
             found.map(|found| found.name.to_string()).collect()
         }
-        ("ref/resource", _, Some(uri)) if uri == resources::TEMPLATE || !resources::names(uri).is_empty() => Vec::new(),
+        ("ref/resource", _, Some(uri))
+            if uri == resources::TEMPLATE || !resources::names(uri).is_empty() =>
+        {
+            Vec::new()
+        }
         _ => {
-            let text =
-                "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri`";
-            return Err(Failure::invalid_params(format!("{text} {}", resources::TEMPLATE)));
+            let text = "`ref` must have the `type` ref/prompt and the `name` of a prompt, or ref/resource and the `uri`";
+            return Err(Failure::invalid_params(format!(
+                "{text} {}",
+                resources::TEMPLATE
+            )));
         }
     };
     Ok(json!({ "completion": matching(candidates, argument.value, compared) }))
 }
 
-/// The candidates that begin with the typed text, then those that contain it, in the form in which they are `compared`.
+/// The candidates that begin with the typed text, then those that contain it, in the form in which
+/// they are `compared`.
 fn matching(candidates: Vec<String>, typed: &str, compared: fn(&str) -> String) -> Value {
     let typed = compared(typed);
     let (mut beginning, mut containing) = (Vec::new(), Vec::new());

@@ -1,8 +1,9 @@
-//! What a request is handled with, what a handler gives, and how each era of the protocol writes that.
+//! What a request is handled with, what a handler gives, and how each era of the protocol writes
+//! that.
 //!
-//! The *legacy* versions begin with `initialize`. The *modern* one, 2026-07-28, has no handshake: each request carries its
-//! version in `params._meta`. The era is decided for each request from its body alone, so that clients of both eras may
-//! share a pipe.
+//! The *legacy* versions begin with `initialize`. The *modern* one, 2026-07-28, has no handshake:
+//! each request carries its version in `params._meta`. The era is decided for each request from its
+//! body alone, so that clients of both eras may share a pipe.
 
 use super::notifier::Notifier;
 use crate::agents::{Agent, PartLimit, Unit};
@@ -25,14 +26,16 @@ pub const PAGE_SIZE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 /// How a server behaves.
 #[derive(Debug)]
 pub struct Settings {
-    /// Whether the user of this machine may edit prompts. A caller with a token may in any case, if its role is [`Role::Write`] or more.
+    /// Whether the user of this machine may edit prompts. A caller with a token may in any case, if
+    /// its role is [`Role::Write`] or more.
     pub may_edit: bool,
     /// How many prompts, or resources, one page of a list has.
     pub page_size: NonZeroUsize,
-    /// How many characters one part of a result of `expand_prompt` has at most, for all clients; `None`: what the agent shows its
-    /// model, if it is a known one.
+    /// How many characters one part of a result of `expand_prompt` has at most, for all clients;
+    /// `None`: what the agent shows its model, if it is a known one.
     pub result_limit: Option<usize>,
-    /// Receives, once, the reason why notifications of changes are delayed; `None`: there are no notifications.
+    /// Receives, once, the reason why notifications of changes are delayed; `None`: there are no
+    /// notifications.
     pub notifier_warns: Option<fn(&str)>,
     /// The least work whose reply is a [`Job`](super::Job).
     pub jobs_from: Work,
@@ -41,7 +44,13 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         let (page_size, jobs_from) = (PAGE_SIZE, Work::Write);
-        Settings { may_edit: false, page_size, result_limit: None, notifier_warns: None, jobs_from }
+        Settings {
+            may_edit: false,
+            page_size,
+            result_limit: None,
+            notifier_warns: None,
+            jobs_from,
+        }
     }
 }
 
@@ -54,7 +63,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Whether a caller may edit prompts. A caller with a token may, if its role is [`Role::Write`] or more.
+    /// Whether a caller may edit prompts. A caller with a token may, if its role is [`Role::Write`]
+    /// or more.
     pub(super) fn may_edit(&self, caller: &Caller) -> bool {
         caller.role >= Role::Write && (self.settings.may_edit || caller.token.is_some())
     }
@@ -84,7 +94,10 @@ pub(super) struct Context {
 impl Context {
     /// The library at this moment, as the caller sees it.
     pub(super) fn view(&self) -> View {
-        self.shared.library.view_for(&self.caller).for_editing(self.may_edit())
+        self.shared
+            .library
+            .view_for(&self.caller)
+            .for_editing(self.may_edit())
     }
 
     pub(super) fn may_edit(&self) -> bool {
@@ -95,7 +108,8 @@ impl Context {
     pub(super) fn how_to_edit(&self) -> String {
         match self.caller.token {
             None if self.caller.role < Role::Write => {
-                "send the token that the server made; its standard error says where it is".to_owned()
+                "send the token that the server made; its standard error says where it is"
+                    .to_owned()
             }
             None => "start the server with --edit".to_owned(),
             Some(_) => {
@@ -107,8 +121,16 @@ impl Context {
 
     /// The longest result that the client gets in one part; `None` if it gets all of it.
     pub(super) fn part_limit(&self) -> Option<PartLimit> {
-        let characters = |max| PartLimit { max, unit: Unit::Characters, is_printed: false };
-        self.shared.settings.result_limit.map(characters).or_else(|| self.agent?.part)
+        let characters = |max| PartLimit {
+            max,
+            unit: Unit::Characters,
+            is_printed: false,
+        };
+        self.shared
+            .settings
+            .result_limit
+            .map(characters)
+            .or_else(|| self.agent?.part)
     }
 
     pub(super) fn editor(&self) -> Result<Editor<'_>, Diagnostic> {
@@ -117,7 +139,11 @@ impl Context {
 
     /// Who writes, and why.
     pub(super) fn by(&self, note: Option<String>) -> Result<By, Diagnostic> {
-        let of_token = self.caller.token.as_ref().map(|token| Arc::clone(&token.name));
+        let of_token = self
+            .caller
+            .token
+            .as_ref()
+            .map(|token| Arc::clone(&token.name));
         By::new(of_token.or_else(|| Some(self.agent?.name.into())), note)
     }
 }
@@ -145,13 +171,18 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// What the work gives that reads or expands a prompt of this layer: later, if it may wait for a server.
+    /// What the work gives that reads or expands a prompt of this layer: later, if it may wait for
+    /// a server.
     pub(super) fn about(
         layer: Layer,
         work: impl FnOnce() -> Result<Json, Failure> + Send + 'static,
     ) -> Result<Answer, Failure> {
         let may_wait = layer == Layer::TEAM || layer == Layer::SERVICE;
-        if may_wait { Ok(Answer::Later(Box::new(work))) } else { work().map(Answer::Now) }
+        if may_wait {
+            Ok(Answer::Later(Box::new(work)))
+        } else {
+            work().map(Answer::Now)
+        }
     }
 }
 
@@ -171,7 +202,8 @@ pub(super) enum FailureKind {
     UnsupportedVersion,
     UnknownTool,
     UnknownResource,
-    /// The call of a tool fails for a reason that the model, or its user, can do something about: a result with `isError`.
+    /// The call of a tool fails for a reason that the model, or its user, can do something about: a
+    /// result with `isError`.
     ForModel,
     /// A file cannot be read; the text says which one, why, and what to do.
     Unavailable,
@@ -180,7 +212,8 @@ pub(super) enum FailureKind {
 }
 
 impl FailureKind {
-    /// The kind of failure of an expansion: a file or a service cannot be used, or the request is wrong.
+    /// The kind of failure of an expansion: a file or a service cannot be used, or the request is
+    /// wrong.
     pub(super) fn of_expansion(error: &Diagnostic) -> FailureKind {
         match error.kind {
             Kind::Invalid | Kind::Missing | Kind::Unreadable | Kind::Escapes | Kind::Service => {
@@ -193,7 +226,11 @@ impl FailureKind {
 
 impl Failure {
     pub(super) fn new(kind: FailureKind, text: impl Display) -> Failure {
-        Failure { kind, text: text.to_string(), data: None }
+        Failure {
+            kind,
+            text: text.to_string(),
+            data: None,
+        }
     }
 
     pub(super) fn invalid_params(text: impl Display) -> Failure {
@@ -206,7 +243,10 @@ impl Failure {
 
     /// Adds details for a program.
     pub(super) fn with_data(self, data: Value) -> Failure {
-        Failure { data: Some(data), ..self }
+        Failure {
+            data: Some(data),
+            ..self
+        }
     }
 }
 
@@ -226,12 +266,16 @@ impl From<serde_json::Error> for Failure {
 impl From<Diagnostic> for Failure {
     fn from(error: Diagnostic) -> Failure {
         // The client sent the text itself, so no file is named.
-        let error = Diagnostic { file: None, ..error };
+        let error = Diagnostic {
+            file: None,
+            ..error
+        };
         let text = error.to_string();
         match error.kind {
-            Kind::Conflict { current: Some(current), .. } => {
-                Failure::invalid_params(text).with_data(json!({ "revision": current }))
-            }
+            Kind::Conflict {
+                current: Some(current),
+                ..
+            } => Failure::invalid_params(text).with_data(json!({ "revision": current })),
             Kind::Unreadable | Kind::Busy => Failure::new(FailureKind::Unavailable, text),
             _ => Failure::invalid_params(text),
         }
@@ -249,25 +293,46 @@ pub(super) const MODERN: &[&str] = &["2026-07-28"];
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+const LOG_LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
 
 /// How long a client may cache a result, and for whom (2026-07-28).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cacheable {
     ttl_ms: u64,
-    /// Who may see a cached result: everybody (`public`), or only the client that sent the request (`private`).
+    /// Who may see a cached result: everybody (`public`), or only the client that sent the request
+    /// (`private`).
     scope: &'static str,
 }
 
 /// A result that changes only with the program.
-pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, scope: "public" };
+pub(super) const CONSTANT: Cacheable = Cacheable {
+    ttl_ms: 3_600_000,
+    scope: "public",
+};
 
 /// A result that comes from the user's files, which may change at any time.
-pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, scope: "private" };
+pub(super) const FRESH: Cacheable = Cacheable {
+    ttl_ms: 0,
+    scope: "private",
+};
 
 /// The name of the server, as JSON.
-const SERVER_INFO: &str =
-    concat!(r#"{"name":""#, env!("CARGO_PKG_NAME"), r#"","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+const SERVER_INFO: &str = concat!(
+    r#"{"name":""#,
+    env!("CARGO_PKG_NAME"),
+    r#"","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}"#
+);
 
 /// The icon of the server, an SVG.
 const ICON: &[u8] = include_bytes!("icon.svg");
@@ -286,14 +351,16 @@ pub fn legacy_version(name: &str) -> Option<&'static str> {
     LEGACY.into_iter().find(|version| *version == name)
 }
 
-/// The protocol version that a modern request names; `None` if it is a legacy request. Whether the version is supported is for
-/// [`check_modern_version`].
+/// The protocol version that a modern request names; `None` if it is a legacy request. Whether the
+/// version is supported is for [`check_modern_version`].
 ///
 /// # Errors
 /// `-32602`: the `_meta` of a modern request is incomplete.
 pub fn modern_version(request: &Request) -> Result<Option<&str>, jsonrpc::Error> {
     let era = Era::of(&request.method, &request.params);
-    era.meta(&request.params).map(|meta| meta.map(|meta| meta.protocol_version)).map_err(|failure| era.error(failure))
+    era.meta(&request.params)
+        .map(|meta| meta.map(|meta| meta.protocol_version))
+        .map_err(|failure| era.error(failure))
 }
 
 /// # Errors
@@ -307,26 +374,42 @@ fn check_supported(version: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let data = json!({ "requested": version, "supported": MODERN });
-    Err(Failure::new(FailureKind::UnsupportedVersion, "unsupported protocol version").with_data(data))
+    Err(Failure::new(
+        FailureKind::UnsupportedVersion,
+        "unsupported protocol version",
+    )
+    .with_data(data))
 }
 
 impl Era {
-    /// The era that a request claims: modern by its `_meta`, or by a method that only the modern era has.
+    /// The era that a request claims: modern by its `_meta`, or by a method that only the modern
+    /// era has.
     pub(super) fn of(method: &str, params: &Object) -> Era {
         let is_modern = matches!(method, "server/discover" | "subscriptions/listen")
-            || params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
+            || params
+                .get("_meta")
+                .is_some_and(|meta| meta.get(VERSION).is_some());
         if is_modern { Era::Modern } else { Era::Legacy }
     }
 
     /// Checks what the era requires of every request.
     ///
     /// # Errors
-    /// `_meta` is no object; that of a modern request is incomplete, or names a version that is not supported.
+    /// `_meta` is no object; that of a modern request is incomplete, or names a version that is not
+    /// supported.
     pub(super) fn check(self, params: &Object) -> Result<(), Failure> {
-        let Some(meta) = self.meta(params)? else { return Ok(()) };
-        let RequestMeta { protocol_version, client_capabilities: Empty {}, log_level } = meta;
+        let Some(meta) = self.meta(params)? else {
+            return Ok(());
+        };
+        let RequestMeta {
+            protocol_version,
+            client_capabilities: Empty {},
+            log_level,
+        } = meta;
         check_supported(protocol_version)?;
-        log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", level.as_str()))
+        log_level.map_or(Ok(()), |level| {
+            check_level("_meta.io.modelcontextprotocol/logLevel", level.as_str())
+        })
     }
 
     /// The metadata of a modern request.
@@ -335,7 +418,10 @@ impl Era {
     /// It is incomplete, or in either era no object.
     fn meta(self, params: &Object) -> Result<Option<RequestMeta<'_>>, Failure> {
         // serde would read an array as the members of a struct.
-        if !matches!(params.get("_meta"), None | Some(Value::Null | Value::Object(_))) {
+        if !matches!(
+            params.get("_meta"),
+            None | Some(Value::Null | Value::Object(_))
+        ) {
             return Err(Failure::invalid_params("`_meta` must be an object"));
         }
         if self == Era::Legacy {
@@ -351,8 +437,8 @@ impl Era {
         agent(meta.get(CLIENT_INFO))
     }
 
-    /// The JSON of a result. The modern era adds `resultType`, the server's name in `_meta`, and to a result that a
-    /// client may cache, for how long and for whom.
+    /// The JSON of a result. The modern era adds `resultType`, the server's name in `_meta`, and to
+    /// a result that a client may cache, for how long and for whom.
     pub(super) fn result(self, result: Json, cacheable: Option<Cacheable>) -> Json {
         match self {
             Era::Legacy => result,
@@ -366,7 +452,8 @@ impl Era {
         let Failure { kind, text, data } = failure;
         let (code, label) = match (kind, self) {
             (InvalidRequest, _) => (-32600, "invalid request: "),
-            // For an unknown tool the legacy versions say -32602; the clients that this server was made for expect -32601.
+            // For an unknown tool the legacy versions say -32602; the clients that this server was
+            // made for expect -32601.
             (MethodNotFound, _) | (UnknownTool, Era::Legacy) => (-32601, "method not found: "),
             (InvalidParams | ForModel, _) | (UnknownTool | UnknownResource, Era::Modern) => {
                 (-32602, "invalid params: ")
@@ -378,7 +465,11 @@ impl Era {
             (Unavailable, _) => (-32603, ""),
             (Internal, _) => (-32603, "internal error: "),
         };
-        jsonrpc::Error { code, message: format!("{label}{text}"), data }
+        jsonrpc::Error {
+            code,
+            message: format!("{label}{text}"),
+            data,
+        }
     }
 }
 
@@ -386,7 +477,10 @@ pub(super) fn check_level(key: &str, level: Option<&str>) -> Result<(), Failure>
     if level.is_some_and(|level| LOG_LEVELS.contains(&level)) {
         return Ok(());
     }
-    Err(Failure::invalid_params(format!("`{key}` must be one of {}", LOG_LEVELS.join(", "))))
+    Err(Failure::invalid_params(format!(
+        "`{key}` must be one of {}",
+        LOG_LEVELS.join(", ")
+    )))
 }
 
 /// The agent that a client says it is, if it is a known one.
@@ -400,18 +494,23 @@ pub(super) fn logged(json: &impl Serialize) -> String {
 }
 
 pub(super) fn modern_result(result: Json, cacheable: Option<Cacheable>, server_info: &str) -> Json {
-    let cacheable = cacheable.map(|Cacheable { ttl_ms, scope }| format!(r#""ttlMs":{ttl_ms},"cacheScope":"{scope}","#));
+    let cacheable = cacheable
+        .map(|Cacheable { ttl_ms, scope }| format!(r#""ttlMs":{ttl_ms},"cacheScope":"{scope}","#));
     let cacheable = cacheable.unwrap_or_default();
     result.with_members(&format!(
         r#""resultType":"complete",{cacheable}"_meta":{{"io.modelcontextprotocol/serverInfo":{server_info}}}"#
     ))
 }
 
-/// The server's name, with its icon (2025-11-25) in the answers that begin a conversation: other results would only become longer.
+/// The server's name, with its icon (2025-11-25) in the answers that begin a conversation: other
+/// results would only become longer.
 pub(super) fn server_info(with_icon: bool) -> Value {
     let mut info = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
     if with_icon {
-        let src = format!("data:image/svg+xml;base64,{}", BASE64.encode(ICON.trim_ascii_end()));
+        let src = format!(
+            "data:image/svg+xml;base64,{}",
+            BASE64.encode(ICON.trim_ascii_end())
+        );
         info["icons"] = json!([{ "src": src, "mimeType": "image/svg+xml", "sizes": ["any"] }]);
     }
     info
@@ -435,7 +534,11 @@ mod tests {
             (Internal, -32603, -32603),
         ] {
             let code = |era: Era| era.error(Failure::new(kind, "x")).code;
-            assert_eq!((code(Era::Legacy), code(Era::Modern)), (legacy, modern), "{kind:?}");
+            assert_eq!(
+                (code(Era::Legacy), code(Era::Modern)),
+                (legacy, modern),
+                "{kind:?}"
+            );
         }
     }
 }

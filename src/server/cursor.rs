@@ -1,7 +1,9 @@
-//! Pagination: a list in pages, with cursors that need no state in the server (2025-11-25, "Pagination").
+//! Pagination: a list in pages, with cursors that need no state in the server (2025-11-25,
+//! "Pagination").
 //!
-//! A cursor encodes the list and the key after which a page begins. So it stays valid in another process, and while the list
-//! changes: the page begins with the next entry, even if the key itself was removed.
+//! A cursor encodes the list and the key after which a page begins. So it stays valid in another
+//! process, and while the list changes: the page begins with the next entry, even if the key itself
+//! was removed.
 
 use super::context::Failure;
 use crate::mcp::PaginatedParams;
@@ -21,21 +23,31 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The page of a list for the cursor of a request. An empty cursor, like none, is the first page.
+    /// The page of a list for the cursor of a request. An empty cursor, like none, is the first
+    /// page.
     ///
     /// # Errors
     /// The cursor is invalid, or belongs to another list or filter.
-    pub(super) fn requested(list: impl Hash, size: NonZeroUsize, cursor: Option<&str>) -> Result<Page, Failure> {
+    pub(super) fn requested(
+        list: impl Hash,
+        size: NonZeroUsize,
+        cursor: Option<&str>,
+    ) -> Result<Page, Failure> {
         let mut hasher = DefaultHasher::new();
         list.hash(&mut hasher);
         let list = hasher.finish();
-        let after =
-            cursor.filter(|cursor| !cursor.is_empty()).map(|cursor| key(list, cursor).ok_or_else(invalid_cursor));
-        Ok(Page { list, size, after: after.transpose()? })
+        let after = cursor
+            .filter(|cursor| !cursor.is_empty())
+            .map(|cursor| key(list, cursor).ok_or_else(invalid_cursor));
+        Ok(Page {
+            list,
+            size,
+            after: after.transpose()?,
+        })
     }
 
-    /// Fills the page from a list that is sorted by key, and returns it with the cursor of the next page, if there is one.
-    /// An entry for which `make` returns `None` is left out.
+    /// Fills the page from a list that is sorted by key, and returns it with the cursor of the next
+    /// page, if there is one. An entry for which `make` returns `None` is left out.
     pub(super) fn fill<K, T>(
         &self,
         entries: &[K],
@@ -50,7 +62,14 @@ impl Page {
         for (index, entry) in entries.iter().enumerate().skip(start) {
             items.extend(make(entry));
             if items.len() == self.size.get() && index + 1 < entries.len() {
-                return (items, Some(BASE64_URL_SAFE_NO_PAD.encode(format!("{:016x}:{}", self.list, key(entry)))));
+                return (
+                    items,
+                    Some(BASE64_URL_SAFE_NO_PAD.encode(format!(
+                        "{:016x}:{}",
+                        self.list,
+                        key(entry)
+                    ))),
+                );
             }
         }
         (items, None)
@@ -62,17 +81,24 @@ impl Page {
 /// # Errors
 /// There is a cursor; none can be valid.
 pub(super) fn only_page(params: PaginatedParams<'_>) -> Result<(), Failure> {
-    if params.cursor.is_none_or(|cursor| cursor.is_empty()) { Ok(()) } else { Err(invalid_cursor()) }
+    if params.cursor.is_none_or(|cursor| cursor.is_empty()) {
+        Ok(())
+    } else {
+        Err(invalid_cursor())
+    }
 }
 
 fn invalid_cursor() -> Failure {
-    Failure::invalid_params("`cursor` is not one that this list returned; leave it out to get the first page")
+    Failure::invalid_params(
+        "`cursor` is not one that this list returned; leave it out to get the first page",
+    )
 }
 
 fn key(list: u64, cursor: &str) -> Option<String> {
     let decoded = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let key = String::from_utf8(decoded).ok()?;
-    key.strip_prefix(&format!("{list:016x}:")).map(str::to_owned)
+    key.strip_prefix(&format!("{list:016x}:"))
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -92,7 +118,8 @@ mod tests {
     fn pages(mut list: Vec<String>, size: usize, removed: &[String]) -> Vec<String> {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
-            let (items, next) = page(size, cursor.as_deref()).fill(&list, |key| key, |key| Some(key.clone()));
+            let (items, next) =
+                page(size, cursor.as_deref()).fill(&list, |key| key, |key| Some(key.clone()));
             assert!(items.len() <= size);
             all.extend(items);
             list.retain(|key| !removed.contains(key));
@@ -121,7 +148,10 @@ mod tests {
     #[test]
     fn an_entry_that_is_left_out_does_not_count_toward_the_size_of_a_page() {
         let list: Vec<String> = (10..30).map(|n| n.to_string()).collect();
-        let even = |key: &String| key.ends_with(['0', '2', '4', '6', '8']).then(|| key.clone());
+        let even = |key: &String| {
+            key.ends_with(['0', '2', '4', '6', '8'])
+                .then(|| key.clone())
+        };
         let (items, next) = page(3, None).fill(&list, |key| key, even);
         assert_eq!(items, ["10", "12", "14"]);
         let (items, _) = page(3, next.as_deref()).fill(&list, |key| key, even);
@@ -130,10 +160,18 @@ mod tests {
 
     #[test]
     fn a_cursor_of_another_list_is_refused() {
-        let cursor = page(1, None).fill(&["a", "b"], |key| key, |_| Some(())).1.unwrap();
+        let cursor = page(1, None)
+            .fill(&["a", "b"], |key| key, |_| Some(()))
+            .1
+            .unwrap();
         assert!(requested("prompts", 1, Some(&cursor)).is_ok());
         assert!(requested("resources", 1, Some(&cursor)).is_err());
-        assert!(only_page(PaginatedParams { cursor: Some(&cursor) }).is_err());
+        assert!(
+            only_page(PaginatedParams {
+                cursor: Some(&cursor)
+            })
+            .is_err()
+        );
         for invalid in ["!!", "a", &format!("{cursor}="), "cHJvbXB0cw"] {
             assert!(requested("prompts", 1, Some(invalid)).is_err(), "{invalid}");
         }

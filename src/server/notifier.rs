@@ -1,7 +1,8 @@
 //! The notifier: one thread that watches the library, and tells each listener of changes.
 //!
-//! Nothing is watched before a client needs it. [`Notifier::start`] registers for events before it returns, so that a list that is made
-//! after it misses no change. Nothing is compared: a client is notified of each change that it could see, rather once too often than late.
+//! Nothing is watched before a client needs it. [`Notifier::start`] registers for events before it
+//! returns, so that a list that is made after it misses no change. Nothing is compared: a client is
+//! notified of each change that it could see, rather once too often than late.
 
 use crate::library::{Change, Library, Watch};
 use crate::lock::lock;
@@ -10,8 +11,8 @@ use std::thread;
 
 /// A conversation that is notified of changes: a pipe, or a stream over HTTP.
 pub trait Listener: Send + Sync {
-    /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It blocks
-    /// while the client of a pipe does not read.
+    /// Sends the notifications that [`Session::notifications`](super::Session::notifications)
+    /// selects. It blocks while the client of a pipe does not read.
     fn tell(&self, change: &Change);
 }
 
@@ -28,13 +29,19 @@ pub(super) struct Notifier {
 
 impl Notifier {
     pub(super) fn new(library: Arc<Library>, warn: fn(&str)) -> Notifier {
-        Notifier { library, listeners: Arc::default(), start: Once::new(), warn }
+        Notifier {
+            library,
+            listeners: Arc::default(),
+            start: Once::new(),
+            warn,
+        }
     }
 
     /// Adds a listener, which is notified of changes until it is dropped.
     pub(super) fn add(&self, listener: &Arc<dyn Listener>) {
         let mut listeners = lock(&self.listeners);
-        // Thousands may be added one after the other: those that were dropped are removed only when it would have to grow.
+        // Thousands may be added one after the other: those that were dropped are removed only when
+        // it would have to grow.
         if listeners.len() == listeners.capacity() {
             listeners.retain(|listener| listener.strong_count() > 0);
         }
@@ -44,10 +51,16 @@ impl Notifier {
     /// Notifies listeners of every change from now on.
     pub(super) fn start(&self) {
         self.start.call_once(|| {
-            let (watch, listeners) = (self.library.watch(self.warn), Arc::downgrade(&self.listeners));
-            let started = thread::Builder::new().name("notifier".to_owned()).spawn(|| run(watch, listeners));
+            let (watch, listeners) = (
+                self.library.watch(self.warn),
+                Arc::downgrade(&self.listeners),
+            );
+            let started = thread::Builder::new()
+                .name("notifier".to_owned())
+                .spawn(|| run(watch, listeners));
             if let Err(error) = started {
-                let warning = "clients are not notified of changed prompt files: cannot start a thread";
+                let warning =
+                    "clients are not notified of changed prompt files: cannot start a thread";
                 (self.warn)(&format!("{warning} ({error})"));
             }
         });

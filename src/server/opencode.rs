@@ -1,25 +1,27 @@
 //! The text of a prompt for opencode's menu, which treats it as a template of its own.
 //!
-//! opencode asks for a prompt with `$1`, `$2` … as the values, and what it does with the answer is (`SessionPrompt.command` and
-//! `ConfigMarkdown` in its source, version 1.18):
+//! opencode asks for a prompt with `$1`, `$2` … as the values, and what it does with the answer is
+//! (`SessionPrompt.command` and `ConfigMarkdown` in its source, version 1.18):
 //!
-//! 1. `$N` becomes the N-th word that the user typed, or nothing; the highest N gets all words from there on. `$ARGUMENTS` becomes
-//!    all of them.
+//! 1. `$N` becomes the N-th word that the user typed, or nothing; the highest N gets all words from
+//!    there on. `$ARGUMENTS` becomes all of them.
 //! 2. `` !`command` `` is executed by a shell, without a question, and replaced by its output.
-//! 3. `@path` attaches a file or a folder, also below `~/`, and `@name` calls an agent, unless a letter, a digit, `_` or a
-//!    backquote is before it.
+//! 3. `@path` attaches a file or a folder, also below `~/`, and `@name` calls an agent, unless a
+//!    letter, a digit, `_` or a backquote is before it.
 //!
-//! Of several messages it joins the texts, and drops the roles, images and embedded resources; so it gets the text form, in one message.
+//! Of several messages it joins the texts, and drops the roles, images and embedded resources; so
+//! it gets the text form, in one message.
 //!
-//! The text of a prompt is only text, so it must not do any of this; the values, which the user typed, may. A space or a
-//! U+2060 (word joiner), which is not visible, keeps the marks apart.
+//! The text of a prompt is only text, so it must not do any of this; the values, which the user
+//! typed, may. A space or a U+2060 (word joiner), which is not visible, keeps the marks apart.
 
 use crate::prompt::{Piece, Prompt};
 use std::collections::BTreeMap;
 
 const WORD_JOINER: char = '\u{2060}';
 
-/// The text of a message from its pieces, in which opencode finds no mark but those that are values.
+/// The text of a message from its pieces, in which opencode finds no mark but those that are
+/// values.
 pub(super) fn inert(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
     let mut text = Inert::default();
     for piece in pieces.filter(|piece| !piece.as_str().is_empty()) {
@@ -31,7 +33,8 @@ pub(super) fn inert(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
     text.out
 }
 
-/// The prompt as opencode may request it: a `$1` is not one of the choices of an argument, but stands for what the user types later.
+/// The prompt as opencode may request it: a `$1` is not one of the choices of an argument, but
+/// stands for what the user types later.
 pub(super) fn without_strict_marks(prompt: &Prompt, values: &BTreeMap<String, String>) -> Prompt {
     let mut prompt = prompt.clone();
     let is_mark = |value: &String| {
@@ -59,8 +62,10 @@ impl Inert {
             if let Some(separator) = self.separator(character, &text[at..]) {
                 self.push(separator);
             }
-            let follows_word = |before: char| before.is_ascii_alphanumeric() || before == '_' || before == '`';
-            let begins_path = character == '@' && (self.ends_in_value || !self.out.ends_with(follows_word));
+            let follows_word =
+                |before: char| before.is_ascii_alphanumeric() || before == '_' || before == '`';
+            let begins_path =
+                character == '@' && (self.ends_in_value || !self.out.ends_with(follows_word));
             self.ends_in_value = false;
             self.push(character);
             if begins_path {
@@ -70,7 +75,8 @@ impl Inert {
     }
 
     fn push(&mut self, character: char) {
-        self.ends_in_number = character == '$' || (self.ends_in_number && character.is_ascii_digit());
+        self.ends_in_number =
+            character == '$' || (self.ends_in_number && character.is_ascii_digit());
         self.out.push(character);
     }
 
@@ -130,7 +136,10 @@ mod tests {
         let numbers = |text: &str| -> Vec<(usize, usize, usize)> {
             text.match_indices('$')
                 .filter_map(|(at, _)| {
-                    let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+                    let digits = text[at + 1..]
+                        .bytes()
+                        .take_while(u8::is_ascii_digit)
+                        .count();
                     let number = text[at + 1..at + 1 + digits].parse().ok()?;
                     Some((at, at + 1 + digits, number))
                 })
@@ -141,11 +150,13 @@ mod tests {
         let (mut text, mut end) = (String::new(), 0);
         for (from, to, number) in found {
             text.push_str(&template[end..from]);
-            text.push_str(&match number.checked_sub(1).and_then(|index| words.get(index..)) {
-                Some(rest) if number == highest => rest.join(" "),
-                Some([word, ..]) => (*word).to_owned(),
-                _ => String::new(),
-            });
+            text.push_str(
+                &match number.checked_sub(1).and_then(|index| words.get(index..)) {
+                    Some(rest) if number == highest => rest.join(" "),
+                    Some([word, ..]) => (*word).to_owned(),
+                    _ => String::new(),
+                },
+            );
             end = to;
         }
         text.push_str(&template[end..]);
@@ -153,12 +164,16 @@ mod tests {
         let (mut commands, mut paths, mut from) = (Vec::new(), Vec::new(), 0);
         while let Some(at) = text[from..].find("!`").map(|at| from + at) {
             from = at + 2;
-            let Some(length) = text[from..].find('`').filter(|length| *length > 0) else { continue };
+            let Some(length) = text[from..].find('`').filter(|length| *length > 0) else {
+                continue;
+            };
             commands.push(text[from..from + length].to_owned());
             from += length + 1;
         }
         for (at, _) in text.match_indices('@') {
-            if text[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || before == '_' || before == '`') {
+            if text[..at].ends_with(|before: char| {
+                before.is_ascii_alphanumeric() || before == '_' || before == '`'
+            }) {
                 continue;
             }
             let path: String = text[at + 1..]
@@ -170,16 +185,36 @@ mod tests {
                 paths.push(path.to_owned()); // opencode may end it earlier, at two dots
             }
         }
-        Opencode { text, commands, paths }
+        Opencode {
+            text,
+            commands,
+            paths,
+        }
     }
 
-    /// The message for a template with the arguments `a` and `b`, of which these are the values, and that of `input`.
-    fn message(body: &str, values: [&str; 3], join: fn(&mut dyn Iterator<Item = Piece<'_>>) -> String) -> String {
+    /// The message for a template with the arguments `a` and `b`, of which these are the values,
+    /// and that of `input`.
+    fn message(
+        body: &str,
+        values: [&str; 3],
+        join: fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
+    ) -> String {
         let file = format!("---\narguments: [a, b]\n---\n{body}");
         let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
         let names = ["a", "b", "input"].map(str::to_owned);
-        let values: BTreeMap<String, String> = names.into_iter().zip(values.map(str::to_owned)).collect();
-        prompt.expand_with(Call::Named { values: &values, input: "", is_strict: false }, join).unwrap().into_text()
+        let values: BTreeMap<String, String> =
+            names.into_iter().zip(values.map(str::to_owned)).collect();
+        prompt
+            .expand_with(
+                Call::Named {
+                    values: &values,
+                    input: "",
+                    is_strict: false,
+                },
+                join,
+            )
+            .unwrap()
+            .into_text()
     }
 
     /// The values with which opencode requests a prompt.
@@ -187,7 +222,11 @@ mod tests {
 
     #[track_caller]
     fn check(body: &str, want: &str) {
-        assert_eq!(message(body, NUMBERS, inert).replace(WORD_JOINER, "_"), want, "{body}");
+        assert_eq!(
+            message(body, NUMBERS, inert).replace(WORD_JOINER, "_"),
+            want,
+            "{body}"
+        );
     }
 
     #[test]
@@ -200,38 +239,82 @@ mod tests {
 
     #[test]
     fn marks_of_the_prompt_are_separated_and_values_stay() {
-        let of_the_file = "---\narguments: [{name: a, default: '!`id` $1 @/etc/passwd'}]\n---\nSay {{a}}";
+        let of_the_file =
+            "---\narguments: [{name: a, default: '!`id` $1 @/etc/passwd'}]\n---\nSay {{a}}";
         let prompt = Prompt::parse(Name::new("p").unwrap(), of_the_file.as_bytes()).unwrap();
         let values = BTreeMap::new();
-        let call = Call::Named { values: &values, input: "", is_strict: false };
+        let call = Call::Named {
+            values: &values,
+            input: "",
+            is_strict: false,
+        };
         let text = prompt.expand_with(call, inert).unwrap().into_text();
-        assert_eq!(text.replace(WORD_JOINER, "_"), "Say ! `id` $_1 @_/etc/passwd", "a default is text of the file");
+        assert_eq!(
+            text.replace(WORD_JOINER, "_"),
+            "Say ! `id` $_1 @_/etc/passwd",
+            "a default is text of the file"
+        );
         check("Run !`rm -rf /` now: {{a}}", "Run ! `rm -rf /` now: $1");
-        check("It costs $100, awk '{print $2}': {{a}} {{b}}", "It costs $_100, awk '{print $_2}': $1 $2");
-        check("All of \\$ARGUMENTS and $ARGUMENT: {{a}}", "All of $_ARGUMENTS and $ARGUMENT: $1");
+        check(
+            "It costs $100, awk '{print $2}': {{a}} {{b}}",
+            "It costs $_100, awk '{print $_2}': $1 $2",
+        );
+        check(
+            "All of \\$ARGUMENTS and $ARGUMENT: {{a}}",
+            "All of $_ARGUMENTS and $ARGUMENT: $1",
+        );
         check(
             "See @src/main.rs, @~/.ssh/id_rsa and @general: {{a}}",
             "See @_src/main.rs, @_~/.ssh/id_rsa and @_general: $1",
         );
-        check("Mail me@example.com, `@x`, @ 5 {{a}}", "Mail me@example.com, `@x`, @_ 5 $1");
-        check("Wow! `code` costs $ 5, {{a}}!", "Wow! `code` costs $ 5, $1!");
+        check(
+            "Mail me@example.com, `@x`, @ 5 {{a}}",
+            "Mail me@example.com, `@x`, @_ 5 $1",
+        );
+        check(
+            "Wow! `code` costs $ 5, {{a}}!",
+            "Wow! `code` costs $ 5, $1!",
+        );
     }
 
     #[test]
     fn what_a_template_writes_is_its_text_unless_it_is_a_value() {
         let check = |body: &str, want: &str| {
-            let file = format!("---\nengine: jinja\narguments: [a, {{name: b, default: '!`id` $9'}}]\n---\n{body}");
+            let file = format!(
+                "---\nengine: jinja\narguments: [a, {{name: b, default: '!`id` $9'}}]\n---\n{body}"
+            );
             let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
-            let values = [("a", "$1"), ("input", "$2")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-            let call = Call::Named { values: &values, input: "", is_strict: false };
+            let values = [("a", "$1"), ("input", "$2")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into();
+            let call = Call::Named {
+                values: &values,
+                input: "",
+                is_strict: false,
+            };
             let text = prompt.expand_with(call, inert).unwrap().into_text();
             assert_eq!(text.replace(WORD_JOINER, "_"), want, "{body}");
         };
-        check("{{ a }} {{ a|trim }}{% for l in input %} {{ l|upper }}{% endfor %}", "$1 $1 $2");
-        check("!`id` $3 {{ '!`id` $3' }} {{ b }} {{ a }}", "! `id` $_3 ! `id` $_3 ! `id` $_9 $1");
-        check("{{ '!' }}{{ '`id`' }} {{ '$' }}{{ 3 }} {{ input }}", "! `id` $_3 $2");
-        check("{{ a|replace('$1', '!`id`') }} {{ input|join('x') }}{{ input|default(b) }}", "! `id` $2$2");
-        check("{% for l in '!`id`\\n!`id`' %}{{ l }}{% endfor %}{{ a }}{{ input }}", "! `id`! `id`$1$2");
+        check(
+            "{{ a }} {{ a|trim }}{% for l in input %} {{ l|upper }}{% endfor %}",
+            "$1 $1 $2",
+        );
+        check(
+            "!`id` $3 {{ '!`id` $3' }} {{ b }} {{ a }}",
+            "! `id` $_3 ! `id` $_3 ! `id` $_9 $1",
+        );
+        check(
+            "{{ '!' }}{{ '`id`' }} {{ '$' }}{{ 3 }} {{ input }}",
+            "! `id` $_3 $2",
+        );
+        check(
+            "{{ a|replace('$1', '!`id`') }} {{ input|join('x') }}{{ input|default(b) }}",
+            "! `id` $2$2",
+        );
+        check(
+            "{% for l in '!`id`\\n!`id`' %}{{ l }}{% endfor %}{{ a }}{{ input }}",
+            "! `id`! `id`$1$2",
+        );
     }
 
     proptest! {

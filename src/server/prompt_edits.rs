@@ -1,6 +1,6 @@
-//! `prompts/create`, `prompts/update` and `prompts/delete`: the file of a prompt is built from fields, then written as by the tools. They
-//! are not in the schema: they come from another server, whose clients know no revision. What they change is the prompt as it is at that
-//! moment.
+//! `prompts/create`, `prompts/update` and `prompts/delete`: the file of a prompt is built from
+//! fields, then written as by the tools. They are not in the schema: they come from another server,
+//! whose clients know no revision. What they change is the prompt as it is at that moment.
 
 use super::context::{Context, Failure};
 use crate::library::Written;
@@ -8,7 +8,8 @@ use crate::prompt::{Argument, Diagnostic, Fields, Revision, Role, with_fields};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-/// Params of all three. Of the fields, what is missing stays as it is, and what is `null` is removed.
+/// Params of all three. Of the fields, what is missing stays as it is, and what is `null` is
+/// removed.
 #[derive(Debug, Deserialize)]
 pub(super) struct EditParams<'l> {
     name: &'l str,
@@ -28,7 +29,9 @@ pub(super) struct EditParams<'l> {
 }
 
 /// `null` is a value of its own.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -55,7 +58,11 @@ pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value,
         return Err(Failure::invalid_params("`title` or `messages` is missing"));
     }
     let (file, _) = with_fields("", &fields).map_err(Failure::invalid_params)?;
-    Ok(result("Created", &context.editor()?.create(name, &file, &context.by(note)?)?, false))
+    Ok(result(
+        "Created",
+        &context.editor()?.create(name, &file, &context.by(note)?)?,
+        false,
+    ))
 }
 
 /// `prompts/update`.
@@ -66,8 +73,14 @@ pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value,
     let (name, expected, note) = (params.name, params.expected, params.note.clone());
     let editor = context.editor()?;
     let current = editor.current(name)?;
-    let (file, loses_comments) = with_fields(&current.file, &params.fields()?).map_err(Failure::invalid_params)?;
-    let written = editor.update(name, expected.unwrap_or(current.revision), &file, &context.by(note)?)?;
+    let (file, loses_comments) =
+        with_fields(&current.file, &params.fields()?).map_err(Failure::invalid_params)?;
+    let written = editor.update(
+        name,
+        expected.unwrap_or(current.revision),
+        &file,
+        &context.by(note)?,
+    )?;
     Ok(result("Updated", &written, loses_comments))
 }
 
@@ -76,19 +89,33 @@ pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value,
 /// # Errors
 /// Invalid params; the prompt is not the one that the client expects; the file cannot be deleted.
 pub(super) fn delete(context: &Context, params: EditParams<'_>) -> Result<Value, Failure> {
-    let EditParams { name, expected, note, .. } = params;
+    let EditParams {
+        name,
+        expected,
+        note,
+        ..
+    } = params;
     let editor = context.editor()?;
-    let expected = expected.map_or_else(|| Ok(editor.current(name)?.revision), Ok::<_, Diagnostic>)?;
-    Ok(result("Deleted", &editor.delete(name, expected, &context.by(note)?)?, false))
+    let expected =
+        expected.map_or_else(|| Ok(editor.current(name)?.revision), Ok::<_, Diagnostic>)?;
+    Ok(result(
+        "Deleted",
+        &editor.delete(name, expected, &context.by(note)?)?,
+        false,
+    ))
 }
 
 fn result(done: &str, written: &Written, loses_comments: bool) -> Value {
     let mut warnings = warnings(written);
     if loses_comments {
-        warnings.push("comments of the keys that were replaced are only in the history now".to_owned());
+        warnings
+            .push("comments of the keys that were replaced are only in the history now".to_owned());
     }
     let message = format!("{done} prompt: {}", written.name);
-    with_warnings(json!({ "success": true, "message": message, "revision": written.revision }), warnings)
+    with_warnings(
+        json!({ "success": true, "message": message, "revision": written.revision }),
+        warnings,
+    )
 }
 
 /// A result with the warnings, if there are any.
@@ -101,18 +128,46 @@ pub(super) fn with_warnings(mut result: Value, warnings: Vec<String>) -> Value {
 
 /// What is probably not as the author intends, each with its position.
 pub(super) fn warnings(written: &Written) -> Vec<String> {
-    let text = |warning: &Diagnostic| Diagnostic { file: None, ..warning.clone() }.to_string();
+    let text = |warning: &Diagnostic| {
+        Diagnostic {
+            file: None,
+            ..warning.clone()
+        }
+        .to_string()
+    };
     written.warnings.iter().map(text).collect()
 }
 
 impl EditParams<'_> {
     fn fields(self) -> Result<Fields, Failure> {
-        let text = |EditedMessage { role, content: EditedContent::Text { text } }| (role, text);
-        let messages = self.messages.map(|messages| messages.into_iter().map(text).collect::<Vec<_>>());
-        if messages.as_ref().is_some_and(|all| all.is_empty() || all.iter().any(|(_, text)| text.trim().is_empty())) {
-            return Err(Failure::invalid_params("`messages` must have at least one message, and each of them a text"));
+        let text = |EditedMessage {
+                        role,
+                        content: EditedContent::Text { text },
+                    }| (role, text);
+        let messages = self
+            .messages
+            .map(|messages| messages.into_iter().map(text).collect::<Vec<_>>());
+        if messages
+            .as_ref()
+            .is_some_and(|all| all.is_empty() || all.iter().any(|(_, text)| text.trim().is_empty()))
+        {
+            return Err(Failure::invalid_params(
+                "`messages` must have at least one message, and each of them a text",
+            ));
         }
-        let EditParams { title, description, arguments, tags, .. } = self;
-        Ok(Fields { title, description, arguments, tags, messages })
+        let EditParams {
+            title,
+            description,
+            arguments,
+            tags,
+            ..
+        } = self;
+        Ok(Fields {
+            title,
+            description,
+            arguments,
+            tags,
+            messages,
+        })
     }
 }

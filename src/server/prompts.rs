@@ -9,8 +9,8 @@ use crate::jsonrpc::Json;
 use crate::library::{Found, Info, View, has_tag, joined};
 use crate::mcp;
 use crate::prompt::{
-    Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Metadata, Piece, Prompt, Revision, Role,
-    Summary,
+    Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Metadata, Piece, Prompt,
+    Revision, Role, Summary,
 };
 use crate::wording::{alternatives, named};
 use base64::Engine;
@@ -19,16 +19,27 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// `prompts/list`, sorted by name. Broken files are left out; the tool `list_prompts` names them. Templates that were not changed
-/// are left out too.
+/// `prompts/list`, sorted by name. Broken files are left out; the tool `list_prompts` names them.
+/// Templates that were not changed are left out too.
 ///
 /// # Errors
 /// Invalid params.
-pub(super) fn list(context: &Context, params: mcp::ListPromptsParams<'_>) -> Result<mcp::ListPromptsResult, Failure> {
-    let mcp::ListPromptsParams { cursor, filter, limit } = params;
+pub(super) fn list(
+    context: &Context,
+    params: mcp::ListPromptsParams<'_>,
+) -> Result<mcp::ListPromptsResult, Failure> {
+    let mcp::ListPromptsParams {
+        cursor,
+        filter,
+        limit,
+    } = params;
     let size = context.shared.settings.page_size;
     // Each filter has cursors of its own.
-    let page = Page::requested(("prompts", &filter), limit.map_or(size, |limit| limit.min(size)), cursor)?;
+    let page = Page::requested(
+        ("prompts", &filter),
+        limit.map_or(size, |limit| limit.min(size)),
+        cursor,
+    )?;
     let view = context.view();
     let mut entries = match filter.as_ref().and_then(|filter| filter.query) {
         None => view.list().found,
@@ -36,7 +47,9 @@ pub(super) fn list(context: &Context, params: mcp::ListPromptsParams<'_>) -> Res
     };
     entries.sort_by(|a, b| a.name.cmp(&b.name)); // a query gives the best match first
     let listed = |found: &Found| {
-        let Info { summary, revision, .. } = found.info();
+        let Info {
+            summary, revision, ..
+        } = found.info();
         let prompt = &summary.ok().filter(|prompt| !prompt.is_template)?;
         if !filter.as_ref().is_none_or(|filter| matches(filter, prompt)) {
             return None;
@@ -50,21 +63,36 @@ pub(super) fn list(context: &Context, params: mcp::ListPromptsParams<'_>) -> Res
         })
     };
     let (prompts, next_cursor) = page.fill(&entries, |found| &found.name, listed);
-    Ok(mcp::ListPromptsResult { prompts, next_cursor })
+    Ok(mcp::ListPromptsResult {
+        prompts,
+        next_cursor,
+    })
 }
 
 /// Whether a prompt has the category and the tags of a filter. Letter case makes no difference.
 fn matches(filter: &mcp::PromptFilter<'_>, prompt: &Summary) -> bool {
     let folded = |text: &str| text.trim().to_lowercase();
-    let is_category = |category: &str| prompt.metadata.category.as_deref().map(folded) == Some(folded(category));
-    filter.category.is_none_or(is_category) && filter.tags.iter().flatten().all(|tag| has_tag(prompt, tag))
+    let is_category =
+        |category: &str| prompt.metadata.category.as_deref().map(folded) == Some(folded(category));
+    filter.category.is_none_or(is_category)
+        && filter.tags.iter().flatten().all(|tag| has_tag(prompt, tag))
 }
 
 /// What a prompt says about itself, and its revision.
 fn meta(prompt: &Summary, revision: Option<Revision>) -> mcp::PromptMeta {
-    let Metadata { author, version, category } = prompt.metadata.clone();
+    let Metadata {
+        author,
+        version,
+        category,
+    } = prompt.metadata.clone();
     let revision = revision.map(|revision| revision.to_string());
-    mcp::PromptMeta { tags: prompt.tags.clone(), category, author, version, revision }
+    mcp::PromptMeta {
+        tags: prompt.tags.clone(),
+        category,
+        author,
+        version,
+        revision,
+    }
 }
 
 /// The first protocol versions with blocks of audio, and with links to resources.
@@ -78,10 +106,14 @@ fn has(version: Option<&str>, since: &str) -> bool {
 
 /// The declared arguments, and `input` if the prompt uses it.
 ///
-/// Without declared arguments `input` is the only one. It is then marked as required, because otherwise Gemini CLI does not
-/// pass on all words of a command; a call may still leave it out.
+/// Without declared arguments `input` is the only one. It is then marked as required, because
+/// otherwise Gemini CLI does not pass on all words of a command; a call may still leave it out.
 fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
-    let of = |name: &str| match prompt.arguments.iter().find(|argument| argument.name == name) {
+    let of = |name: &str| match prompt
+        .arguments
+        .iter()
+        .find(|argument| argument.name == name)
+    {
         Some(argument) => mcp::PromptArgument {
             name: name.to_owned(),
             title: argument.title.clone(),
@@ -98,19 +130,27 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     prompt.value_names().into_iter().map(of).collect()
 }
 
-/// `prompts/get`: the messages of the prompt, or, for an agent that would lose some of them or their roles, one user message whose
-/// text is the same, byte for byte, as that of `expand_prompt`. Only for an agent that would run it, the text is changed.
+/// `prompts/get`: the messages of the prompt, or, for an agent that would lose some of them or
+/// their roles, one user message whose text is the same, byte for byte, as that of `expand_prompt`.
+/// Only for an agent that would run it, the text is changed.
 ///
 /// # Errors
-/// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an attachment that cannot be used.
+/// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an
+/// attachment that cannot be used.
 pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result<Answer, Failure> {
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
-    let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let values = params
+        .arguments
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
     let values: BTreeMap<String, String> = values.collect();
     let view = context.view();
     let (found, context) = (find(&view, params.name)?, context.clone());
     Answer::about(found.layer, move || {
-        let mut prompt = found.prompt().map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
+        let mut prompt = found
+            .prompt()
+            .map_err(|broken| Failure::new(FailureKind::Unavailable, broken))?;
         if context.agent.is_some_and(|agent| agent.runs_prompts) {
             prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
         }
@@ -130,25 +170,43 @@ fn messages(
         Some(agent) if agent.runs_prompts => opencode::inert(pieces),
         _ => joined(pieces),
     };
-    let call = Call::Named { values, input: "", is_strict: false };
+    let call = Call::Named {
+        values,
+        input: "",
+        is_strict: false,
+    };
     let messages = found.expand(prompt, call, &join).map_err(|error| {
         let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
         Failure::new(FailureKind::of_expansion(&error), text)
     })?;
-    let attached = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
+    let attached =
+        |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
     // What the agent would lose is part of the text form.
-    let of_user_text = |text| Message { role: Role::User, text };
+    let of_user_text = |text| Message {
+        role: Role::User,
+        text,
+    };
     let (texts, mut attachments) = match menu {
         MenuMessages::All => (messages.messages, messages.attachments),
-        MenuMessages::OneText => (vec![of_user_text(messages.to_text_with(attached))], Vec::new()),
-        MenuMessages::WithoutRoles => (vec![of_user_text(messages.to_text_with(attached))], messages.attachments),
+        MenuMessages::OneText => (
+            vec![of_user_text(messages.to_text_with(attached))],
+            Vec::new(),
+        ),
+        MenuMessages::WithoutRoles => (
+            vec![of_user_text(messages.to_text_with(attached))],
+            messages.attachments,
+        ),
     };
     if menu == MenuMessages::WithoutRoles {
         attachments.retain(|attachment| matches!(attachment.content, Content::Image(_)));
     }
-    let texts = texts.into_iter().map(|Message { role, text }| message(role, text_block(text)));
-    let blocks = attachments.into_iter().map(|it| message(Role::User, block(prompt, it, context.version, attached)));
+    let texts = texts
+        .into_iter()
+        .map(|Message { role, text }| message(role, text_block(text)));
+    let blocks = attachments
+        .into_iter()
+        .map(|it| message(Role::User, block(prompt, it, context.version, attached)));
     let result = json!({
         "description": description(&prompt.name, prompt.description.clone()),
         "messages": texts.chain(blocks).collect::<Vec<_>>(),
@@ -173,16 +231,23 @@ fn block(
 ) -> Value {
     let name = &attachment.name;
     match &attachment.content {
-        Content::Image(Media { mime_type, bytes, .. }) => {
+        Content::Image(Media {
+            mime_type, bytes, ..
+        }) => {
             json!({ "type": "image", "data": BASE64.encode(bytes), "mimeType": mime_type })
         }
-        Content::Audio(Media { mime_type, bytes, .. }) if has(version, WITH_AUDIO) => {
+        Content::Audio(Media {
+            mime_type, bytes, ..
+        }) if has(version, WITH_AUDIO) => {
             json!({ "type": "audio", "data": BASE64.encode(bytes), "mimeType": mime_type })
         }
-        Content::Address if has(version, WITH_LINKS) => json!({ "type": "resource_link", "uri": name, "name": name }),
+        Content::Address if has(version, WITH_LINKS) => {
+            json!({ "type": "resource_link", "uri": name, "name": name })
+        }
         Content::Text(text) => {
             let uri = uri_of_attachment(&prompt.name, name);
-            let resource = json!({ "uri": uri, "mimeType": attachment.text_mime_type(), "text": text });
+            let resource =
+                json!({ "uri": uri, "mimeType": attachment.text_mime_type(), "text": text });
             json!({ "type": "resource", "resource": resource })
         }
         Content::Audio(_) | Content::Address => text_block(as_text(&attachment)),
@@ -196,17 +261,34 @@ fn block(
 pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
     view.find(name).map_err(|why| {
         let why = without_templates(why, view).to_string();
-        let unreadable: String =
-            view.unreadable().iter().map(|problem| format!("; cannot be read: {problem}")).collect();
-        let next = if why.ends_with('?') { "" } else { "; prompts/list shows all" };
+        let unreadable: String = view
+            .unreadable()
+            .iter()
+            .map(|problem| format!("; cannot be read: {problem}"))
+            .collect();
+        let next = if why.ends_with('?') {
+            ""
+        } else {
+            "; prompts/list shows all"
+        };
         Failure::invalid_params(format!("{why}{next}{unreadable}"))
     })
 }
 
 /// The same error without a suggestion of a template that was not changed, for a model.
 pub(super) fn without_templates(why: Diagnostic, view: &View) -> Diagnostic {
-    let Kind::NoSuchPrompt { mut closest } = why.kind else { return why };
+    let Kind::NoSuchPrompt { mut closest } = why.kind else {
+        return why;
+    };
     closest.retain(|name| !view.get(name).is_some_and(|found| found.is_template()));
-    let fix = if closest.is_empty() { String::new() } else { format!("did you mean {}?", alternatives(&closest)) };
-    Diagnostic { kind: Kind::NoSuchPrompt { closest }, fix, ..why }
+    let fix = if closest.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}?", alternatives(&closest))
+    };
+    Diagnostic {
+        kind: Kind::NoSuchPrompt { closest },
+        fix,
+        ..why
+    }
 }

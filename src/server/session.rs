@@ -1,4 +1,5 @@
-//! What the server knows of one conversation, and the methods of the conversation itself: how it begins, and what it subscribes to.
+//! What the server knows of one conversation, and the methods of the conversation itself: how it
+//! begins, and what it subscribes to.
 
 use super::context::{self, Answer, Context, Era, Failure, FailureKind};
 use super::subscriptions::Subscriptions;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 /// One conversation: that of a pipe. Over HTTP, each request is a conversation of its own.
 #[derive(Debug)]
 pub struct Session {
-    /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
+    /// What the last `initialize` negotiated. Modern requests carry their version themselves, and
+    /// never use this.
     pub version: Option<&'static str>,
     /// The agent that the last `initialize` came from, if it is a known one.
     pub(super) agent: Option<&'static Agent>,
@@ -37,11 +39,24 @@ impl Session {
         }
     }
 
-    /// One request of a conversation that is not remembered: a legacy client cannot subscribe to resources in it. `version` is what
-    /// the conversation has negotiated, and `agent` the name of its agent.
-    pub fn of_request(caller: impl Into<Arc<Caller>>, version: Option<&str>, agent: Option<&str>) -> Session {
-        let (version, agent) = (version.and_then(context::legacy_version), agent.and_then(Agent::named));
-        Session { version, agent, is_one_request: true, ..Session::new(caller) }
+    /// One request of a conversation that is not remembered: a legacy client cannot subscribe to
+    /// resources in it. `version` is what the conversation has negotiated, and `agent` the name of
+    /// its agent.
+    pub fn of_request(
+        caller: impl Into<Arc<Caller>>,
+        version: Option<&str>,
+        agent: Option<&str>,
+    ) -> Session {
+        let (version, agent) = (
+            version.and_then(context::legacy_version),
+            agent.and_then(Agent::named),
+        );
+        Session {
+            version,
+            agent,
+            is_one_request: true,
+            ..Session::new(caller)
+        }
     }
 
     /// The conversation of a stream on which legacy clients are notified of changes of all lists.
@@ -64,12 +79,13 @@ impl Session {
 
     /// The notifications of a change for the client.
     pub fn notifications(&self, change: &Change) -> Vec<Notification> {
-        self.subscriptions.notifications(change, self.caller.prefix.as_ref())
+        self.subscriptions
+            .notifications(change, self.caller.prefix.as_ref())
     }
 }
 
-/// The instructions for a model. Codex shows only the first line, up to 250 characters, so that line has to make sense by
-/// itself.
+/// The instructions for a model. Codex shows only the first line, up to 250 characters, so that
+/// line has to make sense by itself.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 
 /// `ping`.
@@ -85,13 +101,17 @@ pub(super) fn set_level(_: &Context, params: SetLevelParams<'_>) -> Result<Empty
     context::check_level("level", Some(params.level)).map(|()| Empty {})
 }
 
-/// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may be repeated.
+/// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may
+/// be repeated.
 pub(super) fn initialize(
     session: &mut Session,
     asked: &Context,
     params: InitializeParams<'_>,
 ) -> Result<Value, Failure> {
-    let InitializeParams { protocol_version: requested, client_info } = params;
+    let InitializeParams {
+        protocol_version: requested,
+        client_info,
+    } = params;
     let [.., newest] = context::LEGACY;
     let version = context::legacy_version(requested).unwrap_or(newest);
     tracing::info!(client = %context::logged(&client_info), requested, version, "initialize");
@@ -123,11 +143,13 @@ pub(super) fn discover(_: &Context, _: Empty) -> Result<Answer, Failure> {
     )))
 }
 
-/// `mutable`: the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are not in the schema. `logging`:
-/// `logging/setLevel` is accepted, which 2026-07-28 no longer has.
+/// `mutable`: the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which
+/// are not in the schema. `logging`: `logging/setLevel` is accepted, which 2026-07-28 no longer
+/// has.
 fn capabilities(era: Era, can_subscribe: bool, may_edit: bool) -> Value {
     let has_list = json!({ "listChanged": true });
-    let mut capabilities = json!({ "tools": has_list, "prompts": has_list, "resources": has_list, "completions": {} });
+    let mut capabilities =
+        json!({ "tools": has_list, "prompts": has_list, "resources": has_list, "completions": {} });
     if may_edit {
         capabilities["prompts"]["mutable"] = true.into();
     }
@@ -144,22 +166,37 @@ fn capabilities(era: Era, can_subscribe: bool, may_edit: bool) -> Value {
 ///
 /// # Errors
 /// No prompt can have this URI; too many subscriptions; nothing of the conversation is remembered.
-pub(super) fn subscribe(session: &mut Session, asked: &Context, params: ResourceParams<'_>) -> Result<Empty, Failure> {
+pub(super) fn subscribe(
+    session: &mut Session,
+    asked: &Context,
+    params: ResourceParams<'_>,
+) -> Result<Empty, Failure> {
     check_is_remembered(session, "resources/subscribe")?;
     asked.shared.watch();
-    session.subscriptions.subscribe(params.uri).map(|()| Empty {})
+    session
+        .subscriptions
+        .subscribe(params.uri)
+        .map(|()| Empty {})
 }
 
 /// `resources/unsubscribe`.
 ///
 /// # Errors
 /// Nothing of the conversation is remembered.
-pub(super) fn unsubscribe(session: &mut Session, _: &Context, params: ResourceParams<'_>) -> Result<Empty, Failure> {
+pub(super) fn unsubscribe(
+    session: &mut Session,
+    _: &Context,
+    params: ResourceParams<'_>,
+) -> Result<Empty, Failure> {
     check_is_remembered(session, "resources/unsubscribe")?;
     session.subscriptions.unsubscribe(params.uri);
     Ok(Empty {})
 }
 
 fn check_is_remembered(session: &Session, method: &str) -> Result<(), Failure> {
-    if session.is_one_request { Err(Failure::new(FailureKind::MethodNotFound, method)) } else { Ok(()) }
+    if session.is_one_request {
+        Err(Failure::new(FailureKind::MethodNotFound, method))
+    } else {
+        Ok(())
+    }
 }

@@ -15,12 +15,16 @@ pub const MAX_LISTENS: usize = 1_000;
 pub const MAX_SUBSCRIBED: usize = 10_000;
 
 /// The notifications of lists.
-const LISTS: [&str; 3] =
-    ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"];
+const LISTS: [&str; 3] = [
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+];
 
-/// The subscriptions of one conversation. A legacy client is notified of all lists once it has sent `notifications/initialized`, and of
-/// the resources that it subscribed to. A modern one asks with `subscriptions/listen`, a request that stays open: its notifications
-/// carry the id of the request, so that several may share a pipe (2026-07-28, "Subscriptions").
+/// The subscriptions of one conversation. A legacy client is notified of all lists once it has sent
+/// `notifications/initialized`, and of the resources that it subscribed to. A modern one asks with
+/// `subscriptions/listen`, a request that stays open: its notifications carry the id of the
+/// request, so that several may share a pipe (2026-07-28, "Subscriptions").
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     /// Whether a legacy client has finished its handshake.
@@ -58,9 +62,15 @@ impl Subscriptions {
     }
 
     fn check_limit(&self, more: usize) -> Result<(), Failure> {
-        let of_listens = self.listens.iter().filter_map(|(_, filter)| filter.resource_subscriptions.as_ref());
-        if self.resources.len() + of_listens.map(BTreeSet::len).sum::<usize>() + more > MAX_SUBSCRIBED {
-            let message = format!("more than {MAX_SUBSCRIBED} subscriptions to resources; end some");
+        let of_listens = self
+            .listens
+            .iter()
+            .filter_map(|(_, filter)| filter.resource_subscriptions.as_ref());
+        if self.resources.len() + of_listens.map(BTreeSet::len).sum::<usize>() + more
+            > MAX_SUBSCRIBED
+        {
+            let message =
+                format!("more than {MAX_SUBSCRIBED} subscriptions to resources; end some");
             return Err(Failure::new(FailureKind::InvalidRequest, message));
         }
         Ok(())
@@ -70,24 +80,43 @@ impl Subscriptions {
     ///
     /// # Errors
     /// Invalid params; one with this id is open; too many are open.
-    pub(super) fn listen(&mut self, shared: &Shared, id: &Id, params: &Object) -> Result<Notification, Failure> {
-        let ListenParams { notifications: mut honored } = read(params)?;
+    pub(super) fn listen(
+        &mut self,
+        shared: &Shared,
+        id: &Id,
+        params: &Object,
+    ) -> Result<Notification, Failure> {
+        let ListenParams {
+            notifications: mut honored,
+        } = read(params)?;
         // Only URIs that can be prompts, now or later.
         if let Some(uris) = &mut honored.resource_subscriptions {
             uris.retain(|uri| !resources::names(uri).is_empty());
         }
         let refused = |message: &str| Err(Failure::new(FailureKind::InvalidRequest, message));
         if self.listens.iter().any(|(listen, _)| listen == id) {
-            return refused("a subscriptions/listen with this id is open; cancel it, or use another id");
+            return refused(
+                "a subscriptions/listen with this id is open; cancel it, or use another id",
+            );
         }
         if self.listens.len() == MAX_LISTENS {
-            return refused(&format!("more than {MAX_LISTENS} subscriptions/listen; cancel some"));
+            return refused(&format!(
+                "more than {MAX_LISTENS} subscriptions/listen; cancel some"
+            ));
         }
-        self.check_limit(honored.resource_subscriptions.as_ref().map_or(0, BTreeSet::len))?;
+        self.check_limit(
+            honored
+                .resource_subscriptions
+                .as_ref()
+                .map_or(0, BTreeSet::len),
+        )?;
         shared.watch();
         self.listens.push((id.clone(), honored.clone()));
         let params = json!({ "_meta": meta(id), "notifications": honored });
-        Ok(Notification::new("notifications/subscriptions/acknowledged", Some(params)))
+        Ok(Notification::new(
+            "notifications/subscriptions/acknowledged",
+            Some(params),
+        ))
     }
 
     /// Ends the listen with this id; returns `false` if there is none.
@@ -98,7 +127,11 @@ impl Subscriptions {
     }
 
     /// The notifications of a change, for a client that sees only what has this prefix.
-    pub(super) fn notifications(&self, change: &Change, prefix: Option<&Prefix>) -> Vec<Notification> {
+    pub(super) fn notifications(
+        &self,
+        change: &Change,
+        prefix: Option<&Prefix>,
+    ) -> Vec<Notification> {
         let is_seen = |name: &str| prefix.is_none_or(|prefix| prefix.contains(name));
         if let Change::Prompts(names) = change
             && !names.iter().any(|name| is_seen(name))
@@ -111,15 +144,34 @@ impl Subscriptions {
                 .iter()
                 .any(|name| is_seen(name) && changed.iter().any(|changed| **changed == **name)),
         };
-        let updated = |params: Value| Notification::new("notifications/resources/updated", Some(params));
-        let mut notifications = if self.is_initialized { all_lists_changed() } else { Vec::new() };
-        let subscribed = self.resources.iter().filter(may_concern).filter(|_| self.is_initialized);
+        let updated =
+            |params: Value| Notification::new("notifications/resources/updated", Some(params));
+        let mut notifications = if self.is_initialized {
+            all_lists_changed()
+        } else {
+            Vec::new()
+        };
+        let subscribed = self
+            .resources
+            .iter()
+            .filter(may_concern)
+            .filter(|_| self.is_initialized);
         notifications.extend(subscribed.map(|uri| updated(json!({ "uri": uri }))));
         for (id, filter) in &self.listens {
-            let wanted = [filter.tools_list_changed, filter.prompts_list_changed, filter.resources_list_changed];
+            let wanted = [
+                filter.tools_list_changed,
+                filter.prompts_list_changed,
+                filter.resources_list_changed,
+            ];
             let lists = LISTS.iter().zip(wanted).filter(|(_, is_wanted)| *is_wanted);
-            notifications.extend(lists.map(|(list, _)| Notification::new(list, Some(json!({ "_meta": meta(id) })))));
-            let uris = filter.resource_subscriptions.iter().flatten().filter(may_concern);
+            notifications.extend(
+                lists.map(|(list, _)| Notification::new(list, Some(json!({ "_meta": meta(id) })))),
+            );
+            let uris = filter
+                .resource_subscriptions
+                .iter()
+                .flatten()
+                .filter(may_concern);
             notifications.extend(uris.map(|uri| updated(json!({ "_meta": meta(id), "uri": uri }))));
         }
         notifications

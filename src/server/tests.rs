@@ -9,14 +9,25 @@ use std::path::Path;
 
 #[test]
 fn a_panic_in_a_handler_is_an_internal_error_and_so_is_that_in_a_job() {
-    let request = || PendingRequest { era: Era::Legacy, method: "panic".to_owned(), started: Instant::now() };
+    let request = || PendingRequest {
+        era: Era::Legacy,
+        method: "panic".to_owned(),
+        started: Instant::now(),
+    };
     let panics = || -> Result<Answer, Failure> { panic!("on purpose, in a test") };
-    let Reply::Response(at_once) = request().reply(Id::Unsigned(1), panics) else { panic!("no response") };
+    let Reply::Response(at_once) = request().reply(Id::Unsigned(1), panics) else {
+        panic!("no response")
+    };
     let waits = || Ok(Answer::Later(Box::new(|| panic!("on purpose, in a test"))));
-    let Reply::Later(job) = request().reply(Id::Unsigned(1), waits) else { panic!("no job") };
+    let Reply::Later(job) = request().reply(Id::Unsigned(1), waits) else {
+        panic!("no job")
+    };
     for response in [at_once, job.finish()] {
         let answer: Value = serde_json::from_str(response.as_json()).unwrap();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)));
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(1), &json!(-32603))
+        );
     }
 }
 
@@ -25,26 +36,45 @@ fn what_may_take_long_is_a_job() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("a.md", "A")]);
     let server = |jobs_from| {
-        let settings = Settings { may_edit: true, jobs_from, ..Settings::default() };
-        Server::new(Arc::new(Library::named([folder.path().to_owned()])), settings)
+        let settings = Settings {
+            may_edit: true,
+            jobs_from,
+            ..Settings::default()
+        };
+        Server::new(
+            Arc::new(Library::named([folder.path().to_owned()])),
+            settings,
+        )
     };
-    let tool = |name: &str, arguments: Value| ("tools/call", json!({"name": name, "arguments": arguments}));
+    let tool = |name: &str, arguments: Value| {
+        ("tools/call", json!({"name": name, "arguments": arguments}))
+    };
     for ((method, params), work) in [
         (("ping", json!({})), Work::Memory),
         (("unknown", json!({})), Work::Memory),
-        (tool("expand_prompt", json!({"command": "a", "input": ""})), Work::Files),
+        (
+            tool("expand_prompt", json!({"command": "a", "input": ""})),
+            Work::Files,
+        ),
         (("prompts/get", json!({"name": "a"})), Work::Files),
         (("prompts/list", json!({})), Work::Folders),
         (tool("list_prompts", json!({})), Work::Folders),
-        (tool("create_prompt", json!({"command": "b", "file": "B"})), Work::Write),
+        (
+            tool("create_prompt", json!({"command": "b", "file": "B"})),
+            Work::Write,
+        ),
         (("prompts/delete", json!({"name": "b"})), Work::Write),
     ] {
-        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let line =
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         for jobs_from in [Work::Files, Work::Folders, Work::Write, Work::Service] {
             let message = Message::parse(line.as_bytes()).unwrap();
             match server(jobs_from).handle(&mut Session::new(Caller::local()), message) {
                 Reply::Response(_) => assert!(work < jobs_from, "{line} {jobs_from:?}"),
-                Reply::Later(job) => assert!(work >= jobs_from && job.work == work, "{line} {jobs_from:?}"),
+                Reply::Later(job) => assert!(
+                    work >= jobs_from && job.work == work,
+                    "{line} {jobs_from:?}"
+                ),
                 _ => panic!("no response, and no job"),
             }
         }
@@ -53,7 +83,11 @@ fn what_may_take_long_is_a_job() {
 
 /// The caller of a token that is for `team-a/` only.
 fn of_team_a() -> Caller {
-    Caller { role: Role::Read, prefix: Some(Prefix::new("team-a/").unwrap()), ..Caller::local() }
+    Caller {
+        role: Role::Read,
+        prefix: Some(Prefix::new("team-a/").unwrap()),
+        ..Caller::local()
+    }
 }
 
 #[allow(clippy::disallowed_methods)] // as a user would
@@ -74,7 +108,9 @@ fn a_caller_hears_of_changes_that_they_could_see() {
         "resourceSubscriptions":["prompt://team-b/secret","prompt://team-a/x"]}},{META}}}}}"#
     );
     let server = Server::new(Arc::default(), Settings::default());
-    let names = |names: &[&str]| Change::Prompts(names.iter().map(|name| Name::new(name).unwrap()).collect());
+    let names = |names: &[&str]| {
+        Change::Prompts(names.iter().map(|name| Name::new(name).unwrap()).collect())
+    };
     for (caller, change, want) in [
         (of_team_a(), names(&["team-b/secret"]), 0),
         (of_team_a(), names(&["team-b/secret", "team-a/x"]), 2),

@@ -1,8 +1,8 @@
-//! The tools: one table that is both what `tools/list` shows and what `tools/call` calls. Those that edit prompts are only for callers who
-//! may do so.
+//! The tools: one table that is both what `tools/list` shows and what `tools/call` calls. Those
+//! that edit prompts are only for callers who may do so.
 //!
-//! There are two kinds of errors, never mixed: a request that violates the protocol is a JSON-RPC error; what a model or a
-//! person can correct is a result with `isError`.
+//! There are two kinds of errors, never mixed: a request that violates the protocol is a JSON-RPC
+//! error; what a model or a person can correct is a result with `isError`.
 
 mod edit;
 mod expand;
@@ -33,7 +33,8 @@ pub(super) struct Tool {
 
 macro_rules! tools {
     ($($name:literal $work:ident $role:ident $run:path;)*) => {
-        /// The tools, in the order of the listing. The first one works without arguments, as some clients try it.
+        /// The tools, in the order of the listing. The first one works without arguments, as some
+        /// clients try it.
         static TOOLS: &[Tool] = &[$(Tool {
             name: $name,
             definition: include_str!(concat!("tools/", $name, ".json")),
@@ -62,10 +63,15 @@ impl Tool {
     fn definition(&self, names: &[Name], view: &View) -> serde_json::Result<Object> {
         let mut definition: Object = serde_json::from_str(self.definition)?;
         if self.name == "expand_prompt" {
-            // No file is read for it, so the name of a template that nobody has changed yet may be in it.
+            // No file is read for it, so the name of a template that nobody has changed yet may be
+            // in it.
             let commands = expand::commands(names, expand::NAMES_BUDGET);
             let description = definition["description"].as_str().unwrap_or_default();
-            let mentions = if view.takes_mentions() { expand::MENTIONS } else { "" };
+            let mentions = if view.takes_mentions() {
+                expand::MENTIONS
+            } else {
+                ""
+            };
             definition["description"] = format!("{description}{mentions}{commands}").into();
             definition["annotations"]["openWorldHint"] = view.calls_services().into();
         }
@@ -73,7 +79,8 @@ impl Tool {
     }
 }
 
-/// `tools/list`. With prompts that services render, an expansion depends on more than the files of this machine.
+/// `tools/list`. With prompts that services render, an expansion depends on more than the files of
+/// this machine.
 ///
 /// # Errors
 /// There is a cursor.
@@ -81,7 +88,10 @@ pub(super) fn list(context: &Context, params: PaginatedParams<'_>) -> Result<Val
     cursor::only_page(params)?;
     let view = context.view();
     let names = view.list().names();
-    let tools = TOOLS.iter().filter(|tool| tool.is_for(context)).map(|tool| tool.definition(&names, &view));
+    let tools = TOOLS
+        .iter()
+        .filter(|tool| tool.is_for(context))
+        .map(|tool| tool.definition(&names, &view));
     Ok(json!({ "tools": tools.collect::<Result<Vec<_>, _>>()? }))
 }
 
@@ -93,9 +103,19 @@ pub(super) fn find(context: &Context, params: &Object) -> Result<&'static Tool, 
     let CallToolParams { name } = read(params)?;
     let found = TOOLS.iter().find(|tool| tool.name == name);
     found.filter(|tool| tool.is_for(context)).ok_or_else(|| {
-        let names: Vec<&str> = TOOLS.iter().filter(|tool| tool.is_for(context)).map(|tool| tool.name).collect();
-        let how = found.map(|_| format!("; {}", context.how_to_edit())).unwrap_or_default();
-        let text = format!("unknown tool {}; the tools are {}{how}", quoted(name), names.join(", "));
+        let names: Vec<&str> = TOOLS
+            .iter()
+            .filter(|tool| tool.is_for(context))
+            .map(|tool| tool.name)
+            .collect();
+        let how = found
+            .map(|_| format!("; {}", context.how_to_edit()))
+            .unwrap_or_default();
+        let text = format!(
+            "unknown tool {}; the tools are {}{how}",
+            quoted(name),
+            names.join(", ")
+        );
         Failure::new(FailureKind::UnknownTool, text)
     })
 }
@@ -104,7 +124,11 @@ pub(super) fn find(context: &Context, params: &Object) -> Result<&'static Tool, 
 ///
 /// # Errors
 /// Invalid params; in the legacy era also arguments that do not match the input schema.
-pub(super) fn call(tool: &'static Tool, context: &Context, params: &Object) -> Result<Answer, Failure> {
+pub(super) fn call(
+    tool: &'static Tool,
+    context: &Context,
+    params: &Object,
+) -> Result<Answer, Failure> {
     let none = Object::new();
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => &none,
@@ -119,13 +143,18 @@ pub(super) fn call(tool: &'static Tool, context: &Context, params: &Object) -> R
     }
 }
 
-/// The result of a call, a `CallToolResult`. The structured content (2025-06-18) is serialized once: its JSON is also the text of `content`.
-/// Arguments that do not fit the schema are for the model since the modern era.
+/// The result of a call, a `CallToolResult`. The structured content (2025-06-18) is serialized
+/// once: its JSON is also the text of `content`. Arguments that do not fit the schema are for the
+/// model since the modern era.
 fn result(tool: &Tool, era: Era, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
     let (text, member) = match &outcome {
-        Ok(structured) => (structured.as_str(), [r#","structuredContent":"#, structured.as_str()]),
+        Ok(structured) => (
+            structured.as_str(),
+            [r#","structuredContent":"#, structured.as_str()],
+        ),
         Err(Failure { kind, text, .. })
-            if *kind == FailureKind::ForModel || (*kind, era) == (FailureKind::InvalidParams, Era::Modern) =>
+            if *kind == FailureKind::ForModel
+                || (*kind, era) == (FailureKind::InvalidParams, Era::Modern) =>
         {
             tracing::info!(tool = tool.name, reason = text, "the tool refused");
             (text.as_str(), [r#","isError":"#, "true"])

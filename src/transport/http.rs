@@ -1,5 +1,5 @@
-//! The HTTP transport: `serve --http`. `mcp` is MCP's "Streamable HTTP", `routes` has what each request passes, `app` what
-//! all of them share.
+//! The HTTP transport: `serve --http`. `mcp` is MCP's "Streamable HTTP", `routes` has what each
+//! request passes, `app` what all of them share.
 
 mod api;
 mod app;
@@ -40,22 +40,36 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::interval;
 
-/// Serves until the process is told to stop. `listening` is called with the address once clients can connect.
+/// Serves until the process is told to stop. `listening` is called with the address once clients
+/// can connect.
 ///
 /// # Errors
 /// The address cannot be listened on; the system lacks something else that a server needs.
-pub fn serve(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
+pub fn serve(
+    server: Arc<Server>,
+    options: Options,
+    listening: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
     connection::raise_limit_of_files();
-    // One processor is left to blocking work. With two threads on two processors, each request would also wake the other one, which finds nothing to do.
+    // One processor is left to blocking work. With two threads on two processors, each request
+    // would also wake the other one, which finds nothing to do.
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads((processors() - 1).max(1)).thread_name("http").enable_all().build()?;
+    let runtime = runtime
+        .worker_threads((processors() - 1).max(1))
+        .thread_name("http")
+        .enable_all()
+        .build()?;
     let result = runtime.block_on(run(server, options, listening));
     // What still runs has had its time.
     runtime.shutdown_background();
     result
 }
 
-async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
+async fn run(
+    server: Arc<Server>,
+    options: Options,
+    listening: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
     let told_to_stop = connection::told_to_stop()?;
     let listener = TcpListener::bind(options.address).await?;
     let address = listener.local_addr()?;
@@ -69,19 +83,26 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     Ok(())
 }
 
-/// Looks at what may have changed since the last second: the files of the certificate and of tokens, and who may still have a stream.
+/// Looks at what may have changed since the last second: the files of the certificate and of
+/// tokens, and who may still have a stream.
 async fn each_second(app: Weak<App>) {
     let mut seconds = interval(Duration::from_secs(1));
     for second in 0.. {
         seconds.tick().await;
         let Some(app) = app.upgrade() else { return };
         let refresh = move || {
-            let Options { tls, access, rate_limits, .. } = &app.options;
+            let Options {
+                tls,
+                access,
+                rate_limits,
+                ..
+            } = &app.options;
             tls.iter().for_each(Tls::refresh);
             access.refresh();
             rate_limits.forget();
             app.streams.comment(second);
-            app.streams.end_unless(|caller, _| access.is_still_valid(caller));
+            app.streams
+                .end_unless(|caller, _| access.is_still_valid(caller));
         };
         let _ = spawn_blocking(refresh).await;
     }

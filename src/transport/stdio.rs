@@ -1,9 +1,11 @@
-//! The stdio transport: JSON-RPC messages on standard input and output, one on each line or in a frame, until the end of input.
+//! The stdio transport: JSON-RPC messages on standard input and output, one on each line or in a
+//! frame, until the end of input.
 //!
-//! The caller of [`serve`] reads and answers. What may wait runs on a thread of its own, so that a slow service holds up no other
-//! request, and the server's notifier writes notifications. All lock the conversation to write, and a message is handled while it is
-//! locked. So a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never overtakes
-//! an answer that was made before the change.
+//! The caller of [`serve`] reads and answers. What may wait runs on a thread of its own, so that a
+//! slow service holds up no other request, and the server's notifier writes notifications. All lock
+//! the conversation to write, and a message is handled while it is locked. So a notification never
+//! precedes the acknowledgement of its subscription, never follows its cancellation, and never
+//! overtakes an answer that was made before the change.
 
 use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Response};
@@ -15,7 +17,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// The longest message, in bytes without its line ending or headers: 32 MiB. No more than this is stored of a longer one.
+/// The longest message, in bytes without its line ending or headers: 32 MiB. No more than this is
+/// stored of a longer one.
 pub const MAX_MESSAGE: usize = 32 * 1024 * 1024;
 
 /// How much memory a long message may leave allocated for the next one, in bytes.
@@ -51,12 +54,13 @@ struct Conversation {
     tap: Option<Tap>,
     /// The requests whose jobs run, unless they were cancelled.
     running: Vec<Id>,
-    /// Why something could not be written by another thread. It ends the conversation with the next line.
+    /// Why something could not be written by another thread. It ends the conversation with the next
+    /// line.
     failure: Option<io::Error>,
 }
 
-/// Serves one client until the end of input, and until its jobs have ended. A last line without a line ending is served too. `tap`
-/// records all messages.
+/// Serves one client until the end of input, and until its jobs have ended. A last line without a
+/// line ending is served too. `tap` records all messages.
 ///
 /// # Errors
 /// Those of input and output. A client that no longer reads is a broken pipe.
@@ -68,20 +72,32 @@ pub fn serve(
 ) -> io::Result<()> {
     let output = BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(output) as _);
     let session = Session::new(Caller::local());
-    let conversation =
-        Conversation { session, framing: Framing::Line, output, tap, running: Vec::new(), failure: None };
+    let conversation = Conversation {
+        session,
+        framing: Framing::Line,
+        output,
+        tap,
+        running: Vec::new(),
+        failure: None,
+    };
     let conversation = Arc::new(Mutex::new(conversation));
     let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
     server.add_listener(&listener);
-    // glibc returns freed memory to the system if it is more than twice the largest block that was freed so far, and the system clears each
-    // page again for the next request: 40 % of the time of inputs of 1 MiB.
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(LARGEST_BLOCK)));
+    // glibc returns freed memory to the system if it is more than twice the largest block that was
+    // freed so far, and the system clears each page again for the next request: 40 % of the time of
+    // inputs of 1 MiB.
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(
+        LARGEST_BLOCK,
+    )));
     let mut input = Input::new(input);
     let mut jobs: Vec<JoinHandle<()>> = Vec::new();
     while let Some((framing, received)) = input.next()? {
         let (text, message) = match received {
             Ok(text) => (text, parse(text)),
-            Err(error) => (&b"(a message that was skipped)"[..], Some(Err(Response::error(None, error)))),
+            Err(error) => (
+                &b"(a message that was skipped)"[..],
+                Some(Err(Response::error(None, error))),
+            ),
         };
         let mut locked = lock(&conversation);
         if let Some(tap) = &locked.tap {
@@ -96,8 +112,9 @@ pub fn serve(
                 }
             }
         }
-        // Answers to lines that arrived together are written together. Without a further line the buffer is empty, so that
-        // the end of input does not wait for a notifier that is blocked by a client that does not read.
+        // Answers to lines that arrived together are written together. Without a further line the
+        // buffer is empty, so that the end of input does not wait for a notifier that is blocked by
+        // a client that does not read.
         if !input.has_next() {
             locked.output.flush()?;
         }
@@ -119,16 +136,25 @@ fn parse(text: &[u8]) -> Option<Result<Message, Response>> {
 }
 
 fn too_long() -> Error {
-    Error::invalid_request(format!("a message is longer than {}, and was skipped", in_bytes(MAX_MESSAGE)))
+    Error::invalid_request(format!(
+        "a message is longer than {}, and was skipped",
+        in_bytes(MAX_MESSAGE)
+    ))
 }
 
 fn only_headers() -> Error {
-    Error::parse_error("a frame must have a JSON object or array after its headers and an empty line")
+    Error::parse_error(
+        "a frame must have a JSON object or array after its headers and an empty line",
+    )
 }
 
 impl Conversation {
     /// Answers a message, or gives the job that answers it.
-    fn receive(&mut self, server: &Server, message: Result<Message, Response>) -> io::Result<Option<Job>> {
+    fn receive(
+        &mut self,
+        server: &Server,
+        message: Result<Message, Response>,
+    ) -> io::Result<Option<Job>> {
         self.failure.take().map_or(Ok(()), Err)?;
         let message = match message {
             Ok(message) => message,
@@ -152,9 +178,20 @@ impl Conversation {
         running: usize,
     ) -> io::Result<Option<JoinHandle<()>>> {
         let id = job.id.clone();
-        let refused = |why: String| Response::error(Some(&id), Error { code: -32603, message: why, data: None });
+        let refused = |why: String| {
+            Response::error(
+                Some(&id),
+                Error {
+                    code: -32603,
+                    message: why,
+                    data: None,
+                },
+            )
+        };
         if running >= MAX_JOBS {
-            let why = format!("{MAX_JOBS} requests wait for services or files; send this one again later");
+            let why = format!(
+                "{MAX_JOBS} requests wait for services or files; send this one again later"
+            );
             return self.send(refused(why).as_json()).map(|()| None);
         }
         let conversation = Arc::clone(conversation);
@@ -163,9 +200,15 @@ impl Conversation {
             let response = job.finish();
             let mut conversation = lock(&conversation);
             // Of a cancelled request, the answer is dropped.
-            if let Some(at) = conversation.running.iter().position(|running| *running == of_job) {
+            if let Some(at) = conversation
+                .running
+                .iter()
+                .position(|running| *running == of_job)
+            {
                 conversation.running.swap_remove(at);
-                let sent = conversation.send(response.as_json()).and_then(|()| conversation.output.flush());
+                let sent = conversation
+                    .send(response.as_json())
+                    .and_then(|()| conversation.output.flush());
                 conversation.failure = conversation.failure.take().or(sent.err());
             }
         };
@@ -193,7 +236,11 @@ impl Conversation {
         if let Some(tap) = &self.tap {
             tap.sent(self.framing.origin(), json.as_bytes());
         }
-        if self.framing == Framing::Frame { self.output.flush() } else { Ok(()) }
+        if self.framing == Framing::Frame {
+            self.output.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn notify(&mut self, change: &Change) -> io::Result<()> {
@@ -233,10 +280,12 @@ impl Framing {
 /// A message without its line ending or headers, or why there is none.
 type Received<'i> = Result<&'i [u8], Error>;
 
-/// The messages of an input: lines, and frames as the Language Server Protocol has them (`Content-Length: 40`, an empty line, JSON).
-/// Bytes, because a message that is not UTF-8 is refused and must not end the conversation.
+/// The messages of an input: lines, and frames as the Language Server Protocol has them
+/// (`Content-Length: 40`, an empty line, JSON). Bytes, because a message that is not UTF-8 is
+/// refused and must not end the conversation.
 ///
-/// Some clients count the length of a frame wrongly, so it is ignored: a frame ends where its JSON value ends.
+/// Some clients count the length of a frame wrongly, so it is ignored: a frame ends where its JSON
+/// value ends.
 struct Input<R> {
     input: BufReader<R>,
     message: Vec<u8>,
@@ -245,11 +294,15 @@ struct Input<R> {
 
 impl<R: Read> Input<R> {
     fn new(input: R) -> Input<R> {
-        Input { input: BufReader::with_capacity(READ_BUFFER, input), message: Vec::new(), is_first: true }
+        Input {
+            input: BufReader::with_capacity(READ_BUFFER, input),
+            message: Vec::new(),
+            is_first: true,
+        }
     }
 
-    /// Waits for the next line, which may be empty, or frame; `None` at the end of input. A BOM before the first is dropped. What is
-    /// too long, or no frame, is skipped.
+    /// Waits for the next line, which may be empty, or frame; `None` at the end of input. A BOM
+    /// before the first is dropped. What is too long, or no frame, is skipped.
     fn next(&mut self) -> io::Result<Option<(Framing, Received<'_>)>> {
         let length = self.read_line()?;
         let is_first = std::mem::take(&mut self.is_first);
@@ -260,7 +313,11 @@ impl<R: Read> Input<R> {
             self.input.skip_until(b'\n')?;
             return Ok(Some((Framing::Line, Err(too_long()))));
         }
-        let start = if is_first && self.message.starts_with(BOM) { BOM.len() } else { 0 };
+        let start = if is_first && self.message.starts_with(BOM) {
+            BOM.len()
+        } else {
+            0
+        };
         if is_header(&self.message[start..]) {
             return Ok(Some((Framing::Frame, self.frame()?)));
         }
@@ -275,12 +332,16 @@ impl<R: Read> Input<R> {
         !is_frame && memchr::memchr(b'\n', rest).is_some()
     }
 
-    /// Reads the next line, without its line ending; of one that is too long, [`MAX_MESSAGE`] bytes and one more. Returns how many
-    /// bytes were read.
+    /// Reads the next line, without its line ending; of one that is too long, [`MAX_MESSAGE`] bytes
+    /// and one more. Returns how many bytes were read.
     fn read_line(&mut self) -> io::Result<usize> {
         self.message.clear();
         self.message.shrink_to(RETAINED);
-        let length = self.input.by_ref().take(MAX_MESSAGE as u64 + 1).read_until(b'\n', &mut self.message)?;
+        let length = self
+            .input
+            .by_ref()
+            .take(MAX_MESSAGE as u64 + 1)
+            .read_until(b'\n', &mut self.message)?;
         if self.message.last() == Some(&b'\n') {
             self.message.pop();
         }
@@ -301,7 +362,12 @@ impl<R: Read> Input<R> {
                 return Ok(Err(only_headers()));
             }
         }
-        while self.input.fill_buf()?.first().is_some_and(u8::is_ascii_whitespace) {
+        while self
+            .input
+            .fill_buf()?
+            .first()
+            .is_some_and(u8::is_ascii_whitespace)
+        {
             self.input.consume(1);
         }
         if self.is_at_json()? {
@@ -341,7 +407,11 @@ impl<R: Read> Input<R> {
             }
             self.input.consume(count);
             if end.is_some() || count == 0 {
-                return Ok(if length > MAX_MESSAGE { Err(too_long()) } else { Ok(&self.message) });
+                return Ok(if length > MAX_MESSAGE {
+                    Err(too_long())
+                } else {
+                    Ok(&self.message)
+                });
             }
         }
     }
@@ -349,16 +419,25 @@ impl<R: Read> Input<R> {
 
 /// Whether a line is the first header of a frame.
 fn is_header(line: &[u8]) -> bool {
-    let name = line.trim_ascii_start().split(|byte| *byte == b':').next().filter(|name| name.len() < line.len());
+    let name = line
+        .trim_ascii_start()
+        .split(|byte| *byte == b':')
+        .next()
+        .filter(|name| name.len() < line.len());
     line.len() <= MAX_HEADERS_LENGTH
-        && name.is_some_and(|name| HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header)))
+        && name.is_some_and(|name| {
+            HEADERS
+                .iter()
+                .any(|header| name.eq_ignore_ascii_case(header))
+        })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The messages of a text that arrives in pieces of at most this many bytes; `None` for one that is too long or missing.
+    /// The messages of a text that arrives in pieces of at most this many bytes; `None` for one
+    /// that is too long or missing.
     fn messages(text: &[u8], piece: usize) -> Vec<(Framing, Option<Vec<u8>>)> {
         struct Pieces<'t>(&'t [u8], usize);
         impl Read for Pieces<'_> {
@@ -394,8 +473,15 @@ mod tests {
                 ("\n\r\nlast\r", vec!["", "\r", "last\r"]),
                 ("\u{feff}a\n\u{feff}b", vec!["a", "\u{feff}b"]),
             ] {
-                let want: Vec<_> = want.into_iter().map(|line| Some(line.as_bytes().to_vec())).collect();
-                assert_eq!(lines(text.as_bytes(), piece), want, "{text:?} in pieces of {piece}");
+                let want: Vec<_> = want
+                    .into_iter()
+                    .map(|line| Some(line.as_bytes().to_vec()))
+                    .collect();
+                assert_eq!(
+                    lines(text.as_bytes(), piece),
+                    want,
+                    "{text:?} in pieces of {piece}"
+                );
             }
         }
     }
@@ -405,7 +491,11 @@ mod tests {
         let long = vec![b'x'; MAX_MESSAGE];
         let text = [&long[..], b"\n", &long, b"x\nnext\n", &long, b"xx"].concat();
         let found = lines(&text, READ_BUFFER);
-        assert!(found[0].as_ref().is_some_and(|line| line.len() == MAX_MESSAGE));
+        assert!(
+            found[0]
+                .as_ref()
+                .is_some_and(|line| line.len() == MAX_MESSAGE)
+        );
         assert_eq!(found[1..], [None, Some(b"next".to_vec()), None]);
     }
 
@@ -413,7 +503,10 @@ mod tests {
     fn the_next_line_is_known_only_once_it_is_complete() {
         for (text, expected) in [
             (&b"one\ntwo\nthr"[..], &[true, false, false][..]),
-            (b"{}\nContent-Length: 2\n\n{}{}\n\n", &[false, true, true, false]),
+            (
+                b"{}\nContent-Length: 2\n\n{}{}\n\n",
+                &[false, true, true, false],
+            ),
         ] {
             let mut input = Input::new(text);
             let mut has_next = Vec::new();
@@ -432,22 +525,40 @@ mod tests {
         for piece in [1, 2, 3, 100] {
             for (text, expected) in [
                 ("Content-Length: 2\r\n\r\n{}", vec![frame("{}")]),
-                ("\u{feff} content-TYPE:x\nA: b\n\n \n[1, \n2]x\n", vec![frame("[1, \n2]"), line("x")]),
-                ("Content-Length: -1\n{}Content-Length:\n\n{}\n", vec![frame("{}"), frame("{}"), line("")]),
+                (
+                    "\u{feff} content-TYPE:x\nA: b\n\n \n[1, \n2]x\n",
+                    vec![frame("[1, \n2]"), line("x")],
+                ),
+                (
+                    "Content-Length: -1\n{}Content-Length:\n\n{}\n",
+                    vec![frame("{}"), frame("{}"), line("")],
+                ),
                 (
                     r#"Content-Length: x
 {"a":"}\"]\\","b":[{}]}{}"#,
                     vec![frame(r#"{"a":"}\"]\\","b":[{}]}"#), line("{}")],
                 ),
                 ("Content-Length: 9\n\n{[\"}", vec![frame("{[\"}")]),
-                ("Content-Length: 5\n\nhello\nx\n", vec![only_headers.clone(), line("x")]),
+                (
+                    "Content-Length: 5\n\nhello\nx\n",
+                    vec![only_headers.clone(), line("x")],
+                ),
                 ("Content-Length: 5", vec![only_headers.clone()]),
                 ("Content-Length: 5\n\n", vec![only_headers.clone()]),
                 ("Content-Length\nContents: 5\n{\"a\":\nContent-Length: 5", {
-                    vec![line("Content-Length"), line("Contents: 5"), line("{\"a\":"), only_headers.clone()]
+                    vec![
+                        line("Content-Length"),
+                        line("Contents: 5"),
+                        line("{\"a\":"),
+                        only_headers.clone(),
+                    ]
                 }),
             ] {
-                assert_eq!(messages(text.as_bytes(), piece), expected, "{text:?} in pieces of {piece}");
+                assert_eq!(
+                    messages(text.as_bytes(), piece),
+                    expected,
+                    "{text:?} in pieces of {piece}"
+                );
             }
         }
     }
@@ -456,11 +567,17 @@ mod tests {
     fn a_frame_has_at_most_16_headers_of_at_most_4_kib() {
         let headers = |count: usize, length: usize| {
             let first = "Content-Length: 2\n";
-            format!("{first}{}\n{{}}\n", format!("{}\n", "x".repeat(length - 1)).repeat(count - 1))
+            format!(
+                "{first}{}\n{{}}\n",
+                format!("{}\n", "x".repeat(length - 1)).repeat(count - 1)
+            )
         };
-        for (text, is_read) in
-            [(headers(16, 20), true), (headers(17, 20), false), (headers(5, 1000), true), (headers(6, 1000), false)]
-        {
+        for (text, is_read) in [
+            (headers(16, 20), true),
+            (headers(17, 20), false),
+            (headers(5, 1000), true),
+            (headers(6, 1000), false),
+        ] {
             let first = &messages(text.as_bytes(), 100)[0];
             assert_eq!(*first, (Framing::Frame, is_read.then(|| b"{}".to_vec())));
         }
@@ -469,9 +586,20 @@ mod tests {
     #[test]
     fn a_frame_that_is_too_long_is_skipped_and_the_next_message_is_read() {
         let long = [b"[\"", vec![b'x'; MAX_MESSAGE].as_slice(), b"\"]"].concat();
-        let text = [b"Content-Length: 1\n\n", &long[..], b"Content-Length: 1\n\n{}next\n"].concat();
+        let text = [
+            b"Content-Length: 1\n\n",
+            &long[..],
+            b"Content-Length: 1\n\n{}next\n",
+        ]
+        .concat();
         let found = messages(&text, READ_BUFFER);
-        let next = [(Framing::Frame, Some(b"{}".to_vec())), (Framing::Line, Some(b"next".to_vec()))];
-        assert_eq!((&found[0], &found[1..]), (&(Framing::Frame, None), &next[..]));
+        let next = [
+            (Framing::Frame, Some(b"{}".to_vec())),
+            (Framing::Line, Some(b"next".to_vec())),
+        ];
+        assert_eq!(
+            (&found[0], &found[1..]),
+            (&(Framing::Frame, None), &next[..])
+        );
     }
 }

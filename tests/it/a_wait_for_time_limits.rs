@@ -1,5 +1,6 @@
-//! The time limits of the server over HTTP. Each takes half a minute or more, so all are waited for at once. Tests are started in order of
-//! their names, and this one has to be the first: the others run meanwhile.
+//! The time limits of the server over HTTP. Each takes half a minute or more, so all are waited for
+//! at once. Tests are started in order of their names, and this one has to be the first: the others
+//! run meanwhile.
 
 use crate::{http, tls, websocket};
 use std::thread;

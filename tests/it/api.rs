@@ -14,15 +14,23 @@ const TEAM_A: &str = "the-token-of-team-a-who-sees-its-own";
 fn server() -> HttpServer {
     let two = "---\ndescription: Two\ntags: [work]\narguments: [{name: a, required: true}, {name: b, choices: [x]}]\n---\n{{a}} {{b}}";
     HttpServer::start(
-        Client::new().prompt("two.md", two).prompt("git/commit.md", "Commit {{input}}").prompt("broken.md", "---\n"),
+        Client::new()
+            .prompt("two.md", two)
+            .prompt("git/commit.md", "Commit {{input}}")
+            .prompt("broken.md", "---\n"),
     )
 }
 
 fn with_tokens() -> HttpServer {
     let hidden = "---\ndescription: secret\ntags: [secret]\n---\nSecret";
-    let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", hidden);
+    let home = Client::new()
+        .prompt("team-a/report.md", "Report {{input}}")
+        .prompt("team-b/secret.md", hidden);
     let home = home.prompt("team-b/broken-secret.md", "---\n");
-    write_secret(home.root().join("tokens"), &format!("{ANA} role=admin\n{TEAM_A} prefix=team-a/\n"));
+    write_secret(
+        home.root().join("tokens"),
+        &format!("{ANA} role=admin\n{TEAM_A} prefix=team-a/\n"),
+    );
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
@@ -38,7 +46,10 @@ fn post(server: &HttpServer, path: &str, body: Value) -> Answer {
 #[track_caller]
 fn failed(answer: &Answer, status: u16) -> String {
     assert_eq!(answer.status, status, "{}", answer.text());
-    answer.json()["error"]["message"].as_str().unwrap().to_owned()
+    answer.json()["error"]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -46,12 +57,22 @@ fn a_list_is_selected_by_words_tag_and_owner() {
     let server = server();
     assert_eq!(
         server.page,
-        format!("the page is at http://{}/; editing is off, and `--edit` turns it on", server.address)
+        format!(
+            "the page is at http://{}/; editing is off, and `--edit` turns it on",
+            server.address
+        )
     );
-    assert_eq!(failed(&get(&server, "/api/prompt"), 404), "the API has nothing at this address");
+    assert_eq!(
+        failed(&get(&server, "/api/prompt"), 404),
+        "the API has nothing at this address"
+    );
     let names = |path: &str| -> String {
         let list = get(&server, path).json();
-        let names = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap());
+        let names = list["prompts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|prompt| prompt["name"].as_str().unwrap());
         names.collect::<Vec<_>>().join(" ")
     };
     for (path, want) in [
@@ -65,10 +86,16 @@ fn a_list_is_selected_by_words_tag_and_owner() {
     }
     let list = get(&server, "/api/prompts");
     let two = &list.json()["prompts"][1];
-    assert_eq!((&two["usage"], &two["arguments"][1]["choices"]), (&":two a=… [b=…]".into(), &json!(["x"])));
+    assert_eq!(
+        (&two["usage"], &two["arguments"][1]["choices"]),
+        (&":two a=… [b=…]".into(), &json!(["x"]))
+    );
     assert_eq!(list.json()["problems"][0]["severity"], "error");
     assert_eq!(
-        (list.header("cache-control"), list.header("x-content-type-options")),
+        (
+            list.header("cache-control"),
+            list.header("x-content-type-options")
+        ),
         (Some("no-store"), Some("nosniff"))
     );
 }
@@ -76,18 +103,39 @@ fn a_list_is_selected_by_words_tag_and_owner() {
 #[test]
 fn a_prompt_is_shown_by_its_name_in_the_path() {
     let server = server();
-    for path in ["/api/prompts/git/commit", "/api/prompts/git%2Fcommit", "/api/prompts/:git:commit"] {
+    for path in [
+        "/api/prompts/git/commit",
+        "/api/prompts/git%2Fcommit",
+        "/api/prompts/:git:commit",
+    ] {
         let shown = get(&server, path).json();
-        assert_eq!((&shown["name"], &shown["text"]), (&"git/commit".into(), &"Commit {{input}}".into()), "{path}");
+        assert_eq!(
+            (&shown["name"], &shown["text"]),
+            (&"git/commit".into(), &"Commit {{input}}".into()),
+            "{path}"
+        );
         assert_eq!(
             (&shown["marks"], &shown["arguments"], &shown["takes_input"]),
             (&json!([[7, 16]]), &json!([]), &json!(true))
         );
     }
     assert_eq!(get(&server, "/api/prompts/broken").json()["text"], "---\n");
-    assert_eq!(failed(&get(&server, "/api/prompts/none"), 404), "no prompt named `none`");
-    assert_eq!((get(&server, "/api/prompts/").status, get(&server, "/api/prompts/%ff").status), (404, 400));
-    for outside in ["/api/prompts/../tokens", "/api/prompts/%2e%2e%2ftokens", "/api/prompts//etc/passwd"] {
+    assert_eq!(
+        failed(&get(&server, "/api/prompts/none"), 404),
+        "no prompt named `none`"
+    );
+    assert_eq!(
+        (
+            get(&server, "/api/prompts/").status,
+            get(&server, "/api/prompts/%ff").status
+        ),
+        (404, 400)
+    );
+    for outside in [
+        "/api/prompts/../tokens",
+        "/api/prompts/%2e%2e%2ftokens",
+        "/api/prompts//etc/passwd",
+    ] {
         assert_eq!(get(&server, outside).status, 404, "{outside}");
     }
 }
@@ -99,16 +147,33 @@ fn a_call_is_a_text_or_words_or_values_by_name() {
         (json!({"command": "two", "input": "x y"}), "x y "),
         (json!({"command": "two", "input": "a=1 b=x"}), "1 x"),
         (json!({"command": "two", "input": ["1", "2"]}), "1 2 "),
-        (json!({"command": "two", "arguments": {"a": "1", "b": "x"}}), "1 x"),
-        (json!({"command": ":git:commit", "input": ["a", "b"]}), "Commit a b"),
+        (
+            json!({"command": "two", "arguments": {"a": "1", "b": "x"}}),
+            "1 x",
+        ),
+        (
+            json!({"command": ":git:commit", "input": ["a", "b"]}),
+            "Commit a b",
+        ),
     ] {
         let answer = post(&server, "/api/expand", call.clone()).json();
         assert_eq!(answer, json!({ "prompt": want }), "{call}");
         let explained = post(&server, "/api/explain", call).json();
         assert_eq!(explained["expansion"]["bytes"], want.len());
     }
-    let warned = post(&server, "/api/expand", json!({"command": "two", "arguments": {"a": "1", "b": "y"}})).json();
-    assert!(warned["warnings"][0].as_str().unwrap().starts_with("`y` is not a choice for `b`"), "{warned}");
+    let warned = post(
+        &server,
+        "/api/expand",
+        json!({"command": "two", "arguments": {"a": "1", "b": "y"}}),
+    )
+    .json();
+    assert!(
+        warned["warnings"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("`y` is not a choice for `b`"),
+        "{warned}"
+    );
 }
 
 #[test]
@@ -116,7 +181,11 @@ fn what_cannot_be_expanded_says_why() {
     let server = server();
     for (call, status, why) in [
         (json!({"command": "none"}), 404, "no prompt named `none`"),
-        (json!({"command": "two"}), 422, "`two` cannot be expanded: it needs a value for `a`; write `:two a=… [b=…]`"),
+        (
+            json!({"command": "two"}),
+            422,
+            "`two` cannot be expanded: it needs a value for `a`; write `:two a=… [b=…]`",
+        ),
         (
             json!({"command": "two", "arguments": {"c": "1"}}),
             422,
@@ -125,12 +194,21 @@ fn what_cannot_be_expanded_says_why() {
     ] {
         assert_eq!(failed(&post(&server, "/api/expand", call), status), why);
     }
-    assert!(failed(&post(&server, "/api/expand", json!({"command": "broken"})), 422).contains("broken.md"));
+    assert!(
+        failed(
+            &post(&server, "/api/expand", json!({"command": "broken"})),
+            422
+        )
+        .contains("broken.md")
+    );
     // An explanation says it as a part of itself.
     let explained = post(&server, "/api/explain", json!({"command": "two"}));
     assert_eq!(
         (explained.status, explained.json()["error"].as_str()),
-        (200, Some("it needs a value for `a`; write `:two a=… [b=…]`"))
+        (
+            200,
+            Some("it needs a value for `a`; write `:two a=… [b=…]`")
+        )
     );
 }
 
@@ -140,43 +218,109 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
     let body = |body: &str| server.send("POST", "/api/expand", &[JSON], body);
     for (text, why) in [
         ("", "EOF while parsing a value"),
-        ("{\"command\": \"two\", \"inptu\": \"x\"}", "unknown field `inptu`, expected one of `command`, `input`"),
-        ("{\"command\": \"two\", \"input\": 1}", "expected a string or a list of strings"),
-        ("{\"command\": \"two\", \"arguments\": {\"a\": 1}}", "invalid type: integer `1`, expected a string"),
-        (&format!("{{\"command\": {}", "[".repeat(100_000)), "invalid type: sequence, expected a string"),
+        (
+            "{\"command\": \"two\", \"inptu\": \"x\"}",
+            "unknown field `inptu`, expected one of `command`, `input`",
+        ),
+        (
+            "{\"command\": \"two\", \"input\": 1}",
+            "expected a string or a list of strings",
+        ),
+        (
+            "{\"command\": \"two\", \"arguments\": {\"a\": 1}}",
+            "invalid type: integer `1`, expected a string",
+        ),
+        (
+            &format!("{{\"command\": {}", "[".repeat(100_000)),
+            "invalid type: sequence, expected a string",
+        ),
     ] {
         let why_not = failed(&body(text), 400);
-        assert!(why_not.starts_with("the body cannot be read: ") && why_not.contains(why), "{text:.100}: {why_not}");
+        assert!(
+            why_not.starts_with("the body cannot be read: ") && why_not.contains(why),
+            "{text:.100}: {why_not}"
+        );
     }
     for (path, why) in [
-        ("/api/prompts?quary=x", "unknown field `quary`, expected one of `query`, `tag`, `mine`"),
-        ("/api/prompts?mine=1", "provided string was not `true` or `false`"),
+        (
+            "/api/prompts?quary=x",
+            "unknown field `quary`, expected one of `query`, `tag`, `mine`",
+        ),
+        (
+            "/api/prompts?mine=1",
+            "provided string was not `true` or `false`",
+        ),
     ] {
         let why_not = failed(&get(&server, path), 400);
         assert!(why_not.contains(why), "{why_not}");
     }
     assert_eq!(get(&server, "/api/other").status, 404);
-    assert_eq!(server.send("PATCH", "/api/prompts/two", &[], "").status, 405);
-    let form = server.send("POST", "/api/expand", &[("Content-Type", "text/plain")], "{\"command\":\"two\"}");
-    assert_eq!(failed(&form, 415), "the body must be JSON, with the header `Content-Type: application/json`");
+    assert_eq!(
+        server.send("PATCH", "/api/prompts/two", &[], "").status,
+        405
+    );
+    let form = server.send(
+        "POST",
+        "/api/expand",
+        &[("Content-Type", "text/plain")],
+        "{\"command\":\"two\"}",
+    );
+    assert_eq!(
+        failed(&form, 415),
+        "the body must be JSON, with the header `Content-Type: application/json`"
+    );
 }
 
 #[test]
 fn the_checks_of_mcp_come_first() {
     let server = server();
-    for (method, path) in
-        [("GET", "/api/prompts"), ("GET", "/api/prompts/two"), ("POST", "/api/expand"), ("POST", "/api/explain")]
-    {
-        let body = if method == "POST" { "{\"command\":\"two\"}" } else { "" };
-        for header in [("Host", "evil.example.com"), ("Origin", "https://evil.example.com")] {
-            assert_eq!(server.send(method, path, &[JSON, header], body).status, 403, "{path} {header:?}");
+    for (method, path) in [
+        ("GET", "/api/prompts"),
+        ("GET", "/api/prompts/two"),
+        ("POST", "/api/expand"),
+        ("POST", "/api/explain"),
+    ] {
+        let body = if method == "POST" {
+            "{\"command\":\"two\"}"
+        } else {
+            ""
+        };
+        for header in [
+            ("Host", "evil.example.com"),
+            ("Origin", "https://evil.example.com"),
+        ] {
+            assert_eq!(
+                server.send(method, path, &[JSON, header], body).status,
+                403,
+                "{path} {header:?}"
+            );
         }
     }
-    let of_page = server.send("GET", "/api/prompts", &[("Origin", "http://localhost:5173")], "");
-    assert_eq!((of_page.status, of_page.header("access-control-allow-origin")), (200, Some("http://localhost:5173")));
-    let preflight = server.send("OPTIONS", "/api/expand", &[("Origin", "http://localhost:5173")], "");
+    let of_page = server.send(
+        "GET",
+        "/api/prompts",
+        &[("Origin", "http://localhost:5173")],
+        "",
+    );
+    assert_eq!(
+        (
+            of_page.status,
+            of_page.header("access-control-allow-origin")
+        ),
+        (200, Some("http://localhost:5173"))
+    );
+    let preflight = server.send(
+        "OPTIONS",
+        "/api/expand",
+        &[("Origin", "http://localhost:5173")],
+        "",
+    );
     assert!(
-        preflight.status == 200 && preflight.header("access-control-allow-headers").unwrap().contains("authorization")
+        preflight.status == 200
+            && preflight
+                .header("access-control-allow-headers")
+                .unwrap()
+                .contains("authorization")
     );
     drop(server);
     let server = HttpServer::start_with(
@@ -184,10 +328,26 @@ fn the_checks_of_mcp_come_first() {
         &["--rate-limit", "prompts/get=2/minute", "--max-body", "1KiB"],
     );
     let expand = || post(&server, "/api/expand", json!({"command": "a"}));
-    assert_eq!((expand().status, get(&server, "/api/prompts/a").status, expand().status), (200, 200, 429));
+    assert_eq!(
+        (
+            expand().status,
+            get(&server, "/api/prompts/a").status,
+            expand().status
+        ),
+        (200, 200, 429)
+    );
     assert!(expand().header("retry-after").is_some());
-    assert_eq!(get(&server, "/api/prompts").status, 200, "a list has another limit");
-    let long = server.send("POST", "/api/expand", &[JSON], format!("{{\"command\":\"{}\"}}", "x".repeat(2_000)));
+    assert_eq!(
+        get(&server, "/api/prompts").status,
+        200,
+        "a list has another limit"
+    );
+    let long = server.send(
+        "POST",
+        "/api/expand",
+        &[JSON],
+        format!("{{\"command\":\"{}\"}}", "x".repeat(2_000)),
+    );
     assert!(failed(&long, 413).starts_with("the body is longer than 1 KiB"));
 }
 
@@ -195,8 +355,17 @@ fn the_checks_of_mcp_come_first() {
 fn what_a_token_may_not_see_does_not_exist() {
     let server = with_tokens();
     let ask = |token: &str, method: &str, path: &str, body: Value| {
-        let body = if method == "GET" { String::new() } else { body.to_string() };
-        server.send(method, path, &[JSON, ("Authorization", &format!("Bearer {token}"))], body)
+        let body = if method == "GET" {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        server.send(
+            method,
+            path,
+            &[JSON, ("Authorization", &format!("Bearer {token}"))],
+            body,
+        )
     };
     for path in [
         "/api/prompts",
@@ -206,18 +375,26 @@ fn what_a_token_may_not_see_does_not_exist() {
         "/api/prompts/team-b/secret",
         "/api/prompts/team-b/broken-secret",
     ] {
-        assert!(ask(ANA, "GET", path, json!({})).text().contains("team-b/"), "{path}");
+        assert!(
+            ask(ANA, "GET", path, json!({})).text().contains("team-b/"),
+            "{path}"
+        );
         let answer = ask(TEAM_A, "GET", path, json!({}));
         assert!(
-            !answer.text().replace(path.rsplit('/').next().unwrap(), "").contains("secret"),
+            !answer
+                .text()
+                .replace(path.rsplit('/').next().unwrap(), "")
+                .contains("secret"),
             "{path}: {}",
             answer.text()
         );
     }
     for name in ["team-b/secret", "team-b/broken-secret"] {
         for path in ["/api/expand", "/api/explain"] {
-            let failure =
-                |name: &str| failed(&ask(TEAM_A, "POST", path, json!({"command": name})), 404).replace(name, "NAME");
+            let failure = |name: &str| {
+                failed(&ask(TEAM_A, "POST", path, json!({"command": name})), 404)
+                    .replace(name, "NAME")
+            };
             assert_eq!(failure(name), failure("team-b/other"));
         }
     }
@@ -232,12 +409,22 @@ fn requests_are_counted_and_recorded() {
     post(&server, "/api/expand", json!({"command": "none"}));
     get(&server, "/api/prompts?query=a");
     let metrics = get(&server, "/metrics").text();
-    for (method, outcome) in [("api/expand", "ok"), ("api/expand", "error"), ("api/prompts", "ok")] {
-        let line = format!("requests_total{{transport=\"http\",method=\"{method}\",outcome=\"{outcome}\"}} 1");
+    for (method, outcome) in [
+        ("api/expand", "ok"),
+        ("api/expand", "error"),
+        ("api/prompts", "ok"),
+    ] {
+        let line = format!(
+            "requests_total{{transport=\"http\",method=\"{method}\",outcome=\"{outcome}\"}} 1"
+        );
         assert!(metrics.contains(&line), "{line} in {metrics}");
     }
     let record = fs::read_to_string(server.stop().root().join("tap")).unwrap();
-    for entry in [" POST /api/expand {\"command\":\"a\"}\n", " {\"prompt\":\"A\"}\n", " GET /api/prompts?query=a"] {
+    for entry in [
+        " POST /api/expand {\"command\":\"a\"}\n",
+        " {\"prompt\":\"A\"}\n",
+        " GET /api/prompts?query=a",
+    ] {
         assert!(record.contains(entry), "{entry} in {record}");
     }
 }
@@ -246,25 +433,42 @@ const WRITER_A: &str = "the-token-of-somebody-of-team-a-who-writes";
 
 /// A server with tokens of a writer of everything, of a writer of `team-a/`, and of a reader.
 fn for_writers(home: Client) -> HttpServer {
-    let tokens =
-        format!("{ANA} role=write name=ana\n{WRITER_A} role=write name=anton prefix=team-a/\n{TEAM_A} name=reader\n");
+    let tokens = format!(
+        "{ANA} role=write name=ana\n{WRITER_A} role=write name=anton prefix=team-a/\n{TEAM_A} name=reader\n"
+    );
     write_secret(home.root().join("tokens"), &tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
 fn ask(server: &HttpServer, token: &str, method: &str, path: &str, body: Value) -> Answer {
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    server.send(method, path, &[JSON, ("Authorization", &format!("Bearer {token}"))], body)
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    server.send(
+        method,
+        path,
+        &[JSON, ("Authorization", &format!("Bearer {token}"))],
+        body,
+    )
 }
 
 #[test]
 fn a_text_that_is_not_saved_is_checked_and_expanded() {
-    let server = for_writers(Client::new().prompt("parts/_tone.md", "Be kind.").prompt("other.md", "Other"));
+    let server = for_writers(
+        Client::new()
+            .prompt("parts/_tone.md", "Be kind.")
+            .prompt("other.md", "Other"),
+    );
     let check = |draft: Value| ask(&server, ANA, "POST", "/api/check", draft);
     let file = "---\ninclude: true\narguments: [{name: a, required: true}]\n---\n{{> parts/_tone}}\nAbout {{a}} {{b}}.";
     let checked = check(json!({"command": "new", "file": file, "arguments": {"a": "x"}})).json();
     let preview = &checked["preview"];
-    assert_eq!((&preview["text"], &preview["partial"]), (&json!("Be kind.\nAbout x {{b}}."), &Value::Null));
+    assert_eq!(
+        (&preview["text"], &preview["partial"]),
+        (&json!("Be kind.\nAbout x {{b}}."), &Value::Null)
+    );
     assert_eq!(
         (&preview["marks"], &preview["gaps"], &preview["typed"]),
         (&json!([[15, 16]]), &json!([]), &json!(":new x"))
@@ -275,32 +479,64 @@ fn a_text_that_is_not_saved_is_checked_and_expanded() {
         (":other y", Value::Null),
         ("x\n:-- y", json!(":new x\n:-- y")),
     ] {
-        let checked = check(json!({"command": "new", "file": file, "arguments": {"a": value}})).json();
+        let checked =
+            check(json!({"command": "new", "file": file, "arguments": {"a": value}})).json();
         assert_eq!(checked["preview"]["typed"], want);
     }
-    assert_eq!((&checked["arguments"][0]["name"], &checked["takes_input"]), (&json!("a"), &json!(false)));
+    assert_eq!(
+        (&checked["arguments"][0]["name"], &checked["takes_input"]),
+        (&json!("a"), &json!(false))
+    );
     let problem = &checked["problems"][0];
     assert_eq!(
         (&problem["severity"], &problem["line"], &problem["column"]),
         (&json!("warning"), &json!(6), &json!(13))
     );
-    assert!(problem["file"].as_str().unwrap().ends_with("new.md") && problem["repair"].is_string(), "{problem}");
+    assert!(
+        problem["file"].as_str().unwrap().ends_with("new.md") && problem["repair"].is_string(),
+        "{problem}"
+    );
 
     let missing = check(json!({"command": "new", "file": file})).json();
-    assert!(missing["preview"]["error"].as_str().unwrap().contains("it needs a value for `a`"), "{missing}");
+    assert!(
+        missing["preview"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("it needs a value for `a`"),
+        "{missing}"
+    );
     let missing = &missing["preview"];
-    assert_eq!((&missing["text"], &missing["partial"]), (&Value::Null, &json!("Be kind.\nAbout {{a}} {{b}}.")));
-    assert_eq!((&missing["marks"], &missing["gaps"]), (&json!([]), &json!([[15, 20]])));
+    assert_eq!(
+        (&missing["text"], &missing["partial"]),
+        (&Value::Null, &json!("Be kind.\nAbout {{a}} {{b}}."))
+    );
+    assert_eq!(
+        (&missing["marks"], &missing["gaps"]),
+        (&json!([]), &json!([[15, 20]]))
+    );
     assert_eq!(missing["typed"], ":new a=…");
     let broken = check(json!({"command": "new", "file": "---\ntitle: never closed\n"})).json();
-    assert_eq!((&broken["problems"][0]["severity"], &broken["problems"][1]), (&json!("error"), &Value::Null));
-    assert!(broken["preview"].is_null() && broken["arguments"].is_null(), "{broken}");
+    assert_eq!(
+        (&broken["problems"][0]["severity"], &broken["problems"][1]),
+        (&json!("error"), &Value::Null)
+    );
+    assert!(
+        broken["preview"].is_null() && broken["arguments"].is_null(),
+        "{broken}"
+    );
 
     let why = failed(&check(json!({"command": "a b", "file": ""})), 422);
-    assert_eq!(why, "`a b` cannot be the name of a prompt: a space ends a command in a chat; write `a-b`");
+    assert_eq!(
+        why,
+        "`a b` cannot be the name of a prompt: a space ends a command in a chat; write `a-b`"
+    );
     let why = failed(&check(json!({"command": "a"})), 400);
     assert!(why.contains("missing field `file`"), "{why}");
-    assert_eq!(get_with(&server, ANA, "/api/prompts/new").status, 404, "nothing is written");
+    assert_eq!(
+        get_with(&server, ANA, "/api/prompts/new").status,
+        404,
+        "nothing is written"
+    );
 }
 
 #[test]
@@ -308,8 +544,15 @@ fn a_text_is_compared_with_the_file_as_it_is() {
     let server = for_writers(Client::new());
     let draft = json!({"command": "new", "file": "a\nmine\n", "current": "a\ntheirs\n"});
     let line = |kind: &str, text: &str| json!({"kind": kind, "text": text});
-    let lines = [line("context", "a\n"), line("delete", "theirs\n"), line("insert", "mine\n")];
-    assert_eq!(ask(&server, ANA, "POST", "/api/check", draft).json()["changes"], json!([{"lines": lines}]));
+    let lines = [
+        line("context", "a\n"),
+        line("delete", "theirs\n"),
+        line("insert", "mine\n"),
+    ];
+    assert_eq!(
+        ask(&server, ANA, "POST", "/api/check", draft).json()["changes"],
+        json!([{"lines": lines}])
+    );
 }
 
 fn get_with(server: &HttpServer, token: &str, path: &str) -> Answer {
@@ -323,13 +566,18 @@ fn everyone_can_ask_who_they_are_and_what_they_may_do() {
     let version = env!("CARGO_PKG_VERSION");
     let want = json!({"name": "ana", "role": "write", "prefix": null, "may_edit": true, "version": version});
     assert_eq!(me(ANA), want);
-    assert_eq!((&me(WRITER_A)["prefix"], &me(TEAM_A)["may_edit"]), (&json!("team-a/"), &json!(false)));
+    assert_eq!(
+        (&me(WRITER_A)["prefix"], &me(TEAM_A)["may_edit"]),
+        (&json!("team-a/"), &json!(false))
+    );
     assert_eq!(get_with(&server, "wrong", "/api/me").status, 401);
 }
 
 #[test]
 fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it() {
-    let home = Client::new().prompt("secret.md", "The secret.").prompt("team-b/secret.md", "The secret.");
+    let home = Client::new()
+        .prompt("secret.md", "The secret.")
+        .prompt("team-b/secret.md", "The secret.");
     let home = home
         .prompt("notes.txt", "The secret.")
         .prompt("team-a/own.md", "Own text.")
@@ -337,29 +585,65 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
     std::os::unix::fs::symlink("../secret.md", home.root().join("prompts/team-a/link.md")).unwrap();
     let server = for_writers(home);
     let check = |token: &str, file: String| {
-        ask(&server, token, "POST", "/api/check", json!({"command": "team-a/new", "file": file})).json()
+        ask(
+            &server,
+            token,
+            "POST",
+            "/api/check",
+            json!({"command": "team-a/new", "file": file}),
+        )
+        .json()
     };
     let including = |path: &str| format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n");
     let attaching = |path: &str| format!("---\nattachments: [{path}]\n---\nText\n");
     let mut answers = Vec::new();
-    for path in
-        ["../secret", "/secret", "/team-b/secret", "link", "../notes.txt", "../notes", "../none", "/team-b/none"]
-    {
+    for path in [
+        "../secret",
+        "/secret",
+        "/team-b/secret",
+        "link",
+        "../notes.txt",
+        "../notes",
+        "../none",
+        "/team-b/none",
+    ] {
         let checked = check(WRITER_A, including(path));
         let message = checked["problems"][0]["message"].as_str().unwrap();
         answers.push(message.replace(path, "PATH"));
-        assert!(checked["preview"].is_null() && !checked.to_string().contains("The secret"), "{checked}");
+        assert!(
+            checked["preview"].is_null() && !checked.to_string().contains("The secret"),
+            "{checked}"
+        );
     }
     answers.dedup();
-    assert_eq!(answers, ["`PATH` cannot be included: there is no such file in `team-a/`"]);
-    for path in ["../secret.md", "link.md", "../notes.txt", "../none.txt", "../tokens"] {
+    assert_eq!(
+        answers,
+        ["`PATH` cannot be included: there is no such file in `team-a/`"]
+    );
+    for path in [
+        "../secret.md",
+        "link.md",
+        "../notes.txt",
+        "../none.txt",
+        "../tokens",
+    ] {
         let checked = check(WRITER_A, attaching(path));
-        let why = format!("the attachment `{path}` cannot be attached: there is no such file in `team-a/`");
+        let why = format!(
+            "the attachment `{path}` cannot be attached: there is no such file in `team-a/`"
+        );
         assert_eq!(checked["problems"][0]["message"], why);
-        assert!(checked["preview"]["error"].as_str().unwrap().contains(&why), "{checked}");
+        assert!(
+            checked["preview"]["error"].as_str().unwrap().contains(&why),
+            "{checked}"
+        );
         assert!(checked["preview"]["text"].is_null(), "{checked}");
     }
-    let expansion = |token: &str, file: String| check(token, file)["preview"]["text"].as_str().unwrap().to_owned();
+    let expansion = |token: &str, file: String| {
+        check(token, file)["preview"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(expansion(WRITER_A, including("own")), "Own text.");
     assert!(expansion(WRITER_A, attaching("own.txt")).contains("Own file."));
     // For somebody who may see everything, the same texts are prompts.
@@ -386,37 +670,109 @@ fn a_prompt_is_created_updated_deleted_and_restored() {
         let server = for_writers(home);
         let file = || text_of(&server.home, "git/history.md");
         let path = "/api/prompts/git/history";
-        let first =
-            written(&ask(&server, ANA, "POST", path, json!({"file": "One\n", "note": "a start"})), "git/history");
+        let first = written(
+            &ask(
+                &server,
+                ANA,
+                "POST",
+                path,
+                json!({"file": "One\n", "note": "a start"}),
+            ),
+            "git/history",
+        );
         assert_eq!(file().unwrap(), "One\n");
-        let warned = ask(&server, ANA, "PUT", path, json!({"file": "{{two}}\n", "expected": first}));
+        let warned = ask(
+            &server,
+            ANA,
+            "PUT",
+            path,
+            json!({"file": "{{two}}\n", "expected": first}),
+        );
         assert!(
-            warned.json()["warnings"][0]["message"].as_str().unwrap().starts_with("`{{two}}` is not a placeholder")
+            warned.json()["warnings"][0]["message"]
+                .as_str()
+                .unwrap()
+                .starts_with("`{{two}}` is not a placeholder")
         );
         let second = written(&warned, "git/history");
-        assert_eq!(ask(&server, ANA, "POST", "/api/restore", json!({"command": "git/history"})).status, 409);
-        assert_eq!(written(&ask(&server, ANA, "DELETE", path, json!({"expected": second})), "git/history"), second);
+        assert_eq!(
+            ask(
+                &server,
+                ANA,
+                "POST",
+                "/api/restore",
+                json!({"command": "git/history"})
+            )
+            .status,
+            409
+        );
+        assert_eq!(
+            written(
+                &ask(&server, ANA, "DELETE", path, json!({"expected": second})),
+                "git/history"
+            ),
+            second
+        );
         assert_eq!(file(), None);
 
         let history = get_with(&server, ANA, "/api/history/git/history").json();
-        assert_eq!((&history["revision"], &history["file"]), (&Value::Null, &Value::Null));
+        assert_eq!(
+            (&history["revision"], &history["file"]),
+            (&Value::Null, &Value::Null)
+        );
         let versions = history["versions"].as_array().unwrap();
-        let told: Vec<_> = versions.iter().map(|version| (&version["operation"], &version["revision"])).collect();
-        let want =
-            [("delete", &second), ("update", &second), ("create", &first)].map(|(what, of)| (json!(what), json!(of)));
-        assert_eq!(told, want.iter().map(|(what, of)| (what, of)).collect::<Vec<_>>());
-        assert_eq!((&versions[2]["author"], &versions[2]["note"]), (&json!("ana"), &json!("a start")));
+        let told: Vec<_> = versions
+            .iter()
+            .map(|version| (&version["operation"], &version["revision"]))
+            .collect();
+        let want = [("delete", &second), ("update", &second), ("create", &first)]
+            .map(|(what, of)| (json!(what), json!(of)));
+        assert_eq!(
+            told,
+            want.iter().map(|(what, of)| (what, of)).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            (&versions[2]["author"], &versions[2]["note"]),
+            (&json!("ana"), &json!("a start"))
+        );
 
         let restore = json!({"command": "git/history", "revision": first});
-        assert_eq!(written(&ask(&server, ANA, "POST", "/api/restore", restore), "git/history"), first);
+        assert_eq!(
+            written(
+                &ask(&server, ANA, "POST", "/api/restore", restore),
+                "git/history"
+            ),
+            first
+        );
         assert_eq!(file().unwrap(), "One\n");
         let restored = get_with(&server, ANA, "/api/history/git/history").json();
-        assert_eq!((&restored["revision"], &restored["file"]), (&json!(first), &json!("One\n")));
-        let old = get_with(&server, ANA, &format!("/api/history/git/history?revision={second}")).json();
-        assert_eq!((&old["revision"], &old["file"]), (&json!(second), &json!("{{two}}\n")));
-        let lines = [json!({"kind": "delete", "text": "One\n"}), json!({"kind": "insert", "text": "{{two}}\n"})];
-        assert_eq!((&old["changes"], &restored["changes"]), (&json!([{"lines": lines}]), &Value::Null));
-        let unknown = get_with(&server, ANA, "/api/history/git/history?revision=00000000000000000000000000000000");
+        assert_eq!(
+            (&restored["revision"], &restored["file"]),
+            (&json!(first), &json!("One\n"))
+        );
+        let old = get_with(
+            &server,
+            ANA,
+            &format!("/api/history/git/history?revision={second}"),
+        )
+        .json();
+        assert_eq!(
+            (&old["revision"], &old["file"]),
+            (&json!(second), &json!("{{two}}\n"))
+        );
+        let lines = [
+            json!({"kind": "delete", "text": "One\n"}),
+            json!({"kind": "insert", "text": "{{two}}\n"}),
+        ];
+        assert_eq!(
+            (&old["changes"], &restored["changes"]),
+            (&json!([{"lines": lines}]), &Value::Null)
+        );
+        let unknown = get_with(
+            &server,
+            ANA,
+            "/api/history/git/history?revision=00000000000000000000000000000000",
+        );
         assert!(failed(&unknown, 404).contains("has no version"));
     }
 }
@@ -427,65 +783,160 @@ fn what_has_changed_since_it_was_read_is_not_overwritten() {
     let file = server.home.root().join("prompts/a.md");
     let read = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
     fs::write(&file, "By hand\n").unwrap();
-    for (method, body) in [("PUT", json!({"file": "Two\n", "expected": read})), ("DELETE", json!({"expected": read}))] {
+    for (method, body) in [
+        ("PUT", json!({"file": "Two\n", "expected": read})),
+        ("DELETE", json!({"expected": read})),
+    ] {
         let refused = ask(&server, ANA, method, "/api/prompts/a", body);
-        assert!(failed(&refused, 409).contains("`a` has changed since you read it"), "{}", refused.text());
+        assert!(
+            failed(&refused, 409).contains("`a` has changed since you read it"),
+            "{}",
+            refused.text()
+        );
         let now = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
         assert_eq!(refused.json()["error"]["current"], now);
     }
-    let refused = ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read}));
-    assert!(refused.json()["error"]["diff"].as_str().unwrap().contains("-By hand\n+Two\n"), "{}", refused.text());
+    let refused = ask(
+        &server,
+        ANA,
+        "PUT",
+        "/api/prompts/a",
+        json!({"file": "Two\n", "expected": read}),
+    );
+    assert!(
+        refused.json()["error"]["diff"]
+            .as_str()
+            .unwrap()
+            .contains("-By hand\n+Two\n"),
+        "{}",
+        refused.text()
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), "By hand\n");
     assert!(
-        failed(&ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "x"})), 400)
-            .contains("the body has no `expected`")
+        failed(
+            &ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "x"})),
+            400
+        )
+        .contains("the body has no `expected`")
     );
-    let refused = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "New"}));
+    let refused = ask(
+        &server,
+        ANA,
+        "POST",
+        "/api/prompts/a",
+        json!({"file": "New"}),
+    );
     assert!(failed(&refused, 409).starts_with("there is already a prompt named `a`"));
     fs::remove_file(&file).unwrap();
-    let refused = ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read}));
-    assert_eq!((refused.status, &refused.json()["error"]["message"]), (404, &json!("no prompt named `a`")));
+    let refused = ask(
+        &server,
+        ANA,
+        "PUT",
+        "/api/prompts/a",
+        json!({"file": "Two\n", "expected": read}),
+    );
+    assert_eq!(
+        (refused.status, &refused.json()["error"]["message"]),
+        (404, &json!("no prompt named `a`"))
+    );
 }
 
 #[test]
 fn what_cannot_be_a_prompt_is_not_written() {
     let server = for_writers(Client::new());
-    let create =
-        |name: &str, file: &str| ask(&server, ANA, "POST", &format!("/api/prompts/{name}"), json!({"file": file}));
+    let create = |name: &str, file: &str| {
+        ask(
+            &server,
+            ANA,
+            "POST",
+            &format!("/api/prompts/{name}"),
+            json!({"file": file}),
+        )
+    };
     assert!(failed(&create("a%20b", "x"), 422).contains("write `a-b`"));
     assert!(failed(&create("..%2Fx", "x"), 422).contains("cannot be the name of a prompt"));
     let broken = create("x", "---\ntitle: never closed\n");
-    assert!(failed(&broken, 422).contains("x.md:1:1: "), "{}", broken.text());
+    assert!(
+        failed(&broken, 422).contains("x.md:1:1: "),
+        "{}",
+        broken.text()
+    );
     let problem = &broken.json()["error"]["problem"];
-    assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
-    let noted = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "A", "note": "x".repeat(2_001)}));
+    assert_eq!(
+        (&problem["line"], &problem["severity"]),
+        (&json!(1), &json!("error"))
+    );
+    let noted = ask(
+        &server,
+        ANA,
+        "POST",
+        "/api/prompts/a",
+        json!({"file": "A", "note": "x".repeat(2_001)}),
+    );
     assert!(failed(&noted, 422).starts_with("`note` is longer than"));
     assert!(
         failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422)
             .contains("4,194,305 bytes long, the limit is 4 MiB")
     );
     let authorization = format!("Bearer {ANA}");
-    for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
-        let headers =
-            [("Content-Type", content_type), ("Authorization", &authorization), ("Origin", "http://localhost:1")];
-        assert_eq!(server.send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#).status, 415, "{content_type}");
+    for content_type in [
+        "text/plain",
+        "multipart/form-data; boundary=x",
+        "application/x-www-form-urlencoded",
+    ] {
+        let headers = [
+            ("Content-Type", content_type),
+            ("Authorization", &authorization),
+            ("Origin", "http://localhost:1"),
+        ];
+        assert_eq!(
+            server
+                .send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#)
+                .status,
+            415,
+            "{content_type}"
+        );
     }
-    let why = failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400);
+    let why = failed(
+        &ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})),
+        400,
+    );
     assert!(why.contains("`file`"), "{why}");
-    let refused = ask(&server, ANA, "PUT", "/api/prompts/critique", json!({"file": "x", "expected": "0".repeat(32)}));
-    assert_eq!(refused.status, 404, "the server has no built-in prompts here: {}", refused.text());
-    assert_eq!(fs::read_dir(server.home.root().join("prompts")).map_or(0, Iterator::count), 0);
+    let refused = ask(
+        &server,
+        ANA,
+        "PUT",
+        "/api/prompts/critique",
+        json!({"file": "x", "expected": "0".repeat(32)}),
+    );
+    assert_eq!(
+        refused.status,
+        404,
+        "the server has no built-in prompts here: {}",
+        refused.text()
+    );
+    assert_eq!(
+        fs::read_dir(server.home.root().join("prompts")).map_or(0, Iterator::count),
+        0
+    );
 }
 
 #[test]
 fn only_those_who_may_edit_write_or_see_the_history() {
     let home = || Client::new().prompt("a.md", "A");
-    for (one, other) in folder_and_store(home).into_iter().zip(folder_and_store(home)) {
+    for (one, other) in folder_and_store(home)
+        .into_iter()
+        .zip(folder_and_store(home))
+    {
         let (with_tokens, without) = (for_writers(one), HttpServer::start(other));
         let expected = "0".repeat(32);
         let requests = [
             ("POST", "/api/prompts/new", json!({"file": "x"})),
-            ("PUT", "/api/prompts/a", json!({"file": "x", "expected": expected})),
+            (
+                "PUT",
+                "/api/prompts/a",
+                json!({"file": "x", "expected": expected}),
+            ),
             ("DELETE", "/api/prompts/a", json!({"expected": expected})),
             ("GET", "/api/history/a", Value::Null),
             ("POST", "/api/restore", json!({"command": "a"})),
@@ -495,13 +946,22 @@ fn only_those_who_may_edit_write_or_see_the_history() {
             let refused = ask(&with_tokens, TEAM_A, method, path, body.clone());
             let why = "this needs a token with the role `write`, and yours has `read`; ask for another one";
             assert_eq!(failed(&refused, 403), why, "{method} {path}");
-            assert_eq!(ask(&with_tokens, "wrong", method, path, body.clone()).status, 401);
+            assert_eq!(
+                ask(&with_tokens, "wrong", method, path, body.clone()).status,
+                401
+            );
             let refused = without.send(method, path, &[JSON], body.to_string());
-            assert_eq!(failed(&refused, 403), "this server does not let anyone edit prompts; start it with `--edit`");
+            assert_eq!(
+                failed(&refused, 403),
+                "this server does not let anyone edit prompts; start it with `--edit`"
+            );
         }
         for server in [with_tokens, without] {
             let home = server.stop();
-            assert_eq!((text_of(&home, "a.md").as_deref(), text_of(&home, "new.md")), (Some("A"), None));
+            assert_eq!(
+                (text_of(&home, "a.md").as_deref(), text_of(&home, "new.md")),
+                (Some("A"), None)
+            );
             assert!(!home.prompts().join(".history").exists());
         }
     }
@@ -509,36 +969,63 @@ fn only_those_who_may_edit_write_or_see_the_history() {
 
 #[test]
 fn a_caller_with_a_prefix_writes_only_inside_it() {
-    for home in folder_and_store(|| Client::new().prompt("team-b/a.md", "B").prompt("shared.md", "S")) {
+    for home in folder_and_store(|| {
+        Client::new()
+            .prompt("team-b/a.md", "B")
+            .prompt("shared.md", "S")
+    }) {
         let server = for_writers(home);
-        let ask = |method: &str, path: &str, body: Value| ask(&server, WRITER_A, method, path, body);
-        written(&ask("POST", "/api/prompts/team-a/own", json!({"file": "A"})), "team-a/own");
+        let ask =
+            |method: &str, path: &str, body: Value| ask(&server, WRITER_A, method, path, body);
+        written(
+            &ask("POST", "/api/prompts/team-a/own", json!({"file": "A"})),
+            "team-a/own",
+        );
         let created = ask("POST", "/api/prompts/team-b/new", json!({"file": "A"}));
         assert!(failed(&created, 422).contains("begin with `team-a/`"));
         let expected = "0".repeat(32);
         for name in ["team-b/a", "shared", "team-b/none"] {
             for (method, path, body) in [
-                ("PUT", format!("/api/prompts/{name}"), json!({"file": "x", "expected": expected})),
-                ("DELETE", format!("/api/prompts/{name}"), json!({"expected": expected})),
+                (
+                    "PUT",
+                    format!("/api/prompts/{name}"),
+                    json!({"file": "x", "expected": expected}),
+                ),
+                (
+                    "DELETE",
+                    format!("/api/prompts/{name}"),
+                    json!({"expected": expected}),
+                ),
                 ("GET", format!("/api/history/{name}"), Value::Null),
                 ("POST", "/api/restore".to_owned(), json!({"command": name})),
             ] {
-                assert_eq!(failed(&ask(method, &path, body), 404), format!("no prompt named `{name}`"), "{method}");
+                assert_eq!(
+                    failed(&ask(method, &path, body), 404),
+                    format!("no prompt named `{name}`"),
+                    "{method}"
+                );
             }
         }
         let reaching = json!({"file": "---\ninclude: true\n---\n{{> ../shared}}\n"});
-        assert_eq!(ask("POST", "/api/prompts/team-a/reaches", reaching).status, 422);
+        assert_eq!(
+            ask("POST", "/api/prompts/team-a/reaches", reaching).status,
+            422
+        );
         assert_eq!(text_of(&server.home, "team-a/reaches.md"), None);
     }
 }
 
 #[test]
-fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_that_the_server_made() {
+fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_that_the_server_made()
+{
     let server = HttpServer::start_with(Client::new(), &["--edit"]);
     assert!(server.page.ends_with("/; editing is on"), "{}", server.page);
     let line = server.stderr_line();
-    let path = line.strip_prefix("the token for edits is the first word in ").unwrap_or_else(|| panic!("{line}"));
-    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions());
+    let path = line
+        .strip_prefix("the token for edits is the first word in ")
+        .unwrap_or_else(|| panic!("{line}"));
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     let token = std::fs::read_to_string(path).unwrap();
     let bearer = format!("Bearer {}", token.split(' ').next().unwrap());
@@ -547,33 +1034,58 @@ fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_th
         server.send("POST", "/api/prompts/a", &headers, r#"{"file": "A"}"#)
     };
     assert_eq!(write(&[]).status, 401);
-    assert_eq!(write(&[("Origin", "http://localhost:5173")]).status, 401, "a page of another port");
+    assert_eq!(
+        write(&[("Origin", "http://localhost:5173")]).status,
+        401,
+        "a page of another port"
+    );
     assert_eq!(get(&server, "/api/me").json()["may_edit"], false);
     assert_eq!(get(&server, "/api/prompts").status, 200);
     let tool = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_prompt","arguments":{"command":"a","file":"A"}}}"#;
-    assert!(server.post(tool).json()["error"].is_object(), "the tools of agents need it, too");
+    assert!(
+        server.post(tool).json()["error"].is_object(),
+        "the tools of agents need it, too"
+    );
     written(&write(&[("Authorization", &bearer)]), "a");
     let server = HttpServer::start_with(server.stop(), &["--edit"]);
     assert!(server.stderr_line().ends_with("edit-token"));
     let me = server.send("GET", "/api/me", &[("Authorization", &bearer)], "");
-    assert_eq!(me.json()["may_edit"], true, "the same token after a restart");
+    assert_eq!(
+        me.json()["may_edit"],
+        true,
+        "the same token after a restart"
+    );
 }
 
 #[test]
 fn an_answer_that_the_client_has_is_not_sent_again_and_one_of_a_file_has_what_it_includes() {
-    let home = Client::new().prompt("a.md", "---\ndescription: A\ninclude: true\n---\n{{> _b}}").prompt("_b.md", "B");
+    let home = Client::new()
+        .prompt("a.md", "---\ndescription: A\ninclude: true\n---\n{{> _b}}")
+        .prompt("_b.md", "B");
     let server = HttpServer::start(home);
     for path in ["/api/prompts", "/api/prompts/a"] {
         let first = server.send("GET", path, &[], "");
         let tag = first.header("etag").unwrap();
         let again = server.send("GET", path, &[("If-None-Match", tag)], "");
-        assert_eq!((again.status, again.text(), again.header("etag")), (304, String::new(), Some(tag)), "{path}");
+        assert_eq!(
+            (again.status, again.text(), again.header("etag")),
+            (304, String::new(), Some(tag)),
+            "{path}"
+        );
         server.home.save("_b.md", format!("B of {path}"));
         let is_same = path == "/api/prompts";
-        assert_eq!(server.send("GET", path, &[("If-None-Match", tag)], "").status, if is_same { 304 } else { 200 });
+        assert_eq!(
+            server
+                .send("GET", path, &[("If-None-Match", tag)], "")
+                .status,
+            if is_same { 304 } else { 200 }
+        );
     }
     let includes = server.send("GET", "/api/prompts/a", &[], "").json()["includes"].clone();
     let text = "B of /api/prompts/a";
     let revision = prompt_expander::prompt::Revision::of(text.as_bytes());
-    assert_eq!(includes, json!([{ "path": "_b.md", "text": text, "revision": revision }]));
+    assert_eq!(
+        includes,
+        json!([{ "path": "_b.md", "text": text, "revision": revision }])
+    );
 }

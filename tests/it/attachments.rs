@@ -1,5 +1,5 @@
-//! Attachments: the same text form through every interface, blocks for the clients that take them, and each way in which a file
-//! cannot be attached.
+//! Attachments: the same text form through every interface, blocks for the clients that take them,
+//! and each way in which a file cannot be attached.
 
 use crate::client::{Client, LEGACY, make_fifo};
 use serde_json::{Value, json};
@@ -7,17 +7,24 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
-const REVIEW: &str =
-    "---\nattachments: [wireframe.png, ../style.md, https://example.com/spec, a.mp3]\n---\nReview {{input}}.\n";
+const REVIEW: &str = "---\nattachments: [wireframe.png, ../style.md, https://example.com/spec, a.mp3]\n---\nReview {{input}}.\n";
 
 fn client() -> Client {
-    let client = Client::new().prompt("ui/review.md", REVIEW).prompt("style.md", "# Style\n\n```\ncode\n```\n");
-    client.prompt("ui/wireframe.png", PNG).prompt("ui/a.mp3", b"ID3")
+    let client = Client::new()
+        .prompt("ui/review.md", REVIEW)
+        .prompt("style.md", "# Style\n\n```\ncode\n```\n");
+    client
+        .prompt("ui/wireframe.png", PNG)
+        .prompt("ui/a.mp3", b"ID3")
 }
 
 /// The whole path of a file in the prompts folder.
 fn path(client: &Client, file: &str) -> String {
-    fs::canonicalize(client.prompts()).unwrap().join(file).display().to_string()
+    fs::canonicalize(client.prompts())
+        .unwrap()
+        .join(file)
+        .display()
+        .to_string()
 }
 
 fn text_form(client: &Client) -> String {
@@ -34,22 +41,32 @@ fn hook(client: &Client, message: &str) -> String {
     let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": message, "cwd": "/"});
     let ran = client.run(["hook", "codex"], event.to_string());
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
-    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+    answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn get(client: &mut Client, name: &str) -> Value {
-    client.request("prompts/get", json!({"name": name, "arguments": {"input": "x"}}))
+    client.request(
+        "prompts/get",
+        json!({"name": name, "arguments": {"input": "x"}}),
+    )
 }
 
 #[test]
 fn the_text_form_is_the_same_in_the_tool_the_hook_and_the_command_line() {
     let mut client = client();
     let want = text_form(&client);
-    client.run(["expand", "ui/review", "x"], "").printed(&format!("{want}\n"));
+    client
+        .run(["expand", "ui/review", "x"], "")
+        .printed(&format!("{want}\n"));
     client.expand("ui/review", "x").text(&want);
     assert!(hook(&client, ":ui/review x").contains(&format!("\n\n{want}\n\n(End of")));
     let file = format!("{}/ui/review.md", client.prompts().display());
-    client.run(["expand", &file, "x"], "").printed(&format!("{want}\n"));
+    client
+        .run(["expand", &file, "x"], "")
+        .printed(&format!("{want}\n"));
 }
 
 #[test]
@@ -59,8 +76,9 @@ fn a_client_gets_the_messages_and_then_a_block_for_each_attachment() {
     let image = user(json!({"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}));
     let style = json!({"uri": "prompt://ui/review?file=style.md", "mimeType": "text/markdown", "text": "# Style\n\n```\ncode\n```\n"});
     let style = user(json!({"type": "resource", "resource": style}));
-    let link =
-        user(json!({"type": "resource_link", "uri": "https://example.com/spec", "name": "https://example.com/spec"}));
+    let link = user(
+        json!({"type": "resource_link", "uri": "https://example.com/spec", "name": "https://example.com/spec"}),
+    );
     let link_as_text = text("Attached link: https://example.com/spec");
     let audio = user(json!({"type": "audio", "data": "SUQz", "mimeType": "audio/mpeg"}));
     for (version, link, has_audio) in [
@@ -76,55 +94,93 @@ fn a_client_gets_the_messages_and_then_a_block_for_each_attachment() {
             false => text(&format!("Attached audio: {}", path(&client, "ui/a.mp3"))),
         };
         let want = json!([text("Review x."), image, style, link, audio]);
-        assert_eq!(get(&mut client, "ui/review")["result"]["messages"], want, "{version}");
+        assert_eq!(
+            get(&mut client, "ui/review")["result"]["messages"],
+            want,
+            "{version}"
+        );
     }
 }
 
 #[test]
 fn claude_code_gets_the_text_form_and_the_images_and_gemini_opencode_and_zed_the_text_form() {
-    for (name, has_image) in
-        [("claude-code", true), ("gemini-cli-mcp-client", false), ("opencode", false), ("Zed", false)]
-    {
+    for (name, has_image) in [
+        ("claude-code", true),
+        ("gemini-cli-mcp-client", false),
+        ("opencode", false),
+        ("Zed", false),
+    ] {
         let mut client = client();
         client.introduce(LEGACY, name);
-        let mut want = vec![json!({"role": "user", "content": {"type": "text", "text": text_form(&client)}})];
+        let mut want =
+            vec![json!({"role": "user", "content": {"type": "text", "text": text_form(&client)}})];
         if has_image {
             let image = json!({"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"});
             want.push(json!({"role": "user", "content": image}));
         }
-        assert_eq!(get(&mut client, "ui/review")["result"]["messages"], json!(want), "{name}");
+        assert_eq!(
+            get(&mut client, "ui/review")["result"]["messages"],
+            json!(want),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn the_first_block_is_text_even_of_an_empty_body() {
-    let mut client = Client::new().prompt("p.md", "---\nattachments: [a.png]\n---\n").prompt("a.png", PNG);
+    let mut client = Client::new()
+        .prompt("p.md", "---\nattachments: [a.png]\n---\n")
+        .prompt("a.png", PNG);
     let blocks = get(&mut client, "p")["result"]["messages"].clone();
-    assert_eq!((&blocks[0]["content"]["type"], &blocks[1]["content"]["type"]), (&json!("text"), &json!("image")));
+    assert_eq!(
+        (&blocks[0]["content"]["type"], &blocks[1]["content"]["type"]),
+        (&json!("text"), &json!("image"))
+    );
 }
 
 #[test]
 fn what_is_attached_is_not_a_command_for_opencode() {
-    let mut client =
-        Client::new().prompt("p.md", "---\nattachments: [notes.txt]\n---\nRead.").prompt("notes.txt", "!`id` $1 @x");
+    let mut client = Client::new()
+        .prompt("p.md", "---\nattachments: [notes.txt]\n---\nRead.")
+        .prompt("notes.txt", "!`id` $1 @x");
     client.introduce(LEGACY, "opencode");
-    let text = get(&mut client, "p")["result"]["messages"][0]["content"]["text"].as_str().unwrap().to_owned();
-    assert_eq!(text.replace('\u{2060}', "_"), "Read.\n\nx\n\nnotes.txt:\n```\n! `id` $_1 @_x\n```");
+    let text = get(&mut client, "p")["result"]["messages"][0]["content"]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        text.replace('\u{2060}', "_"),
+        "Read.\n\nx\n\nnotes.txt:\n```\n! `id` $_1 @_x\n```"
+    );
     client.introduce(LEGACY, "it");
-    assert_eq!(get(&mut client, "p")["result"]["messages"][1]["content"]["resource"]["text"], "!`id` $1 @x");
+    assert_eq!(
+        get(&mut client, "p")["result"]["messages"][1]["content"]["resource"]["text"],
+        "!`id` $1 @x"
+    );
 }
 
 #[test]
 fn attachments_follow_several_messages() {
     let client = Client::new().prompt("notes.txt", "N");
-    client.write("p.md", "---\nmessages: true\nattachments: notes.txt\n---\nA\n<!-- assistant -->\nB\n");
-    client.run(["expand", "p"], "").printed("User:\nA\n\nAssistant:\nB\n\nnotes.txt:\n```\nN\n```\n");
+    client.write(
+        "p.md",
+        "---\nmessages: true\nattachments: notes.txt\n---\nA\n<!-- assistant -->\nB\n",
+    );
+    client
+        .run(["expand", "p"], "")
+        .printed("User:\nA\n\nAssistant:\nB\n\nnotes.txt:\n```\nN\n```\n");
 }
 
 #[test]
 fn files_of_one_name_are_told_apart_by_their_paths() {
-    let client = Client::new().prompt("a/x.txt", "1").prompt("b/x.txt", "2").prompt("y.txt", "3");
-    client.write("p.md", "---\nattachments: [a/x.txt, b/x.txt, ./y.txt]\n---\nP\n");
+    let client = Client::new()
+        .prompt("a/x.txt", "1")
+        .prompt("b/x.txt", "2")
+        .prompt("y.txt", "3");
+    client.write(
+        "p.md",
+        "---\nattachments: [a/x.txt, b/x.txt, ./y.txt]\n---\nP\n",
+    );
     client
         .run(["expand", "p"], "")
         .printed("P\n\na/x.txt:\n```\n1\n```\n\nb/x.txt:\n```\n2\n```\n\ny.txt:\n```\n3\n```\n");
@@ -132,13 +188,18 @@ fn files_of_one_name_are_told_apart_by_their_paths() {
 
 #[test]
 fn attachments_are_read_at_each_request() {
-    let mut client = Client::new().prompt("p.md", "---\nattachments: [a.txt]\n---\nP\n").prompt("a.txt", "one");
+    let mut client = Client::new()
+        .prompt("p.md", "---\nattachments: [a.txt]\n---\nP\n")
+        .prompt("a.txt", "one");
     client.expand("p", "").text("P\n\na.txt:\n```\none\n```");
     client.write("a.txt", "two");
     client.expand("p", "").text("P\n\na.txt:\n```\ntwo\n```");
     fs::remove_file(client.prompts().join("a.txt")).unwrap();
     assert!(
-        client.expand("p", "").error().contains("the attachment `a.txt` cannot be attached: there is no such file")
+        client
+            .expand("p", "")
+            .error()
+            .contains("the attachment `a.txt` cannot be attached: there is no such file")
     );
     client.write("a.txt", "three");
     client.expand("p", "").text("P\n\na.txt:\n```\nthree\n```");
@@ -165,10 +226,20 @@ fn a_file_outside_is_neither_attached_nor_included_while_its_folder_is_swapped_w
             }
         });
         for prompt in ["attaches", "includes"] {
-            let mut expand = || client.call("expand_prompt", json!({"command": prompt, "input": ""}));
+            let mut expand =
+                || client.call("expand_prompt", json!({"command": prompt, "input": ""}));
             let answers: Vec<String> = (0..2_000).map(|_| expand().0.to_string()).collect();
-            let with = |text: &str| answers.iter().filter(|answer| answer.contains(text)).count();
-            let found = (with("secret") == 0, with("public") > 0, with("outside the prompts folder") > 0);
+            let with = |text: &str| {
+                answers
+                    .iter()
+                    .filter(|answer| answer.contains(text))
+                    .count()
+            };
+            let found = (
+                with("secret") == 0,
+                with("public") > 0,
+                with("outside the prompts folder") > 0,
+            );
             is_over.store(found != (true, true, true), Ordering::Relaxed); // before the scope waits for the thread
             assert_eq!(found, (true, true, true), "{prompt}");
         }
@@ -189,7 +260,12 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
     symlink("nowhere", prompts.join("broken.txt")).unwrap();
     symlink("loop.txt", prompts.join("loop.txt")).unwrap();
     make_fifo(&prompts.join("fifo.png"));
-    let sparse = |name: &str, length: u64| File::create(prompts.join(name)).unwrap().set_len(length).unwrap();
+    let sparse = |name: &str, length: u64| {
+        File::create(prompts.join(name))
+            .unwrap()
+            .set_len(length)
+            .unwrap()
+    };
     sparse("huge.png", 10 * 1024 * 1024 * 1024);
     sparse("large.png", 5 * 1024 * 1024 + 1);
     client.write("binary.bin", b"a\0b");
@@ -205,12 +281,24 @@ fn broken(client: &Client) -> Vec<(String, &'static str)> {
         ("loop.txt", "cannot be attached: the link is broken"),
         ("p.md/x.txt", "cannot be attached: there is no such file"),
         ("fifo.png", "cannot be attached: it is not a regular file"),
-        ("huge.png", "cannot be attached: the file is 10 GiB long, the limit is 5 MiB"),
-        ("large.png", "cannot be attached: the file is 5,242,881 bytes long, the limit is 5 MiB"),
+        (
+            "huge.png",
+            "cannot be attached: the file is 10 GiB long, the limit is 5 MiB",
+        ),
+        (
+            "large.png",
+            "cannot be attached: the file is 5,242,881 bytes long, the limit is 5 MiB",
+        ),
         ("binary.bin", "is neither an image"),
         ("latin1.txt", "is neither an image"),
-        ("http://example.com", "is not an address that begins with `https://`"),
-        ("file:///etc/passwd", "is not an address that begins with `https://`"),
+        (
+            "http://example.com",
+            "is not an address that begins with `https://`",
+        ),
+        (
+            "file:///etc/passwd",
+            "is not an address that begins with `https://`",
+        ),
     ]
     .map(|(path, why)| (path.to_owned(), why))
     .to_vec()
@@ -221,27 +309,47 @@ fn a_file_that_cannot_be_attached_is_an_error_that_names_it_through_every_interf
     let mut client = Client::new();
     client.write("good.md", "Good");
     for (path, why) in broken(&client) {
-        client.write("p.md", format!("---\ndescription: D\nattachments:\n  - \"{path}\"\n---\nP {{{{input}}}}\n"));
+        client.write(
+            "p.md",
+            format!("---\ndescription: D\nattachments:\n  - \"{path}\"\n---\nP {{{{input}}}}\n"),
+        );
         let want = format!("the attachment `{path}` {why}");
         let ran = client.run(["expand", "p", "x"], "");
-        assert!(!ran.status.success() && ran.stdout.is_empty() && ran.stderr.contains(&want), "{path}: {ran:?}");
+        assert!(
+            !ran.status.success() && ran.stdout.is_empty() && ran.stderr.contains(&want),
+            "{path}: {ran:?}"
+        );
         let error = client.expand("p", "x").error();
-        assert!(error.contains("p.md:4:5: ") && error.contains(&want), "{error}");
+        assert!(
+            error.contains("p.md:4:5: ") && error.contains(&want),
+            "{error}"
+        );
         let refused = get(&mut client, "p")["error"].clone();
-        assert!(refused["code"] == -32603 && refused["message"].as_str().unwrap().contains(&want), "{refused}");
+        assert!(
+            refused["code"] == -32603 && refused["message"].as_str().unwrap().contains(&want),
+            "{refused}"
+        );
         assert!(hook(&client, ":p x").contains(&want), "{path}");
         let ran = client.run(["check", "--json"], "");
         let problems: Value = serde_json::from_str(&ran.stdout).unwrap();
         let mut errors = problems["problems"].as_array().unwrap().iter();
-        let problem = errors.find(|problem| problem["severity"] == "error").unwrap();
+        let problem = errors
+            .find(|problem| problem["severity"] == "error")
+            .unwrap();
         assert_eq!(ran.status.code(), Some(1), "{path}");
         assert_eq!(
             (&problem["severity"], &problem["line"], &problem["column"]),
             (&json!("error"), &json!(4), &json!(5))
         );
-        assert!(problem["message"].as_str().unwrap().starts_with(&want), "{problem}");
+        assert!(
+            problem["message"].as_str().unwrap().starts_with(&want),
+            "{problem}"
+        );
         let explained = client.run(["explain", "p", "x"], "");
-        assert!(explained.status.success() && explained.stdout.contains("  attached  "), "{explained:?}");
+        assert!(
+            explained.status.success() && explained.stdout.contains("  attached  "),
+            "{explained:?}"
+        );
         client.expand("good", "").text("Good");
     }
 }
@@ -251,40 +359,77 @@ fn attachments_of_20_mib_together_are_the_most() {
     let client = Client::new();
     for number in 0..5 {
         let length = if number == 4 { 1 } else { 5 * 1024 * 1024 };
-        File::create(client.prompts().join(format!("{number}.png"))).unwrap().set_len(length).unwrap();
+        File::create(client.prompts().join(format!("{number}.png")))
+            .unwrap()
+            .set_len(length)
+            .unwrap();
     }
-    client.write("most.md", "---\nattachments: [0.png, 1.png, 2.png, 3.png]\n---\nP\n");
-    client.write("more.md", "---\nattachments: [0.png, 1.png, 2.png, 3.png, 4.png]\n---\nP\n");
+    client.write(
+        "most.md",
+        "---\nattachments: [0.png, 1.png, 2.png, 3.png]\n---\nP\n",
+    );
+    client.write(
+        "more.md",
+        "---\nattachments: [0.png, 1.png, 2.png, 3.png, 4.png]\n---\nP\n",
+    );
     assert!(client.run(["expand", "most"], "").status.success());
     let ran = client.run(["expand", "more"], "");
     assert!(
-        ran.stderr.contains("the attachment `4.png` makes all attachments together 20,971,521 bytes long"),
+        ran.stderr.contains(
+            "the attachment `4.png` makes all attachments together 20,971,521 bytes long"
+        ),
         "{ran:?}"
     );
 }
 
 #[test]
 fn attachments_of_a_project_are_in_its_folder_of_prompts() {
-    let client = Client::new().working_in("project").arguments(["--no-builtin", "--project"]);
+    let client = Client::new()
+        .working_in("project")
+        .arguments(["--no-builtin", "--project"]);
     let project = client.root().join("project");
     fs::create_dir_all(project.join(".prompts")).unwrap();
-    fs::write(project.join(".prompts/in.md"), "---\nattachments: [a.txt]\n---\nP\n").unwrap();
-    fs::write(project.join(".prompts/out.md"), "---\nattachments: [../secret.txt]\n---\nP\n").unwrap();
+    fs::write(
+        project.join(".prompts/in.md"),
+        "---\nattachments: [a.txt]\n---\nP\n",
+    )
+    .unwrap();
+    fs::write(
+        project.join(".prompts/out.md"),
+        "---\nattachments: [../secret.txt]\n---\nP\n",
+    )
+    .unwrap();
     fs::write(project.join(".prompts/a.txt"), "A").unwrap();
     fs::write(project.join("secret.txt"), "secret").unwrap();
-    client.run(["expand", "in"], "").printed("P\n\na.txt:\n```\nA\n```\n");
+    client
+        .run(["expand", "in"], "")
+        .printed("P\n\na.txt:\n```\nA\n```\n");
     let ran = client.run(["expand", "out"], "");
-    assert!(ran.stderr.contains("`../secret.txt` cannot be attached: it is outside the prompts folder"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("`../secret.txt` cannot be attached: it is outside the prompts folder"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn a_file_outside_of_the_library_attaches_files_of_its_folder() {
     let client = Client::new().prompt("style.txt", "library");
     fs::create_dir(client.root().join("drafts")).unwrap();
-    fs::write(client.root().join("drafts/draft.md"), "---\nattachments: [style.txt]\n---\nP\n").unwrap();
-    fs::write(client.root().join("drafts/far.md"), "---\nattachments: [../prompts/style.txt]\n---\nP\n").unwrap();
+    fs::write(
+        client.root().join("drafts/draft.md"),
+        "---\nattachments: [style.txt]\n---\nP\n",
+    )
+    .unwrap();
+    fs::write(
+        client.root().join("drafts/far.md"),
+        "---\nattachments: [../prompts/style.txt]\n---\nP\n",
+    )
+    .unwrap();
     fs::write(client.root().join("drafts/style.txt"), "draft").unwrap();
-    client.run(["expand", "./drafts/draft.md"], "").printed("P\n\nstyle.txt:\n```\ndraft\n```\n");
+    client
+        .run(["expand", "./drafts/draft.md"], "")
+        .printed("P\n\nstyle.txt:\n```\ndraft\n```\n");
     let ran = client.run(["expand", "./drafts/far.md"], "");
     assert!(ran.stderr.contains(OUTSIDE), "{ran:?}");
 }
@@ -292,13 +437,25 @@ fn a_file_outside_of_the_library_attaches_files_of_its_folder() {
 #[test]
 fn tests_compare_the_text_with_the_attachments() {
     let client = Client::new().prompt("style.txt", "Two spaces.");
-    client.write("styled.md", "---\nattachments: [style.txt]\n---\nP {{input}}\n");
+    client.write(
+        "styled.md",
+        "---\nattachments: [style.txt]\n---\nP {{input}}\n",
+    );
     client.run(["new", "--test", "styled"], "");
     client.run(["test", "--update"], "");
-    assert!(client.run(["test"], "").stdout.ends_with("1 passed, 0 failed\n"));
+    assert!(
+        client
+            .run(["test"], "")
+            .stdout
+            .ends_with("1 passed, 0 failed\n")
+    );
     client.write("style.txt", "Four spaces.");
     let ran = client.run(["test"], "");
-    assert!(ran.stdout.contains("Four spaces.") && ran.stdout.ends_with("0 passed, 1 failed\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("Four spaces.") && ran.stdout.ends_with("0 passed, 1 failed\n"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -307,15 +464,43 @@ fn explain_and_check_show_what_is_attached_and_what_is_wrong_with_the_list() {
     let ran = client.run(["explain", "ui/review", "x"], "");
     let want = "\n  attached  wireframe.png, ../style.md, https://example.com/spec, a.mp3\n";
     assert!(ran.stdout.contains(want), "{}", ran.stdout);
-    let json: Value = serde_json::from_str(&client.run(["explain", "--json", "ui/review", "x"], "").stdout).unwrap();
-    assert_eq!(json["attachments"], json!(["wireframe.png", "../style.md", "https://example.com/spec", "a.mp3"]));
+    let json: Value = serde_json::from_str(
+        &client
+            .run(["explain", "--json", "ui/review", "x"], "")
+            .stdout,
+    )
+    .unwrap();
+    assert_eq!(
+        json["attachments"],
+        json!([
+            "wireframe.png",
+            "../style.md",
+            "https://example.com/spec",
+            "a.mp3"
+        ])
+    );
     assert_eq!(json["expansion"]["bytes"], text_form(&client).len());
-    client.write("odd.md", "---\nattachments:\n  - {file: a.png}\n---\nP {{input}}\n");
-    client.write("many.md", format!("---\nattachments: [{}]\n---\nP {{{{input}}}}\n", "a.txt, ".repeat(101)));
+    client.write(
+        "odd.md",
+        "---\nattachments:\n  - {file: a.png}\n---\nP {{input}}\n",
+    );
+    client.write(
+        "many.md",
+        format!(
+            "---\nattachments: [{}]\n---\nP {{{{input}}}}\n",
+            "a.txt, ".repeat(101)
+        ),
+    );
     let ran = client.run(["check"], "");
-    assert!(ran.stdout.contains("odd.md:3:5: warning: a part of `attachments` is not text"), "{}", ran.stdout);
     assert!(
-        ran.stdout.contains("many.md:2:1: error: the prompt has 101 attachments, the limit is 100"),
+        ran.stdout
+            .contains("odd.md:3:5: warning: a part of `attachments` is not text"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout
+            .contains("many.md:2:1: error: the prompt has 101 attachments, the limit is 100"),
         "{}",
         ran.stdout
     );

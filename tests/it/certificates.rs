@@ -23,7 +23,13 @@ impl Authority {
         let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
         change(&mut params);
         let key = KeyPair::generate().unwrap();
-        (pem("CERTIFICATE", params.signed_by(&key, &self.0).unwrap().der()), pem("PRIVATE KEY", &key.serialize_der()))
+        (
+            pem(
+                "CERTIFICATE",
+                params.signed_by(&key, &self.0).unwrap().der(),
+            ),
+            pem("PRIVATE KEY", &key.serialize_der()),
+        )
     }
 
     /// Its own certificate, which clients must trust.
@@ -38,14 +44,21 @@ impl Authority {
 }
 
 pub(crate) fn pem(label: &str, der: &[u8]) -> String {
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
+    format!(
+        "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
+        STANDARD.encode(der)
+    )
 }
 
 /// How a server uses a certificate and its key, in PEM.
 pub(crate) fn server_config((certificate, key): &(String, String)) -> Arc<ServerConfig> {
     let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
-    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config =
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let config = config
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth();
     Arc::new(config.with_single_cert(vec![certificate], key).unwrap())
 }

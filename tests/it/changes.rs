@@ -1,4 +1,5 @@
-//! Which notifications are sent when files change: of each change that a client could see, rather once too often than late.
+//! Which notifications are sent when files change: of each change that a client could see, rather
+//! once too often than late.
 
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
@@ -8,9 +9,14 @@ use std::path::Path;
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+const LISTS: [&str; 3] = [
+    "prompts/list_changed",
+    "resources/list_changed",
+    "tools/list_changed",
+];
 
-/// An initialized client that has listed everything, so that it is notified of every change from now on.
+/// An initialized client that has listed everything, so that it is notified of every change from
+/// now on.
 fn listening(mut client: Client) -> Client {
     client.initialize(LEGACY);
     for method in ["tools/list", "prompts/list", "resources/list"] {
@@ -31,8 +37,14 @@ fn hears(client: &mut Client, wanted: &[&str]) {
 }
 
 fn label((method, params): (String, Value)) -> String {
-    let of_listen = params["_meta"].get(ID).map(|id| format!(" to {id}")).unwrap_or_default();
-    let uri = params["uri"].as_str().map(|uri| format!(" {uri}")).unwrap_or_default();
+    let of_listen = params["_meta"]
+        .get(ID)
+        .map(|id| format!(" to {id}"))
+        .unwrap_or_default();
+    let uri = params["uri"]
+        .as_str()
+        .map(|uri| format!(" {uri}"))
+        .unwrap_or_default();
     format!("{method}{uri}{of_listen}")
 }
 
@@ -40,8 +52,10 @@ fn label((method, params): (String, Value)) -> String {
 #[track_caller]
 fn listen(client: &mut Client, id: &Value, notifications: Value) -> Value {
     let params = modern(json!({"notifications": notifications}));
-    client
-        .send(format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params})));
+    client.send(format!(
+        "{}\n",
+        json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params})
+    ));
     loop {
         let (method, params) = client.notification();
         if method == "subscriptions/acknowledged" {
@@ -53,7 +67,8 @@ fn listen(client: &mut Client, id: &Value, notifications: Value) -> Value {
 }
 
 fn cancel(client: &mut Client, id: &Value) {
-    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     client.send(format!("{cancelled}\n"));
 }
 
@@ -68,7 +83,9 @@ type Step = (&'static str, fn(&Path));
 
 #[test]
 fn each_kind_of_change_is_announced_to_all_lists() {
-    let client = Client::new().prompt("a.md", "A").prompt("git/deep/x.md", "X");
+    let client = Client::new()
+        .prompt("a.md", "A")
+        .prompt("git/deep/x.md", "X");
     put(client.root(), "other/a.md", "Swapped.");
     put(client.root(), "other/svn/deep/x.md", "Swapped.");
     put(client.root(), "elsewhere/one.md", "1");
@@ -77,27 +94,53 @@ fn each_kind_of_change_is_announced_to_all_lists() {
     {
         use std::os::unix::fs::symlink;
         symlink("../elsewhere/one.md", client.prompts().join("link.md")).unwrap();
-        symlink(client.root().join("elsewhere/folder"), client.prompts().join("folder")).unwrap();
+        symlink(
+            client.root().join("elsewhere/folder"),
+            client.prompts().join("folder"),
+        )
+        .unwrap();
     }
     let mut client = listening(client).stderr(None);
     let changes: [Step; 14] = [
         ("a new file", |root| put(root, "prompts/b.md", "B")),
         ("an edit", |root| put(root, "prompts/a.md", "Edited.")),
-        ("a renamed file", |root| fs::rename(root.join("prompts/a.md"), root.join("prompts/c.md")).unwrap()),
-        ("a removed file", |root| fs::remove_file(root.join("prompts/c.md")).unwrap()),
-        ("a renamed folder", |root| fs::rename(root.join("prompts/git"), root.join("prompts/svn")).unwrap()),
-        ("an edit in it", |root| put(root, "prompts/svn/deep/x.md", "Edited.")),
-        ("a new folder", |root| put(root, "prompts/new/folder/z.md", "Z")),
-        ("an edit in it", |root| put(root, "prompts/new/folder/z.md", "Edited.")),
-        ("an edit behind a link", |root| put(root, "elsewhere/one.md", "Edited.")),
-        ("an edit in a folder behind a link", |root| put(root, "elsewhere/folder/x.md", "Edited.")),
+        ("a renamed file", |root| {
+            fs::rename(root.join("prompts/a.md"), root.join("prompts/c.md")).unwrap()
+        }),
+        ("a removed file", |root| {
+            fs::remove_file(root.join("prompts/c.md")).unwrap()
+        }),
+        ("a renamed folder", |root| {
+            fs::rename(root.join("prompts/git"), root.join("prompts/svn")).unwrap()
+        }),
+        ("an edit in it", |root| {
+            put(root, "prompts/svn/deep/x.md", "Edited.")
+        }),
+        ("a new folder", |root| {
+            put(root, "prompts/new/folder/z.md", "Z")
+        }),
+        ("an edit in it", |root| {
+            put(root, "prompts/new/folder/z.md", "Edited.")
+        }),
+        ("an edit behind a link", |root| {
+            put(root, "elsewhere/one.md", "Edited.")
+        }),
+        ("an edit in a folder behind a link", |root| {
+            put(root, "elsewhere/folder/x.md", "Edited.")
+        }),
         ("a swapped folder", |root| {
             fs::rename(root.join("prompts"), root.join("away")).unwrap();
             fs::rename(root.join("other"), root.join("prompts")).unwrap();
         }),
-        ("an edit in it", |root| put(root, "prompts/svn/deep/x.md", "Edited.")),
-        ("the folder removed", |root| fs::remove_dir_all(root.join("prompts")).unwrap()),
-        ("the folder made again", |root| put(root, "prompts/a.md", "A")),
+        ("an edit in it", |root| {
+            put(root, "prompts/svn/deep/x.md", "Edited.")
+        }),
+        ("the folder removed", |root| {
+            fs::remove_dir_all(root.join("prompts")).unwrap()
+        }),
+        ("the folder made again", |root| {
+            put(root, "prompts/a.md", "A")
+        }),
     ];
     for (_, change) in changes {
         change(client.root());
@@ -107,7 +150,9 @@ fn each_kind_of_change_is_announced_to_all_lists() {
 
 #[test]
 fn a_folder_that_is_created_later_is_announced() {
-    let client = Client::new().arguments(["--no-builtin", "--prompts", "far/away/prompts"]).stderr(None);
+    let client = Client::new()
+        .arguments(["--no-builtin", "--prompts", "far/away/prompts"])
+        .stderr(None);
     let mut client = listening(client);
     put(client.root(), "far/away/prompts/a.md", "A");
     hears(&mut client, &LISTS);
@@ -116,14 +161,25 @@ fn a_folder_that_is_created_later_is_announced() {
 #[test]
 fn nothing_is_announced_before_the_handshake_is_over_and_what_was_missed_is_at_its_end() {
     let mut client = Client::new().prompt("a.md", "A");
-    listen(&mut client, &json!("other"), json!({"promptsListChanged": true}));
+    listen(
+        &mut client,
+        &json!("other"),
+        json!({"promptsListChanged": true}),
+    );
     client.shake_hands(LEGACY);
     client.request("prompts/list", json!({}));
     client.request("resources/subscribe", json!({"uri": "prompt://a"}));
     client.save("a.md", "Before initialized.");
-    assert_eq!(label(client.notification()), "prompts/list_changed to \"other\"", "only the other one hears of it");
+    assert_eq!(
+        label(client.notification()),
+        "prompts/list_changed to \"other\"",
+        "only the other one hears of it"
+    );
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-    hears(&mut client, &[&LISTS[..], &["resources/updated prompt://a"]].concat());
+    hears(
+        &mut client,
+        &[&LISTS[..], &["resources/updated prompt://a"]].concat(),
+    );
 }
 
 #[test]
@@ -138,10 +194,20 @@ fn without_initialize_the_notification_that_ends_the_handshake_means_nothing() {
 
 #[test]
 fn a_subscriber_is_notified_until_it_unsubscribes() {
-    let mut client = Client::new().prompt("a b.md", "A").prompt("bad.md", "---\n");
+    let mut client = Client::new()
+        .prompt("a b.md", "A")
+        .prompt("bad.md", "---\n");
     client.initialize(LEGACY);
-    for uri in ["prompt://a%20b", "prompt://bad", "prompt://later", "prompt://a%20b"] {
-        assert_eq!(client.request("resources/subscribe", json!({"uri": uri}))["result"], json!({}));
+    for uri in [
+        "prompt://a%20b",
+        "prompt://bad",
+        "prompt://later",
+        "prompt://a%20b",
+    ] {
+        assert_eq!(
+            client.request("resources/subscribe", json!({"uri": uri}))["result"],
+            json!({})
+        );
     }
     for (file, updated) in [
         ("a b.md", "resources/updated prompt://a%20b"),
@@ -152,7 +218,10 @@ fn a_subscriber_is_notified_until_it_unsubscribes() {
         hears(&mut client, &[updated]);
     }
     for uri in ["prompt://a%20b", "prompt://never"] {
-        assert_eq!(client.request("resources/unsubscribe", json!({"uri": uri}))["result"], json!({}));
+        assert_eq!(
+            client.request("resources/unsubscribe", json!({"uri": uri}))["result"],
+            json!({})
+        );
     }
     // Those that are on the way have arrived before this acknowledgement.
     listen(&mut client, &json!(1), json!({}));
@@ -173,25 +242,61 @@ fn a_subscription_to_what_can_be_no_prompt_is_not_found() {
     let mut client = Client::new();
     for uri in ["file:///x", ""] {
         let error = client.request("resources/subscribe", json!({"uri": uri}))["error"].clone();
-        assert_eq!((&error["code"], &error["data"]), (&json!(-32002), &json!({"uri": uri})));
+        assert_eq!(
+            (&error["code"], &error["data"]),
+            (&json!(-32002), &json!({"uri": uri}))
+        );
     }
 }
 
 #[test]
 fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_cancelled() {
-    for id in [json!(5), json!("5"), json!(""), json!(-1), json!(9_007_199_254_740_993_u64)] {
+    for id in [
+        json!(5),
+        json!("5"),
+        json!(""),
+        json!(-1),
+        json!(9_007_199_254_740_993_u64),
+    ] {
         let mut client = Client::new().prompt("a.md", "A");
-        let honored = listen(&mut client, &id, json!({"promptsListChanged": true, "toolsListChanged": true, "x": 1}));
-        assert_eq!(honored, json!({"promptsListChanged": true, "toolsListChanged": true}));
+        let honored = listen(
+            &mut client,
+            &id,
+            json!({"promptsListChanged": true, "toolsListChanged": true, "x": 1}),
+        );
+        assert_eq!(
+            honored,
+            json!({"promptsListChanged": true, "toolsListChanged": true})
+        );
         // Another type of id is another id.
         cancel(&mut client, &json!([id]));
-        cancel(&mut client, &if id.is_string() { json!(5) } else { json!(id.to_string()) });
+        cancel(
+            &mut client,
+            &if id.is_string() {
+                json!(5)
+            } else {
+                json!(id.to_string())
+            },
+        );
         client.save("b.md", "B");
-        hears(&mut client, &[&format!("prompts/list_changed to {id}"), &format!("tools/list_changed to {id}")]);
+        hears(
+            &mut client,
+            &[
+                &format!("prompts/list_changed to {id}"),
+                &format!("tools/list_changed to {id}"),
+            ],
+        );
         cancel(&mut client, &id);
-        listen(&mut client, &json!("marker"), json!({"promptsListChanged": true}));
+        listen(
+            &mut client,
+            &json!("marker"),
+            json!({"promptsListChanged": true}),
+        );
         client.save("d.md", "D");
-        assert_eq!(label(client.notification()), "prompts/list_changed to \"marker\"");
+        assert_eq!(
+            label(client.notification()),
+            "prompts/list_changed to \"marker\""
+        );
         client.ignore_notifications();
     }
 }
@@ -200,18 +305,47 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
 fn a_listen_receives_only_what_it_requested() {
     let mut client = Client::new().prompt("a.md", "A");
     let uris = json!(["prompt://a", "prompt://later", "file:///x"]);
-    let honored = listen(&mut client, &json!("updates"), json!({"resourceSubscriptions": uris}));
-    assert_eq!(honored, json!({"resourceSubscriptions": ["prompt://a", "prompt://later"]}));
-    assert_eq!(listen(&mut client, &json!("nothing"), json!({"promptsListChanged": false})), json!({}));
+    let honored = listen(
+        &mut client,
+        &json!("updates"),
+        json!({"resourceSubscriptions": uris}),
+    );
     assert_eq!(
-        listen(&mut client, &json!("lists"), json!({"resourcesListChanged": true, "resourceSubscriptions": []})),
+        honored,
+        json!({"resourceSubscriptions": ["prompt://a", "prompt://later"]})
+    );
+    assert_eq!(
+        listen(
+            &mut client,
+            &json!("nothing"),
+            json!({"promptsListChanged": false})
+        ),
+        json!({})
+    );
+    assert_eq!(
+        listen(
+            &mut client,
+            &json!("lists"),
+            json!({"resourcesListChanged": true, "resourceSubscriptions": []})
+        ),
         json!({"resourcesListChanged": true, "resourceSubscriptions": []})
     );
     client.save("a.md", "Body.");
     let heard: BTreeSet<String> = (0..2).map(|_| label(client.notification())).collect();
-    let wanted = ["resources/updated prompt://a to \"updates\"", "resources/list_changed to \"lists\""];
-    assert!(wanted.iter().all(|wanted| heard.contains(*wanted)), "{heard:?}");
-    assert!(heard.iter().all(|heard| !heard.contains("nothing") && !heard.starts_with("prompts")), "{heard:?}");
+    let wanted = [
+        "resources/updated prompt://a to \"updates\"",
+        "resources/list_changed to \"lists\"",
+    ];
+    assert!(
+        wanted.iter().all(|wanted| heard.contains(*wanted)),
+        "{heard:?}"
+    );
+    assert!(
+        heard
+            .iter()
+            .all(|heard| !heard.contains("nothing") && !heard.starts_with("prompts")),
+        "{heard:?}"
+    );
     client.ignore_notifications();
 }
 
@@ -227,15 +361,26 @@ fn a_malformed_listen_is_invalid_params_and_a_second_with_the_same_id_an_invalid
         json!({"resourceSubscriptions": "prompt://a"}),
         json!({"resourceSubscriptions": [5]}),
     ] {
-        let answer = client.request("subscriptions/listen", modern(json!({"notifications": notifications})));
+        let answer = client.request(
+            "subscriptions/listen",
+            modern(json!({"notifications": notifications})),
+        );
         assert_eq!(answer["error"]["code"], -32602, "{notifications}");
     }
-    assert_eq!(client.request("subscriptions/listen", modern(json!({})))["error"]["code"], -32602);
+    assert_eq!(
+        client.request("subscriptions/listen", modern(json!({})))["error"]["code"],
+        -32602
+    );
     listen(&mut client, &json!(7), json!({}));
     let params = modern(json!({"notifications": {}}));
-    let again = json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params}).to_string();
+    let again =
+        json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params})
+            .to_string();
     let answer = client.line(&again);
-    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)));
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(7), &json!(-32600))
+    );
     cancel(&mut client, &json!(7));
     listen(&mut client, &json!(7), json!({}));
 }
@@ -247,7 +392,9 @@ fn a_hundred_listens_and_a_legacy_client_on_one_pipe_are_each_notified() {
         listen(&mut client, &json!(id), json!({"promptsListChanged": true}));
     }
     client.save("a.md", "Other.");
-    let of_listens: Vec<String> = (0..100).map(|id| format!("prompts/list_changed to {id}")).collect();
+    let of_listens: Vec<String> = (0..100)
+        .map(|id| format!("prompts/list_changed to {id}"))
+        .collect();
     let wanted: Vec<&str> = of_listens.iter().map(String::as_str).chain(LISTS).collect();
     hears(&mut client, &wanted);
 }
@@ -280,14 +427,20 @@ fn the_end_of_input_is_the_end_whatever_is_open() {
     listen(&mut client, &json!(1), json!({"promptsListChanged": true}));
     client.request("resources/subscribe", json!({"uri": "prompt://a"}));
     let (rest, status, stderr) = client.finish();
-    assert_eq!((rest.as_str(), status.code(), stderr.as_str()), ("", Some(0), ""));
+    assert_eq!(
+        (rest.as_str(), status.code(), stderr.as_str()),
+        ("", Some(0), "")
+    );
 }
 
 #[cfg(unix)]
 #[test]
 fn a_folder_that_can_be_read_again_is_watched_again() {
     use std::os::unix::fs::PermissionsExt;
-    let client = Client::new().unprivileged().prompt("a.md", "A").prompt("locked/x.md", "X");
+    let client = Client::new()
+        .unprivileged()
+        .prompt("a.md", "A")
+        .prompt("locked/x.md", "X");
     let locked = client.prompts().join("locked");
     let set = |mode: u32| fs::set_permissions(&locked, fs::Permissions::from_mode(mode)).unwrap();
     set(0o000);
@@ -305,7 +458,9 @@ fn listens_and_subscriptions_have_limits_that_say_so() {
     for id in 0..MAX_LISTENS {
         listen(&mut client, &json!(id), json!({}));
     }
-    let error = client.request("subscriptions/listen", modern(json!({"notifications": {}})))["error"].clone();
+    let error =
+        client.request("subscriptions/listen", modern(json!({"notifications": {}})))["error"]
+            .clone();
     assert_eq!(
         error,
         json!({"code": -32600, "message": "invalid request: a subscriptions/listen with this id is open; cancel it, or use \
@@ -313,15 +468,30 @@ fn listens_and_subscriptions_have_limits_that_say_so() {
     );
     let params = modern(json!({"notifications": {}}));
     let one_more =
-        json!({"jsonrpc": "2.0", "id": "more", "method": "subscriptions/listen", "params": params}).to_string();
+        json!({"jsonrpc": "2.0", "id": "more", "method": "subscriptions/listen", "params": params})
+            .to_string();
     let error = client.line(&one_more)["error"].clone();
-    assert!(error["message"].as_str().unwrap().contains("more than 1000 subscriptions/listen; cancel some"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("more than 1000 subscriptions/listen; cancel some"),
+        "{error}"
+    );
 
     let mut client = Client::new();
-    let uris: Vec<String> = (0..=MAX_SUBSCRIBED).map(|number| format!("prompt://p{number}")).collect();
+    let uris: Vec<String> = (0..=MAX_SUBSCRIBED)
+        .map(|number| format!("prompt://p{number}"))
+        .collect();
     let params = modern(json!({"notifications": {"resourceSubscriptions": uris}}));
     let error = client.request("subscriptions/listen", params)["error"].clone();
-    assert!(error["message"].as_str().unwrap().contains("more than 10000 subscriptions to resources"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("more than 10000 subscriptions to resources"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -332,7 +502,9 @@ fn what_is_on_disk_is_served_before_the_watch_has_seen_it() {
         client.expand("p", "").text(&format!("{round:03}"));
         let got = client.request("prompts/get", json!({"name": "p"}))["result"].clone();
         assert_eq!(got["messages"][0]["content"]["text"], format!("{round:03}"));
-        let listed = client.request("prompts/list", json!({}))["result"]["prompts"][0]["description"].clone();
+        let listed =
+            client.request("prompts/list", json!({}))["result"]["prompts"][0]["description"]
+                .clone();
         assert_eq!(listed, format!("{round:03}"));
     }
     client.ignore_notifications();
@@ -342,8 +514,8 @@ fn what_is_on_disk_is_served_before_the_watch_has_seen_it() {
 #[cfg(target_os = "linux")]
 #[test]
 fn without_a_watch_changes_are_announced_all_the_same() {
-    // Three standard streams, the output once more, two ends of the pipe that wakes the loop, and two to read a folder and a file:
-    // nothing is left for the three that a watch needs.
+    // Three standard streams, the output once more, two ends of the pipe that wakes the loop, and
+    // two to read a folder and a file: nothing is left for the three that a watch needs.
     let mut client = Client::new().prompt("a.md", "A").after("ulimit -n 6").stderr(Some(
         "warning: the system does not report changed prompt files (Too many open files (os error 24)); they are checked \
          every 700 milliseconds\n",

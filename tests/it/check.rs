@@ -1,4 +1,5 @@
-//! `check`: one file of every kind of damage, as a golden file; the exit status; JSON; files that are named.
+//! `check`: one file of every kind of damage, as a golden file; the exit status; JSON; files that
+//! are named.
 
 use crate::client::{Client, golden};
 use serde_json::Value;
@@ -7,42 +8,119 @@ use serde_json::Value;
 fn damaged() -> Client {
     let mut bomb = String::from("---\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..=8 {
-        bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(", ")));
+        bomb.push_str(&format!(
+            "a{level}: &a{level} [{}]\n",
+            vec![format!("*a{}", level - 1); 9].join(", ")
+        ));
     }
     let client = Client::new();
     let files: &[(&str, &[u8])] = &[
         ("alias-bomb.md", &[bomb.as_bytes(), b"---\nB\n"].concat()),
-        ("arguments-not-a-list.md", b"---\narguments: topic scope\n---\n{{topic}} {{scope}}\n"),
-        ("argument-nameless.md", b"---\narguments:\n  - description: which one?\n---\n{{input}}\n"),
-        ("argument-twice.md", b"---\narguments:\n  - name: a\n  - name: a\n---\n{{a}}\n"),
-        ("argument-unused.md", b"---\narguments: [topic]\n---\nOn {{topics}}\n"),
-        ("brackets.md", &[b"---\ndescription: ", "[".repeat(20_000).as_bytes(), b"\n---\nB {{input}}\n"].concat()),
-        ("colon.md", b"---\ndescription: Review: the code\n---\nB {{input}}\n"),
+        (
+            "arguments-not-a-list.md",
+            b"---\narguments: topic scope\n---\n{{topic}} {{scope}}\n",
+        ),
+        (
+            "argument-nameless.md",
+            b"---\narguments:\n  - description: which one?\n---\n{{input}}\n",
+        ),
+        (
+            "argument-twice.md",
+            b"---\narguments:\n  - name: a\n  - name: a\n---\n{{a}}\n",
+        ),
+        (
+            "argument-unused.md",
+            b"---\narguments: [topic]\n---\nOn {{topics}}\n",
+        ),
+        (
+            "brackets.md",
+            &[
+                b"---\ndescription: ",
+                "[".repeat(20_000).as_bytes(),
+                b"\n---\nB {{input}}\n",
+            ]
+            .concat(),
+        ),
+        (
+            "colon.md",
+            b"---\ndescription: Review: the code\n---\nB {{input}}\n",
+        ),
         ("control.md", b"---\ndescription: a\0b\n---\nB {{input}}\n"),
         ("empty.md", b""),
-        ("fine.md", b"---\ntitle: Fine\ndescription: Nothing is wrong here\n---\nB {{input}}\n"),
+        (
+            "fine.md",
+            b"---\ntitle: Fine\ndescription: Nothing is wrong here\n---\nB {{input}}\n",
+        ),
         ("foreign-placeholder.md", b"Do {{args}}\n"),
-        ("hint.md", b"---\nargument-hint: [file] [options]\ndescription: D\n---\nB {{input}}\n"),
-        ("key-misspelled.md", b"---\ndesciption: D\n---\nB {{input}}\n"),
-        ("key-twice.md", b"---\ndescription: one\ndescription: two\n---\nB {{input}}\n"),
-        ("late-frontmatter.md", b"\n\n---\ndescription: D\n---\nB {{input}}\n"),
-        ("list-for-text.md", b"---\ndescription: [draft]\n---\nB {{input}}\n"),
-        ("long.md", &[b"{{input}}\n", "word ".repeat(4000).as_bytes()].concat()),
+        (
+            "hint.md",
+            b"---\nargument-hint: [file] [options]\ndescription: D\n---\nB {{input}}\n",
+        ),
+        (
+            "key-misspelled.md",
+            b"---\ndesciption: D\n---\nB {{input}}\n",
+        ),
+        (
+            "key-twice.md",
+            b"---\ndescription: one\ndescription: two\n---\nB {{input}}\n",
+        ),
+        (
+            "late-frontmatter.md",
+            b"\n\n---\ndescription: D\n---\nB {{input}}\n",
+        ),
+        (
+            "list-for-text.md",
+            b"---\ndescription: [draft]\n---\nB {{input}}\n",
+        ),
+        (
+            "long.md",
+            &[b"{{input}}\n", "word ".repeat(4000).as_bytes()].concat(),
+        ),
         ("no-key.md", b"---\nYou are careful.\n---\nB {{input}}\n"),
-        ("placeholder.md", b"---\ndescription: D\n---\n\nFirst line.\nOn {{inptu}}, {{input} and {{input}}\n"),
-        ("key-of-argument.md", b"---\nrequired: true\ndefualt: x\nargs: 1\nmodel: y\n---\nB {{input}}\n"),
-        ("quote-inside.md", b"---\ndescription: \"Say \"this\" now\"\n---\nB {{input}}\n"),
-        ("quote-open.md", b"---\ndescription: \"never closed\n---\nB {{input}}\n"),
-        ("quote-text-after.md", b"---\ndescription: \"Quoted\" and more\n---\nB {{input}}\n"),
-        ("required.md", b"---\narguments:\n  - name: a\n    required: perhaps\n---\n{{a}}\n"),
-        ("stray-line.md", b"---\ndescription: D\nno key here\n---\nB {{input}}\n"),
+        (
+            "placeholder.md",
+            b"---\ndescription: D\n---\n\nFirst line.\nOn {{inptu}}, {{input} and {{input}}\n",
+        ),
+        (
+            "key-of-argument.md",
+            b"---\nrequired: true\ndefualt: x\nargs: 1\nmodel: y\n---\nB {{input}}\n",
+        ),
+        (
+            "quote-inside.md",
+            b"---\ndescription: \"Say \"this\" now\"\n---\nB {{input}}\n",
+        ),
+        (
+            "quote-open.md",
+            b"---\ndescription: \"never closed\n---\nB {{input}}\n",
+        ),
+        (
+            "quote-text-after.md",
+            b"---\ndescription: \"Quoted\" and more\n---\nB {{input}}\n",
+        ),
+        (
+            "required.md",
+            b"---\narguments:\n  - name: a\n    required: perhaps\n---\n{{a}}\n",
+        ),
+        (
+            "stray-line.md",
+            b"---\ndescription: D\nno key here\n---\nB {{input}}\n",
+        ),
         ("tab.md", b"---\ndescription:\tTabbed\n---\nB {{input}}\n"),
-        ("template.md", b"---\nengine: jinja\n---\n{{ a }}\n{% set b = 1 %}\n{{ input.x }}\n"),
-        ("template-open.md", b"---\nengine: jinja\n---\n{{ a }}\n{% if input\n"),
+        (
+            "template.md",
+            b"---\nengine: jinja\n---\n{{ a }}\n{% set b = 1 %}\n{{ input.x }}\n",
+        ),
+        (
+            "template-open.md",
+            b"---\nengine: jinja\n---\n{{ a }}\n{% if input\n",
+        ),
         ("without-suffix", b"Review {{input}}\n"),
         ("LICENSE", b"Do as you like.\n"),
         ("title with spaces.md", b"B {{input}}\n"),
-        ("undeclared.md", b"---\narguments: [a]\n---\n{{a}} by {{criteria}}, not `{{code}}`\n"),
+        (
+            "undeclared.md",
+            b"---\narguments: [a]\n---\n{{a}} by {{criteria}}, not `{{code}}`\n",
+        ),
         ("unclosed.md", b"---\ndescription: D\ntitle: T\n\nBody\n"),
         ("utf16.md", b"\xff\xfeB\0\n\0"),
         ("utf8-broken.md", b"---\ndescription: D\n---\nna\xefve\n"),
@@ -71,21 +149,39 @@ fn every_kind_of_damage_has_its_position_reason_and_fix() {
     let ran = client.words("check");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
     let prompts = std::fs::canonicalize(client.prompts()).unwrap();
-    golden("check/damaged.txt", &ran.stdout.replace(prompts.to_str().unwrap(), "prompts"));
+    golden(
+        "check/damaged.txt",
+        &ran.stdout.replace(prompts.to_str().unwrap(), "prompts"),
+    );
 }
 
 #[test]
 fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
-    let listed =
-        "---\ntitle: a\u{202e}b\ntags: [x\u{200b}y]\narguments:\n  - {name: a, default: \"\\x1b\"}\n---\n{{a}}\n";
+    let listed = "---\ntitle: a\u{202e}b\ntags: [x\u{200b}y]\narguments:\n  - {name: a, default: \"\\x1b\"}\n---\n{{a}}\n";
     let client = Client::new()
-        .prompt("hidden.md", "Say hello.\u{e0041}\u{e0101}\u{202e}\u{1b}[8m\n")
+        .prompt(
+            "hidden.md",
+            "Say hello.\u{e0041}\u{e0101}\u{202e}\u{1b}[8m\n",
+        )
         .prompt("listed.md", listed)
-        .prompt("ordinary.md", "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}, \u{2764}\u{fe0f}.\n");
+        .prompt(
+            "ordinary.md",
+            "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}, \u{2764}\u{fe0f}.\n",
+        );
     let ran = client.words("check");
     let unseen = "the model reads what you cannot see";
-    ran.says(0, &[&format!("hidden.md:1:11: warning: an invisible character, U+E0041, and 3 more: {unseen}")]);
-    ran.says(0, &[&format!("listed.md: warning: the frontmatter has an invisible character, U+202E: {unseen}")]);
+    ran.says(
+        0,
+        &[&format!(
+            "hidden.md:1:11: warning: an invisible character, U+E0041, and 3 more: {unseen}"
+        )],
+    );
+    ran.says(
+        0,
+        &[&format!(
+            "listed.md: warning: the frontmatter has an invisible character, U+202E: {unseen}"
+        )],
+    );
     assert!(!ran.stdout.contains("ordinary.md"), "{}", ran.stdout);
 }
 
@@ -98,140 +194,230 @@ fn check_json_has_the_same_findings() {
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let problems = report["problems"].as_array().unwrap();
     assert_eq!(problems.len(), people.stdout.matches("\n    fix: ").count());
-    let colon = problems.iter().find(|problem| problem["file"].as_str().unwrap().ends_with("colon.md")).unwrap();
+    let colon = problems
+        .iter()
+        .find(|problem| problem["file"].as_str().unwrap().ends_with("colon.md"))
+        .unwrap();
     assert_eq!((&colon["line"], &colon["column"]), (&2.into(), &14.into()));
     assert_eq!(colon["repair"], "write `description: \"Review: the code\"`");
 }
 
 #[test]
 fn check_is_status_0_without_errors_and_1_with_them_and_with_strict_also_with_a_warning() {
-    let client = Client::new().prompt("a.md", "A {{input}}").prompt("notes.txt", "N");
-    client.words("check --strict").says(0, &["1 file checked: 0 errors, 0 warnings\n"]);
+    let client = Client::new()
+        .prompt("a.md", "A {{input}}")
+        .prompt("notes.txt", "N");
+    client
+        .words("check --strict")
+        .says(0, &["1 file checked: 0 errors, 0 warnings\n"]);
     client.write("b.md", "B {{inputs}}");
-    client.words("check").says(0, &["2 files checked: 0 errors, 1 warning\n"]);
+    client
+        .words("check")
+        .says(0, &["2 files checked: 0 errors, 1 warning\n"]);
     for line in ["check --strict", "check --strict --json"] {
         client.words(line).says(1, &[]);
     }
     client.write("c.md", "---\n");
-    client.words("check").says(1, &["3 files checked: 1 error, 1 warning\n"]);
+    client
+        .words("check")
+        .says(1, &["3 files checked: 1 error, 1 warning\n"]);
     let missing = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]);
-    missing.words("check").says(1, &["nowhere: error: the prompts folder does not exist\n    fix: create it"]);
+    missing.words("check").says(
+        1,
+        &["nowhere: error: the prompts folder does not exist\n    fix: create it"],
+    );
 }
 
 #[test]
 fn long_prompts_are_a_hint_for_each_folder_and_with_an_agent_a_warning_each() {
     let long = "word ".repeat(4_000);
-    let client = Client::new().prompt("a.md", &long).prompt("git/b.md", &long).prompt("c.md", "C");
+    let client = Client::new()
+        .prompt("a.md", &long)
+        .prompt("git/b.md", &long)
+        .prompt("c.md", "C");
     let hint = "prompts: hint: 2 prompts of 18,000 characters or more, which some agents get in parts\n    fix: find those \
                 that are too long for an agent with `--client AGENT`\n3 files checked: 0 errors, 0 warnings\n";
     client.words("check --strict").says(0, &[hint]);
-    client.words("check prompts/a.md --strict").says(0, &["hint: 1 prompt of 18,000"]);
-    let warning = "a.md: warning: Codex gets at most 17,000 bytes in one part, and the prompt takes 20,015\n";
-    client.words("check --client codex").says(0, &[warning, "b.md: warning: ", "0 errors, 2 warnings\n"]);
+    client
+        .words("check prompts/a.md --strict")
+        .says(0, &["hint: 1 prompt of 18,000"]);
+    let warning =
+        "a.md: warning: Codex gets at most 17,000 bytes in one part, and the prompt takes 20,015\n";
+    client
+        .words("check --client codex")
+        .says(0, &[warning, "b.md: warning: ", "0 errors, 2 warnings\n"]);
     client.words("check --client codex --strict").says(1, &[]);
-    client.words("check --client claude-code --strict").says(0, &["3 files checked: 0 errors, 0 warnings\n"]);
-    client.words("check --client zed").says(1, &["no limit of Zed is known"]);
+    client
+        .words("check --client claude-code --strict")
+        .says(0, &["3 files checked: 0 errors, 0 warnings\n"]);
+    client
+        .words("check --client zed")
+        .says(1, &["no limit of Zed is known"]);
 }
 
 #[test]
 fn check_names_the_folders_of_other_programs_at_the_root_of_a_repository() {
-    let client = Client::new().arguments(["--no-builtin", "--prompts", "~/prompts"]).prompt("a.md", "A {{input}}");
+    let client = Client::new()
+        .arguments(["--no-builtin", "--prompts", "~/prompts"])
+        .prompt("a.md", "A {{input}}");
     client.write("../repo/.claude/commands/x.md", "X @src/main.rs");
     client.write("../repo/README.md", "R");
     let hint = "commands: hint: the folder has files of Claude Code, which are not checked with this one\n    fix: check them \
                 with `prompt-expander check ";
-    client.words("check --strict repo").says(0, &[hint, "1 file checked: 0 errors, 0 warnings\n"]);
+    client
+        .words("check --strict repo")
+        .says(0, &[hint, "1 file checked: 0 errors, 0 warnings\n"]);
     let client = client.working_in("repo");
-    client.words("check").says(0, &["1 file checked: 0 errors, 0 warnings\n"]);
+    client
+        .words("check")
+        .says(0, &["1 file checked: 0 errors, 0 warnings\n"]);
     client.write("../repo/.git/HEAD", "");
     client.words("check").says(0, &[hint]);
-    assert!(!client.words("check --from-agents --project").stdout.contains("hint: the folder"));
+    assert!(
+        !client
+            .words("check --from-agents --project")
+            .stdout
+            .contains("hint: the folder")
+    );
 }
 
 #[test]
 fn check_reads_files_that_another_layer_hides() {
-    let client = Client::new().arguments(["--no-builtin", "--prompts", "prompts", "--prompts", "other"]);
+    let client =
+        Client::new().arguments(["--no-builtin", "--prompts", "prompts", "--prompts", "other"]);
     client.write("a.md", "A {{input}}");
     client.write("../other/a.md", "A {{inputs}}");
     let warning = "a.md:1:3: warning: `{{inputs}}` is not a placeholder";
-    client.words("check").says(0, &[warning, "2 files checked: 0 errors, 1 warning\n"]);
+    client
+        .words("check")
+        .says(0, &[warning, "2 files checked: 0 errors, 1 warning\n"]);
 }
 
 #[test]
 fn the_shipped_prompts_are_without_a_finding() {
     let prompts = concat!(env!("CARGO_MANIFEST_DIR"), "/prompts");
     let client = Client::new().arguments(["--prompts", prompts]);
-    client.words("check").printed("28 files checked: 0 errors, 0 warnings\n");
+    client
+        .words("check")
+        .printed("28 files checked: 0 errors, 0 warnings\n");
 }
 
 #[test]
 fn without_files_check_says_how_to_create_one() {
     // The built-in prompts are not checked.
-    let client = Client::new().arguments([]).variable("XDG_CONFIG_HOME", "/nowhere");
+    let client = Client::new()
+        .arguments([])
+        .variable("XDG_CONFIG_HOME", "/nowhere");
     client.words("check").printed(
         "note: there are no prompt files in `/nowhere/prompt-expander/prompts`; `prompt-expander new NAME` creates one\n\
          0 files checked: 0 errors, 0 warnings\n",
     );
     std::fs::create_dir_all(client.root().join(".prompts")).unwrap();
-    client.words("check --project").says(0, &["/.prompts` and `/nowhere/prompt-expander/prompts`; "]);
+    client
+        .words("check --project")
+        .says(0, &["/.prompts` and `/nowhere/prompt-expander/prompts`; "]);
     std::fs::create_dir(client.root().join("empty")).unwrap();
-    client.words("check empty").says(0, &["/empty`; `prompt-expander new NAME` creates one\n0 files checked"]);
+    client.words("check empty").says(
+        0,
+        &["/empty`; `prompt-expander new NAME` creates one\n0 files checked"],
+    );
 }
 
 #[test]
-fn a_prompt_is_checked_by_its_name_with_its_tests_unless_there_is_a_file_or_a_folder_of_that_name() {
+fn a_prompt_is_checked_by_its_name_with_its_tests_unless_there_is_a_file_or_a_folder_of_that_name()
+{
     let client = Client::new().arguments(["--prompts", "prompts"]);
-    let client = client.prompt("git/b.md", "B {{inputs}}").prompt("git/b.test.txt", "no case\n");
+    let client = client
+        .prompt("git/b.md", "B {{inputs}}")
+        .prompt("git/b.test.txt", "no case\n");
     let client = client.prompt("v1.2.md", "V").prompt("plain.md", "P");
-    let warning = format!("{}:1:3: warning: ", client.prompts().join("git/b.md").display());
+    let warning = format!(
+        "{}:1:3: warning: ",
+        client.prompts().join("git/b.md").display()
+    );
     for name in ["git/b", ":git:b", "GIT/b"] {
-        client
-            .run(["check", name], "")
-            .says(1, &[&warning, "b.test.txt:1:1: error: ", "2 files checked: 1 error, 1 warning\n"]);
+        client.run(["check", name], "").says(
+            1,
+            &[
+                &warning,
+                "b.test.txt:1:1: error: ",
+                "2 files checked: 1 error, 1 warning\n",
+            ],
+        );
     }
     for name in ["v1.2", "plain"] {
-        client.run(["check", name], "").printed("1 file checked: 0 errors, 0 warnings\n");
+        client
+            .run(["check", name], "")
+            .printed("1 file checked: 0 errors, 0 warnings\n");
     }
-    client.words("check research").printed("1 file checked: 0 errors, 0 warnings\n");
+    client
+        .words("check research")
+        .printed("1 file checked: 0 errors, 0 warnings\n");
     let near = "git/c: error: there is no such file, and no prompt named `git/c`\n    fix: did you mean `git/b`?\n";
     client.words("check git/c").says(1, &[near]);
-    client.words("check xyzzy").says(1, &["no prompt named `xyzzy`\n    fix: correct the name or the path\n"]);
-    client.words("check ./plain").says(1, &["/plain: error: there is no such file\n"]);
+    client.words("check xyzzy").says(
+        1,
+        &["no prompt named `xyzzy`\n    fix: correct the name or the path\n"],
+    );
+    client
+        .words("check ./plain")
+        .says(1, &["/plain: error: there is no such file\n"]);
     client.write("../plain/x.md", "---\n");
-    client.words("check plain").says(1, &["/plain/x.md:1:1: error: "]);
+    client
+        .words("check plain")
+        .says(1, &["/plain/x.md:1:1: error: "]);
 }
 
 #[test]
 fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
-    let client = Client::new().prompt("a.md", "A {{inputs}}").prompt("git/b.md", "B {{inputs}}");
+    let client = Client::new()
+        .prompt("a.md", "A {{inputs}}")
+        .prompt("git/b.md", "B {{inputs}}");
     client.write("../elsewhere/.hidden/c.md", "C {{inputs}}");
     client.write("../elsewhere/d.md", "---\n");
     for (named, file) in [
         ("prompts/a.md", "prompts/a.md"),
         ("~/prompts/git", "prompts/git/b.md"),
-        ("prompts/../elsewhere/.hidden/c.md", "elsewhere/.hidden/c.md"),
+        (
+            "prompts/../elsewhere/.hidden/c.md",
+            "elsewhere/.hidden/c.md",
+        ),
     ] {
         let warning = format!("{}:1:3: warning: ", client.root().join(file).display());
-        client.run(["check", named], "").says(0, &[&warning, "\n1 file checked: 0 errors, 1 warning\n"]);
+        client
+            .run(["check", named], "")
+            .says(0, &[&warning, "\n1 file checked: 0 errors, 1 warning\n"]);
     }
-    let both =
-        ["/elsewhere/d.md:1:1: error: ", "/prompts/git/b.md:1:3: warning: ", "\n2 files checked: 1 error, 1 warning\n"];
-    client.words("check elsewhere prompts/git/b.md").says(1, &both);
+    let both = [
+        "/elsewhere/d.md:1:1: error: ",
+        "/prompts/git/b.md:1:3: warning: ",
+        "\n2 files checked: 1 error, 1 warning\n",
+    ];
+    client
+        .words("check elsewhere prompts/git/b.md")
+        .says(1, &both);
 }
 
 #[test]
 fn a_named_file_that_cannot_be_checked_says_why() {
-    let client = Client::new().prompt("a.md", "A {{input}}").prompt("a.yml", "x");
-    let suffixes =
-        "only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts";
+    let client = Client::new()
+        .prompt("a.md", "A {{input}}")
+        .prompt("a.yml", "x");
+    let suffixes = "only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts";
     for (written, message, fix) in [
         ("nope.md", "there is no such file", "correct the path"),
-        ("prompts/a.yml", suffixes, "rename it so that it ends in `.md`"),
+        (
+            "prompts/a.yml",
+            suffixes,
+            "rename it so that it ends in `.md`",
+        ),
     ] {
         let ran = client.run(["check", written, "prompts/a.md"], "");
         let path = client.root().join(written);
-        let want =
-            format!("{}: error: {message}\n    fix: {fix}\n2 files checked: 1 error, 0 warnings\n", path.display());
+        let want = format!(
+            "{}: error: {message}\n    fix: {fix}\n2 files checked: 1 error, 0 warnings\n",
+            path.display()
+        );
         assert_eq!((ran.status.code(), ran.stdout), (Some(1), want));
     }
 }
@@ -241,31 +427,65 @@ fn a_named_file_that_cannot_be_checked_says_why() {
 fn a_named_file_of_a_project_may_not_be_a_symlink_that_points_outside() {
     let client = Client::new().arguments(["--project"]);
     client.write("../.prompts/a.md", "A {{input}}");
-    std::os::unix::fs::symlink(client.prompts().join("secret"), client.root().join(".prompts/b.md")).unwrap();
+    std::os::unix::fs::symlink(
+        client.prompts().join("secret"),
+        client.root().join(".prompts/b.md"),
+    )
+    .unwrap();
     client.write("secret", "S");
     let ran = client.words("check .prompts/b.md");
-    assert!(ran.stdout.contains("b.md: error: the symlink points outside the project's prompts"), "{}", ran.stdout);
+    assert!(
+        ran.stdout
+            .contains("b.md: error: the symlink points outside the project's prompts"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[cfg(unix)]
 #[test]
 fn on_a_terminal_lines_are_broken_at_spaces() {
     let client = Client::new().prompt("a.md", "A {{inputs}}");
-    let Some(seen) = crate::terminal::ran(&client, 40, "check", &[("NO_COLOR", "1")], "") else { return };
+    let Some(seen) = crate::terminal::ran(&client, 40, "check", &[("NO_COLOR", "1")], "") else {
+        return;
+    };
     let lines: Vec<&str> = seen.lines().collect();
-    assert!(lines.iter().all(|line| line.len() <= 40 || !line.trim().contains(' ')), "{seen}");
-    assert!(seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"), "{seen}");
-    assert!(seen.ends_with("1 file checked: 0 errors, 1 warning\n"), "{seen}");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.len() <= 40 || !line.trim().contains(' ')),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"),
+        "{seen}"
+    );
+    assert!(
+        seen.ends_with("1 file checked: 0 errors, 1 warning\n"),
+        "{seen}"
+    );
 }
 
 #[test]
 fn a_name_that_also_stands_in_code_is_better_no_mention() {
-    let client = Client::new().prompt("status.md", "S").prompt("style.md", "S").prompt("git/status.md", "S");
-    let client =
-        client.prompt("id.md", "---\nmention: false\n---\nI").prompt("type.md", "---\nmention: perhaps\n---\nT");
-    let client = client.prompt("get.md", "---\narguments: [{name: x, required: true}]\n---\n{{x}}");
+    let client = Client::new()
+        .prompt("status.md", "S")
+        .prompt("style.md", "S")
+        .prompt("git/status.md", "S");
+    let client = client
+        .prompt("id.md", "---\nmention: false\n---\nI")
+        .prompt("type.md", "---\nmention: perhaps\n---\nT");
+    let client = client.prompt(
+        "get.md",
+        "---\narguments: [{name: x, required: true}]\n---\n{{x}}",
+    );
     let said = client.run(["check"], "").stdout;
     let warning = "status.md: warning: `:status` also stands in code and in chats, where it would mention this prompt\n    fix: \
                    write `mention: false` into its frontmatter if only a line may begin with it";
-    assert!(said.contains(warning) && said.contains("2 warnings") && said.contains("`mention` is neither"), "{said}");
+    assert!(
+        said.contains(warning)
+            && said.contains("2 warnings")
+            && said.contains("`mention` is neither"),
+        "{said}"
+    );
 }

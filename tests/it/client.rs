@@ -1,10 +1,11 @@
 //! The harness: a prompts directory of its own, and the real program on it.
 //!
-//! A test creates a [`Client`], writes files, and sends requests. The server starts with the first request. When the client is
-//! dropped, it closes the server's input, and the test fails if the server printed anything that the test did not read, on
-//! standard output or on standard error, or did not exit with status 0. Notifications are read separately from answers:
-//! [`Client::notification`] waits for one. A test that has waited for one must read all of them; other tests may change files and
-//! ignore notifications.
+//! A test creates a [`Client`], writes files, and sends requests. The server starts with the first
+//! request. When the client is dropped, it closes the server's input, and the test fails if the
+//! server printed anything that the test did not read, on standard output or on standard error, or
+//! did not exit with status 0. Notifications are read separately from answers:
+//! [`Client::notification`] waits for one. A test that has waited for one must read all of them;
+//! other tests may change files and ignore notifications.
 //!
 //! ```ignore
 //! let mut client = Client::new().prompt("review.md", "Review this.");
@@ -145,7 +146,8 @@ impl Client {
         self
     }
 
-    /// Runs the program as a user for whom permissions count: as `nobody`, if the tests run as root.
+    /// Runs the program as a user for whom permissions count: as `nobody`, if the tests run as
+    /// root.
     #[cfg(unix)]
     pub(crate) fn unprivileged(self) -> Client {
         self.run_by(65534)
@@ -158,8 +160,13 @@ impl Client {
         if self.is_root() {
             // What cargo built may be in a folder that only root can read.
             let program = self.root().join("prompt-expander");
-            // By another process: a child that another test starts would inherit an open file of this one, which then could not be run.
-            let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_prompt-expander")).arg(&program).status().unwrap();
+            // By another process: a child that another test starts would inherit an open file of
+            // this one, which then could not be run.
+            let copied = Command::new("cp")
+                .arg(env!("CARGO_BIN_EXE_prompt-expander"))
+                .arg(&program)
+                .status()
+                .unwrap();
             assert!(copied.success());
             fs::set_permissions(self.root(), fs::Permissions::from_mode(0o755)).unwrap();
             self.other_user = Some((program, user));
@@ -167,8 +174,8 @@ impl Client {
         self
     }
 
-    /// Runs the program without `HOME`, as a user the system does not know. `None` if the tests do not run as root: the
-    /// program would find the home directory of whoever runs them.
+    /// Runs the program without `HOME`, as a user the system does not know. `None` if the tests do
+    /// not run as root: the program would find the home directory of whoever runs them.
     #[cfg(unix)]
     pub(crate) fn without_home(self) -> Option<Client> {
         use std::os::unix::fs::PermissionsExt;
@@ -176,7 +183,11 @@ impl Client {
             return None;
         }
         let client = self.run_by(1_234_567).after("unset HOME XDG_CONFIG_HOME");
-        fs::set_permissions(client.root().join(&client.folder), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(
+            client.root().join(&client.folder),
+            fs::Permissions::from_mode(0o777),
+        )
+        .unwrap();
         Some(client)
     }
 
@@ -204,7 +215,9 @@ impl Client {
             None => Command::new(program),
             Some(script) => {
                 let mut command = Command::new("sh");
-                command.args(["-c", &format!("{script}; exec \"$0\" \"$@\"")]).arg(program);
+                command
+                    .args(["-c", &format!("{script}; exec \"$0\" \"$@\"")])
+                    .arg(program);
                 command
             }
         };
@@ -212,17 +225,30 @@ impl Client {
         if let Some((_, user)) = self.other_user {
             std::os::unix::process::CommandExt::uid(&mut command, user);
         }
-        command.current_dir(self.root().join(&self.folder)).env("HOME", self.root()).env_remove("XDG_CONFIG_HOME");
+        command
+            .current_dir(self.root().join(&self.folder))
+            .env("HOME", self.root())
+            .env_remove("XDG_CONFIG_HOME");
         command.env_remove("XDG_CACHE_HOME");
-        command.env_remove("PROMPT_EXPANDER_PROMPTS").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
-        command.env_remove("CODEX_HOME").env_remove("CLAUDE_CONFIG_DIR").env_remove("GEMINI_CLI_HOME");
+        command
+            .env_remove("PROMPT_EXPANDER_PROMPTS")
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE");
+        command
+            .env_remove("CODEX_HOME")
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove("GEMINI_CLI_HOME");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
     /// The arguments that name the library.
     pub(crate) fn library_arguments(&self) -> Vec<String> {
-        self.arguments.clone().unwrap_or_else(|| ["--no-builtin", "--prompts", "prompts"].map(str::to_owned).to_vec())
+        self.arguments.clone().unwrap_or_else(|| {
+            ["--no-builtin", "--prompts", "prompts"]
+                .map(str::to_owned)
+                .to_vec()
+        })
     }
 
     /// Runs the words of a line, divided at spaces, with an empty standard input.
@@ -231,17 +257,34 @@ impl Client {
     }
 
     /// Runs a command on this client's library, with this standard input.
-    pub(crate) fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>, stdin: impl AsRef<[u8]>) -> Ran {
+    pub(crate) fn run<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+        stdin: impl AsRef<[u8]>,
+    ) -> Ran {
         let mut command = self.command();
         command.args(self.library_arguments()).args(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut input = child.stdin.take().unwrap();
         let stdin = stdin.as_ref().to_vec();
         // It may end without reading all of it, which is its right.
         let writer = std::thread::spawn(move || _ = input.write_all(&stdin));
-        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        Ran { status, stdout: String::from_utf8(stdout).unwrap(), stderr: String::from_utf8(stderr).unwrap() }
+        Ran {
+            status,
+            stdout: String::from_utf8(stdout).unwrap(),
+            stderr: String::from_utf8(stderr).unwrap(),
+        }
     }
 
     fn server(&mut self) -> &mut Running {
@@ -260,14 +303,18 @@ impl Client {
         stdin.flush().unwrap();
     }
 
-    /// Reads one line and holds it to the rules for every line: it ends in `\n`, it is one JSON object (or, in a
-    /// batch, an array of such) without a `null` member but the id of an error.
+    /// Reads one line and holds it to the rules for every line: it ends in `\n`, it is one JSON
+    /// object (or, in a batch, an array of such) without a `null` member but the id of an error.
     pub(crate) fn read(&mut self) -> Value {
         let text = &self.read_raw();
-        let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let value: Value =
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
         for message in value.as_array().unwrap_or(&vec![value.clone()]) {
             assert_eq!(message["jsonrpc"], "2.0", "{text}");
-            assert!(message.get("result").is_some() != message.get("error").is_some(), "{text}");
+            assert!(
+                message.get("result").is_some() != message.get("error").is_some(),
+                "{text}"
+            );
             let mut rest = message.clone();
             rest.as_object_mut().unwrap().remove("id");
             assert!(!has_null(&rest), "a null member: {text}");
@@ -293,7 +340,9 @@ impl Client {
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.next_id;
         self.next_id += 1;
-        let mut answer = self.line(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        let mut answer = self.line(
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
         let object = answer.as_object_mut().unwrap();
         assert_eq!(object.remove("id"), Some(id.into()));
         object.remove("jsonrpc");
@@ -324,7 +373,12 @@ impl Client {
     /// Calls a tool that must not fail as a request.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Called {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
-        Called(answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone())
+        Called(
+            answer
+                .get("result")
+                .unwrap_or_else(|| panic!("{answer}"))
+                .clone(),
+        )
     }
 
     pub(crate) fn expand(&mut self, command: &str, input: &str) -> Called {
@@ -339,21 +393,34 @@ impl Client {
     /// The names that `list_prompts` gives, separated by spaces.
     pub(crate) fn names(&mut self) -> String {
         let list = self.list();
-        let names = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap());
+        let names = list["prompts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|prompt| prompt["name"].as_str().unwrap());
         names.collect::<Vec<_>>().join(" ")
     }
 
     /// Waits for a notification: its method without `notifications/`, and its params.
     pub(crate) fn notification(&mut self) -> (String, Value) {
         self.must_read_notifications = true;
-        method_and_params(&self.server().notifications.recv_timeout(HANG).expect("a notification"))
+        method_and_params(
+            &self
+                .server()
+                .notifications
+                .recv_timeout(HANG)
+                .expect("a notification"),
+        )
     }
 
-    /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a resource.
+    /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a
+    /// resource.
     pub(crate) fn notifications(&mut self, count: usize) -> Vec<String> {
         let notifications = (0..count).map(|_| {
             let (method, params) = self.notification();
-            params.get("uri").map_or(method.clone(), |uri| format!("{method} {}", uri.as_str().unwrap()))
+            params.get("uri").map_or(method.clone(), |uri| {
+                format!("{method} {}", uri.as_str().unwrap())
+            })
         });
         let mut notifications: Vec<String> = notifications.collect();
         notifications.sort();
@@ -368,7 +435,9 @@ impl Client {
     /// The server must not answer these lines: the next answer is that to a ping.
     #[track_caller]
     pub(crate) fn silent(&mut self, lines: &str) {
-        self.send(format!("{lines}\n{{\"jsonrpc\":\"2.0\",\"id\":\"silence\",\"method\":\"ping\"}}\n"));
+        self.send(format!(
+            "{lines}\n{{\"jsonrpc\":\"2.0\",\"id\":\"silence\",\"method\":\"ping\"}}\n"
+        ));
         assert_eq!(self.read()["id"], "silence", "an answer to {lines}");
     }
 
@@ -384,7 +453,8 @@ impl Client {
         memory_kib(self.pid(), "VmHWM")
     }
 
-    /// Closes the input and waits for the end: what else was said, the status, and the standard error.
+    /// Closes the input and waits for the end: what else was said, the status, and the standard
+    /// error.
     pub(crate) fn finish(&mut self) -> (String, ExitStatus, String) {
         self.server().finish()
     }
@@ -394,13 +464,24 @@ impl Client {
 #[cfg(target_os = "linux")]
 pub(crate) fn memory_kib(pid: u32, figure: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let value = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':')).unwrap();
+    let value = status
+        .lines()
+        .find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'))
+        .unwrap();
     value.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 fn method_and_params(notification: &Value) -> (String, Value) {
-    let method = notification["method"].as_str().unwrap().strip_prefix("notifications/").unwrap().to_owned();
-    (method, notification.get("params").cloned().unwrap_or_default())
+    let method = notification["method"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("notifications/")
+        .unwrap()
+        .to_owned();
+    (
+        method,
+        notification.get("params").cloned().unwrap_or_default(),
+    )
 }
 
 /// The notification in a line, if it is one; fails if it breaks the rules for notifications.
@@ -411,14 +492,25 @@ fn notification(line: &[u8]) -> Option<Value> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let keys: Vec<&String> = value.as_object()?.keys().collect();
     let is_one = value.get("method").is_some() && value.get("id").is_none();
-    assert!(!is_one || keys == ["jsonrpc", "method"] || keys == ["jsonrpc", "method", "params"], "{value}");
-    assert!(!is_one || (value["jsonrpc"] == "2.0" && !has_null(&value)), "{value}");
+    assert!(
+        !is_one || keys == ["jsonrpc", "method"] || keys == ["jsonrpc", "method", "params"],
+        "{value}"
+    );
+    assert!(
+        !is_one || (value["jsonrpc"] == "2.0" && !has_null(&value)),
+        "{value}"
+    );
     is_one.then_some(value)
 }
 
 impl Running {
     fn start(mut command: Command) -> Running {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = child.stderr.take().unwrap();
         let (sender, lines) = channel();
@@ -438,7 +530,13 @@ impl Running {
             stderr.read_to_string(&mut text).unwrap();
             text
         });
-        Running { stdin: child.stdin.take(), child, lines, notifications, stderr: Some(stderr) }
+        Running {
+            stdin: child.stdin.take(),
+            child,
+            lines,
+            notifications,
+            stderr: Some(stderr),
+        }
     }
 
     fn finish(&mut self) -> (String, ExitStatus, String) {
@@ -448,14 +546,19 @@ impl Running {
             rest.extend(line);
         }
         let status = self.child.wait().unwrap();
-        let stderr = self.stderr.take().map_or_else(String::new, |thread| thread.join().unwrap());
+        let stderr = self
+            .stderr
+            .take()
+            .map_or_else(String::new, |thread| thread.join().unwrap());
         (String::from_utf8_lossy(&rest).into_owned(), status, stderr)
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let Some(mut server) = self.server.take() else { return };
+        let Some(mut server) = self.server.take() else {
+            return;
+        };
         if std::thread::panicking() {
             _ = server.child.kill();
             return;
@@ -465,8 +568,16 @@ impl Drop for Client {
         }
         let (rest, status, stderr) = server.finish();
         assert_eq!(rest, "", "the server printed what the test did not read");
-        let unread: Vec<Value> = server.notifications.try_iter().filter(|_| self.must_read_notifications).collect();
-        assert_eq!(unread, [Value::Null; 0], "the server sent notifications that the test did not read");
+        let unread: Vec<Value> = server
+            .notifications
+            .try_iter()
+            .filter(|_| self.must_read_notifications)
+            .collect();
+        assert_eq!(
+            unread,
+            [Value::Null; 0],
+            "the server sent notifications that the test did not read"
+        );
         assert!(status.success(), "{status}: {stderr}");
         if let Some(want) = &self.stderr {
             assert_eq!(&stderr, want, "standard error");
@@ -485,7 +596,12 @@ impl Called {
         let keys: Vec<&String> = self.0.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["content", "structuredContent"], "{}", self.0);
         let content = self.0["content"].as_array().unwrap();
-        assert_eq!((content.len(), &content[0]["type"]), (1, &"text".into()), "{}", self.0);
+        assert_eq!(
+            (content.len(), &content[0]["type"]),
+            (1, &"text".into()),
+            "{}",
+            self.0
+        );
         let text: Value = serde_json::from_str(content[0]["text"].as_str().unwrap()).unwrap();
         assert_eq!(text, self.0["structuredContent"]);
         text
@@ -500,8 +616,14 @@ impl Called {
     /// A tool execution error: one text, no structured content. Returns the text.
     #[track_caller]
     pub(crate) fn error(self) -> String {
-        let message = self.0["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-        assert_eq!(self.0, json!({"content": [{"type": "text", "text": message}], "isError": true}));
+        let message = self.0["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert_eq!(
+            self.0,
+            json!({"content": [{"type": "text", "text": message}], "isError": true})
+        );
         message
     }
 }
@@ -518,14 +640,24 @@ impl Ran {
     /// It succeeded, and printed exactly this.
     #[track_caller]
     pub(crate) fn printed(self, want: &str) {
-        assert_eq!((self.status.code(), self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
+        assert_eq!(
+            (self.status.code(), self.stderr.as_str()),
+            (Some(0), ""),
+            "{}",
+            self.stdout
+        );
         assert_eq!(self.stdout, want);
     }
 
     /// It succeeded, and printed exactly this on standard error.
     #[track_caller]
     pub(crate) fn said(self, want: &str) {
-        assert_eq!((self.status.code(), self.stdout.as_str()), (Some(0), ""), "{}", self.stderr);
+        assert_eq!(
+            (self.status.code(), self.stdout.as_str()),
+            (Some(0), ""),
+            "{}",
+            self.stderr
+        );
         assert_eq!(self.stderr, want);
     }
 
@@ -534,36 +666,57 @@ impl Ran {
     pub(crate) fn says(&self, status: i32, parts: &[&str]) {
         assert_eq!(self.status.code(), Some(status), "{self:?}");
         for part in parts {
-            assert!(self.stdout.contains(part) || self.stderr.contains(part), "{part:?} is not in {self:?}");
+            assert!(
+                self.stdout.contains(part) || self.stderr.contains(part),
+                "{part:?} is not in {self:?}"
+            );
         }
     }
 
     /// It failed with this status, and printed exactly this on standard error.
     #[track_caller]
     pub(crate) fn failed(self, status: i32, want: &str) {
-        assert_eq!((self.status.code(), self.stdout.as_str()), (Some(status), ""), "{}", self.stderr);
+        assert_eq!(
+            (self.status.code(), self.stdout.as_str()),
+            (Some(status), ""),
+            "{}",
+            self.stderr
+        );
         assert_eq!(self.stderr, want);
     }
 }
 
-/// Waits until a file, or everything below a folder, is old enough to be cached (`src/library/cache.rs`). No event marks that
-/// moment.
+/// Waits until a file, or everything below a folder, is old enough to be cached
+/// (`src/library/cache.rs`). No event marks that moment.
 #[cfg(unix)]
 pub(crate) fn settle(path: &Path) {
     use std::os::unix::fs::MetadataExt;
     use std::time::{Duration, SystemTime};
     fn newest(path: &Path) -> i64 {
-        let of_entries = fs::read_dir(path).into_iter().flatten().map(|entry| newest(&entry.unwrap().path())).max();
-        fs::metadata(path).map_or(0, |metadata| metadata.ctime()).max(of_entries.unwrap_or_default())
+        let of_entries = fs::read_dir(path)
+            .into_iter()
+            .flatten()
+            .map(|entry| newest(&entry.unwrap().path()))
+            .max();
+        fs::metadata(path)
+            .map_or(0, |metadata| metadata.ctime())
+            .max(of_entries.unwrap_or_default())
     }
-    let settled = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(newest(path)).unwrap() + 4);
-    std::thread::sleep(settled.duration_since(SystemTime::now()).unwrap_or_default());
+    let settled =
+        SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(newest(path)).unwrap() + 4);
+    std::thread::sleep(
+        settled
+            .duration_since(SystemTime::now())
+            .unwrap_or_default(),
+    );
 }
 
 /// A `PATH` on which the program is found by its name.
 #[cfg(unix)]
 pub(crate) fn search_path() -> String {
-    let folder = Path::new(env!("CARGO_BIN_EXE_prompt-expander")).parent().unwrap();
+    let folder = Path::new(env!("CARGO_BIN_EXE_prompt-expander"))
+        .parent()
+        .unwrap();
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
 }
 
@@ -584,15 +737,21 @@ fn has_null(value: &Value) -> bool {
 /// Compares with a file below `tests/`, or rewrites it if `UPDATE` is set.
 #[track_caller]
 pub(crate) fn golden(file: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(file);
     if std::env::var_os("UPDATE").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
     }
-    let want =
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}; run with UPDATE=1", path.display()));
+    let want = fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; run with UPDATE=1", path.display()));
     if text != want {
-        let equal = text.lines().zip(want.lines()).take_while(|(a, b)| a == b).count();
+        let equal = text
+            .lines()
+            .zip(want.lines())
+            .take_while(|(a, b)| a == b)
+            .count();
         let (is, was) = (text.lines().nth(equal), want.lines().nth(equal));
         panic!(
             "{}:{}: differs; run with UPDATE=1 and look at the difference\n  is: {is:?}\n was: {was:?}",

@@ -10,19 +10,27 @@ use std::process::Stdio;
 fn list_is_one_line_a_prompt_with_a_tab_for_scripts_and_problems_are_on_standard_error() {
     let client = Client::new()
         .prompt("b.md", "---\ndescription: |\n  two\n  lines\n---\nB")
-        .prompt("git/commit.md", "---\narguments: [style]\ntags: [vcs, daily work]\n---\nCommit *this*.")
+        .prompt(
+            "git/commit.md",
+            "---\narguments: [style]\ntags: [vcs, daily work]\n---\nCommit *this*.",
+        )
         .prompt("c.md", "")
         .prompt("broken.md", "---\n");
     let ran = client.words("list");
     let want = "b\ttwo lines\tuser\t\t\nc\t\tuser\t\t\ngit/commit\tCommit this.\tuser\tvcs,daily work\t:git/commit [style=…]\n";
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), want));
     let said = &ran.stderr;
-    assert!(said.starts_with("warning: ") && said.contains("broken.md:1:1: the frontmatter"), "{said}");
+    assert!(
+        said.starts_with("warning: ") && said.contains("broken.md:1:1: the frontmatter"),
+        "{said}"
+    );
 }
 
 #[test]
 fn list_json_is_one_object_with_all_fields() {
-    let client = Client::new().prompt("a.md", "# A title\n\nText.").prompt("broken.md", "---\n");
+    let client = Client::new()
+        .prompt("a.md", "# A title\n\nText.")
+        .prompt("broken.md", "---\n");
     let b = "---\ntags: x\narguments: [{name: c, description: See, required: true}, {name: d, default: 1, choices: [1, 2]}]\n\
              ---\nB";
     let client = client.prompt("b.md", b);
@@ -46,20 +54,38 @@ fn list_json_is_one_object_with_all_fields() {
             },
         ])
     );
-    assert_eq!(list["problems"][0]["file"], json!(prompts.join("broken.md")));
-    assert_eq!((&list["problems"][0]["line"], &list["problems"][0]["severity"]), (&json!(1), &json!("error")));
+    assert_eq!(
+        list["problems"][0]["file"],
+        json!(prompts.join("broken.md"))
+    );
+    assert_eq!(
+        (
+            &list["problems"][0]["line"],
+            &list["problems"][0]["severity"]
+        ),
+        (&json!(1), &json!("error"))
+    );
 
     let shipped = Client::new().arguments([]).words("list --json");
     let list: Value = serde_json::from_str(&shipped.stdout).unwrap();
     assert!(list.get("problems").is_none());
-    assert_eq!((&list["prompts"][0]["source"], &list["prompts"][0]["layer"]), (&json!("built-in"), &json!("built-in")));
+    assert_eq!(
+        (&list["prompts"][0]["source"], &list["prompts"][0]["layer"]),
+        (&json!("built-in"), &json!("built-in"))
+    );
 }
 
 #[test]
 fn list_selects_by_query_and_tag_best_match_first() {
     let client = Client::new()
-        .prompt("commit.md", "---\ndescription: Look at git\ntags: [vcs]\n---\n")
-        .prompt("git/push.md", "---\ndescription: Push it\ntags: ['#VCS', x]\n---\n")
+        .prompt(
+            "commit.md",
+            "---\ndescription: Look at git\ntags: [vcs]\n---\n",
+        )
+        .prompt(
+            "git/push.md",
+            "---\ndescription: Push it\ntags: ['#VCS', x]\n---\n",
+        )
         .prompt("git-broken.md", "---\n");
     for (arguments, want, warnings) in [
         ("git", "git/push commit", 1), // of the broken file
@@ -68,28 +94,55 @@ fn list_selects_by_query_and_tag_best_match_first() {
         ("--tag #vcs look", "commit", 0),
     ] {
         let ran = client.words(&format!("list {arguments}"));
-        let names: Vec<&str> = ran.stdout.lines().map(|line| line.split('\t').next().unwrap()).collect();
-        assert_eq!((names.join(" ").as_str(), ran.stderr.lines().count()), (want, warnings), "{arguments}");
+        let names: Vec<&str> = ran
+            .stdout
+            .lines()
+            .map(|line| line.split('\t').next().unwrap())
+            .collect();
+        assert_eq!(
+            (names.join(" ").as_str(), ran.stderr.lines().count()),
+            (want, warnings),
+            "{arguments}"
+        );
     }
     for (arguments, whose) in [("zzz", ""), ("zzz --mine", " of your own")] {
-        let warning = format!("warning: no prompt{whose} matches; `prompt-expander list` shows all\n");
+        let warning =
+            format!("warning: no prompt{whose} matches; `prompt-expander list` shows all\n");
         client.words(&format!("list {arguments}")).said(&warning);
     }
-    client.words("list zzz --json").printed("{\"prompts\":[]}\n");
+    client
+        .words("list zzz --json")
+        .printed("{\"prompts\":[]}\n");
     let empty = Client::new();
     let folder = std::path::absolute(empty.prompts()).unwrap();
     let warning = "warning: there are no prompts; `prompt-expander new NAME --edit` makes one in";
-    empty.words("list").said(&format!("{warning} {}\n", folder.display()));
+    empty
+        .words("list")
+        .said(&format!("{warning} {}\n", folder.display()));
 }
 
 #[test]
 fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
-    let client = Client::new().arguments(["--prompts", "prompts"]).prompt("a.md", "A").prompt("plan.md", "My plan");
-    let path = |name: &str| std::path::absolute(client.prompts().join(name)).unwrap().display().to_string();
+    let client = Client::new()
+        .arguments(["--prompts", "prompts"])
+        .prompt("a.md", "A")
+        .prompt("plan.md", "My plan");
+    let path = |name: &str| {
+        std::path::absolute(client.prompts().join(name))
+            .unwrap()
+            .display()
+            .to_string()
+    };
     let (a, plan) = (path("a.md"), path("plan.md"));
-    client.words("list --mine --long").printed(&format!("a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"));
+    client.words("list --mine --long").printed(&format!(
+        "a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"
+    ));
     let long = client.words("list commit -l").stdout;
-    assert!(long.starts_with("commit\tWrite a commit message") && long.trim_end().ends_with("\tbuilt-in"), "{long}");
+    assert!(
+        long.starts_with("commit\tWrite a commit message")
+            && long.trim_end().ends_with("\tbuilt-in"),
+        "{long}"
+    );
 }
 
 #[test]
@@ -99,31 +152,60 @@ fn a_command_that_begins_with_a_colon_is_expanded() {
     client.words("--no-builtin ：git：p a").printed("[a]\n");
     let unknown = client.words(":git/q");
     assert_eq!(unknown.status.code(), Some(1));
-    assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
+    assert!(
+        unknown
+            .stderr
+            .contains("no prompt named `:git/q`; did you mean `git/p`?"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 #[test]
 fn an_unknown_command_is_the_name_of_a_prompt_or_near_a_command_or_near_a_prompt() {
-    let client = Client::new().prompt("git/p.md", "[{{input}}]").prompt("lint.md", "Lint");
-    let client = client.variable("PROMPT_EXPANDER_PROMPTS", "prompts").arguments([]);
+    let client = Client::new()
+        .prompt("git/p.md", "[{{input}}]")
+        .prompt("lint.md", "Lint");
+    let client = client
+        .variable("PROMPT_EXPANDER_PROMPTS", "prompts")
+        .arguments([]);
     for (arguments, tip) in [
-        (&["git/p", "a"][..], "to expand the prompt `git/p`, write `prompt-expander :git/p a`"),
+        (
+            &["git/p", "a"][..],
+            "to expand the prompt `git/p`, write `prompt-expander :git/p a`",
+        ),
         (
             &["research", "it's", "x y"],
             "to expand the prompt `research`, write `prompt-expander :research \"it's\" 'x y'`",
         ),
         (&["lits"], "a similar command exists: `list`"),
-        (&["lintt", "x"], "to expand the prompt `lint`, write `prompt-expander :lint x`"),
-        (&["reserch", "x"], "to expand the prompt `research`, write `prompt-expander :research x`"),
-        (&["--no-builtin", "research"], "`prompt-expander list` shows all prompts"),
+        (
+            &["lintt", "x"],
+            "to expand the prompt `lint`, write `prompt-expander :lint x`",
+        ),
+        (
+            &["reserch", "x"],
+            "to expand the prompt `research`, write `prompt-expander :research x`",
+        ),
+        (
+            &["--no-builtin", "research"],
+            "`prompt-expander list` shows all prompts",
+        ),
         (&["xyzzy"], "`prompt-expander list` shows all prompts"),
     ] {
         let ran = client.run(arguments.iter().copied(), "");
         let want = format!(
             "error: unrecognized subcommand '{}'\n\n  tip: {tip}\n",
-            arguments.iter().find(|word| !word.starts_with('-')).unwrap()
+            arguments
+                .iter()
+                .find(|word| !word.starts_with('-'))
+                .unwrap()
         );
-        assert!(ran.status.code() == Some(2) && ran.stderr.starts_with(&want), "{arguments:?}: {}", ran.stderr);
+        assert!(
+            ran.status.code() == Some(2) && ran.stderr.starts_with(&want),
+            "{arguments:?}: {}",
+            ran.stderr
+        );
     }
 }
 
@@ -132,17 +214,37 @@ fn with_json_everything_that_goes_wrong_is_one_object_on_standard_error() {
     let client = Client::new().prompt("a.md", "A");
     let said = |arguments: &[&str], status: i32| -> Value {
         let ran = client.run(arguments.iter().copied(), "");
-        assert_eq!((ran.status.code(), ran.stderr.lines().count()), (Some(status), 1), "{arguments:?}: {}", ran.stderr);
+        assert_eq!(
+            (ran.status.code(), ran.stderr.lines().count()),
+            (Some(status), 1),
+            "{arguments:?}: {}",
+            ran.stderr
+        );
         serde_json::from_str(&ran.stderr).unwrap()
     };
     let unknown = said(&["explain", "--json", "b"], 1);
-    assert!(unknown["error"].as_str().unwrap().starts_with("no prompt named `b`"), "{unknown}");
+    assert!(
+        unknown["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("no prompt named `b`"),
+        "{unknown}"
+    );
     let warned = said(&["list", "--json", "--project"], 0);
     let warning = warned["warnings"][0].as_str().unwrap();
-    assert!(warned.get("error").is_none() && warning.starts_with("no project prompts"), "{warned}");
-    for invalid in [["list", "--json", "--lenght"], ["expand", "--json", "--arg"]] {
+    assert!(
+        warned.get("error").is_none() && warning.starts_with("no project prompts"),
+        "{warned}"
+    );
+    for invalid in [
+        ["list", "--json", "--lenght"],
+        ["expand", "--json", "--arg"],
+    ] {
         let error = said(&invalid, 2)["error"].as_str().unwrap().to_owned();
-        assert!(!error.contains("Usage") && !error.starts_with("error") && !error.contains('\n'), "{error}");
+        assert!(
+            !error.contains("Usage") && !error.starts_with("error") && !error.contains('\n'),
+            "{error}"
+        );
     }
 }
 
@@ -157,37 +259,81 @@ fn the_version_has_the_commit_and_its_date_and_says_how_the_program_was_installe
         _ => String::new(), // built outside a checkout
     };
     let installed = json["installed"].as_str().unwrap();
-    assert_eq!(line, format!("prompt-expander {}{built}\n{installed}\n", env!("CARGO_PKG_VERSION")));
-    assert_eq!(client.words("--no-builtin --json -V").stdout, client.words("-V --json").stdout);
-    assert_eq!(client.words("--json").status.code(), Some(2), "without --version it would do nothing");
+    assert_eq!(
+        line,
+        format!(
+            "prompt-expander {}{built}\n{installed}\n",
+            env!("CARGO_PKG_VERSION")
+        )
+    );
+    assert_eq!(
+        client.words("--no-builtin --json -V").stdout,
+        client.words("-V --json").stdout
+    );
+    assert_eq!(
+        client.words("--json").status.code(),
+        Some(2),
+        "without --version it would do nothing"
+    );
 }
 
 #[test]
 fn a_prompt_with_the_name_of_a_command_works_everywhere() {
     let program = prompt_expander::cli::command();
-    let mut names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).chain(["help"]).collect();
+    let mut names: Vec<&str> = program
+        .get_subcommands()
+        .map(|command| command.get_name())
+        .chain(["help"])
+        .collect();
     names.sort_unstable();
-    let mut client =
-        names.iter().fold(Client::new(), |client, name| client.prompt(&format!("{name}.md"), "[{{input}}]"));
+    let mut client = names.iter().fold(Client::new(), |client, name| {
+        client.prompt(&format!("{name}.md"), "[{{input}}]")
+    });
     for &name in &names {
         client.run(["expand", name, "list"], "").printed("[list]\n");
-        assert!(client.run(["explain", name, "list"], "").stdout.starts_with(&format!(":{name}\n")), "{name}");
-        assert!(client.run(["list", name], "").stdout.starts_with(&format!("{name}\t")), "{name}");
+        assert!(
+            client
+                .run(["explain", name, "list"], "")
+                .stdout
+                .starts_with(&format!(":{name}\n")),
+            "{name}"
+        );
+        assert!(
+            client
+                .run(["list", name], "")
+                .stdout
+                .starts_with(&format!("{name}\t")),
+            "{name}"
+        );
         client.expand(name, "x").text("[x]");
-        let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":{name} x")}).to_string();
-        assert!(client.run(["hook", "codex"], event).stdout.contains("[x]"), "{name}");
+        let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":{name} x")})
+            .to_string();
+        assert!(
+            client.run(["hook", "codex"], event).stdout.contains("[x]"),
+            "{name}"
+        );
     }
     assert_eq!(client.names(), names.join(" "));
 }
 
 #[test]
 fn json_output_escapes_all_control_characters() {
-    let client = Client::new().prompt("a.md", "---\ntitle: \"t\\x9b31m\"\ndescription: \"a\\x7fb\"\n---\nB");
+    let client = Client::new().prompt(
+        "a.md",
+        "---\ntitle: \"t\\x9b31m\"\ndescription: \"a\\x7fb\"\n---\nB",
+    );
     let ran = client.words("list --json");
-    assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
+    assert!(
+        !ran.stdout.trim_end().contains(char::is_control),
+        "{:?}",
+        ran.stdout
+    );
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
-        (&list["prompts"][0]["title"], &list["prompts"][0]["description"]),
+        (
+            &list["prompts"][0]["title"],
+            &list["prompts"][0]["description"]
+        ),
         (&json!("t\u{9b}31m"), &json!("a\u{7f}b"))
     );
 }
@@ -197,24 +343,60 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
     let compare = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
                    {{options}} by {{criteria}}";
     let both = "---\narguments: [lang]\n---\n{{lang}}: {{input}}";
-    let client = Client::new().prompt("compare.md", compare).prompt("both.md", both);
+    let client = Client::new()
+        .prompt("compare.md", compare)
+        .prompt("both.md", both);
     for (words, want) in [
         (&["compare", "Rust", "or", "Go"][..], "Rust or Go by cost\n"),
-        (&["compare", "Rust or Go criteria=speed"], "Rust or Go by speed\n"),
-        (&["--arg", "options=a=b c", "--arg", "criteria= x", "compare"], "a=b c by  x\n"),
-        (&["--arg", "lang=rust", "both", "two", "words"], "rust: two words\n"),
-        (&["--arg", "lang=rust", "--arg", "input=x", "both"], "rust: x\n"),
+        (
+            &["compare", "Rust or Go criteria=speed"],
+            "Rust or Go by speed\n",
+        ),
+        (
+            &["--arg", "options=a=b c", "--arg", "criteria= x", "compare"],
+            "a=b c by  x\n",
+        ),
+        (
+            &["--arg", "lang=rust", "both", "two", "words"],
+            "rust: two words\n",
+        ),
+        (
+            &["--arg", "lang=rust", "--arg", "input=x", "both"],
+            "rust: x\n",
+        ),
     ] {
         client.run([&["expand"], words].concat(), "").printed(want);
     }
     for (line, status, want) in [
-        ("compare", 1, "it needs a value for `options`; write `:compare options=… [criteria=…]`\n"),
-        ("--arg opt=x compare", 1, "it has no argument `opt`; it takes `options` and `criteria`\n"),
-        ("--arg options=x compare two words", 1, "`two words` cannot be combined with --arg for this prompt; pass it"),
-        ("--arg options=x --arg options=y compare", 1, "error: --arg options=… is given twice\n"),
-        ("--arg options compare", 2, "it must be NAME=VALUE, such as `criteria=speed`"),
+        (
+            "compare",
+            1,
+            "it needs a value for `options`; write `:compare options=… [criteria=…]`\n",
+        ),
+        (
+            "--arg opt=x compare",
+            1,
+            "it has no argument `opt`; it takes `options` and `criteria`\n",
+        ),
+        (
+            "--arg options=x compare two words",
+            1,
+            "`two words` cannot be combined with --arg for this prompt; pass it",
+        ),
+        (
+            "--arg options=x --arg options=y compare",
+            1,
+            "error: --arg options=… is given twice\n",
+        ),
+        (
+            "--arg options compare",
+            2,
+            "it must be NAME=VALUE, such as `criteria=speed`",
+        ),
     ] {
-        client.words(&format!("expand {line}")).says(status, &[want]);
+        client
+            .words(&format!("expand {line}"))
+            .says(status, &[want]);
     }
 }
 
@@ -232,7 +414,13 @@ fn a_missing_folder_is_reported_on_standard_error() {
     for line in ["expand research x", "list"] {
         let ran = client.words(line);
         assert!(ran.status.success() && !ran.stdout.is_empty(), "{ran:?}");
-        assert_eq!(ran.stderr.matches("nowhere: the prompts folder does not exist; create it").count(), 1, "{ran:?}");
+        assert_eq!(
+            ran.stderr
+                .matches("nowhere: the prompts folder does not exist; create it")
+                .count(),
+            1,
+            "{ran:?}"
+        );
     }
 }
 
@@ -248,28 +436,52 @@ fn invalid_arguments_are_status_2_with_a_hint_and_for_the_hook_status_0_and_sile
         ("--prompts x hook --bad", ""),
         ("--bad hook codex --prompts", ""),
         ("--tap x hook codex", ""),
-        ("--prompts x uninstall codex", "`uninstall` has no option --prompts; leave out the option or"),
+        (
+            "--prompts x uninstall codex",
+            "`uninstall` has no option --prompts; leave out the option or",
+        ),
         ("--no-builtin man", "`man` has no option --no-builtin"),
         ("--project install codex", "put --project after `install`"),
         ("--page-size 500 list", "`list` has no option --page-size"),
     ] {
         let ran = client.words(line);
         let status = if want.is_empty() { 0 } else { 2 };
-        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(status), ""), "{line}");
-        assert!(ran.stderr.contains(want) && ran.stderr.is_empty() == want.is_empty(), "{line}: {}", ran.stderr);
+        assert_eq!(
+            (ran.status.code(), ran.stdout.as_str()),
+            (Some(status), ""),
+            "{line}"
+        );
+        assert!(
+            ran.stderr.contains(want) && ran.stderr.is_empty() == want.is_empty(),
+            "{line}: {}",
+            ran.stderr
+        );
     }
 }
 
 #[test]
 fn options_may_be_before_and_after_the_command() {
     let client = Client::new().prompt("p.md", "[{{input}}]").arguments([]);
-    client.words("expand --prompts prompts p x").printed("[x]\n");
-    client.words("list --no-builtin --prompts prompts").printed("p\t[{{input}}]\tuser\t\t\n");
+    client
+        .words("expand --prompts prompts p x")
+        .printed("[x]\n");
+    client
+        .words("list --no-builtin --prompts prompts")
+        .printed("p\t[{{input}}]\tuser\t\t\n");
     fs::create_dir(client.root().join("later")).unwrap();
     fs::write(client.root().join("later/q.md"), "Q").unwrap();
     fs::write(client.root().join("later/p.md"), "hidden").unwrap();
-    let before_and_after = ["--prompts", "prompts", "--no-builtin", "list", "--prompts", "later"];
-    client.run(before_and_after, "").printed("p\t[{{input}}]\tuser\t\t\nq\tQ\tuser\t\t\n");
+    let before_and_after = [
+        "--prompts",
+        "prompts",
+        "--no-builtin",
+        "list",
+        "--prompts",
+        "later",
+    ];
+    client
+        .run(before_and_after, "")
+        .printed("p\t[{{input}}]\tuser\t\t\nq\tQ\tuser\t\t\n");
 }
 
 #[test]
@@ -280,7 +492,10 @@ fn help_is_written_for_a_newcomer() {
         let name = command.get_name();
         (format!("help-{name}"), vec![name, "--help"])
     });
-    let others = [("help".to_owned(), vec!["--help"]), ("help-token-add".to_owned(), vec!["token", "add", "--help"])];
+    let others = [
+        ("help".to_owned(), vec!["--help"]),
+        ("help-token-add".to_owned(), vec!["token", "add", "--help"]),
+    ];
     for (file, arguments) in commands.chain(others) {
         let ran = client.run(arguments, "");
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
@@ -292,15 +507,32 @@ fn help_is_written_for_a_newcomer() {
 #[test]
 fn an_error_in_writing_the_output_is_reported() {
     let client = Client::new().prompt("p.md", "x");
-    for arguments in [["expand", "p", "x"].as_slice(), &["list"], &["list", "--json"], &["check"]] {
+    for arguments in [
+        ["expand", "p", "x"].as_slice(),
+        &["list"],
+        &["list", "--json"],
+        &["check"],
+    ] {
         let mut command = client.command();
         command.args(client.library_arguments()).args(arguments);
-        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
         let output = command.stdin(Stdio::null()).stdout(full).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        let want = if arguments.contains(&"--json") { "{\"error\":\"" } else { "error: " };
-        assert!(stderr.starts_with(&format!("{want}standard output cannot be written: No space left")), "{stderr}");
+        let want = if arguments.contains(&"--json") {
+            "{\"error\":\""
+        } else {
+            "error: "
+        };
+        assert!(
+            stderr.starts_with(&format!(
+                "{want}standard output cannot be written: No space left"
+            )),
+            "{stderr}"
+        );
     }
 }
 
@@ -311,10 +543,18 @@ fn a_closed_output_pipe_is_not_an_error() {
     for arguments in [["expand", "p", "x"].as_slice(), &["list"], &["check"]] {
         let mut command = client.command();
         command.args(client.library_arguments()).args(arguments);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.code() == Some(0) && output.stderr.is_empty(), "{arguments:?}: {output:?}");
+        assert!(
+            output.status.code() == Some(0) && output.stderr.is_empty(),
+            "{arguments:?}: {output:?}"
+        );
     }
 }
 
@@ -332,7 +572,8 @@ mod at_a_terminal {
             .prompt("a.md", "Short.")
             .prompt("c.md", "")
             .prompt("broken.md", "---\n");
-        let on_terminal = |columns, variables: &[(&str, &str)]| ran(&client, columns, "list", variables, "");
+        let on_terminal =
+            |columns, variables: &[(&str, &str)]| ran(&client, columns, "list", variables, "");
         let wide = "Your prompts\n  \
                       :a            Short.\n  \
                       :c\n  \
@@ -341,33 +582,60 @@ mod at_a_terminal {
                                     :git/compare options=… [criteria=…]\n                \
                                     #decision #work\n\n\
                     warning: ";
-        let Some(colored) = on_terminal(60, &[]) else { return };
+        let Some(colored) = on_terminal(60, &[]) else {
+            return;
+        };
         assert!(colored.contains("\u{1b}["), "{colored:?}");
         let plain = anstream::adapter::strip_str(&colored).to_string();
         assert!(plain.starts_with(wide), "{plain}");
         assert_eq!(on_terminal(60, &[("NO_COLOR", "1")]).unwrap(), plain);
         for columns in [1, 20, 33, 60, 200] {
             let shown = on_terminal(columns, &[("NO_COLOR", "1")]).unwrap();
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
             let is_whole = |text: &str| words(&shown).contains(&words(text));
-            assert!(is_whole("#decision #work") && is_whole("which is a good deal longer than a line."), "{shown}");
-            assert!(is_whole("~/prompts/broken.md:1:1:"), "the path is not broken, in {columns} columns: {shown}");
+            assert!(
+                is_whole("#decision #work") && is_whole("which is a good deal longer than a line."),
+                "{shown}"
+            );
+            assert!(
+                is_whole("~/prompts/broken.md:1:1:"),
+                "the path is not broken, in {columns} columns: {shown}"
+            );
             let (table, _) = shown.split_once("\n\n").unwrap();
-            let too_long = |line: &&str| line.chars().count() > columns && line.split_whitespace().count() > 1;
-            assert_eq!(table.lines().skip(1).find(too_long), None, "{columns} columns");
+            let too_long =
+                |line: &&str| line.chars().count() > columns && line.split_whitespace().count() > 1;
+            assert_eq!(
+                table.lines().skip(1).find(too_long),
+                None,
+                "{columns} columns"
+            );
         }
     }
 
     #[test]
     fn list_on_a_terminal_is_grouped_by_layer_with_the_users_own_first() {
-        let client = Client::new().arguments(["--project", "--prompts", "~/prompts"]).working_in("repo");
-        let client =
-            client.prompt("own.md", "# Title\n\nOwn.").prompt("../repo/.prompts/of-project.md", "Of the project.");
+        let client = Client::new()
+            .arguments(["--project", "--prompts", "~/prompts"])
+            .working_in("repo");
+        let client = client
+            .prompt("own.md", "# Title\n\nOwn.")
+            .prompt("../repo/.prompts/of-project.md", "Of the project.");
         let shown = |arguments: &str| ran(&client, 100, arguments, &[("NO_COLOR", "1")], "");
         let Some(all) = shown("list") else { return };
         let at = |text: &str| all.find(text).unwrap_or_else(|| panic!("{text} in {all}"));
-        let order =
-            ["Prompts of the project\n", ":of-project", "\nYour prompts\n", ":own", "\nBuilt-in prompts\n", ":commit"];
+        let order = [
+            "Prompts of the project\n",
+            ":of-project",
+            "\nYour prompts\n",
+            ":own",
+            "\nBuilt-in prompts\n",
+            ":commit",
+        ];
         assert!(order.is_sorted_by_key(|text| at(text)), "{all}");
         let mine = shown("list --mine --long").unwrap();
         let want = "Prompts of the project\n  :of-project  Of the project.\n               .prompts/of-project.md\n\n\
@@ -378,16 +646,29 @@ mod at_a_terminal {
     #[test]
     fn a_very_long_name_does_not_widen_the_column_of_names_and_stays_whole() {
         let long = format!("{}/x", "long".repeat(20));
-        let client = Client::new().prompt("a.md", "Short.").prompt(&format!("{long}.md"), "Long.");
-        let Some(listed) = ran(&client, 60, "list", &[("NO_COLOR", "1")], "") else { return };
-        assert_eq!(listed, format!("Your prompts\n  :a  Short.\n  :{long}\n      Long.\n"));
+        let client = Client::new()
+            .prompt("a.md", "Short.")
+            .prompt(&format!("{long}.md"), "Long.");
+        let Some(listed) = ran(&client, 60, "list", &[("NO_COLOR", "1")], "") else {
+            return;
+        };
+        assert_eq!(
+            listed,
+            format!("Your prompts\n  :a  Short.\n  :{long}\n      Long.\n")
+        );
     }
 
     #[test]
-    fn without_a_command_on_a_terminal_the_program_says_what_it_is_and_serves_even_if_that_cannot_be_written() {
+    fn without_a_command_on_a_terminal_the_program_says_what_it_is_and_serves_even_if_that_cannot_be_written()
+     {
         let client = Client::new();
-        let Some(said) = ran(&client, 60, "", &[], "\x04") else { return };
-        assert!(said.contains("this is an MCP server, waiting for a client"), "{said}");
+        let Some(said) = ran(&client, 60, "", &[], "\x04") else {
+            return;
+        };
+        assert!(
+            said.contains("this is an MCP server, waiting for a client"),
+            "{said}"
+        );
         let said = ran(&client, 60, "2>/dev/full; echo status $?", &[], "\x04").unwrap();
         assert!(said.contains("status 0"), "{said}");
     }
@@ -398,10 +679,21 @@ fn the_short_help_has_every_command_in_a_group_and_fits_on_a_screen() {
     let client = Client::new().arguments([]);
     let short = client.words("-h").stdout;
     assert!(short.lines().count() <= 40, "{short}");
-    assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
+    assert!(
+        short.lines().all(|line| line.chars().count() <= 80),
+        "{short}"
+    );
     let long = client.words("--help").stdout;
-    let commands = long.split("\nCommands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
+    let commands = long
+        .split("\nCommands:\n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .take_while(|line| !line.is_empty());
     for command in commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
-        assert!(["", "help"].contains(&command) || short.contains(&format!("\n  {command} ")), "{command}");
+        assert!(
+            ["", "help"].contains(&command) || short.contains(&format!("\n  {command} ")),
+            "{command}"
+        );
     }
 }

@@ -12,7 +12,10 @@ fn complete(client: &mut Client, reference: Value, argument: &str, value: &str) 
     let answer = client.request("completion/complete", params.clone());
     let in_modern = client.request("completion/complete", modern(params));
     if answer.get("result").is_some() {
-        assert_eq!(in_modern["result"]["completion"], answer["result"]["completion"]);
+        assert_eq!(
+            in_modern["result"]["completion"],
+            answer["result"]["completion"]
+        );
         assert_eq!(in_modern["result"]["resultType"], "complete");
     } else {
         assert_eq!(in_modern["error"], answer["error"]);
@@ -24,7 +27,11 @@ fn complete(client: &mut Client, reference: Value, argument: &str, value: &str) 
 fn check(client: &mut Client, reference: Value, argument: &str, value: &str, want: &[&str]) {
     let answer = complete(client, reference, argument, value);
     let want = json!({"values": want, "total": want.len(), "hasMore": false});
-    assert_eq!(answer["result"], json!({"completion": want}), "{argument} {value:?}");
+    assert_eq!(
+        answer["result"],
+        json!({"completion": want}),
+        "{argument} {value:?}"
+    );
 }
 
 #[test]
@@ -49,16 +56,61 @@ fn choices_that_begin_with_the_text_come_before_those_that_contain_it() {
 
 #[test]
 fn the_resource_template_completes_to_prompt_names() {
-    let mut client = Client::new().prompt("git/commit.md", "").prompt("commit.md", "").prompt("a b.md", "---\n");
+    let mut client = Client::new()
+        .prompt("git/commit.md", "")
+        .prompt("commit.md", "")
+        .prompt("a b.md", "---\n");
     let template = json!({"type": "ref/resource", "uri": "prompt://{+name}"});
-    check(&mut client, template.clone(), "name", "", &["a b", "commit", "git/commit"]);
-    check(&mut client, template.clone(), "name", "com", &["commit", "git/commit"]);
-    check(&mut client, template.clone(), "name", "git/", &["git/commit"]);
-    check(&mut client, template.clone(), "name", "git:com", &["git/commit"]);
-    check(&mut client, template.clone(), "name", "：com", &["commit", "git/commit"]);
-    check(&mut client, template.clone(), "name", &"x".repeat(100_000), &[]);
+    check(
+        &mut client,
+        template.clone(),
+        "name",
+        "",
+        &["a b", "commit", "git/commit"],
+    );
+    check(
+        &mut client,
+        template.clone(),
+        "name",
+        "com",
+        &["commit", "git/commit"],
+    );
+    check(
+        &mut client,
+        template.clone(),
+        "name",
+        "git/",
+        &["git/commit"],
+    );
+    check(
+        &mut client,
+        template.clone(),
+        "name",
+        "git:com",
+        &["git/commit"],
+    );
+    check(
+        &mut client,
+        template.clone(),
+        "name",
+        "：com",
+        &["commit", "git/commit"],
+    );
+    check(
+        &mut client,
+        template.clone(),
+        "name",
+        &"x".repeat(100_000),
+        &[],
+    );
     check(&mut client, template, "other", "", &[]);
-    check(&mut client, json!({"type": "ref/resource", "uri": "prompt://git/commit"}), "name", "", &[]);
+    check(
+        &mut client,
+        json!({"type": "ref/resource", "uri": "prompt://git/commit"}),
+        "name",
+        "",
+        &[],
+    );
 }
 
 #[test]
@@ -68,21 +120,43 @@ fn at_most_100_values_are_given_and_all_are_counted() {
         client.write(&format!("p{number:03}.md"), "");
     }
     let template = json!({"type": "ref/resource", "uri": "prompt://{+name}"});
-    let completion = complete(&mut client, template.clone(), "name", "p")["result"]["completion"].clone();
+    let completion =
+        complete(&mut client, template.clone(), "name", "p")["result"]["completion"].clone();
     assert_eq!(completion["values"].as_array().unwrap().len(), 100);
-    assert_eq!((&completion["total"], &completion["hasMore"]), (&json!(150), &json!(true)));
+    assert_eq!(
+        (&completion["total"], &completion["hasMore"]),
+        (&json!(150), &json!(true))
+    );
     assert_eq!(completion["values"][99], "p099");
     let many: Vec<String> = (0..150).map(|number| format!("c{number}")).collect();
-    client.write("many.md", format!("---\narguments: [{{name: x, choices: [{}]}}]\n---\n{{{{x}}}}", many.join(", ")));
-    let completion =
-        complete(&mut client, json!({"type": "ref/prompt", "name": "many"}), "x", "C")["result"]["completion"].clone();
-    assert_eq!(completion, json!({"values": many[..100], "total": 150, "hasMore": true}));
+    client.write(
+        "many.md",
+        format!(
+            "---\narguments: [{{name: x, choices: [{}]}}]\n---\n{{{{x}}}}",
+            many.join(", ")
+        ),
+    );
+    let completion = complete(
+        &mut client,
+        json!({"type": "ref/prompt", "name": "many"}),
+        "x",
+        "C",
+    )["result"]["completion"]
+        .clone();
+    assert_eq!(
+        completion,
+        json!({"values": many[..100], "total": 150, "hasMore": true})
+    );
 }
 
 #[test]
 fn a_malformed_or_unknown_reference_is_invalid_params() {
-    let mut client = Client::new().prompt("p.md", "P").prompt("broken.md", "---\n");
-    let code = |client: &mut Client, reference: Value| complete(client, reference, "x", "")["error"]["code"].clone();
+    let mut client = Client::new()
+        .prompt("p.md", "P")
+        .prompt("broken.md", "---\n");
+    let code = |client: &mut Client, reference: Value| {
+        complete(client, reference, "x", "")["error"]["code"].clone()
+    };
     for reference in [
         json!({"type": "ref/prompt", "name": "nope"}),
         json!({"type": "ref/prompt", "name": 5}),
@@ -96,10 +170,21 @@ fn a_malformed_or_unknown_reference_is_invalid_params() {
     ] {
         assert_eq!(code(&mut client, reference.clone()), -32602, "{reference}");
     }
-    assert_eq!(code(&mut client, json!({"type": "ref/prompt", "name": "broken"})), -32603);
+    assert_eq!(
+        code(&mut client, json!({"type": "ref/prompt", "name": "broken"})),
+        -32603
+    );
     let reference = json!({"type": "ref/prompt", "name": "p"});
-    for argument in [json!({"name": "x"}), json!({"value": ""}), json!({"name": "x", "value": 5}), json!(null)] {
-        let answer = client.request("completion/complete", json!({"ref": reference, "argument": argument}));
+    for argument in [
+        json!({"name": "x"}),
+        json!({"value": ""}),
+        json!({"name": "x", "value": 5}),
+        json!(null),
+    ] {
+        let answer = client.request(
+            "completion/complete",
+            json!({"ref": reference, "argument": argument}),
+        );
         assert_eq!(answer["error"]["code"], -32602, "{argument}");
     }
 }

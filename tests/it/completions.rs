@@ -7,18 +7,25 @@ use std::process::{Command, Stdio};
 
 /// What an interactive bash reads first.
 #[cfg(target_os = "linux")]
-const BASH: &str = "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
+const BASH: &str =
+    "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
 
 /// What is offered for the last of these words, as the script of a shell asks for it.
 fn offered(client: &Client, shell: &str, words: &[&str]) -> String {
     let mut asked = client.command();
-    asked.env("PROMPT_EXPANDER_COMPLETE", shell).args(["--", "prompt-expander"]).args(words);
+    asked
+        .env("PROMPT_EXPANDER_COMPLETE", shell)
+        .args(["--", "prompt-expander"])
+        .args(words);
     String::from_utf8(asked.output().unwrap().stdout).unwrap()
 }
 
 /// Prompts with folders and colons in their names, in a folder with a space in its name.
 fn library() -> Client {
-    let client = Client::new().arguments([]).prompt("git/commit.md", "Commit.").prompt("a:b.md", "A colon.");
+    let client = Client::new()
+        .arguments([])
+        .prompt("git/commit.md", "Commit.")
+        .prompt("a:b.md", "A colon.");
     let client = client
         .prompt("it $(touch evil).md", "Evil.")
         .prompt("it`touch evil`.md", "Evil.")
@@ -32,7 +39,12 @@ fn library() -> Client {
 }
 
 fn is_installed(shell: &str) -> bool {
-    Command::new(shell).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    Command::new(shell)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
 }
 
 #[test]
@@ -53,16 +65,24 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
         (&["list", "--tag", "wo"], "work"),
     ] {
         let words = [&["--no-builtin", "--prompts=my prompts"], typed].concat();
-        assert_eq!(offered(&client, "fish", &words).trim_end(), want, "{typed:?}");
+        assert_eq!(
+            offered(&client, "fish", &words).trim_end(),
+            want,
+            "{typed:?}"
+        );
     }
 }
 
-/// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
+/// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab
+/// added a space.
 const LINES: [(&str, &[&str]); 5] = [
     ("prompt-expander compl", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
-    ("prompt-expander expand --prompts my\\ prompts git/", &["expand", "--prompts", "my prompts", "git/commit"]),
+    (
+        "prompt-expander expand --prompts my\\ prompts git/",
+        &["expand", "--prompts", "my prompts", "git/commit"],
+    ),
     // Names that the shell would run as a command are not offered.
     (
         "prompt-expander --no-builtin --prompts 'my prompts' edit it",
@@ -75,7 +95,8 @@ const LINES: [(&str, &[&str]); 5] = [
 #[track_caller]
 fn completes(client: &Client, start: &str) {
     for (line, want) in LINES {
-        // The words go into a file, because the shell draws on the screen. `\x01` moves to the beginning of the line.
+        // The words go into a file, because the shell draws on the screen. `\x01` moves to the
+        // beginning of the line.
         let keys = format!("{line}\t+\x01show \nexit\n");
         if typed(client, 200, start, &keys).is_none() {
             return;
@@ -84,7 +105,9 @@ fn completes(client: &Client, start: &str) {
         let joined = want.join("|");
         let want = joined
             .strip_suffix('+')
-            .map_or(format!("prompt-expander|{joined}|+|"), |all| format!("prompt-expander|{all}+|"));
+            .map_or(format!("prompt-expander|{joined}|+|"), |all| {
+                format!("prompt-expander|{all}+|")
+            });
         assert_eq!(shown, want, "{line}");
         std::fs::remove_file(client.root().join("shown")).unwrap();
     }
@@ -106,7 +129,12 @@ fn bash_completes_names_of_prompts() {
 #[test]
 fn the_name_of_a_folder_is_never_run_as_a_command_after_completion() {
     let client = library();
-    for (begin, rest) in [("p", ";touch evil;r"), ("q", "$(touch evil)"), ("t", "`touch evil`"), ("u", "'\"*\\ &x")] {
+    for (begin, rest) in [
+        ("p", ";touch evil;r"),
+        ("q", "$(touch evil)"),
+        ("t", "`touch evil`"),
+        ("u", "'\"*\\ &x"),
+    ] {
         let name = format!("{begin}{rest}");
         std::fs::create_dir(client.root().join(&name)).unwrap();
         if is_installed("bash") {
@@ -117,10 +145,17 @@ fn the_name_of_a_folder_is_never_run_as_a_command_after_completion() {
                 assert_eq!(shown, format!("prompt-expander|list|--prompts|{name}/|"));
             }
         }
-        assert_eq!(offered(&client, "powershell", &["list", "--prompts", begin]), "", "{name}");
+        assert_eq!(
+            offered(&client, "powershell", &["list", "--prompts", begin]),
+            "",
+            "{name}"
+        );
     }
     let answer = offered(&client, "powershell", &["compl"]);
-    assert!(answer.starts_with("completions\tPrint a script"), "{answer}");
+    assert!(
+        answer.starts_with("completions\tPrint a script"),
+        "{answer}"
+    );
     assert!(!client.root().join("evil").exists());
 }
 
@@ -144,11 +179,18 @@ fn there_is_a_script_for_each_shell_and_an_error_for_others() {
         let ran = client.run(["completions", shell], "");
         assert!(ran.status.success() && ran.stderr.is_empty(), "{ran:?}");
         let program = env!("CARGO_BIN_EXE_prompt-expander");
-        assert!(ran.stdout.contains("PROMPT_EXPANDER_COMPLETE") && ran.stdout.contains(program), "{ran:?}");
+        assert!(
+            ran.stdout.contains("PROMPT_EXPANDER_COMPLETE") && ran.stdout.contains(program),
+            "{ran:?}"
+        );
     }
     let ran = client.words("completions tcsh");
     assert_eq!(ran.status.code(), Some(2));
-    assert!(ran.stderr.contains("[possible values: bash, elvish, fish, powershell, zsh]"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("[possible values: bash, elvish, fish, powershell, zsh]"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -159,10 +201,16 @@ fn an_invalid_request_for_completion_prints_nothing() {
             .variable("PROMPT_EXPANDER_COMPLETE", shell)
             .variable("_CLAP_COMPLETE_INDEX", "9");
         let ran = client.words("-- prompt-expander list");
-        assert_eq!((ran.status.code(), ran.stdout.as_str(), ran.stderr.as_str()), (Some(1), "", ""), "{shell}");
+        assert_eq!(
+            (ran.status.code(), ran.stdout.as_str(), ran.stderr.as_str()),
+            (Some(1), "", ""),
+            "{shell}"
+        );
     }
     // The variable alone is not a request.
-    let client = Client::new().prompt("a.md", "A").variable("PROMPT_EXPANDER_COMPLETE", "bash");
+    let client = Client::new()
+        .prompt("a.md", "A")
+        .variable("PROMPT_EXPANDER_COMPLETE", "bash");
     client.words("list").printed("a\tA\tuser\t\t\n");
     client.run([], "").printed("");
 }

@@ -22,33 +22,77 @@ fn server_hook_and_commands_read_the_settings_file_and_an_option_replaces_the_ke
     fs::write(client.root().join("other/bye.md"), "Bye").unwrap();
     client.expand("greet", "").text("Hello");
     let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":greet"}"#;
-    assert!(client.run(["hook", "codex"], event).stdout.contains("Hello"));
+    assert!(
+        client
+            .run(["hook", "codex"], event)
+            .stdout
+            .contains("Hello")
+    );
     for (arguments, names) in [
         (&["list"][..], "greet"),
         (&["--prompts", "other", "list"], "bye"),
-        (&["--no-config", "--prompts", "other", "--no-builtin", "list"], "bye"),
-        (&["--config", "/dev/null", "--prompts", "prompts", "--no-builtin", "list"], "greet"),
+        (
+            &["--no-config", "--prompts", "other", "--no-builtin", "list"],
+            "bye",
+        ),
+        (
+            &[
+                "--config",
+                "/dev/null",
+                "--prompts",
+                "prompts",
+                "--no-builtin",
+                "list",
+            ],
+            "greet",
+        ),
     ] {
         let listed = client.run(arguments.iter().copied(), "").stdout;
-        assert_eq!(listed.split('\t').next(), Some(names), "{arguments:?}: {listed}");
+        assert_eq!(
+            listed.split('\t').next(),
+            Some(names),
+            "{arguments:?}: {listed}"
+        );
         assert_eq!(listed.lines().count(), 1, "{arguments:?}: {listed}");
     }
     let client = client.variable("PROMPT_EXPANDER_PROMPTS", "other");
-    assert!(client.words("list").stdout.starts_with("bye"), "the variable is between option and file");
-    assert!(client.words("--prompts prompts list").stdout.starts_with("greet"));
+    assert!(
+        client.words("list").stdout.starts_with("bye"),
+        "the variable is between option and file"
+    );
+    assert!(
+        client
+            .words("--prompts prompts list")
+            .stdout
+            .starts_with("greet")
+    );
 }
 
 #[test]
 fn without_mentions_only_commands_count_in_the_hook_and_in_the_description_of_the_tool() {
     let (client, file) = with_settings("prompts = ['~/prompts']\nbuiltin = false\n");
-    let client = client.prompt("style.md", "Short.").prompt("research.md", "Topic: {{input}}");
-    let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": "See :style\n:research a :style"}).to_string();
+    let client = client
+        .prompt("style.md", "Short.")
+        .prompt("research.md", "Topic: {{input}}");
+    let event =
+        json!({"hook_event_name": "UserPromptSubmit", "prompt": "See :style\n:research a :style"})
+            .to_string();
     let hook = |line: &str| client.run(line.split(' '), &event).stdout;
     let on = hook("hook codex");
-    assert!(on.contains("`:style` stands for the text") && on.contains("Topic: a :style"), "{on}");
+    assert!(
+        on.contains("`:style` stands for the text") && on.contains("Topic: a :style"),
+        "{on}"
+    );
     let off = hook("hook codex --no-mentions");
-    assert!(!off.contains("Short.") && off.contains("Topic: a :style"), "{off}");
-    fs::write(file, "prompts = ['~/prompts']\nbuiltin = false\nmentions = false\n").unwrap();
+    assert!(
+        !off.contains("Short.") && off.contains("Topic: a :style"),
+        "{off}"
+    );
+    fs::write(
+        file,
+        "prompts = ['~/prompts']\nbuiltin = false\nmentions = false\n",
+    )
+    .unwrap();
     assert_eq!(hook("hook codex"), off);
     for is_on in [false, true] {
         let (mut client, _) = with_settings(&format!("mentions = {is_on}\n"));
@@ -67,37 +111,69 @@ fn the_settings_file_says_which_layers_there_are_and_what_the_server_does() {
     }
     let mut client = client;
     assert_eq!(client.names(), "fix long");
-    assert_eq!(client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 7, "edit");
     assert_eq!(
-        client.request("prompts/list", json!({}))["result"]["prompts"].as_array().unwrap().len(),
+        client.request("tools/list", json!({}))["result"]["tools"]
+            .as_array()
+            .unwrap()
+            .len(),
+        7,
+        "edit"
+    );
+    assert_eq!(
+        client.request("prompts/list", json!({}))["result"]["prompts"]
+            .as_array()
+            .unwrap()
+            .len(),
         1,
         "page-size"
     );
-    assert!(client.expand("long", "").structured()["next"].is_string(), "result-limit");
+    assert!(
+        client.expand("long", "").structured()["next"].is_string(),
+        "result-limit"
+    );
     for text in ["One", "Two", "Three"] {
         let file = json!({"name": "new", "title": text, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
-        let method = if text == "One" { "prompts/create" } else { "prompts/update" };
+        let method = if text == "One" {
+            "prompts/create"
+        } else {
+            "prompts/update"
+        };
         assert_eq!(client.request(method, file)["result"]["success"], true);
     }
-    let history = client.call("prompt_history", json!({"command": "new"})).structured();
-    assert_eq!(history["versions"].as_array().unwrap().len(), 2, "history, and the current version: {history}");
+    let history = client
+        .call("prompt_history", json!({"command": "new"}))
+        .structured();
+    assert_eq!(
+        history["versions"].as_array().unwrap().len(),
+        2,
+        "history, and the current version: {history}"
+    );
     for file in ["log", "tap"] {
-        assert!(fs::metadata(client.root().join(file)).map_or(0, |it| it.len()) > 0, "{file}");
+        assert!(
+            fs::metadata(client.root().join(file)).map_or(0, |it| it.len()) > 0,
+            "{file}"
+        );
     }
 }
 
 #[test]
 fn a_wrong_key_is_a_problem_in_lists_and_the_other_keys_hold() {
-    let (client, file) = with_settings("promts = ['~/x']\nbuiltin = false\nprompts = ['~/prompts']\n");
+    let (client, file) =
+        with_settings("promts = ['~/x']\nbuiltin = false\nprompts = ['~/prompts']\n");
     let file = file.display().to_string();
-    let warning = format!("warning: {file}:1:1: there is no key `promts`; did you mean `prompts`?\n");
+    let warning =
+        format!("warning: {file}:1:1: there is no key `promts`; did you mean `prompts`?\n");
     let mut client = client.prompt("greet.md", "Hello").stderr(Some(&warning));
     let listed = client.list();
     assert_eq!(listed["prompts"].as_array().unwrap().len(), 1);
     assert_eq!(listed["problems"][0]["file"], file.as_str());
     for command in [&["list"][..], &["expand", "greet"]] {
         let ran = client.run(command.iter().copied(), "");
-        assert!(ran.status.success() && ran.stderr == warning, "{command:?}: {}", ran.stderr);
+        assert!(
+            ran.status.success() && ran.stderr == warning,
+            "{command:?}: {}",
+            ran.stderr
+        );
     }
 }
 
@@ -106,43 +182,86 @@ fn a_file_that_is_no_toml_never_leads_to_another_prompt_of_the_same_name() {
     let (client, _) = with_settings("prompts = [");
     let mut client = client.stderr(None);
     let listed = client.list();
-    assert!(listed["prompts"].as_array().unwrap().iter().any(|prompt| prompt["name"] == "research"));
+    assert!(
+        listed["prompts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|prompt| prompt["name"] == "research")
+    );
     let error = client.expand("research", "x").error();
-    assert!(error.contains("config.toml:1:12: this is not TOML"), "{error}");
-    for command in [&["list"][..], &["expand", "research", "x"], &["check"], &["path"], &["new", "x"]] {
+    assert!(
+        error.contains("config.toml:1:12: this is not TOML"),
+        "{error}"
+    );
+    for command in [
+        &["list"][..],
+        &["expand", "research", "x"],
+        &["check"],
+        &["path"],
+        &["new", "x"],
+    ] {
         let ran = client.run(command.iter().copied(), "");
         assert_eq!(ran.status.code(), Some(1), "{command:?}");
-        assert!(ran.stdout.is_empty() && ran.stderr.contains("this is not TOML"), "{command:?}: {}", ran.stderr);
+        assert!(
+            ran.stdout.is_empty() && ran.stderr.contains("this is not TOML"),
+            "{command:?}: {}",
+            ran.stderr
+        );
     }
     let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x"}"#;
-    assert!(client.run(["hook", "codex"], event).stdout.contains("this is not TOML"));
+    assert!(
+        client
+            .run(["hook", "codex"], event)
+            .stdout
+            .contains("this is not TOML")
+    );
 }
 
 #[test]
 fn a_file_in_a_project_grants_nothing() {
-    let client = Client::new().working_in("repository/.git").working_in("repository");
+    let client = Client::new()
+        .working_in("repository/.git")
+        .working_in("repository");
     let file = client.root().join("repository/c.toml");
     let root = fs::canonicalize(client.root().join("repository")).unwrap();
     fs::write(
         &file,
-        format!("edit = true\ntrusted = ['{}']\nbuiltin = false\n[[openapi]]\nfile = 'x'\n", root.display()),
+        format!(
+            "edit = true\ntrusted = ['{}']\nbuiltin = false\n[[openapi]]\nfile = 'x'\n",
+            root.display()
+        ),
     )
     .unwrap();
     fs::create_dir(root.join(".prompts")).unwrap();
     fs::write(root.join(".prompts/deploy.md"), "Deploy").unwrap();
     let mut client = client.arguments(["--config", "c.toml"]).stderr(None);
-    assert_eq!(client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        client.request("tools/list", json!({}))["result"]["tools"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
     let listed = client.list();
     assert_eq!(listed["prompts"].as_array().unwrap().len(), 0);
     assert_eq!(listed["problems"].as_array().unwrap().len(), 3, "{listed}");
     let ran = client.words("trust --yes");
-    assert!(ran.status.code() == Some(1) && ran.stderr.contains("inside a project"), "{}", ran.stderr);
+    assert!(
+        ran.status.code() == Some(1) && ran.stderr.contains("inside a project"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
-fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_option_from_the_next_message_on() {
+fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_option_from_the_next_message_on()
+ {
     let (client, file) = with_settings("# mine\nbuiltin = false\n");
-    let mut client = client.prompt("x.md", "mine").working_in("my repository/.git").working_in("my repository/below");
+    let mut client = client
+        .prompt("x.md", "mine")
+        .working_in("my repository/.git")
+        .working_in("my repository/below");
     let root = fs::canonicalize(client.root().join("my repository")).unwrap();
     let shown = root.display().to_string();
     for (name, text) in [("deploy.md", "Deploy"), ("own.md", "theirs")] {
@@ -157,34 +276,66 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     let error = client.expand("deploy", "").error();
     assert!(error.contains(&hint), "{error}");
     let error = client.expand(":smile:", "").error();
-    assert!(error.contains("an emoji") && !error.contains(&hint), "{error}");
-    for command in [&["list"][..], &["expand", "deploy"], &["new", "--project", "release", "--empty"]] {
-        assert!(client.run(command.iter().copied(), "").stderr.contains(&hint), "{command:?}");
+    assert!(
+        error.contains("an emoji") && !error.contains(&hint),
+        "{error}"
+    );
+    for command in [
+        &["list"][..],
+        &["expand", "deploy"],
+        &["new", "--project", "release", "--empty"],
+    ] {
+        assert!(
+            client
+                .run(command.iter().copied(), "")
+                .stderr
+                .contains(&hint),
+            "{command:?}"
+        );
     }
     fs::remove_file(root.join(".prompts/release.md")).unwrap();
     let asked = client.words("trust");
     assert_eq!(asked.status.code(), Some(1));
-    assert!(asked.stderr.contains("2 prompts: `deploy`, `own` (overrides yours)"), "{}", asked.stderr);
+    assert!(
+        asked
+            .stderr
+            .contains("2 prompts: `deploy`, `own` (overrides yours)"),
+        "{}",
+        asked.stderr
+    );
     assert!(asked.stderr.contains("a later pull"), "{}", asked.stderr);
     client.expand("own", "").text("ours");
 
     let granted = client.words("trust --yes");
     assert!(granted.status.success(), "{}", granted.stderr);
-    assert_eq!(fs::read_to_string(&file).unwrap(), format!("# mine\nbuiltin = false\ntrusted = [\"{shown}\"]\n"));
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        format!("# mine\nbuiltin = false\ntrusted = [\"{shown}\"]\n")
+    );
     client.expand("deploy", "").text("Deploy");
     client.expand("own", "").text("theirs");
     let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":deploy"}"#;
-    assert!(client.run(["hook", "codex"], event).stdout.contains("Deploy"));
+    assert!(
+        client
+            .run(["hook", "codex"], event)
+            .stdout
+            .contains("Deploy")
+    );
     assert!(client.words("list").stderr.is_empty());
     assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
-    client.words("trust").said(&format!("note: {shown} is trusted already; --revoke stops that\n"));
+    client.words("trust").said(&format!(
+        "note: {shown} is trusted already; --revoke stops that\n"
+    ));
 
     assert!(client.words("trust --revoke").status.success());
     assert!(client.expand("deploy", "").error().contains(&hint));
     client.expand("own", "").text("ours");
     fs::write(&file, "builtin = false\ntrusted = [\"/gone\"]\n").unwrap();
     assert!(client.words("trust --revoke /gone").status.success());
-    assert_eq!(fs::read_to_string(&file).unwrap(), "builtin = false\ntrusted = []\n");
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        "builtin = false\ntrusted = []\n"
+    );
 
     fs::remove_dir(root.join(".git")).unwrap();
     fs::create_dir(root.join("below/.prompts")).unwrap();

@@ -1,7 +1,8 @@
 //! `doctor`: what it finds in the configurations of agents, and in what they start.
 //!
-//! An agent is found if its folder exists. The files are those that the agents' own `mcp add` writes, or as their
-//! documentation has them; the servers are the real program, or a script for `sh` in its place.
+//! An agent is found if its folder exists. The files are those that the agents' own `mcp add`
+//! writes, or as their documentation has them; the servers are the real program, or a script for
+//! `sh` in its place.
 
 use crate::client::{Client, Ran};
 use serde_json::{Value, json};
@@ -16,7 +17,9 @@ pub(crate) fn home() -> Client {
     let client = Client::new().arguments([]);
     fs::create_dir_all(client.root().join("project")).unwrap();
     // Gemini CLI trusts all folders.
-    let client = client.variable("PATH", "/usr/bin:/bin").variable("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    let client = client
+        .variable("PATH", "/usr/bin:/bin")
+        .variable("GEMINI_CLI_TRUST_WORKSPACE", "true");
     client.prompt("hello.md", "Hello {{input}}.")
 }
 
@@ -32,7 +35,10 @@ pub(crate) fn write(client: &Client, file: &str, text: impl AsRef<[u8]>) -> Path
 
 /// A registration with Codex, with these further lines.
 fn codex(client: &Client, command: &str, more: &str) -> PathBuf {
-    let text = format!("# mine\n[mcp_servers.prompts]\ncommand = {}\n{more}\n", json!(command));
+    let text = format!(
+        "# mine\n[mcp_servers.prompts]\ncommand = {}\n{more}\n",
+        json!(command)
+    );
     write(client, ".codex/config.toml", text)
 }
 
@@ -54,12 +60,26 @@ pub(crate) fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
     assert_eq!(ran.stderr, "");
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     let findings = found["findings"].as_array().unwrap().clone();
-    let broken = findings.iter().any(|finding| finding["severity"] == "broken");
-    let says = |what: &str| findings.iter().any(|finding| finding["message"].as_str().unwrap().contains(what));
+    let broken = findings
+        .iter()
+        .any(|finding| finding["severity"] == "broken");
+    let says = |what: &str| {
+        findings
+            .iter()
+            .any(|finding| finding["message"].as_str().unwrap().contains(what))
+    };
     let unregistered = says("not registered with") && !says(" answers in ");
-    assert_eq!(ran.status.code(), Some(i32::from(broken || unregistered)), "{}", ran.stdout);
+    assert_eq!(
+        ran.status.code(),
+        Some(i32::from(broken || unregistered)),
+        "{}",
+        ran.stdout
+    );
     for finding in &findings {
-        assert!(finding["severity"] == "fine" || finding["remedy"].is_string(), "no remedy: {finding}");
+        assert!(
+            finding["severity"] == "fine" || finding["remedy"].is_string(),
+            "no remedy: {finding}"
+        );
     }
     findings
 }
@@ -68,8 +88,12 @@ pub(crate) fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
 #[track_caller]
 pub(crate) fn found(client: &Client, arguments: &[&str], severity: &str, message: &str) -> Value {
     let all = findings(client, arguments);
-    let mut with = all.iter().filter(|finding| finding["message"].as_str().unwrap().contains(message));
-    let finding = with.next().unwrap_or_else(|| panic!("no finding has {message:?}: {all:#?}"));
+    let mut with = all
+        .iter()
+        .filter(|finding| finding["message"].as_str().unwrap().contains(message));
+    let finding = with
+        .next()
+        .unwrap_or_else(|| panic!("no finding has {message:?}: {all:#?}"));
     assert_eq!(finding["severity"], severity, "{all:#?}");
     assert_eq!(with.next(), None, "reported twice: {all:#?}");
     finding.clone()
@@ -79,7 +103,10 @@ pub(crate) fn found(client: &Client, arguments: &[&str], severity: &str, message
 #[track_caller]
 pub(crate) fn is_fine(client: &Client, name: &str) {
     let found = findings(client, &[name]);
-    assert!(found.iter().all(|finding| finding["severity"] == "fine"), "{found:#?}");
+    assert!(
+        found.iter().all(|finding| finding["severity"] == "fine"),
+        "{found:#?}"
+    );
     assert!(!found.is_empty());
 }
 
@@ -88,37 +115,70 @@ fn an_agent_without_a_registration_is_a_warning_and_the_status_is_1_if_there_is_
     let client = home();
     let none = doctor(&client, &[]);
     assert_eq!(none.status.code(), Some(1));
-    assert!(none.stdout.starts_with("broken: no agent was found on this machine; looked for `codex`, "), "{none:?}");
+    assert!(
+        none.stdout
+            .starts_with("broken: no agent was found on this machine; looked for `codex`, "),
+        "{none:?}"
+    );
     fs::create_dir(client.root().join(".codex")).unwrap();
     fs::create_dir(client.root().join(".gemini")).unwrap();
     let ran = doctor(&client, &[]);
     let want = "warning: this program is not registered with `codex` and `gemini` yet; run `prompt-expander install codex gemini`\n";
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), want));
     codex(&client, PROGRAM, "");
-    let zed = found(&client, &["zed"], "warning", "not registered with `zed` yet");
-    assert_eq!((&zed["client"], &zed["remedy"]), (&json!("zed"), &json!("run `prompt-expander install zed`")));
+    let zed = found(
+        &client,
+        &["zed"],
+        "warning",
+        "not registered with `zed` yet",
+    );
+    assert_eq!(
+        (&zed["client"], &zed["remedy"]),
+        (&json!("zed"), &json!("run `prompt-expander install zed`"))
+    );
 }
 
 #[test]
 fn each_agent_is_one_line_and_verbose_prints_all_findings() {
     let client = home();
-    let file = codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"\nargs = [\"--from-agents\"]");
+    let file = codex(
+        &client,
+        PROGRAM,
+        "default_tools_approval_mode = \"prompt\"\nargs = [\"--from-agents\"]",
+    );
     gemini_hook(&client, json!({}), json!({}));
     let ran = doctor(&client, &[]);
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    let [warned, fine] = lines.as_slice() else { panic!("{lines:#?}") };
+    let [warned, fine] = lines.as_slice() else {
+        panic!("{lines:#?}")
+    };
     assert!(
-        warned.starts_with(&format!("codex: warning: {}:2:14: `default_tools_approval_mode`", file.display())),
+        warned.starts_with(&format!(
+            "codex: warning: {}:2:14: `default_tools_approval_mode`",
+            file.display()
+        )),
         "{warned}"
     );
     let end = "; `prompt-expander doctor codex -v` shows 1 more";
     assert!(warned.ends_with(end), "{warned}");
-    assert!(fine.starts_with("gemini: fine: `prompts` answers in "), "{fine}");
+    assert!(
+        fine.starts_with("gemini: fine: `prompts` answers in "),
+        "{fine}"
+    );
 
     let ran = doctor(&client, &["--verbose"]);
-    let starts = ran.stdout.lines().map(|line| line.splitn(3, ": ").take(2).collect::<Vec<_>>().join(" "));
-    let want = ["codex warning", "codex warning", "codex fine", "gemini fine", "gemini fine"];
+    let starts = ran
+        .stdout
+        .lines()
+        .map(|line| line.splitn(3, ": ").take(2).collect::<Vec<_>>().join(" "));
+    let want = [
+        "codex warning",
+        "codex warning",
+        "codex fine",
+        "gemini fine",
+        "gemini fine",
+    ];
     assert_eq!(starts.collect::<Vec<_>>(), want, "{}", ran.stdout);
     assert_eq!(findings(&client, &[]).len(), 5, "JSON has all of them");
 }
@@ -128,7 +188,10 @@ fn an_agent_is_reported_if_it_is_found_or_this_program_is_registered_with_it() {
     let client = home();
     codex(&client, PROGRAM, "");
     let reported = || {
-        let mut names: Vec<Value> = findings(&client, &[]).iter().map(|finding| finding["client"].clone()).collect();
+        let mut names: Vec<Value> = findings(&client, &[])
+            .iter()
+            .map(|finding| finding["client"].clone())
+            .collect();
         names.dedup();
         Value::from(names)
     };
@@ -144,13 +207,29 @@ fn an_agent_is_reported_if_it_is_found_or_this_program_is_registered_with_it() {
 #[test]
 fn nothing_is_written_to_the_files_that_a_server_records_to() {
     let client = home();
-    codex(&client, PROGRAM, r#"args = ["--tap", "tap", "--log-file", "log"]"#);
+    codex(
+        &client,
+        PROGRAM,
+        r#"args = ["--tap", "tap", "--log-file", "log"]"#,
+    );
     found(&client, &["codex"], "fine", "answers in");
-    let moved = found(&client, &["codex"], "warning", "the options `--tap tap --log-file log` are only for Codex");
-    assert_eq!(moved["remedy"], "run `prompt-expander install codex`, which moves them into config.toml");
+    let moved = found(
+        &client,
+        &["codex"],
+        "warning",
+        "the options `--tap tap --log-file log` are only for Codex",
+    );
+    assert_eq!(
+        moved["remedy"],
+        "run `prompt-expander install codex`, which moves them into config.toml"
+    );
     assert!(!client.root().join("tap").exists() && !client.root().join("log").exists());
     for option in ["--tap", "--log-file"] {
-        codex(&client, PROGRAM, &format!("args = [\"{option}\", \"/nowhere/record\"]"));
+        codex(
+            &client,
+            PROGRAM,
+            &format!("args = [\"{option}\", \"/nowhere/record\"]"),
+        );
         let message = "prints on standard error: warning: `/nowhere/record` cannot be written to: ";
         found(&client, &["codex"], "warning", message);
     }
@@ -161,14 +240,39 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
     let client = home();
     let file = codex(&client, PROGRAM, "args = [");
     let broken = found(&client, &["codex"], "broken", "array");
-    assert_eq!((&broken["file"], broken["line"].as_u64()), (&json!(file), Some(4)), "{broken}");
-    let file = write(&client, ".gemini/settings.json", "{\n  \"mcpServers\": []\n}");
-    let broken = found(&client, &["gemini"], "broken", "`mcpServers` must be an object");
-    assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(2)));
+    assert_eq!(
+        (&broken["file"], broken["line"].as_u64()),
+        (&json!(file), Some(4)),
+        "{broken}"
+    );
+    let file = write(
+        &client,
+        ".gemini/settings.json",
+        "{\n  \"mcpServers\": []\n}",
+    );
+    let broken = found(
+        &client,
+        &["gemini"],
+        "broken",
+        "`mcpServers` must be an object",
+    );
+    assert_eq!(
+        (&broken["file"], &broken["line"]),
+        (&json!(file), &json!(2))
+    );
     write(&client, ".claude/settings.json", "{");
     found(&client, &["claude-code"], "broken", "unterminated object");
-    write(&client, ".gemini/settings.json", "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}");
-    found(&client, &["gemini"], "broken", "`prompts`: `command` must be a string");
+    write(
+        &client,
+        ".gemini/settings.json",
+        "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}",
+    );
+    found(
+        &client,
+        &["gemini"],
+        "broken",
+        "`prompts`: `command` must be a string",
+    );
 }
 
 #[test]
@@ -183,12 +287,27 @@ fn a_command_that_cannot_be_started_says_why() {
         codex(&client, command, "");
         let broken = found(&client, &["codex"], "broken", why);
         let message = format!("the command of `prompts`, `{command}`, {why}");
-        assert_eq!((&broken["message"], &broken["line"]), (&json!(message), &json!(2)));
+        assert_eq!(
+            (&broken["message"], &broken["line"]),
+            (&json!(message), &json!(2))
+        );
         let is_ours = command.ends_with("prompt-expander");
-        assert_eq!(broken["remedy"], if is_ours { "run `prompt-expander install codex`" } else { TAKEN });
+        assert_eq!(
+            broken["remedy"],
+            if is_ours {
+                "run `prompt-expander install codex`"
+            } else {
+                TAKEN
+            }
+        );
     }
     codex(&client, PROGRAM, "cwd = \"/nowhere\"");
-    found(&client, &["codex"], "broken", "the `cwd` of `prompts`, /nowhere, is not a folder");
+    found(
+        &client,
+        &["codex"],
+        "broken",
+        "the `cwd` of `prompts`, /nowhere, is not a folder",
+    );
 }
 
 #[cfg(unix)]
@@ -198,7 +317,8 @@ fn a_relative_command_is_found_from_its_folder_only() {
     std::os::unix::fs::symlink(PROGRAM, client.root().join("here")).unwrap();
     codex(&client, "./here", "");
     found(&client, &["codex"], "fine", "answers in");
-    // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may not.
+    // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may
+    // not.
     let bin = client.root().join("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
@@ -208,7 +328,12 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let text = json!({"servers": {"prompts": {"command": "prompt-expander"}}});
     write(&client, ".config/Code/User/mcp.json", text.to_string());
     #[cfg(target_os = "linux")]
-    found(&client, &["vscode"], "warning", "is looked up in PATH, which is different when VS Code is started");
+    found(
+        &client,
+        &["vscode"],
+        "warning",
+        "is looked up in PATH, which is different when VS Code is started",
+    );
 }
 
 #[cfg(unix)]
@@ -218,10 +343,20 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
     let evil = write(&client, "prompt-expander", "#!/bin/sh\ntouch started\n");
     fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     codex(&client, "./prompt-expander", "");
-    found(&client, &["codex"], "warning", "and not this program, so it was not started");
+    found(
+        &client,
+        &["codex"],
+        "warning",
+        "and not this program, so it was not started",
+    );
     let client = client.variable("PATH", ".:/usr/bin:/bin");
     codex(&client, "prompt-expander", "");
-    found(&client, &["codex"], "warning", "and not this program, so it was not started");
+    found(
+        &client,
+        &["codex"],
+        "warning",
+        "and not this program, so it was not started",
+    );
     assert!(!client.root().join("started").exists());
 }
 
@@ -229,13 +364,22 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
 #[test]
 fn a_program_that_is_not_a_server_is_reported_and_stopped() {
     for (text, why) in [
-        ("echo hello; exec cat > /dev/null", "prints what is not a message: `hello`"),
-        ("exit 3", "ended with status 3 before it answered `initialize`"),
+        (
+            "echo hello; exec cat > /dev/null",
+            "prints what is not a message: `hello`",
+        ),
+        (
+            "exit 3",
+            "ended with status 3 before it answered `initialize`",
+        ),
         (
             "echo no such thing >&2; exit 1",
             "ended with status 1 before it answered `initialize`; standard error: no such thing",
         ),
-        ("kill -9 $$", "ended by signal 9 before it answered `initialize`"),
+        (
+            "kill -9 $$",
+            "ended by signal 9 before it answered `initialize`",
+        ),
         (
             "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32600,\"message\":\"no\"}}'; read line",
             "refused `initialize`: no (-32600)",
@@ -255,18 +399,34 @@ fn a_server_is_killed_with_all_that_it_started() {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
     for (server, timeout, why) in [
-        ("exec 3> pipe; sleep 1000; true", "0.2", "did not answer `initialize` within 0.2 s"),
-        ("exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3", "60", "ended with status 3 before it"),
+        (
+            "exec 3> pipe; sleep 1000; true",
+            "0.2",
+            "did not answer `initialize` within 0.2 s",
+        ),
+        (
+            "exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3",
+            "60",
+            "ended with status 3 before it",
+        ),
     ] {
         let client = home();
         let pipe = client.root().join("pipe");
         crate::client::make_fifo(&pipe);
         let mut options = fs::OpenOptions::new();
-        let mut pipe = options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
+        let mut pipe = options
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32)
+            .open(pipe)
+            .unwrap();
         script(&client, server);
         found(&client, &["codex", "--timeout", timeout], "broken", why);
         rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
-        assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end of the file, once nobody has it open");
+        assert_eq!(
+            pipe.read(&mut [0]).unwrap(),
+            0,
+            "the end of the file, once nobody has it open"
+        );
     }
 }
 
@@ -281,9 +441,22 @@ fn another_server_is_distinguished_from_this_program() {
         )
     };
     script(&client, &answers("{}"));
-    found(&client, &["codex"], "broken", "lists no prompts, so it is not prompt-expander");
-    script(&client, &answers(r#"{"structuredContent": {"prompts": []}}"#));
-    let old = found(&client, &["codex"], "warning", "`prompts` is version `0.0.1`, in ");
+    found(
+        &client,
+        &["codex"],
+        "broken",
+        "lists no prompts, so it is not prompt-expander",
+    );
+    script(
+        &client,
+        &answers(r#"{"structuredContent": {"prompts": []}}"#),
+    );
+    let old = found(
+        &client,
+        &["codex"],
+        "warning",
+        "`prompts` is version `0.0.1`, in ",
+    );
     assert_eq!(old["remedy"], TAKEN);
 }
 
@@ -293,10 +466,20 @@ fn what_a_working_server_prints_besides_is_shown() {
     let client = home();
     let program = json!(PROGRAM);
     script(&client, &format!("echo careful >&2; exec {program}"));
-    found(&client, &["codex"], "warning", "`prompts` prints on standard error: careful");
+    found(
+        &client,
+        &["codex"],
+        "warning",
+        "`prompts` prints on standard error: careful",
+    );
     found(&client, &["codex"], "fine", "answers in");
     script(&client, &format!("echo loading; exec {program}"));
-    found(&client, &["codex"], "broken", "prints what is not a message: `loading`");
+    found(
+        &client,
+        &["codex"],
+        "broken",
+        "prints what is not a message: `loading`",
+    );
 }
 
 #[test]
@@ -311,7 +494,10 @@ fn arguments_that_this_program_refuses_are_shown() {
 /// A registration with Gemini CLI, with these further keys; the rest of the file around it.
 fn gemini(client: &Client, more: Value, rest: Value) -> PathBuf {
     let mut entry = json!({"command": PROGRAM, "trust": true});
-    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    entry
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     let mut settings = rest;
     settings["mcpServers"] = json!({ "prompts": entry });
     write(client, ".gemini/settings.json", format!("{settings:#}"))
@@ -332,16 +518,34 @@ fn allowed() -> Value {
 fn another_name_and_a_second_registration_are_reported() {
     let client = home();
     let server = format!("command = {}\n", json!(PROGRAM));
-    write(&client, ".codex/config.toml", format!("[mcp_servers.mine]\n{server}"));
-    let other = found(&client, &["codex"], "warning", "this program is registered as `mine`");
+    write(
+        &client,
+        ".codex/config.toml",
+        format!("[mcp_servers.mine]\n{server}"),
+    );
+    let other = found(
+        &client,
+        &["codex"],
+        "warning",
+        "this program is registered as `mine`",
+    );
     assert_eq!(
         other["remedy"],
         "rename `mine` to `prompts` in this file, or remove it if `prompts` is registered, too"
     );
     assert_eq!(other["line"], 1);
     found(&client, &["codex"], "fine", "`mine` answers in");
-    write(&client, ".codex/config.toml", format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"));
-    let again = found(&client, &["codex"], "warning", "this program is registered as `mine`");
+    write(
+        &client,
+        ".codex/config.toml",
+        format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"),
+    );
+    let again = found(
+        &client,
+        &["codex"],
+        "warning",
+        "this program is registered as `mine`",
+    );
     assert_eq!(again["line"], 3);
     found(&client, &["codex"], "fine", "`prompts` answers in");
 }
@@ -350,8 +554,16 @@ fn another_name_and_a_second_registration_are_reported() {
 fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
     for (more, severity, message) in [
-        ("enabled = false", "broken", "`prompts` is disabled in this file"),
-        ("default_tools_approval_mode = \"prompt\"", "warning", "`default_tools_approval_mode` is \"prompt\""),
+        (
+            "enabled = false",
+            "broken",
+            "`prompts` is disabled in this file",
+        ),
+        (
+            "default_tools_approval_mode = \"prompt\"",
+            "warning",
+            "`default_tools_approval_mode` is \"prompt\"",
+        ),
     ] {
         codex(&client, PROGRAM, more);
         found(&client, &["codex"], severity, message);
@@ -359,13 +571,35 @@ fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
     codex(&client, PROGRAM, "default_tools_approval_mode = \"auto\"");
     is_fine(&client, "codex");
     let file = codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
-    let untrusted = found(&client, &["codex"], "warning", "Codex silently skips the hook until you trust it");
-    assert_eq!(untrusted["remedy"], "start `codex` once, and choose \"Trust all and continue\"");
+    let untrusted = found(
+        &client,
+        &["codex"],
+        "warning",
+        "Codex silently skips the hook until you trust it",
+    );
+    assert_eq!(
+        untrusted["remedy"],
+        "start `codex` once, and choose \"Trust all and continue\""
+    );
     let state = json!(format!("{}:user_prompt_submit:0:0", file.display()));
-    codex(&client, PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
-    found(&client, &["codex"], "broken", "the hook is disabled in Codex");
+    codex(
+        &client,
+        PROGRAM,
+        &format!("[hooks.state.{state}]\nenabled = false"),
+    );
+    found(
+        &client,
+        &["codex"],
+        "broken",
+        "the hook is disabled in Codex",
+    );
     codex(&client, PROGRAM, "[features]\nhooks = false");
-    let off = found(&client, &["codex"], "broken", "Codex runs no hooks: `features.hooks` is false");
+    let off = found(
+        &client,
+        &["codex"],
+        "broken",
+        "Codex runs no hooks: `features.hooks` is false",
+    );
     assert_eq!(off["line"], 5);
 }
 
@@ -373,35 +607,82 @@ fn settings_of_codex_that_keep_the_prompts_from_the_model_are_reported() {
 fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
     gemini(&client, json!({"trust": false}), json!({}));
-    found(&client, &["gemini"], "warning", "Gemini CLI asks before each call");
+    found(
+        &client,
+        &["gemini"],
+        "warning",
+        "Gemini CLI asks before each call",
+    );
     gemini(&client, json!({}), json!({}));
     is_fine(&client, "gemini");
-    gemini_hook(&client, json!({}), json!({"hooksConfig": {"enabled": false}}));
-    found(&client, &["gemini"], "broken", "Gemini CLI runs no hooks: `hooksConfig.enabled` is false");
-    gemini_hook(&client, json!({"name": "expand"}), json!({"hooksConfig": {"disabled": ["expand"]}}));
-    found(&client, &["gemini"], "broken", "the hook is in the list `hooksConfig.disabled`");
-    write(&client, ".gemini/mcp-server-enablement.json", "{\"prompts\": {\"enabled\": false}}");
+    gemini_hook(
+        &client,
+        json!({}),
+        json!({"hooksConfig": {"enabled": false}}),
+    );
+    found(
+        &client,
+        &["gemini"],
+        "broken",
+        "Gemini CLI runs no hooks: `hooksConfig.enabled` is false",
+    );
+    gemini_hook(
+        &client,
+        json!({"name": "expand"}),
+        json!({"hooksConfig": {"disabled": ["expand"]}}),
+    );
+    found(
+        &client,
+        &["gemini"],
+        "broken",
+        "the hook is in the list `hooksConfig.disabled`",
+    );
+    write(
+        &client,
+        ".gemini/mcp-server-enablement.json",
+        "{\"prompts\": {\"enabled\": false}}",
+    );
     let off = found(&client, &["gemini"], "broken", "`prompts` is disabled");
     assert_eq!(off["remedy"], "run `gemini mcp enable prompts`");
 }
 
 #[test]
 fn a_folder_that_gemini_does_not_trust_is_reported() {
-    let client = home().variable("GEMINI_CLI_TRUST_WORKSPACE", "").working_in("project");
+    let client = home()
+        .variable("GEMINI_CLI_TRUST_WORKSPACE", "")
+        .working_in("project");
     let root = client.root().canonicalize().unwrap();
     gemini(&client, json!({}), json!({}));
-    found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder, and starts no server in it");
+    found(
+        &client,
+        &["gemini"],
+        "warning",
+        "Gemini CLI does not trust this folder, and starts no server in it",
+    );
     let trust = |folder: &str, rule: &str, other: &str| {
-        let rules = json!({root.join(folder).to_str().unwrap(): rule, root.to_str().unwrap(): other});
+        let rules =
+            json!({root.join(folder).to_str().unwrap(): rule, root.to_str().unwrap(): other});
         write(&client, ".gemini/trustedFolders.json", rules.to_string());
     };
-    for (folder, rule) in [("project", "TRUST_FOLDER"), ("project/below", "TRUST_PARENT")] {
+    for (folder, rule) in [
+        ("project", "TRUST_FOLDER"),
+        ("project/below", "TRUST_PARENT"),
+    ] {
         trust(folder, rule, "DO_NOT_TRUST");
         is_fine(&client, "gemini");
     }
     trust("project", "DO_NOT_TRUST", "TRUST_FOLDER");
-    found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder, and starts no server in it");
-    gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
+    found(
+        &client,
+        &["gemini"],
+        "warning",
+        "Gemini CLI does not trust this folder, and starts no server in it",
+    );
+    gemini(
+        &client,
+        json!({}),
+        json!({"security": {"folderTrust": {"enabled": false}}}),
+    );
     is_fine(&client, "gemini");
 }
 
@@ -409,46 +690,102 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
 fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     let client = home();
     for (settings, severity, message) in [
-        (json!({}), "warning", "Claude Code asks before it calls `expand_prompt`"),
-        (json!({"permissions": {"deny": ["mcp__prompts"]}}), "broken", "in `permissions.deny` forbids every call"),
+        (
+            json!({}),
+            "warning",
+            "Claude Code asks before it calls `expand_prompt`",
+        ),
+        (
+            json!({"permissions": {"deny": ["mcp__prompts"]}}),
+            "broken",
+            "in `permissions.deny` forbids every call",
+        ),
     ] {
         let file = claude(&client, settings);
         let finding = found(&client, &["claude-code"], severity, message);
-        assert!(severity == "warning" || finding["file"] == json!(file), "{finding}");
+        assert!(
+            severity == "warning" || finding["file"] == json!(file),
+            "{finding}"
+        );
     }
     let mut settings = allowed();
     let hook = json!({"type": "command", "command": format!("{PROGRAM} hook claude-code")});
     settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [hook]}]});
     settings["disableAllHooks"] = json!(true);
     claude(&client, settings);
-    found(&client, &["claude-code"], "broken", "Claude Code runs no hooks: `disableAllHooks` is true");
+    found(
+        &client,
+        &["claude-code"],
+        "broken",
+        "Claude Code runs no hooks: `disableAllHooks` is true",
+    );
     claude(&client, allowed());
     is_fine(&client, "claude-code");
     let folder = client.root().canonicalize().unwrap();
     let servers = json!({"prompts": {"command": PROGRAM}});
     let projects = json!({folder.to_str().unwrap(): {"disabledMcpServers": ["prompts"]}});
-    let file = write(&client, ".claude.json", json!({"mcpServers": servers, "projects": projects}).to_string());
-    found(&client, &["claude-code"], "broken", "`prompts` is disabled in this project");
+    let file = write(
+        &client,
+        ".claude.json",
+        json!({"mcpServers": servers, "projects": projects}).to_string(),
+    );
+    found(
+        &client,
+        &["claude-code"],
+        "broken",
+        "`prompts` is disabled in this project",
+    );
     // One that comes with the project must be accepted.
     fs::remove_file(&file).unwrap();
-    write(&client, ".mcp.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}).to_string());
-    found(&client, &["claude-code"], "warning", "comes with the project and has not been accepted yet");
-    let settings = |key: &str| json!({"permissions": {"allow": ["mcp__prompts"]}, key: ["prompts"]}).to_string();
-    write(&client, ".claude/settings.json", settings("enabledMcpjsonServers"));
+    write(
+        &client,
+        ".mcp.json",
+        json!({"mcpServers": {"prompts": {"command": PROGRAM}}}).to_string(),
+    );
+    found(
+        &client,
+        &["claude-code"],
+        "warning",
+        "comes with the project and has not been accepted yet",
+    );
+    let settings = |key: &str| {
+        json!({"permissions": {"allow": ["mcp__prompts"]}, key: ["prompts"]}).to_string()
+    };
+    write(
+        &client,
+        ".claude/settings.json",
+        settings("enabledMcpjsonServers"),
+    );
     is_fine(&client, "claude-code");
-    write(&client, ".claude/settings.json", settings("disabledMcpjsonServers"));
-    found(&client, &["claude-code"], "broken", "`prompts` of this project was refused");
+    write(
+        &client,
+        ".claude/settings.json",
+        settings("disabledMcpjsonServers"),
+    );
+    found(
+        &client,
+        &["claude-code"],
+        "broken",
+        "`prompts` of this project was refused",
+    );
 }
 
 #[test]
 fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
     let client = home().variable("PROMPT_EXPANDER_PROMPTS", "/nowhere");
     codex(&client, PROGRAM, "");
-    let lost =
-        found(&client, &["codex"], "warning", "PROMPT_EXPANDER_PROMPTS is set here, and Codex does not pass it on");
+    let lost = found(
+        &client,
+        &["codex"],
+        "warning",
+        "PROMPT_EXPANDER_PROMPTS is set here, and Codex does not pass it on",
+    );
     let remedy = "write its folders as `prompts` into config.toml";
     assert_eq!(lost["remedy"], remedy);
-    let client = home().variable("PROMPT_EXPANDER_PROMPTS", client.prompts().to_str().unwrap());
+    let client = home().variable(
+        "PROMPT_EXPANDER_PROMPTS",
+        client.prompts().to_str().unwrap(),
+    );
     codex(&client, PROGRAM, "env_vars = [\"PROMPT_EXPANDER_PROMPTS\"]");
     is_fine(&client, "codex");
     gemini(&client, json!({}), json!({}));
@@ -458,14 +795,20 @@ fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
 #[cfg(unix)]
 #[test]
 fn a_server_is_started_as_its_agent_does() {
-    let client = home().variable("XDG_DATA_HOME", "/x").variable("MY_TOKEN", "t");
+    let client = home()
+        .variable("XDG_DATA_HOME", "/x")
+        .variable("MY_TOKEN", "t");
     let script = "env | grep -E '^(XDG_DATA_HOME|MY_TOKEN|EXTRA)=' | cut -d = -f 1 | sort > seen; exec \"$0\" \"$@\"";
     let args = json!(["-c", script, PROGRAM]);
     let seen = |name: &str| {
         is_fine(&client, name);
         fs::read_to_string(client.root().join("seen")).unwrap()
     };
-    codex(&client, "sh", &format!("args = {args}\nenv = {{ EXTRA = \"1\" }}"));
+    codex(
+        &client,
+        "sh",
+        &format!("args = {args}\nenv = {{ EXTRA = \"1\" }}"),
+    );
     assert_eq!(seen("codex"), "EXTRA\n");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": "sh", "args": args}}});
@@ -487,17 +830,31 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
         json!({"command": PROGRAM, "env": {"LD_PRELOAD": "./x.so"}, "trust": true}),
     ] {
         project(entry);
-        found(&client, &["gemini"], "warning", "comes with the project and is not exactly this program");
+        found(
+            &client,
+            &["gemini"],
+            "warning",
+            "comes with the project and is not exactly this program",
+        );
         assert!(!client.root().join("started").exists());
     }
     project(json!({"command": PROGRAM, "trust": true}));
     is_fine(&client, "gemini");
     let hook = |line: &str| {
         let hooks = json!({"BeforeAgent": [{"hooks": [{"type": "command", "command": line}]}]});
-        write(&client, ".gemini/settings.json", json!({ "hooks": hooks }).to_string());
+        write(
+            &client,
+            ".gemini/settings.json",
+            json!({ "hooks": hooks }).to_string(),
+        );
     };
     hook(&format!("{PROGRAM} hook gemini; touch started"));
-    found(&client, &["gemini"], "warning", "the hook comes with the project and is not exactly this program");
+    found(
+        &client,
+        &["gemini"],
+        "warning",
+        "the hook comes with the project and is not exactly this program",
+    );
     assert!(!client.root().join("started").exists());
     hook(&format!("{PROGRAM} hook gemini; exit 0"));
     found(&client, &["gemini"], "fine", "the hook expands");
@@ -507,13 +864,19 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
 fn problems_of_the_library_are_counted() {
     let client = home();
     codex(&client, PROGRAM, "");
-    client.write("slip.md", "---\ndescription: Review: the code\n---\nReview.");
+    client.write(
+        "slip.md",
+        "---\ndescription: Review: the code\n---\nReview.",
+    );
     let prompts = client.prompts();
     let library = ["codex", "--prompts", prompts.to_str().unwrap()];
     found(&client, &library, "warning", "prompts: 1 warning");
     client.write("broken.md", "---\n");
     let broken = found(&client, &library, "broken", "prompts: 1 error, 1 warning");
-    assert_eq!(broken["remedy"], "run `prompt-expander check` with the same options");
+    assert_eq!(
+        broken["remedy"],
+        "run `prompt-expander check` with the same options"
+    );
     assert!(broken.get("client").is_none());
 }
 
@@ -521,32 +884,53 @@ fn problems_of_the_library_are_counted() {
 #[test]
 fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
     let client = home();
-    let folder = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".config" };
-    write(&client, &format!("{folder}/prompt-expander/prompts/broken.md"), "---\n");
+    let folder = if cfg!(target_os = "macos") {
+        "Library/Application Support"
+    } else {
+        ".config"
+    };
+    write(
+        &client,
+        &format!("{folder}/prompt-expander/prompts/broken.md"),
+        "---\n",
+    );
     codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"");
     gemini(&client, json!({"env": {"XDG_CONFIG_HOME": ""}}), json!({}));
     let ran = doctor(&client, &[]);
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    let [codex_line, gemini_line, prompts] = lines.as_slice() else { panic!("{ran:?}") };
-    assert!(codex_line.starts_with("codex: warning: ") && codex_line.contains("is \"prompt\""), "{codex_line}");
+    let [codex_line, gemini_line, prompts] = lines.as_slice() else {
+        panic!("{ran:?}")
+    };
+    assert!(
+        codex_line.starts_with("codex: warning: ") && codex_line.contains("is \"prompt\""),
+        "{codex_line}"
+    );
     assert!(gemini_line.starts_with("gemini: fine: "), "{gemini_line}");
-    assert_eq!(*prompts, "broken: prompts: 1 error; run `prompt-expander check` with the same options");
+    assert_eq!(
+        *prompts,
+        "broken: prompts: 1 error; run `prompt-expander check` with the same options"
+    );
     assert_eq!(ran.status.code(), Some(1));
 }
 
 /// A hook of Codex that runs this line, trusted or not, next to a server without arguments.
 pub(crate) fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
-    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+    let hooks =
+        json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
     let file = write(client, ".codex/hooks.json", format!("{hooks:#}"));
-    let trust =
-        format!("[hooks.state.{}]\ntrusted_hash = \"x\"", json!(format!("{}:user_prompt_submit:0:0", file.display())));
+    let trust = format!(
+        "[hooks.state.{}]\ntrusted_hash = \"x\"",
+        json!(format!("{}:user_prompt_submit:0:0", file.display()))
+    );
     codex(client, PROGRAM, if is_trusted { &trust } else { "" });
     file
 }
 
 fn gemini_hook(client: &Client, more: Value, rest: Value) {
     let mut hook = json!({"type": "command", "command": format!("{PROGRAM} hook gemini; exit 0"), "timeout": 5000});
-    hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    hook.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     let mut rest = rest;
     rest["hooks"] = json!({"BeforeAgent": [{"hooks": [hook]}]});
     gemini(client, json!({}), rest);
@@ -558,12 +942,16 @@ fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
     codex_hook(&client, &format!("{PROGRAM} hook codex"), true);
     is_fine(&client, "codex");
     let fine = found(&client, &["codex"], "fine", "the hook expands `:");
-    assert!(fine["message"].as_str().unwrap().contains(" x` in "), "{fine}");
+    assert!(
+        fine["message"].as_str().unwrap().contains(" x` in "),
+        "{fine}"
+    );
     gemini_hook(&client, json!({}), json!({}));
     found(&client, &["gemini"], "fine", "the hook expands");
     let mut settings = allowed();
     let line = format!("{PROGRAM} hook claude-code");
-    settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
+    settings["hooks"] =
+        json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
     claude(&client, settings);
     found(&client, &["claude-code"], "fine", "the hook expands");
     is_fine(&client, "claude-code");
@@ -582,15 +970,25 @@ fn a_hook_that_does_something_else_is_reported() {
     let line = format!("{} hook codex", program.display());
     for (script, why) in [
         ("echo hello", "which is a prompt; it prints `hello`"),
-        ("echo bad >&2; exit 2", "the hook ended with status 2; standard error: bad"),
+        (
+            "echo bad >&2; exit 2",
+            "the hook ended with status 2; standard error: bad",
+        ),
     ] {
         let text = write(&client, "script", format!("#!/bin/sh\n{script}\n"));
-        // By another process: a file that this one wrote may still be open for writing in a child of another test.
-        let installed = std::process::Command::new("install").args(["-m", "755"]).args([&text, &program]).status();
+        // By another process: a file that this one wrote may still be open for writing in a child
+        // of another test.
+        let installed = std::process::Command::new("install")
+            .args(["-m", "755"])
+            .args([&text, &program])
+            .status();
         assert!(installed.unwrap().success());
         let file = codex_hook(&client, &line, true);
         let broken = found(&client, &["codex"], "broken", why);
-        assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(3)));
+        assert_eq!(
+            (&broken["file"], &broken["line"]),
+            (&json!(file), &json!(3))
+        );
     }
 }
 
@@ -601,20 +999,43 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
     let bin = client.root().join("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
-    let client = client.variable("PATH", &format!("{}:/usr/bin:/bin", bin.display())).variable("CODEX_HOME", "mine");
+    let client = client
+        .variable("PATH", &format!("{}:/usr/bin:/bin", bin.display()))
+        .variable("CODEX_HOME", "mine");
     let evil = write(&client, "evil.sh", "#!/bin/sh\ntouch ran\n");
     std::fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     fs::create_dir(client.root().join("own")).unwrap();
     std::os::unix::fs::symlink("../evil.sh", client.root().join("own/prompt-expander")).unwrap();
     for (file, line, said) in [
-        (".codex/hooks.json", "prompt-expander hook codex --log-file ran", "is not exactly this program"),
-        (".codex/hooks.json", "own/prompt-expander hook codex", "is not exactly this program"),
-        ("mine/hooks.json", "prompt-expander hook codex; ./evil.sh", "does more than run this program"),
-        ("mine/hooks.json", "own/prompt-expander hook codex", "in the working directory that is not this one"),
+        (
+            ".codex/hooks.json",
+            "prompt-expander hook codex --log-file ran",
+            "is not exactly this program",
+        ),
+        (
+            ".codex/hooks.json",
+            "own/prompt-expander hook codex",
+            "is not exactly this program",
+        ),
+        (
+            "mine/hooks.json",
+            "prompt-expander hook codex; ./evil.sh",
+            "does more than run this program",
+        ),
+        (
+            "mine/hooks.json",
+            "own/prompt-expander hook codex",
+            "in the working directory that is not this one",
+        ),
     ] {
         let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
         let file = write(&client, file, hooks.to_string());
-        found(&client, &["codex"], "warning", &format!("{said}, so it was not run"));
+        found(
+            &client,
+            &["codex"],
+            "warning",
+            &format!("{said}, so it was not run"),
+        );
         assert!(!client.root().join("ran").exists(), "{line}");
         fs::remove_file(file).unwrap();
     }
@@ -637,22 +1058,47 @@ fn a_hook_whose_path_has_characters_of_a_shell_is_run() {
 fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     let client = home();
     codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
-    let stale =
-        found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");
+    let stale = found(
+        &client,
+        &["codex"],
+        "broken",
+        "the program of the hook, `/nowhere/prompt-expander`, does not exist",
+    );
     assert_eq!(stale["remedy"], "run `prompt-expander install codex`");
-    gemini_hook(&client, json!({"command": format!("{PROGRAM} hook codex; exit 0")}), json!({}));
-    found(&client, &["gemini"], "broken", "the hook does not expand `:");
-    let twice =
-        json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
-    write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string());
-    found(&client, &["codex"], "warning", "the hook is registered twice");
+    gemini_hook(
+        &client,
+        json!({"command": format!("{PROGRAM} hook codex; exit 0")}),
+        json!({}),
+    );
+    found(
+        &client,
+        &["gemini"],
+        "broken",
+        "the hook does not expand `:",
+    );
+    let twice = json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
+    write(
+        &client,
+        ".codex/hooks.json",
+        json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string(),
+    );
+    found(
+        &client,
+        &["codex"],
+        "warning",
+        "the hook is registered twice",
+    );
 }
 
 /// A program named as this one, and its folder first in PATH.
 #[cfg(unix)]
 fn first_in_path(client: Client, text: &str) -> Client {
     let program = write(&client, "other/prompt-expander", text);
-    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     client.variable("PATH", &path)
 }
@@ -660,12 +1106,29 @@ fn first_in_path(client: Client, text: &str) -> Client {
 #[cfg(unix)]
 #[test]
 fn another_version_that_is_first_in_path_is_named_with_this_one() {
-    let client = first_in_path(home(), "#!/bin/sh\necho prompt-expander 0.0.1\necho installed with x\n");
+    let client = first_in_path(
+        home(),
+        "#!/bin/sh\necho prompt-expander 0.0.1\necho installed with x\n",
+    );
     codex(&client, PROGRAM, "");
-    let other = found(&client, &[], "warning", "`prompt-expander` in PATH is version `0.0.1`, in `");
-    let own = format!("; this program is `{}`, in `{PROGRAM}`", env!("CARGO_PKG_VERSION"));
-    assert!(other["message"].as_str().unwrap().ends_with(&own), "{other}");
-    let same = format!("#!/bin/sh\necho prompt-expander {}\n", env!("CARGO_PKG_VERSION"));
+    let other = found(
+        &client,
+        &[],
+        "warning",
+        "`prompt-expander` in PATH is version `0.0.1`, in `",
+    );
+    let own = format!(
+        "; this program is `{}`, in `{PROGRAM}`",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(
+        other["message"].as_str().unwrap().ends_with(&own),
+        "{other}"
+    );
+    let same = format!(
+        "#!/bin/sh\necho prompt-expander {}\n",
+        env!("CARGO_PKG_VERSION")
+    );
     is_fine(&first_in_path(client, &same), "codex");
 }
 
@@ -673,16 +1136,32 @@ fn another_version_that_is_first_in_path_is_named_with_this_one() {
 #[test]
 fn a_plugin_of_this_program_is_fine_if_it_can_be_started_and_nothing_else_is_registered() {
     let client = home();
-    write(&client, ".claude/settings.json", r#"{"enabledPlugins": {"prompt-expander@ours": true}}"#);
-    let installed = r#"{"version": 2, "plugins": {"prompt-expander@ours": [{"installPath": "/p"}]}}"#;
+    write(
+        &client,
+        ".claude/settings.json",
+        r#"{"enabledPlugins": {"prompt-expander@ours": true}}"#,
+    );
+    let installed =
+        r#"{"version": 2, "plugins": {"prompt-expander@ours": [{"installPath": "/p"}]}}"#;
     write(&client, ".claude/plugins/installed_plugins.json", installed);
-    let missing = "the plugin `prompt-expander@ours` starts `prompt-expander`, which is in no folder of PATH";
+    let missing =
+        "the plugin `prompt-expander@ours` starts `prompt-expander`, which is in no folder of PATH";
     found(&client, &["claude-code"], "broken", missing);
     let client = first_in_path(client, &format!("#!/bin/sh\nexec {PROGRAM} \"$@\"\n"));
     is_fine(&client, "claude-code");
     assert_eq!(doctor(&client, &["claude-code"]).status.code(), Some(0));
-    assert!(client.run(["install", "claude-code", "--yes"], "").status.success());
-    let twice = found(&client, &["claude-code"], "warning", "mcp__plugin_prompt-expander_prompts__expand_prompt");
+    assert!(
+        client
+            .run(["install", "claude-code", "--yes"], "")
+            .status
+            .success()
+    );
+    let twice = found(
+        &client,
+        &["claude-code"],
+        "warning",
+        "mcp__plugin_prompt-expander_prompts__expand_prompt",
+    );
     assert_eq!(
         twice["remedy"],
         "run `claude plugin disable prompt-expander@ours` or `prompt-expander uninstall claude-code`"
@@ -698,11 +1177,15 @@ fn what_install_writes_is_fine() {
     }
     for finding in findings(&client, &[]) {
         // Only the user can trust it, in Codex itself.
-        let is_trust =
-            finding["message"] == "Codex silently skips the hook until you trust it, and has no record that you do";
+        let is_trust = finding["message"]
+            == "Codex silently skips the hook until you trust it, and has no record that you do";
         assert!(finding["severity"] == "fine" || is_trust, "{finding}");
     }
-    assert_eq!(doctor(&client, &[]).status.code(), Some(0), "nothing is broken");
+    assert_eq!(
+        doctor(&client, &[]).status.code(),
+        Some(0),
+        "nothing is broken"
+    );
 }
 
 #[cfg(unix)]
@@ -711,7 +1194,12 @@ fn a_config_without_permission_to_read_it_is_reported() {
     let client = home().unprivileged();
     let file = codex(&client, PROGRAM, "");
     fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-    let unread = found(&client, &["codex"], "broken", "it cannot be read: Permission denied");
+    let unread = found(
+        &client,
+        &["codex"],
+        "broken",
+        "it cannot be read: Permission denied",
+    );
     assert_eq!(unread["file"], json!(file));
 }
 
@@ -721,7 +1209,11 @@ fn a_finding_is_one_line_whatever_is_in_a_path() {
     codex(&client, "/no\u{1b}[31m\nwhere", "");
     let ran = doctor(&client, &["codex"]);
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
-    assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
+    assert!(
+        !ran.stdout.trim_end().contains(char::is_control),
+        "{:?}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -733,17 +1225,27 @@ fn problems_of_the_settings_file_and_prompts_that_are_not_trusted_are_reported()
     let config = write(&client, "my.toml", "promts = []\n");
     let said = doctor(&client, &["--config", config.to_str().unwrap()]).stdout;
     assert!(
-        said.contains(&format!("broken: {}:1:1: there is no key `promts`; did you mean `prompts`?", config.display())),
+        said.contains(&format!(
+            "broken: {}:1:1: there is no key `promts`; did you mean `prompts`?",
+            config.display()
+        )),
         "{said}"
     );
-    assert!(said.contains("warning: ") && said.contains("prompt-expander trust"), "{said}");
+    assert!(
+        said.contains("warning: ") && said.contains("prompt-expander trust"),
+        "{said}"
+    );
 }
 
 #[test]
 fn the_plugin_of_opencode_is_tried_and_the_package_that_it_needs_is_looked_for() {
     let client = Client::new().arguments([]);
     let installed = client.words("install opencode --yes");
-    assert!(installed.stderr.contains("each start waits 75 s"), "{}", installed.stderr);
+    assert!(
+        installed.stderr.contains("each start waits 75 s"),
+        "{}",
+        installed.stderr
+    );
     let waits = "opencode has not installed its package for plugins yet";
     let said = client.words("doctor opencode -v").stdout;
     assert!(
@@ -752,7 +1254,13 @@ fn the_plugin_of_opencode_is_tried_and_the_package_that_it_needs_is_looked_for()
             && said.contains(waits),
         "{said}"
     );
-    client.write("../.config/opencode/node_modules/@opencode-ai/plugin/package.json", "{}");
+    client.write(
+        "../.config/opencode/node_modules/@opencode-ai/plugin/package.json",
+        "{}",
+    );
     let said = client.words("doctor opencode -v").stdout;
-    assert!(said.contains("fine: the hook expands `:") && !said.contains(waits), "{said}");
+    assert!(
+        said.contains("fine: the hook expands `:") && !said.contains(waits),
+        "{said}"
+    );
 }

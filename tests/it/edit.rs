@@ -1,5 +1,5 @@
-//! Editing by clients: the tools and the methods that create, change, delete and restore prompts; who may call them; what must be seen
-//! before it is changed.
+//! Editing by clients: the tools and the methods that create, change, delete and restore prompts;
+//! who may call them; what must be seen before it is changed.
 
 use crate::client::{Client, LEGACY, golden, modern};
 use crate::http_client::{HttpServer, request, write_secret};
@@ -11,12 +11,17 @@ use std::fs;
 use std::thread;
 
 const EDIT: [&str; 4] = ["--no-builtin", "--prompts", "prompts", "--edit"];
-const TOOLS: [&str; 5] = ["create_prompt", "update_prompt", "delete_prompt", "prompt_history", "restore_prompt"];
+const TOOLS: [&str; 5] = [
+    "create_prompt",
+    "update_prompt",
+    "delete_prompt",
+    "prompt_history",
+    "restore_prompt",
+];
 const REVISION: &str = "io.github.prompt-expander/revision";
 
 /// A file with all that an edit must leave as it is.
-const STANDUP: &str =
-    "---\n# my own\ntitle: 'Stand-up'   # kept\ndescription: Say what is new\ntags: [ daily ]\n---\n\nSay {{input}}.\n";
+const STANDUP: &str = "---\n# my own\ntitle: 'Stand-up'   # kept\ndescription: Say what is new\ntags: [ daily ]\n---\n\nSay {{input}}.\n";
 
 fn editing() -> Client {
     Client::new().arguments(EDIT)
@@ -28,33 +33,49 @@ fn file(client: &Client, path: &str) -> String {
 
 /// The names of all files of prompts, without the hidden ones.
 fn files(client: &Client) -> Vec<String> {
-    let names = fs::read_dir(client.prompts()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let names = fs::read_dir(client.prompts())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
     names.sort();
     names
 }
 
 fn tools(client: &mut Client) -> Vec<Value> {
-    client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().clone()
+    client.request("tools/list", json!({}))["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 fn names(tools: &[Value]) -> Vec<&str> {
-    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
 }
 
 fn history(client: &mut Client, command: &str) -> Value {
-    client.call("prompt_history", json!({"command": command})).structured()
+    client
+        .call("prompt_history", json!({"command": command}))
+        .structured()
 }
 
 fn revision(client: &mut Client, command: &str) -> String {
-    history(client, command)["revision"].as_str().unwrap().to_owned()
+    history(client, command)["revision"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// The error of a request: its code and message.
 #[track_caller]
 fn refused(answer: &Value) -> (i64, String) {
     let error = answer.get("error").unwrap_or_else(|| panic!("{answer}"));
-    (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
+    (
+        error["code"].as_i64().unwrap(),
+        error["message"].as_str().unwrap().to_owned(),
+    )
 }
 
 const API_DESIGN: &str = r#"{"jsonrpc":"2.0","id":4,"method":"prompts/create","params":{"name":"api_design","title":"Design REST API","arguments":[{"name":"resource","required":true}],"messages":[{"role":"user","content":{"type":"text","text":"Design a REST API for: {{resource}}"}}],"tags":["api"]}}"#;
@@ -63,18 +84,30 @@ const API_DESIGN: &str = r#"{"jsonrpc":"2.0","id":4,"method":"prompts/create","p
 fn without_edit_there_is_no_tool_no_capability_and_no_method() {
     let mut client = Client::new();
     let result = client.initialize(LEGACY);
-    assert_eq!(result["capabilities"]["prompts"], json!({"listChanged": true}));
-    assert_eq!(names(&tools(&mut client)), ["list_prompts", "expand_prompt"]);
+    assert_eq!(
+        result["capabilities"]["prompts"],
+        json!({"listChanged": true})
+    );
+    assert_eq!(
+        names(&tools(&mut client)),
+        ["list_prompts", "expand_prompt"]
+    );
     assert_eq!(
         client.line(API_DESIGN),
         json!({"jsonrpc": "2.0", "id": 4, "error": {"code": -32601, "message": "method not found: prompts/create; start the server with --edit"}})
     );
     for method in ["prompts/update", "prompts/delete"] {
         let message = format!("method not found: {method}; start the server with --edit");
-        assert_eq!(refused(&client.request(method, json!({}))), (-32601, message));
+        assert_eq!(
+            refused(&client.request(method, json!({}))),
+            (-32601, message)
+        );
     }
     for tool in TOOLS {
-        let answer = client.request("tools/call", json!({"name": tool, "arguments": {"command": "a", "text": "A"}}));
+        let answer = client.request(
+            "tools/call",
+            json!({"name": tool, "arguments": {"command": "a", "text": "A"}}),
+        );
         let message = format!(
             "method not found: unknown tool `{tool}`; the tools are list_prompts, expand_prompt; start the server with --edit"
         );
@@ -87,17 +120,26 @@ fn without_edit_there_is_no_tool_no_capability_and_no_method() {
 fn with_edit_the_tools_for_it_follow_those_of_everybody() {
     let mut client = editing();
     let result = client.initialize(LEGACY);
-    assert_eq!(result["capabilities"]["prompts"], json!({"listChanged": true, "mutable": true}));
+    assert_eq!(
+        result["capabilities"]["prompts"],
+        json!({"listChanged": true, "mutable": true})
+    );
     let listed = tools(&mut client);
     assert_eq!(listed[..2], tools(&mut Client::new())[..]);
     assert_eq!(names(&listed)[2..], TOOLS);
     for tool in &listed[2..] {
         let mut tool = tool.clone();
         tool.sort_all_objects();
-        golden(&format!("tools/{}.json", tool["name"].as_str().unwrap()), &format!("{tool:#}\n"));
+        golden(
+            &format!("tools/{}.json", tool["name"].as_str().unwrap()),
+            &format!("{tool:#}\n"),
+        );
     }
     let discovered = client.request("server/discover", modern(json!({})));
-    assert_eq!(discovered["result"]["capabilities"]["prompts"], json!({"listChanged": true}));
+    assert_eq!(
+        discovered["result"]["capabilities"]["prompts"],
+        json!({"listChanged": true})
+    );
 }
 
 #[test]
@@ -111,7 +153,9 @@ fn a_client_creates_a_prompt_as_hexai_s_do() {
         file(&client, "api_design.md"),
         "---\ntitle: Design REST API\narguments:\n  - name: resource\n    required: true\ntags: [api]\n---\nDesign a REST API for: {{resource}}\n"
     );
-    client.expand("api_design", "users").text("Design a REST API for: users");
+    client
+        .expand("api_design", "users")
+        .text("Design a REST API for: users");
     client.ignore_notifications();
 }
 
@@ -120,10 +164,20 @@ fn a_model_creates_a_prompt_that_works_at_once() {
     let mut client = editing();
     client.initialize(LEGACY);
     let text = "---\r\narguments: [change] # mine\r\n---\r\nWrite a message for {{change}}.";
-    let created = client.call("create_prompt", json!({"command": ":git/commit", "file": text})).structured();
+    let created = client
+        .call(
+            "create_prompt",
+            json!({"command": ":git/commit", "file": text}),
+        )
+        .structured();
     assert_eq!(file(&client, "git/commit.md"), text);
-    assert_eq!(created, json!({"command": "git/commit", "revision": revision(&mut client, "git/commit")}));
-    client.expand("git/commit", "the parser").text("Write a message for the parser.");
+    assert_eq!(
+        created,
+        json!({"command": "git/commit", "revision": revision(&mut client, "git/commit")})
+    );
+    client
+        .expand("git/commit", "the parser")
+        .text("Write a message for the parser.");
     client.ignore_notifications();
 }
 
@@ -132,17 +186,48 @@ fn arguments_that_do_not_match_the_schema_of_a_tool_are_invalid_params_in_the_le
     let mut client = editing().prompt("standup.md", STANDUP);
     client.initialize(LEGACY);
     for (tool, arguments, wanted) in [
-        ("create_prompt", json!({"file": "x"}), "`command` is missing"),
-        ("create_prompt", json!({"command": 5, "file": "x"}), "`command` must be a string"),
-        ("create_prompt", json!({"command": "a"}), "`file` is missing"),
-        ("create_prompt", json!({"command": "a", "file": "x", "note": 1}), "`note` must be a string"),
-        ("update_prompt", json!({"command": "standup", "file": "x", "expected": 1}), "`expected` must be a string"),
-        ("prompt_history", json!({"command": "standup", "revision": 1}), "`revision` must be a string"),
-        ("prompt_history", json!({"command": "standup", "revision": "abc"}), "`revision` must be a revision: 32 "),
+        (
+            "create_prompt",
+            json!({"file": "x"}),
+            "`command` is missing",
+        ),
+        (
+            "create_prompt",
+            json!({"command": 5, "file": "x"}),
+            "`command` must be a string",
+        ),
+        (
+            "create_prompt",
+            json!({"command": "a"}),
+            "`file` is missing",
+        ),
+        (
+            "create_prompt",
+            json!({"command": "a", "file": "x", "note": 1}),
+            "`note` must be a string",
+        ),
+        (
+            "update_prompt",
+            json!({"command": "standup", "file": "x", "expected": 1}),
+            "`expected` must be a string",
+        ),
+        (
+            "prompt_history",
+            json!({"command": "standup", "revision": 1}),
+            "`revision` must be a string",
+        ),
+        (
+            "prompt_history",
+            json!({"command": "standup", "revision": "abc"}),
+            "`revision` must be a revision: 32 ",
+        ),
     ] {
         let call = json!({"name": tool, "arguments": arguments});
         let (code, message) = refused(&client.request("tools/call", call));
-        assert!(code == -32602 && message.contains(wanted), "{arguments}: {message}");
+        assert!(
+            code == -32602 && message.contains(wanted),
+            "{arguments}: {message}"
+        );
     }
 }
 
@@ -150,7 +235,10 @@ fn arguments_that_do_not_match_the_schema_of_a_tool_are_invalid_params_in_the_le
 fn edits_that_wait_for_another_process_hold_up_no_other_request() {
     let server = HttpServer::start_with(Client::new().prompt("a.md", "A"), &["--edit"]);
     let bearer = format!("Bearer {}", server.edit_token());
-    let headers = [("Content-Type", "application/json"), ("Authorization", &*bearer)];
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Authorization", &*bearer),
+    ];
     let history = server.home.prompts().join(".history");
     fs::create_dir(&history).unwrap();
     let lock = fs::File::create(history.join(".lock")).unwrap();
@@ -161,11 +249,20 @@ fn edits_that_wait_for_another_process_hold_up_no_other_request() {
             move || endpoint.send("POST", &path, &headers, json!({"file": "New"}).to_string())
         };
         let edits: Vec<_> = (0..4).map(|number| scope.spawn(create(number))).collect();
-        // An unknown name is compared with all others, which is not done at once. If it had to wait for the edits, they would fail.
+        // An unknown name is compared with all others, which is not done at once. If it had to wait
+        // for the edits, they would fail.
         for _ in 0..20 {
-            tool_error(&call(&server, "", "expand_prompt", json!({"command": "unknown", "input": ""})));
+            tool_error(&call(
+                &server,
+                "",
+                "expand_prompt",
+                json!({"command": "unknown", "input": ""}),
+            ));
         }
-        assert_eq!(server.send("GET", "/api/history/a", &headers, "").status, 200);
+        assert_eq!(
+            server.send("GET", "/api/history/a", &headers, "").status,
+            200
+        );
         lock.unlock().unwrap();
         for edit in edits {
             let answer = edit.join().unwrap();
@@ -185,20 +282,38 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
         (json!({"command": "", "file": "x"}), "empty"),
         (json!({"command": "x".repeat(2000), "file": "x"}), "long"),
         (json!({"command": "a", "file": "---\ntitle: x\n"}), "line 1"),
-        (json!({"command": "a", "file": "x".repeat(5 * 1024 * 1024)}), "the limit is 4 MiB"),
-        (json!({"command": "a", "file": "x", "note": "x".repeat(2_001)}), "`note` is longer than 2000 bytes"),
+        (
+            json!({"command": "a", "file": "x".repeat(5 * 1024 * 1024)}),
+            "the limit is 4 MiB",
+        ),
+        (
+            json!({"command": "a", "file": "x", "note": "x".repeat(2_001)}),
+            "`note` is longer than 2000 bytes",
+        ),
     ] {
         let error = client.call("create_prompt", arguments.clone()).error();
         assert!(error.contains(wanted), "{arguments:.100}: {error}");
     }
-    assert_eq!((files(&client), file(&client, "standup.md")), (vec!["standup.md".to_owned()], STANDUP.to_owned()));
+    assert_eq!(
+        (files(&client), file(&client, "standup.md")),
+        (vec!["standup.md".to_owned()], STANDUP.to_owned())
+    );
     let message = |role: &str, kind: &str, text: Value| json!({"role": role, "content": {"type": kind, "text": text}});
     let ok = message("user", "text", json!("x"));
     for (params, wanted) in [
         (json!({"title": "A", "messages": [ok]}), "`name` is missing"),
-        (json!({"name": "a", "messages": [ok]}), "`title` or `messages` is missing"),
-        (json!({"name": "a", "title": "A"}), "`title` or `messages` is missing"),
-        (json!({"name": "a", "title": "A", "messages": []}), "at least one message"),
+        (
+            json!({"name": "a", "messages": [ok]}),
+            "`title` or `messages` is missing",
+        ),
+        (
+            json!({"name": "a", "title": "A"}),
+            "`title` or `messages` is missing",
+        ),
+        (
+            json!({"name": "a", "title": "A", "messages": []}),
+            "at least one message",
+        ),
         (
             json!({"name": "a", "title": "A", "messages": [message("system", "text", json!("x"))]}),
             "`messages[0].role` must be `user` or",
@@ -207,14 +322,26 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
             json!({"name": "a", "title": "A", "messages": [message("user", "image", json!("x"))]}),
             "`messages[0].content.type` must be `text`",
         ),
-        (json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(1))]}), "must be a string"),
+        (
+            json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(1))]}),
+            "must be a string",
+        ),
         (
             json!({"name": "a", "title": "A", "messages": [ok, message("user", "text", json!(" "))]}),
             "each of them a text",
         ),
-        (json!({"name": "standup", "title": "A", "messages": [ok]}), "`standup`"),
-        (json!({"name": "../x", "title": "A", "messages": [ok]}), "`..`"),
-        (json!({"name": "a", "title": "A", "messages": [ok], "arguments": [{"name": ""}]}), "name of an argument"),
+        (
+            json!({"name": "standup", "title": "A", "messages": [ok]}),
+            "`standup`",
+        ),
+        (
+            json!({"name": "../x", "title": "A", "messages": [ok]}),
+            "`..`",
+        ),
+        (
+            json!({"name": "a", "title": "A", "messages": [ok], "arguments": [{"name": ""}]}),
+            "name of an argument",
+        ),
     ] {
         let (code, message) = refused(&client.request("prompts/create", params.clone()));
         assert!(
@@ -230,7 +357,8 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
 fn several_messages_and_other_roles_become_messages_of_the_file() {
     let mut client = editing();
     client.initialize(LEGACY);
-    let message = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+    let message =
+        |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
     let messages = json!([
         message("user", "Review {{input}}"),
         message("assistant", "Which file?\n<!-- user -->"),
@@ -244,15 +372,30 @@ fn several_messages_and_other_roles_become_messages_of_the_file() {
         file(&client, "a.md"),
         "---\ntitle: A\nmessages: true\n---\nReview {{input}}\n\n<!-- assistant -->\nWhich file?\n\\<!-- user -->\n\n<!-- user -->\nAll\n"
     );
-    let got = client.request("prompts/get", json!({"name": "a", "arguments": {"input": "x"}}));
+    let got = client.request(
+        "prompts/get",
+        json!({"name": "a", "arguments": {"input": "x"}}),
+    );
     assert_eq!(got["result"]["messages"][0], message("user", "Review x"));
     assert_eq!(got["result"]["messages"][1], messages[1]);
     let one = json!([message("user", "Only {{input}}")]);
     let updated = client.request("prompts/update", json!({"name": "a", "messages": one}));
-    assert_eq!(updated["result"]["message"], "Updated prompt: a", "{updated}");
-    assert_eq!(file(&client, "a.md"), "---\ntitle: A\n---\nOnly {{input}}\n");
-    client.request("prompts/update", json!({"name": "a", "messages": [message("assistant", "Hello")]}));
-    assert_eq!(file(&client, "a.md"), "---\ntitle: A\nmessages: true\n---\n<!-- assistant -->\nHello\n");
+    assert_eq!(
+        updated["result"]["message"], "Updated prompt: a",
+        "{updated}"
+    );
+    assert_eq!(
+        file(&client, "a.md"),
+        "---\ntitle: A\n---\nOnly {{input}}\n"
+    );
+    client.request(
+        "prompts/update",
+        json!({"name": "a", "messages": [message("assistant", "Hello")]}),
+    );
+    assert_eq!(
+        file(&client, "a.md"),
+        "---\ntitle: A\nmessages: true\n---\n<!-- assistant -->\nHello\n"
+    );
     client.ignore_notifications();
 }
 
@@ -264,11 +407,21 @@ fn an_update_of_fields_keeps_all_others_and_says_which_comments_are_lost() {
     let updated = update(json!({"name": "standup", "description": "New"}));
     let file = |text: &str| json!(Revision::of(text.as_bytes()));
     let described = STANDUP.replace("Say what is new", "New");
-    assert_eq!(updated, json!({"success": true, "message": "Updated prompt: standup", "revision": file(&described)}),);
-    let updated = update(json!({"name": "standup", "title": null, "tags": ["a"], "expected": updated["revision"]}));
-    let tagged = described.replace("title: 'Stand-up'   # kept\n", "").replace("[ daily ]", "[a]");
+    assert_eq!(
+        updated,
+        json!({"success": true, "message": "Updated prompt: standup", "revision": file(&described)}),
+    );
+    let updated = update(
+        json!({"name": "standup", "title": null, "tags": ["a"], "expected": updated["revision"]}),
+    );
+    let tagged = described
+        .replace("title: 'Stand-up'   # kept\n", "")
+        .replace("[ daily ]", "[a]");
     assert_eq!(updated["revision"], file(&tagged));
-    assert_eq!(updated["warnings"], json!(["comments of the keys that were replaced are only in the history now"]));
+    assert_eq!(
+        updated["warnings"],
+        json!(["comments of the keys that were replaced are only in the history now"])
+    );
     client.ignore_notifications();
 }
 
@@ -279,32 +432,68 @@ fn a_prompt_is_only_changed_as_it_was_read() {
         let read = history(&mut client, "standup");
         assert_eq!(read["file"], STANDUP);
         let expected = &read["revision"];
-        save(&client, "standup.md", &STANDUP.replace("Say {{input}}", "Shout {{input}}"));
+        save(
+            &client,
+            "standup.md",
+            &STANDUP.replace("Say {{input}}", "Shout {{input}}"),
+        );
         for (tool, arguments, wanted) in [
-            ("update_prompt", json!({"command": "standup", "expected": expected, "file": "Tell"}), "Shout {{input}}."),
-            ("delete_prompt", json!({"command": "standup", "expected": expected}), "has changed"),
+            (
+                "update_prompt",
+                json!({"command": "standup", "expected": expected, "file": "Tell"}),
+                "Shout {{input}}.",
+            ),
+            (
+                "delete_prompt",
+                json!({"command": "standup", "expected": expected}),
+                "has changed",
+            ),
             (
                 "update_prompt",
                 json!({"command": "standup", "file": "Tell"}),
                 "`expected` is missing; read `standup` with",
             ),
-            ("delete_prompt", json!({"command": "standup"}), "`expected` is missing"),
-            ("restore_prompt", json!({"command": "standup"}), "`expected` is missing"),
-            ("update_prompt", json!({"command": "nope", "file": "Tell"}), "o prompt named `nope`"),
+            (
+                "delete_prompt",
+                json!({"command": "standup"}),
+                "`expected` is missing",
+            ),
+            (
+                "restore_prompt",
+                json!({"command": "standup"}),
+                "`expected` is missing",
+            ),
+            (
+                "update_prompt",
+                json!({"command": "nope", "file": "Tell"}),
+                "o prompt named `nope`",
+            ),
         ] {
             let error = client.call(tool, arguments).error();
             assert!(error.contains(wanted), "{error}");
         }
-        let (code, message) =
-            refused(&client.request("prompts/delete", json!({"name": "standup", "expected": expected})));
-        assert!(code == -32602 && message.contains("has changed"), "{message}");
+        let (code, message) = refused(&client.request(
+            "prompts/delete",
+            json!({"name": "standup", "expected": expected}),
+        ));
+        assert!(
+            code == -32602 && message.contains("has changed"),
+            "{message}"
+        );
         assert!(file(&client, "standup.md").contains("Shout"));
         let expected = revision(&mut client, "standup");
-        let written = client.call("update_prompt", json!({"command": "standup", "file": "Tell", "expected": expected}));
+        let written = client.call(
+            "update_prompt",
+            json!({"command": "standup", "file": "Tell", "expected": expected}),
+        );
         let deletion = json!({"command": "standup", "expected": written.structured()["revision"]});
         client.call("delete_prompt", deletion).structured();
-        let error =
-            client.call("update_prompt", json!({"command": "standup", "file": "x", "expected": expected})).error();
+        let error = client
+            .call(
+                "update_prompt",
+                json!({"command": "standup", "file": "x", "expected": expected}),
+            )
+            .error();
         assert!(error.contains("`standup` was deleted"), "{error}");
         assert_eq!(text_of(&client, "standup.md"), None);
         client.ignore_notifications();
@@ -316,24 +505,58 @@ fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
     for mut client in folder_and_store(editing) {
         client.initialize(LEGACY);
         let mut write = |tool: &str, arguments: Value| {
-            client.call(tool, arguments).structured()["revision"].as_str().unwrap().to_owned()
+            client.call(tool, arguments).structured()["revision"]
+                .as_str()
+                .unwrap()
+                .to_owned()
         };
-        let first = write("create_prompt", json!({"command": "x/a", "file": "One\n", "note": "why one"}));
-        let update = json!({"command": "x/a", "file": "Two\n", "note": "why two", "expected": first});
+        let first = write(
+            "create_prompt",
+            json!({"command": "x/a", "file": "One\n", "note": "why one"}),
+        );
+        let update =
+            json!({"command": "x/a", "file": "Two\n", "note": "why two", "expected": first});
         let second = write("update_prompt", update);
-        assert_eq!(write("delete_prompt", json!({"command": "x/a", "expected": second})), second);
+        assert_eq!(
+            write(
+                "delete_prompt",
+                json!({"command": "x/a", "expected": second})
+            ),
+            second
+        );
         let deleted = history(&mut client, "x/a");
-        assert!(deleted.get("revision").is_none() && deleted.get("file").is_none(), "{deleted}");
-        let restored = client.call("restore_prompt", json!({"command": "x/a"})).structured();
-        assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(second), "Two\n"));
+        assert!(
+            deleted.get("revision").is_none() && deleted.get("file").is_none(),
+            "{deleted}"
+        );
         let restored = client
-            .call("restore_prompt", json!({"command": "x/a", "revision": first, "expected": second}))
+            .call("restore_prompt", json!({"command": "x/a"}))
             .structured();
-        assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(first), "One\n"));
+        assert_eq!(
+            (&restored["revision"], file(&client, "x/a.md").as_str()),
+            (&json!(second), "Two\n")
+        );
+        let restored = client
+            .call(
+                "restore_prompt",
+                json!({"command": "x/a", "revision": first, "expected": second}),
+            )
+            .structured();
+        assert_eq!(
+            (&restored["revision"], file(&client, "x/a.md").as_str()),
+            (&json!(first), "One\n")
+        );
         let read = history(&mut client, "x/a");
         let versions = read["versions"].as_array().unwrap();
-        let said: Vec<_> =
-            versions.iter().map(|version| (version["operation"].as_str().unwrap(), version["note"].as_str())).collect();
+        let said: Vec<_> = versions
+            .iter()
+            .map(|version| {
+                (
+                    version["operation"].as_str().unwrap(),
+                    version["note"].as_str(),
+                )
+            })
+            .collect();
         assert_eq!(
             said,
             [
@@ -344,13 +567,26 @@ fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
                 ("create", Some("why one"))
             ]
         );
-        let old = client.call("prompt_history", json!({"command": "x/a", "revision": second})).structured();
-        assert_eq!((&old["file"], &old["revision"]), (&json!("Two\n"), &json!(first)));
+        let old = client
+            .call(
+                "prompt_history",
+                json!({"command": "x/a", "revision": second}),
+            )
+            .structured();
+        assert_eq!(
+            (&old["file"], &old["revision"]),
+            (&json!("Two\n"), &json!(first))
+        );
         let error = client
-            .call("restore_prompt", json!({"command": "x/a", "revision": "0".repeat(32), "expected": first}))
+            .call(
+                "restore_prompt",
+                json!({"command": "x/a", "revision": "0".repeat(32), "expected": first}),
+            )
             .error();
         assert!(error.contains("has no version"), "{error}");
-        client.call("prompt_history", json!({"command": "unknown"})).error();
+        client
+            .call("prompt_history", json!({"command": "unknown"}))
+            .error();
         client.ignore_notifications();
     }
 }
@@ -372,63 +608,125 @@ fn with_tokens(home: Client, arguments: &[&str]) -> HttpServer {
 fn ask(server: &HttpServer, token: &str, method: &str, params: Value) -> Value {
     let bearer = format!("Bearer {token}");
     let headers = [("Authorization", bearer.as_str())];
-    let headers = if token.is_empty() { &headers[..0] } else { &headers[..] };
+    let headers = if token.is_empty() {
+        &headers[..0]
+    } else {
+        &headers[..]
+    };
     server.post_with(headers, request(1, method, params)).json()
 }
 
 fn call(server: &HttpServer, token: &str, tool: &str, arguments: Value) -> Value {
-    ask(server, token, "tools/call", json!({"name": tool, "arguments": arguments}))
+    ask(
+        server,
+        token,
+        "tools/call",
+        json!({"name": tool, "arguments": arguments}),
+    )
 }
 
 /// The text of the error of a tool.
 #[track_caller]
 fn tool_error(answer: &Value) -> String {
     assert_eq!(answer["result"]["isError"], true, "{answer}");
-    answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    answer["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
 fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
     let homes = || folder_and_store(|| Client::new().prompt("a.md", "A")).into_iter();
-    for (arguments, home) in homes().map(|home| (&[][..], home)).chain(homes().map(|home| (&["--edit"][..], home))) {
+    for (arguments, home) in homes()
+        .map(|home| (&[][..], home))
+        .chain(homes().map(|home| (&["--edit"][..], home)))
+    {
         let server = with_tokens(home, arguments);
-        let initialize =
-            json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+        let initialize = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         for (token, may_edit) in [(WRITER, true), (READER, false), (TEAM_A, true)] {
             let answer = ask(&server, token, "initialize", initialize.clone());
-            assert_eq!(answer["result"]["capabilities"]["prompts"].get("mutable"), may_edit.then_some(&json!(true)));
+            assert_eq!(
+                answer["result"]["capabilities"]["prompts"].get("mutable"),
+                may_edit.then_some(&json!(true))
+            );
             let tools = ask(&server, token, "tools/list", json!({}));
             let tools = tools["result"]["tools"].as_array().unwrap();
             assert_eq!(tools.len(), if may_edit { 7 } else { 2 });
         }
-        let (code, message) = refused(&ask(&server, READER, "prompts/delete", json!({"name": "a"})));
-        let wanted =
-            "method not found: prompts/delete; to edit prompts, a token needs the role `write`, and yours has `read`";
+        let (code, message) = refused(&ask(
+            &server,
+            READER,
+            "prompts/delete",
+            json!({"name": "a"}),
+        ));
+        let wanted = "method not found: prompts/delete; to edit prompts, a token needs the role `write`, and yours has `read`";
         assert_eq!((code, message.as_str()), (-32601, wanted));
-        let (code, message) = refused(&call(&server, READER, "delete_prompt", json!({"command": "a"})));
+        let (code, message) = refused(&call(
+            &server,
+            READER,
+            "delete_prompt",
+            json!({"command": "a"}),
+        ));
         assert!(
-            code == -32601 && message.ends_with("a token needs the role `write`, and yours has `read`"),
+            code == -32601
+                && message.ends_with("a token needs the role `write`, and yours has `read`"),
             "{message}"
         );
-        let answer = call(&server, WRITER, "create_prompt", json!({"command": "b", "file": "B"}));
-        assert_eq!(answer["result"]["structuredContent"]["command"], "b", "{answer}");
-        assert_eq!(["a.md", "b.md"].map(|path| file(&server.home, path)), ["A", "B"]);
+        let answer = call(
+            &server,
+            WRITER,
+            "create_prompt",
+            json!({"command": "b", "file": "B"}),
+        );
+        assert_eq!(
+            answer["result"]["structuredContent"]["command"], "b",
+            "{answer}"
+        );
+        assert_eq!(
+            ["a.md", "b.md"].map(|path| file(&server.home, path)),
+            ["A", "B"]
+        );
     }
 }
 
 #[test]
 fn over_http_without_tokens_edit_decides_whether_there_is_one_for_edits() {
     let server = HttpServer::start(Client::new().prompt("a.md", "A"));
-    let (code, message) = refused(&call(&server, "", "create_prompt", json!({"command": "b", "file": "B"})));
-    assert!(code == -32601 && message.ends_with("; start the server with --edit"), "{message}");
-    assert_eq!(refused(&ask(&server, "", "prompts/create", json!({}))).0, -32601);
+    let (code, message) = refused(&call(
+        &server,
+        "",
+        "create_prompt",
+        json!({"command": "b", "file": "B"}),
+    ));
+    assert!(
+        code == -32601 && message.ends_with("; start the server with --edit"),
+        "{message}"
+    );
+    assert_eq!(
+        refused(&ask(&server, "", "prompts/create", json!({}))).0,
+        -32601
+    );
     let modern = server.modern("prompts/create", json!({}));
     assert_eq!((modern.status, modern.error()), (404, -32601));
     let server = HttpServer::start_with(server.stop(), &["--edit"]);
-    let (code, message) = refused(&call(&server, "", "create_prompt", json!({"command": "b", "file": "B"})));
-    assert!(code == -32601 && message.ends_with("its standard error says where it is"), "{message}");
+    let (code, message) = refused(&call(
+        &server,
+        "",
+        "create_prompt",
+        json!({"command": "b", "file": "B"}),
+    ));
+    assert!(
+        code == -32601 && message.ends_with("its standard error says where it is"),
+        "{message}"
+    );
     let token = server.edit_token();
-    let answer = call(&server, &token, "create_prompt", json!({"command": "b", "file": "B"}));
+    let answer = call(
+        &server,
+        &token,
+        "create_prompt",
+        json!({"command": "b", "file": "B"}),
+    );
     assert_eq!(file(&server.home, "b.md"), "B", "{answer}");
     let expected = &answer["result"]["structuredContent"]["revision"];
     let mut connection = server.connect();
@@ -438,7 +736,12 @@ fn over_http_without_tokens_edit_decides_whether_there_is_one_for_edits() {
     let answer = connection.read().json();
     assert_eq!(answer["result"]["message"], "Deleted prompt: b");
     assert_eq!(answer["result"]["resultType"], "complete");
-    assert!(answer["result"]["_meta"].get("io.modelcontextprotocol/serverInfo").is_some(), "{answer}");
+    assert!(
+        answer["result"]["_meta"]
+            .get("io.modelcontextprotocol/serverInfo")
+            .is_some(),
+        "{answer}"
+    );
     assert_eq!(files(&server.home), ["a.md"]);
 }
 
@@ -446,7 +749,12 @@ fn over_http_without_tokens_edit_decides_whether_there_is_one_for_edits() {
 fn the_history_says_who_wrote() {
     for home in folder_and_store(Client::new) {
         let server = with_tokens(home, &[]);
-        let answer = call(&server, WRITER, "create_prompt", json!({"command": "a", "file": "A", "note": "for\nall"}));
+        let answer = call(
+            &server,
+            WRITER,
+            "create_prompt",
+            json!({"command": "a", "file": "A", "note": "for\nall"}),
+        );
         let revision = &answer["result"]["structuredContent"]["revision"];
         let answer = call(&server, WRITER, "prompt_history", json!({"command": "a"}));
         let version = &answer["result"]["structuredContent"]["versions"][0];
@@ -456,21 +764,42 @@ fn the_history_says_who_wrote() {
         );
         let mut client = Client::new().arguments(EDIT);
         client.introduce(LEGACY, "claude-code");
-        client.call("create_prompt", json!({"command": "a", "file": "A"})).structured();
-        assert_eq!(history(&mut client, "a")["versions"][0]["author"], "claude-code");
+        client
+            .call("create_prompt", json!({"command": "a", "file": "A"}))
+            .structured();
+        assert_eq!(
+            history(&mut client, "a")["versions"][0]["author"],
+            "claude-code"
+        );
     }
 }
 
 #[test]
 fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
-    let home = || Client::new().prompt("secret.md", "Secret").prompt("team-a/a.md", "A").prompt("team-b/b.md", "B");
+    let home = || {
+        Client::new()
+            .prompt("secret.md", "Secret")
+            .prompt("team-a/a.md", "A")
+            .prompt("team-b/b.md", "B")
+    };
     for home in folder_and_store(home) {
         let server = with_tokens(home, &[]);
         let zeros = "0".repeat(32);
-        let error = tool_error(&call(&server, TEAM_A, "create_prompt", json!({"command": "b", "file": "B"})));
+        let error = tool_error(&call(
+            &server,
+            TEAM_A,
+            "create_prompt",
+            json!({"command": "b", "file": "B"}),
+        ));
         assert!(error.contains("`team-a/`"), "{error}");
-        for tool in ["update_prompt", "delete_prompt", "restore_prompt", "prompt_history"] {
-            let arguments = |command: &str| json!({"command": command, "file": "x", "expected": zeros});
+        for tool in [
+            "update_prompt",
+            "delete_prompt",
+            "restore_prompt",
+            "prompt_history",
+        ] {
+            let arguments =
+                |command: &str| json!({"command": command, "file": "x", "expected": zeros});
             let there = tool_error(&call(&server, TEAM_A, tool, arguments("secret")));
             let nowhere = tool_error(&call(&server, TEAM_A, tool, arguments("absent")));
             assert_eq!(there.replace("secret", "absent"), nowhere, "{tool}");
@@ -484,17 +813,40 @@ fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
                 let expected = Revision::of(b"A").to_string();
                 let arguments = json!({"command": command, "file": file, "expected": expected});
                 let error = tool_error(&call(&server, TEAM_A, tool, arguments));
-                let of_absent = |text: &str| text.replace("secret", "absent").replace("team-b/b", "team-b/absent");
-                let arguments = json!({"command": command, "file": of_absent(file), "expected": expected});
+                let of_absent = |text: &str| {
+                    text.replace("secret", "absent")
+                        .replace("team-b/b", "team-b/absent")
+                };
+                let arguments =
+                    json!({"command": command, "file": of_absent(file), "expected": expected});
                 let absent = tool_error(&call(&server, TEAM_A, tool, arguments));
-                assert!(error.contains(path) && of_absent(&error) == absent, "{error}\n{absent}");
+                assert!(
+                    error.contains(path) && of_absent(&error) == absent,
+                    "{error}\n{absent}"
+                );
             }
         }
         let inside = "---\ninclude: true\n---\n{{> a}}";
-        let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "file": inside}));
-        assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/x", "{answer}");
-        let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/new", "file": "New {{input}}"}));
-        assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/new", "{answer}");
+        let answer = call(
+            &server,
+            TEAM_A,
+            "create_prompt",
+            json!({"command": "team-a/x", "file": inside}),
+        );
+        assert_eq!(
+            answer["result"]["structuredContent"]["command"], "team-a/x",
+            "{answer}"
+        );
+        let answer = call(
+            &server,
+            TEAM_A,
+            "create_prompt",
+            json!({"command": "team-a/new", "file": "New {{input}}"}),
+        );
+        assert_eq!(
+            answer["result"]["structuredContent"]["command"], "team-a/new",
+            "{answer}"
+        );
         assert_eq!(file(&server.home, "team-a/new.md"), "New {{input}}");
     }
 }
@@ -504,7 +856,10 @@ fn a_write_is_announced_in_every_conversation() {
     let server = HttpServer::start_with(Client::new().prompt("a.md", "A"), &["--edit"]);
     let address = server.address.to_string();
     let authorization = format!("Authorization: Bearer {}\r\n", server.edit_token());
-    let (mut writer, mut other) = (WebSocket::open(&address, &authorization), WebSocket::open(&address, ""));
+    let (mut writer, mut other) = (
+        WebSocket::open(&address, &authorization),
+        WebSocket::open(&address, ""),
+    );
     for socket in [&mut writer, &mut other] {
         socket.initialize();
         for method in ["tools/list", "prompts/list", "resources/list"] {
@@ -517,11 +872,24 @@ fn a_write_is_announced_in_every_conversation() {
     let expected = Revision::of(b"A");
     let params = json!({"name": "update_prompt", "arguments": {"command": "a", "file": "---\ntitle: T\n---\nNew", "expected": expected}});
     let answer = writer.request("tools/call", params);
-    assert_eq!(answer["result"]["structuredContent"]["command"], "a", "{answer}");
+    assert_eq!(
+        answer["result"]["structuredContent"]["command"], "a",
+        "{answer}"
+    );
     for socket in [&mut writer, &mut other] {
-        assert!(socket.message()["method"].as_str().unwrap().ends_with("/list_changed"));
+        assert!(
+            socket.message()["method"]
+                .as_str()
+                .unwrap()
+                .ends_with("/list_changed")
+        );
     }
-    assert!(stream.message()["method"].as_str().unwrap().ends_with("/list_changed"));
+    assert!(
+        stream.message()["method"]
+            .as_str()
+            .unwrap()
+            .ends_with("/list_changed")
+    );
 }
 
 #[test]
@@ -534,17 +902,31 @@ fn a_write_that_is_sent_again_is_done_once() {
             written["revision"].clone()
         };
         let first = twice("create_prompt", json!({"command": "a", "file": "A"}));
-        let second = twice("update_prompt", json!({"command": "a", "file": "B", "expected": first}));
-        twice("restore_prompt", json!({"command": "a", "expected": second}));
+        let second = twice(
+            "update_prompt",
+            json!({"command": "a", "file": "B", "expected": first}),
+        );
+        twice(
+            "restore_prompt",
+            json!({"command": "a", "expected": second}),
+        );
         twice("delete_prompt", json!({"command": "a", "expected": first}));
-        assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 4);
+        assert_eq!(
+            history(&mut client, "a")["versions"]
+                .as_array()
+                .unwrap()
+                .len(),
+            4
+        );
         client.ignore_notifications();
     }
 }
 
 #[test]
 fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
-    let mut client = Client::new().arguments(["--prompts", "prompts", "--project", "--edit"]).working_in("work");
+    let mut client = Client::new()
+        .arguments(["--prompts", "prompts", "--project", "--edit"])
+        .working_in("work");
     let folder = client.root().join("work/.prompts");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("deploy.md"), "Deploy").unwrap();
@@ -556,11 +938,17 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
             "is a built-in prompt, which cannot be changed, and has no history; create a prompt named `research`",
         ),
         ("save-prompt", "is a built-in prompt"),
-        ("deploy", "where nothing is written; change it in its repository"),
+        (
+            "deploy",
+            "where nothing is written; change it in its repository",
+        ),
     ] {
         let read = history(&mut client, command);
         assert_eq!(read["versions"], json!([]));
-        assert!(read["file"].is_string() && read["revision"].is_string(), "{read}");
+        assert!(
+            read["file"].is_string() && read["revision"].is_string(),
+            "{read}"
+        );
         for (tool, arguments) in [
             ("update_prompt", json!({"command": command, "file": "x"})),
             ("delete_prompt", json!({"command": command})),
@@ -571,11 +959,27 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
         let params = json!({"name": command, "expected": read["revision"]});
         assert_eq!(refused(&client.request("prompts/delete", params)).0, -32602);
     }
-    let created = client.call("create_prompt", json!({"command": "research", "file": "Mine"})).structured();
+    let created = client
+        .call(
+            "create_prompt",
+            json!({"command": "research", "file": "Mine"}),
+        )
+        .structured();
     assert_eq!(created.get("warnings"), None);
     client.expand("research", "").text("Mine");
-    let created = client.call("create_prompt", json!({"command": "deploy", "file": "Mine"})).structured();
-    assert!(created["warnings"][0].as_str().unwrap().contains("overrides"), "{created}");
+    let created = client
+        .call(
+            "create_prompt",
+            json!({"command": "deploy", "file": "Mine"}),
+        )
+        .structured();
+    assert!(
+        created["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("overrides"),
+        "{created}"
+    );
     client.expand("deploy", "").text("Deploy");
     client.ignore_notifications();
 }
@@ -583,20 +987,32 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
 #[test]
 fn an_error_whose_remedy_is_to_write_something_else_has_the_model_ask_first() {
     let ask = ". Tell the user this, and write nothing else before they have seen it and said yes.";
-    let mut client = Client::new().arguments(["--prompts", "prompts", "--edit"]).prompt("a.md", "A");
+    let mut client = Client::new()
+        .arguments(["--prompts", "prompts", "--edit"])
+        .prompt("a.md", "A");
     client.initialize(LEGACY);
     let [own, builtin] = ["a", "review"].map(|name| revision(&mut client, name));
     client.write("a.md", "By hand");
     for (tool, arguments) in [
         ("create_prompt", json!({"command": "a", "file": "x"})),
-        ("update_prompt", json!({"command": "a", "file": "x", "expected": own})),
-        ("delete_prompt", json!({"command": "review", "expected": builtin})),
+        (
+            "update_prompt",
+            json!({"command": "a", "file": "x", "expected": own}),
+        ),
+        (
+            "delete_prompt",
+            json!({"command": "review", "expected": builtin}),
+        ),
     ] {
         let error = client.call(tool, arguments).error();
         assert!(error.ends_with(ask), "{tool}: {error}");
     }
-    let (_, message) = refused(&client.request("prompts/delete", json!({"name": "a", "expected": own})));
-    assert!(message.contains("has changed") && !message.contains("Tell the user"), "{message}");
+    let (_, message) =
+        refused(&client.request("prompts/delete", json!({"name": "a", "expected": own})));
+    assert!(
+        message.contains("has changed") && !message.contains("Tell the user"),
+        "{message}"
+    );
     client.ignore_notifications();
 }
 
@@ -605,7 +1021,9 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     let own = ["improve-prompt", "save-prompt"];
     let listed = |client: &mut Client| {
         let names = client.names();
-        own.iter().filter(|name| names.split(' ').any(|listed| listed == **name)).count()
+        own.iter()
+            .filter(|name| names.split(' ').any(|listed| listed == **name))
+            .count()
     };
     let mut reader = Client::new().arguments(["--prompts", "prompts"]);
     reader.initialize(LEGACY);
@@ -618,7 +1036,11 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
         assert!(error.contains(&why), "{error}");
         let (code, message) = refused(&reader.request("prompts/get", json!({"name": name})));
         assert!(code == -32602 && message.contains(&why), "{message}");
-        assert_eq!(refused(&reader.request("resources/read", json!({"uri": format!("prompt://{name}")}))).0, -32002);
+        assert_eq!(
+            refused(&reader.request("resources/read", json!({"uri": format!("prompt://{name}")})))
+                .0,
+            -32002
+        );
     }
     assert!(!tools(&mut reader)[1].to_string().contains("save-prompt"));
     reader.ignore_notifications();
@@ -632,7 +1054,10 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     for name in own {
         let prompt = writer.expand(name, "research").structured();
         let prompt = prompt["prompt"].as_str().unwrap();
-        assert!(prompt.ends_with("\nresearch") && prompt.contains("yes"), "{prompt}");
+        assert!(
+            prompt.ends_with("\nresearch") && prompt.contains("yes"),
+            "{prompt}"
+        );
     }
     assert!(tools(&mut writer)[1].to_string().contains("save-prompt"));
     let prompts = writer.request("prompts/list", json!({}));
@@ -640,7 +1065,12 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     writer.ignore_notifications();
     let server = with_tokens(Client::new().arguments(["--prompts", "prompts"]), &[]);
     for (token, is_there) in [(WRITER, true), (READER, false)] {
-        assert_eq!(ask(&server, token, "prompts/list", json!({})).to_string().contains("save-prompt"), is_there);
+        assert_eq!(
+            ask(&server, token, "prompts/list", json!({}))
+                .to_string()
+                .contains("save-prompt"),
+            is_there
+        );
     }
 }
 
@@ -652,11 +1082,20 @@ fn lists_and_reads_have_the_revision_of_each_prompt() {
     for client in [&mut reader, &mut writer] {
         client.initialize(LEGACY);
         let prompts = client.request("prompts/list", json!({}));
-        assert_eq!(prompts["result"]["prompts"][0]["_meta"], json!({REVISION: revision}));
+        assert_eq!(
+            prompts["result"]["prompts"][0]["_meta"],
+            json!({REVISION: revision})
+        );
         let resources = client.request("resources/list", json!({}));
-        assert_eq!(resources["result"]["resources"][0]["_meta"], json!({REVISION: revision}));
+        assert_eq!(
+            resources["result"]["resources"][0]["_meta"],
+            json!({REVISION: revision})
+        );
         let read = client.request("resources/read", json!({"uri": "prompt://a"}));
-        assert_eq!(read["result"]["contents"][0]["_meta"], json!({REVISION: revision}));
+        assert_eq!(
+            read["result"]["contents"][0]["_meta"],
+            json!({REVISION: revision})
+        );
         client.ignore_notifications();
     }
     // A file that is broken can be repaired.
@@ -664,7 +1103,10 @@ fn lists_and_reads_have_the_revision_of_each_prompt() {
     let read = history(&mut writer, "a");
     assert_eq!(read["file"], "---\ntitle: x\n");
     writer
-        .call("update_prompt", json!({"command": "a", "file": "---\ntitle: x\n---\nA", "expected": read["revision"]}))
+        .call(
+            "update_prompt",
+            json!({"command": "a", "file": "---\ntitle: x\n---\nA", "expected": read["revision"]}),
+        )
         .structured();
     writer.expand("a", "").text("A");
     writer.ignore_notifications();
@@ -675,11 +1117,23 @@ fn a_folder_that_cannot_be_written_is_an_error_that_says_so() {
     let mut client = editing().prompt("a.md", "A");
     std::os::unix::fs::symlink("/tmp", client.prompts().join(".history")).unwrap();
     client.initialize(LEGACY);
-    let expected = client.request("prompts/list", json!({}))["result"]["prompts"][0]["_meta"][REVISION].clone();
-    let error = client.call("update_prompt", json!({"command": "a", "file": "B", "expected": expected})).error();
-    assert!(error.contains(".history") && error.contains("symlink"), "{error}");
-    let (code, message) =
-        refused(&client.request("prompts/update", json!({"name": "a", "title": "B", "expected": expected})));
+    let expected = client.request("prompts/list", json!({}))["result"]["prompts"][0]["_meta"]
+        [REVISION]
+        .clone();
+    let error = client
+        .call(
+            "update_prompt",
+            json!({"command": "a", "file": "B", "expected": expected}),
+        )
+        .error();
+    assert!(
+        error.contains(".history") && error.contains("symlink"),
+        "{error}"
+    );
+    let (code, message) = refused(&client.request(
+        "prompts/update",
+        json!({"name": "a", "title": "B", "expected": expected}),
+    ));
     assert!(code == -32603 && message.contains(".history"), "{message}");
     assert_eq!(file(&client, "a.md"), "A");
     client.ignore_notifications();
@@ -687,24 +1141,40 @@ fn a_folder_that_cannot_be_written_is_an_error_that_says_so() {
 
 #[test]
 fn neither_the_log_nor_a_warning_has_the_text_of_a_prompt() {
-    let mut client = Client::new().arguments([&EDIT[..], &["--log-level", "debug", "--log-file", "log"]].concat());
+    let mut client = Client::new()
+        .arguments([&EDIT[..], &["--log-level", "debug", "--log-file", "log"]].concat());
     client.initialize(LEGACY);
-    client.call("create_prompt", json!({"command": "a", "file": "Confidential"})).structured();
+    client
+        .call(
+            "create_prompt",
+            json!({"command": "a", "file": "Confidential"}),
+        )
+        .structured();
     client.ignore_notifications();
     client.finish();
     let log = fs::read_to_string(client.root().join("log")).unwrap();
-    assert!(log.contains("wrote a prompt") && !log.contains("Confidential"), "{log}");
+    assert!(
+        log.contains("wrote a prompt") && !log.contains("Confidential"),
+        "{log}"
+    );
 }
 
 #[test]
 fn a_prompt_that_the_agent_shows_only_in_part_comes_with_a_warning() {
     let long = "A long line of text.\n".repeat(2_000);
     for (name, is_warned) in [("codex-mcp-client", true), ("it", false)] {
-        let mut client = editing().prompt("long.md", &long).prompt("short.md", "Short");
+        let mut client = editing()
+            .prompt("long.md", &long)
+            .prompt("short.md", "Short");
         client.introduce(LEGACY, name);
         let read = history(&mut client, "long");
         assert_eq!(read["file"], long);
-        assert_eq!(read["warning"].as_str().is_some_and(|text| text.contains("do not write it")), is_warned);
+        assert_eq!(
+            read["warning"]
+                .as_str()
+                .is_some_and(|text| text.contains("do not write it")),
+            is_warned
+        );
         assert_eq!(history(&mut client, "short").get("warning"), None);
     }
 }
@@ -713,14 +1183,23 @@ fn a_prompt_that_the_agent_shows_only_in_part_comes_with_a_warning() {
 fn the_history_has_as_many_versions_as_the_option_says() {
     let mut client = Client::new().arguments([&EDIT[..], &["--history", "2"]].concat());
     client.initialize(LEGACY);
-    let mut expected =
-        client.call("create_prompt", json!({"command": "a", "file": "0"})).structured()["revision"].clone();
+    let mut expected = client
+        .call("create_prompt", json!({"command": "a", "file": "0"}))
+        .structured()["revision"]
+        .clone();
     for number in 1..5 {
         let update = json!({"command": "a", "file": number.to_string(), "expected": expected});
         expected = client.call("update_prompt", update).structured()["revision"].clone();
     }
     let read = history(&mut client, "a");
-    assert_eq!((read["file"].as_str(), read["versions"].as_array().unwrap().len()), (Some("4"), 3), "{read}");
+    assert_eq!(
+        (
+            read["file"].as_str(),
+            read["versions"].as_array().unwrap().len()
+        ),
+        (Some("4"), 3),
+        "{read}"
+    );
     client.ignore_notifications();
     let arguments = Client::new().arguments([]);
     for (line, wanted) in [
@@ -729,7 +1208,11 @@ fn the_history_has_as_many_versions_as_the_option_says() {
         (&["list", "--edit"], "--edit"),
     ] {
         let ran = arguments.run(line.iter().copied(), "");
-        assert!(ran.status.code() == Some(2) && ran.stderr.contains(wanted), "{line:?}: {}", ran.stderr);
+        assert!(
+            ran.status.code() == Some(2) && ran.stderr.contains(wanted),
+            "{line:?}: {}",
+            ran.stderr
+        );
     }
 }
 
@@ -737,21 +1220,37 @@ fn the_history_has_as_many_versions_as_the_option_says() {
 fn in_a_folder_that_is_read_only_nothing_changes() {
     use std::os::unix::fs::PermissionsExt;
     let mut client = editing().prompt("a.md", "A").unprivileged();
-    let mode = |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
+    let mode =
+        |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
     mode(0o555);
     client.initialize(LEGACY);
     let expected = Revision::of(b"A");
     for (tool, arguments) in [
         ("create_prompt", json!({"command": "b", "file": "B"})),
-        ("update_prompt", json!({"command": "a", "file": "B", "expected": expected})),
-        ("delete_prompt", json!({"command": "a", "expected": expected})),
+        (
+            "update_prompt",
+            json!({"command": "a", "file": "B", "expected": expected}),
+        ),
+        (
+            "delete_prompt",
+            json!({"command": "a", "expected": expected}),
+        ),
     ] {
         let error = client.call(tool, arguments).error();
-        assert!(error.contains("prompts") && error.contains("ermission denied"), "{error}");
+        assert!(
+            error.contains("prompts") && error.contains("ermission denied"),
+            "{error}"
+        );
     }
     let message = json!({"role": "user", "content": {"type": "text", "text": "x"}});
-    let answer = client.request("prompts/create", json!({"name": "b", "title": "B", "messages": [message]}));
+    let answer = client.request(
+        "prompts/create",
+        json!({"name": "b", "title": "B", "messages": [message]}),
+    );
     assert_eq!(refused(&answer).0, -32603);
-    assert_eq!((files(&client), file(&client, "a.md").as_str()), (vec!["a.md".to_owned()], "A"));
+    assert_eq!(
+        (files(&client), file(&client, "a.md").as_str()),
+        (vec!["a.md".to_owned()], "A")
+    );
     client.ignore_notifications();
 }

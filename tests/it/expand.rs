@@ -1,4 +1,5 @@
-//! `expand`: words, piped text and files. (`command_line` has the rest, and `explain` shows the same.)
+//! `expand`: words, piped text and files. (`command_line` has the rest, and `explain` shows the
+//! same.)
 
 use crate::client::{Client, Ran};
 use serde_json::{Value, json};
@@ -9,36 +10,67 @@ use std::process::{Output, Stdio};
 const REVIEW: &str = "Review this.\n\n{{input}}";
 const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
                        [{{options}}] by [{{criteria}}]";
-const TRANSLATE: &str = "---\narguments: [{name: lang, required: true}]\n---\nInto {{lang}}:\n{{input}}";
+const TRANSLATE: &str =
+    "---\narguments: [{name: lang, required: true}]\n---\nInto {{lang}}:\n{{input}}";
 const OPTIONAL: &str = "---\narguments: [a, b]\n---\n[{{a}}][{{b}}]";
 
 fn client() -> Client {
-    let client = Client::new().prompt("review.md", REVIEW).prompt("compare.md", COMPARE);
-    client.prompt("translate.md", TRANSLATE).prompt("optional.md", OPTIONAL).prompt("body.md", "Body")
+    let client = Client::new()
+        .prompt("review.md", REVIEW)
+        .prompt("compare.md", COMPARE);
+    client
+        .prompt("translate.md", TRANSLATE)
+        .prompt("optional.md", OPTIONAL)
+        .prompt("body.md", "Body")
 }
 
 /// Runs the program with a file as its standard input.
 fn with_file(client: &Client, arguments: &[&str], stdin: File) -> Ran {
     let mut command = client.command();
-    command.args(client.library_arguments()).args(arguments).stdin(stdin);
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    Ran { status, stdout: String::from_utf8(stdout).unwrap(), stderr: String::from_utf8(stderr).unwrap() }
+    command
+        .args(client.library_arguments())
+        .args(arguments)
+        .stdin(stdin);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    Ran {
+        status,
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
+    }
 }
 
 #[test]
 fn words_and_piped_text_are_both_used_with_an_empty_line_between_them() {
     let client = client();
     for (words, want) in [
-        (&["review", "focus", "on", "locks"][..], "Review this.\n\nfocus on locks\n\nDIFF\n"),
+        (
+            &["review", "focus", "on", "locks"][..],
+            "Review this.\n\nfocus on locks\n\nDIFF\n",
+        ),
         (&["review"], "Review this.\n\nDIFF\n"),
         (&["body", "focus"], "Body\n\nfocus\n\nDIFF\n"),
-        (&["compare", "Rust", "or", "Go"], "[Rust or Go\n\nDIFF\n] by [cost]\n"),
-        (&["compare", "criteria=speed and size"], "[DIFF\n] by [speed and size]\n"),
+        (
+            &["compare", "Rust", "or", "Go"],
+            "[Rust or Go\n\nDIFF\n] by [cost]\n",
+        ),
+        (
+            &["compare", "criteria=speed and size"],
+            "[DIFF\n] by [speed and size]\n",
+        ),
         (&["translate", "German"], "Into German:\nDIFF\n"),
-        (&["translate", "German", "be polite"], "Into German:\nbe polite\n\nDIFF\n"),
+        (
+            &["translate", "German", "be polite"],
+            "Into German:\nbe polite\n\nDIFF\n",
+        ),
         (&["optional", "one"], "[one][DIFF\n]\n"),
     ] {
-        client.run([&["expand"], words].concat(), "DIFF\n").printed(want);
+        client
+            .run([&["expand"], words].concat(), "DIFF\n")
+            .printed(want);
     }
 }
 
@@ -46,35 +78,78 @@ fn words_and_piped_text_are_both_used_with_an_empty_line_between_them() {
 fn a_dash_is_the_place_of_the_piped_text() {
     let client = client();
     for (words, want) in [
-        (&["review", "focus", "-"][..], "Review this.\n\nfocus\n\nDIFF\n"),
-        (&["review", "before", "-", "after"], "Review this.\n\nbefore\n\nDIFF\n\nafter\n"),
+        (
+            &["review", "focus", "-"][..],
+            "Review this.\n\nfocus\n\nDIFF\n",
+        ),
+        (
+            &["review", "before", "-", "after"],
+            "Review this.\n\nbefore\n\nDIFF\n\nafter\n",
+        ),
         (&["compare", "-", "criteria=speed"], "[DIFF] by [speed]\n"),
         (&["review", "-", "x", "-"], "Review this.\n\nDIFF\n\nx -\n"),
-        (&["--arg", "lang=German", "translate", "one", "-", "two"], "Into German:\none\n\nDIFF\n\ntwo\n"),
+        (
+            &["--arg", "lang=German", "translate", "one", "-", "two"],
+            "Into German:\none\n\nDIFF\n\ntwo\n",
+        ),
     ] {
-        client.run([&["expand"], words].concat(), "DIFF\n").printed(want);
+        client
+            .run([&["expand"], words].concat(), "DIFF\n")
+            .printed(want);
     }
-    client.words("expand review - focus").printed("Review this.\n\nfocus\n");
+    client
+        .words("expand review - focus")
+        .printed("Review this.\n\nfocus\n");
 }
 
 #[test]
 fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_one() {
     let client = client();
-    client.run(["expand", "--arg", "lang=German", "translate"], "DIFF\n").printed("Into German:\nDIFF\n");
     client
-        .run(["expand", "--arg", "lang=German", "translate", "be polite"], "DIFF\n")
+        .run(["expand", "--arg", "lang=German", "translate"], "DIFF\n")
+        .printed("Into German:\nDIFF\n");
+    client
+        .run(
+            ["expand", "--arg", "lang=German", "translate", "be polite"],
+            "DIFF\n",
+        )
         .printed("Into German:\nbe polite\n\nDIFF\n");
     let error = "error: the text on standard input cannot be combined with --arg for this prompt; leave out --arg, or, if the text is \
                  not meant for the prompt, add `< /dev/null`\n";
     for arguments in [
         &["expand", "--arg", "options=x", "compare"][..],
-        &["expand", "--arg", "options=x", "--arg", "criteria=y", "compare"],
-        &["explain", "--arg", "lang=German", "--arg", "input=x", "translate"],
-        &["copy", "--arg", "lang=German", "--arg", "input=x", "translate"],
+        &[
+            "expand",
+            "--arg",
+            "options=x",
+            "--arg",
+            "criteria=y",
+            "compare",
+        ],
+        &[
+            "explain",
+            "--arg",
+            "lang=German",
+            "--arg",
+            "input=x",
+            "translate",
+        ],
+        &[
+            "copy",
+            "--arg",
+            "lang=German",
+            "--arg",
+            "input=x",
+            "translate",
+        ],
     ] {
-        client.run(arguments.iter().copied(), "DIFF\n").failed(1, error);
+        client
+            .run(arguments.iter().copied(), "DIFF\n")
+            .failed(1, error);
     }
-    client.words("expand --arg options=x compare").printed("[x] by [cost]\n");
+    client
+        .words("expand --arg options=x compare")
+        .printed("[x] by [cost]\n");
 }
 
 #[test]
@@ -82,9 +157,14 @@ fn piped_text_for_which_the_prompt_has_no_placeholder_is_an_error() {
     let client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n[{{a}}]");
     let lost = "the value of `b` is not in the expansion, because `p` has no placeholder `{{b}}`; add it to the file, or \
                 leave out the value\n";
-    client.run(["expand", "p", "one"], "DIFF").failed(1, &format!("error: {lost}"));
+    client
+        .run(["expand", "p", "one"], "DIFF")
+        .failed(1, &format!("error: {lost}"));
     let ran = client.words("expand p one two");
-    assert_eq!((ran.stdout.as_str(), ran.stderr), ("[one]\n", format!("warning: {lost}")));
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr),
+        ("[one]\n", format!("warning: {lost}"))
+    );
 }
 
 #[test]
@@ -92,37 +172,59 @@ fn an_empty_or_closed_standard_input_adds_nothing_and_a_file_is_read_like_a_pipe
     let client = client();
     fs::write(client.root().join("diff"), "DIFF\n").unwrap();
     let file = File::open(client.root().join("diff")).unwrap();
-    with_file(&client, &["expand", "review", "focus"], file).printed("Review this.\n\nfocus\n\nDIFF\n");
-    client.words("expand review focus").printed("Review this.\n\nfocus\n");
+    with_file(&client, &["expand", "review", "focus"], file)
+        .printed("Review this.\n\nfocus\n\nDIFF\n");
+    client
+        .words("expand review focus")
+        .printed("Review this.\n\nfocus\n");
     #[cfg(unix)]
     {
         let null = File::open("/dev/null").unwrap();
-        with_file(&client, &["expand", "--arg", "options=x", "compare"], null).printed("[x] by [cost]\n");
-        client.after("exec 0<&-").words("expand review focus").printed("Review this.\n\nfocus\n");
+        with_file(&client, &["expand", "--arg", "options=x", "compare"], null)
+            .printed("[x] by [cost]\n");
+        client
+            .after("exec 0<&-")
+            .words("expand review focus")
+            .printed("Review this.\n\nfocus\n");
     }
 }
 
 #[test]
 fn words_do_not_hide_that_the_piped_text_is_not_text() {
     let error = "error: standard input is not UTF-8 at byte 1; convert it first, for example with `iconv`\n";
-    client().run(["expand", "review", "focus"], b"a\xff").failed(1, error);
+    client()
+        .run(["expand", "review", "focus"], b"a\xff")
+        .failed(1, error);
 }
 
 #[test]
 fn a_pipe_that_stays_silent_for_a_second_gets_a_note_that_says_what_is_awaited() {
     let client = client();
     let mut command = client.command();
-    command.args(client.library_arguments()).args(["expand", "review", "focus"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(client.library_arguments())
+        .args(["expand", "review", "focus"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     stderr.read_line(&mut said).unwrap(); // comes although nothing was written
     child.stdin.take().unwrap().write_all(b"Late text").unwrap();
     stderr.read_to_string(&mut said).unwrap();
-    assert_eq!(said, "note: reading standard input; end it, or add `< /dev/null`\n");
+    assert_eq!(
+        said,
+        "note: reading standard input; end it, or add `< /dev/null`\n"
+    );
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("Late text"));
+    assert!(
+        output.status.success()
+            && String::from_utf8(output.stdout)
+                .unwrap()
+                .contains("Late text")
+    );
 }
 
 /// Programs in Node give their children such pipes.
@@ -135,8 +237,13 @@ fn a_socket_that_does_not_block_is_read_like_a_pipe() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
     let mut command = client.command();
-    command.args(client.library_arguments()).args(["expand", "review", "focus"]);
-    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(client.library_arguments())
+        .args(["expand", "review", "focus"]);
+    command
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(command); // it has the other end
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -144,7 +251,10 @@ fn a_socket_that_does_not_block_is_read_like_a_pipe() {
     ours.write_all(b"DIFF\n").unwrap();
     drop(ours);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Review this.\n\nfocus\n\nDIFF\n");
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "Review this.\n\nfocus\n\nDIFF\n"
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -152,9 +262,18 @@ fn a_socket_that_does_not_block_is_read_like_a_pipe() {
 fn a_terminal_is_never_read() {
     use crate::terminal::ran;
     let client = client();
-    let Some(shown) = ran(&client, 200, "expand review focus", &[], "") else { return };
+    let Some(shown) = ran(&client, 200, "expand review focus", &[], "") else {
+        return;
+    };
     assert!(shown.contains("Review this.\n\nfocus\n"), "{shown}");
-    let shown = ran(&client, 200, "expand review focus -", &[("NO_COLOR", "1")], "").unwrap();
+    let shown = ran(
+        &client,
+        200,
+        "expand review focus -",
+        &[("NO_COLOR", "1")],
+        "",
+    )
+    .unwrap();
     assert!(shown.contains("Review this.\n\nfocus -\n"), "{shown}");
 }
 
@@ -169,14 +288,19 @@ fn json_is_what_the_tool_answers() {
 
 #[test]
 fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
-    let argument = "---\narguments:\n  - {name: level, choices: [low, high], strict: STRICT}\n---\n{{level}}";
+    let argument =
+        "---\narguments:\n  - {name: level, choices: [low, high], strict: STRICT}\n---\n{{level}}";
     let client = Client::new().prompt("p.md", argument.replace("STRICT", "false"));
     let client = client.prompt("strict.md", argument.replace("STRICT", "true"));
     let warning = "`paranoid` is not a choice for `level`, which takes `low` or `high`; the value is used as it is (usage: `:p \
                    [level=…]`)";
     let ran = client.words("expand p level=paranoid");
-    assert_eq!((ran.stdout.as_str(), ran.stderr), ("paranoid\n", format!("warning: {warning}\n")));
-    let explained: Value = serde_json::from_str(&client.words("explain --json p paranoid").stdout).unwrap();
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr),
+        ("paranoid\n", format!("warning: {warning}\n"))
+    );
+    let explained: Value =
+        serde_json::from_str(&client.words("explain --json p paranoid").stdout).unwrap();
     assert_eq!(explained["warnings"], json!([warning]));
     client.words("expand strict paranoid").failed(
         1,
@@ -189,7 +313,11 @@ fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
 fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
     let client = client().working_in("repo");
     let repo = client.root().join("repo");
-    fs::write(repo.join("draft.md"), "---\narguments: [topic]\n---\nDraft of {{topic}}.\n").unwrap();
+    fs::write(
+        repo.join("draft.md"),
+        "---\narguments: [topic]\n---\nDraft of {{topic}}.\n",
+    )
+    .unwrap();
     fs::write(client.root().join("home.MD"), "Home {{input}}").unwrap();
     let absolute = repo.join("draft.md").display().to_string();
     for (name, want) in [
@@ -201,9 +329,14 @@ fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
         client.run(["expand", name, "x"], "").printed(want);
     }
     let path = std::path::absolute(&absolute).unwrap();
-    let explained: Value = serde_json::from_str(&client.words("explain --json ./draft.md x").stdout).unwrap();
+    let explained: Value =
+        serde_json::from_str(&client.words("explain --json ./draft.md x").stdout).unwrap();
     assert_eq!(
-        (&explained["name"], &explained["source"], explained.get("layer")),
+        (
+            &explained["name"],
+            &explained["source"],
+            explained.get("layer")
+        ),
         (&json!("draft"), &json!(path), None)
     );
 }
@@ -211,7 +344,11 @@ fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
 #[test]
 fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
     let client = Client::new().arguments(["--no-builtin", "--prompts", "."]);
-    for (file, text) in [("open.md", &b"---\n"[..]), ("binary.md", b"one\ntwo \xe9"), (".hidden.md", b"x")] {
+    for (file, text) in [
+        ("open.md", &b"---\n"[..]),
+        ("binary.md", b"one\ntwo \xe9"),
+        (".hidden.md", b"x"),
+    ] {
         fs::write(client.root().join(file), text).unwrap();
     }
     for (file, why) in [
@@ -221,7 +358,9 @@ fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
         (".hidden.md", ": the prompt has no name that can be typed: "),
     ] {
         for command in ["expand", "explain", "copy"] {
-            client.words(&format!("{command} ./{file}")).says(1, &["error: ", &format!("/{file}{why}")]);
+            client
+                .words(&format!("{command} ./{file}"))
+                .says(1, &["error: ", &format!("/{file}{why}")]);
         }
     }
 }
@@ -234,9 +373,10 @@ fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
     }
     let error = "error: no prompt named `draft.md`; for the file in the working directory, write `./draft.md`\n";
     client.words("expand draft.md x").failed(1, error);
-    let error =
-        "/draft.txt: only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as";
-    client.words("expand ./draft.txt x").says(1, &[error, "; rename it so that it ends in `.md`\n"]);
+    let error = "/draft.txt: only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as";
+    client
+        .words("expand ./draft.txt x")
+        .says(1, &[error, "; rename it so that it ends in `.md`\n"]);
 }
 
 #[cfg(unix)]
@@ -244,7 +384,8 @@ mod copy {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A client on whose `PATH` are only these commands, shell scripts; and neither a display nor a connection.
+    /// A client on whose `PATH` are only these commands, shell scripts; and neither a display nor a
+    /// connection.
     fn with_commands(commands: &[(&str, &str)]) -> Client {
         let client = client();
         let folder = client.root().join("bin");
@@ -253,9 +394,17 @@ mod copy {
             fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
             fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let variables =
-            ["DISPLAY", "WAYLAND_DISPLAY", "TERMUX_VERSION", "WSL_DISTRO_NAME", "SSH_TTY", "SSH_CONNECTION"];
-        let client = variables.iter().fold(client, |client, name| client.variable(name, ""));
+        let variables = [
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
+            "TERMUX_VERSION",
+            "WSL_DISTRO_NAME",
+            "SSH_TTY",
+            "SSH_CONNECTION",
+        ];
+        let client = variables
+            .iter()
+            .fold(client, |client, name| client.variable(name, ""));
         let path = folder.display().to_string();
         client.variable("PATH", &path)
     }
@@ -273,16 +422,26 @@ mod copy {
     #[test]
     fn the_expansion_goes_byte_for_byte_to_the_command_of_the_environment() {
         let copy = format!("PATH=/bin:/usr/bin; {COPY}");
-        let all =
-            ["wl-copy", "xclip", "xsel", "termux-clipboard-set", "powershell.exe"].map(|name| (name, copy.as_str()));
+        let all = [
+            "wl-copy",
+            "xclip",
+            "xsel",
+            "termux-clipboard-set",
+            "powershell.exe",
+        ]
+        .map(|name| (name, copy.as_str()));
         for (variables, want) in [
             (&["WAYLAND_DISPLAY", "DISPLAY"][..], "wl-copy \n"),
             (&["DISPLAY"], "xclip -selection clipboard\n"),
             (&["TERMUX_VERSION"], "termux-clipboard-set \n"),
             (&["WSL_DISTRO_NAME", "DISPLAY"], "powershell.exe -NoProfile"),
         ] {
-            let client = variables.iter().fold(with_commands(&all), |client, name| client.variable(name, "x"));
-            client.run(["copy", "review", "é 日本"], "DIFF\n").printed("copied 25 characters\n");
+            let client = variables.iter().fold(with_commands(&all), |client, name| {
+                client.variable(name, "x")
+            });
+            client
+                .run(["copy", "review", "é 日本"], "DIFF\n")
+                .printed("copied 25 characters\n");
             let (text, by) = copied(&client);
             assert_eq!(text, "Review this.\n\né 日本\n\nDIFF\n");
             assert!(by.starts_with(want), "{by}");
@@ -293,30 +452,57 @@ mod copy {
     #[test]
     fn a_command_that_is_missing_or_fails_is_followed_by_the_next() {
         let copy = format!("PATH=/bin:/usr/bin; {COPY}");
-        let client = with_commands(&[("wl-copy", "echo no compositor >&2; exit 1"), ("xsel", &copy)]);
-        let client = client.variable("WAYLAND_DISPLAY", "x").variable("DISPLAY", "x");
+        let client = with_commands(&[
+            ("wl-copy", "echo no compositor >&2; exit 1"),
+            ("xsel", &copy),
+        ]);
+        let client = client
+            .variable("WAYLAND_DISPLAY", "x")
+            .variable("DISPLAY", "x");
         client.words("copy --json body").printed("{\"copied\":4}\n");
-        assert_eq!(copied(&client), ("Body".to_owned(), "xsel --clipboard --input\n".to_owned()));
+        assert_eq!(
+            copied(&client),
+            ("Body".to_owned(), "xsel --clipboard --input\n".to_owned())
+        );
     }
 
     /// xclip, xsel and wl-copy leave a process that serves the clipboard.
     #[cfg(not(target_os = "macos"))]
     #[test]
     fn a_process_that_keeps_the_clipboard_is_not_awaited() {
-        let client = with_commands(&[("xclip", "PATH=/bin:/usr/bin; cat > copied; sleep 600 & echo $! > pid")]);
+        let client = with_commands(&[(
+            "xclip",
+            "PATH=/bin:/usr/bin; cat > copied; sleep 600 & echo $! > pid",
+        )]);
         let client = client.variable("DISPLAY", "x");
         client.words("copy body").printed("copied 4 characters\n");
         let pid = fs::read_to_string(client.root().join("pid")).unwrap();
-        assert!(std::process::Command::new("kill").arg(pid.trim()).status().unwrap().success(), "it was still running");
+        assert!(
+            std::process::Command::new("kill")
+                .arg(pid.trim())
+                .status()
+                .unwrap()
+                .success(),
+            "it was still running"
+        );
     }
 
     #[cfg(not(target_os = "macos"))]
     #[test]
     fn without_a_clipboard_the_error_says_what_to_install_or_to_do() {
         for (client, why) in [
-            (with_commands(&[]), "neither WAYLAND_DISPLAY nor DISPLAY is set"),
-            (with_commands(&[]).variable("DISPLAY", "x"), "xclip: not installed; xsel: not installed"),
-            (with_commands(&[("wl-copy", "exit 1")]).variable("WAYLAND_DISPLAY", "x"), "wl-copy: exit status: 1"),
+            (
+                with_commands(&[]),
+                "neither WAYLAND_DISPLAY nor DISPLAY is set",
+            ),
+            (
+                with_commands(&[]).variable("DISPLAY", "x"),
+                "xclip: not installed; xsel: not installed",
+            ),
+            (
+                with_commands(&[("wl-copy", "exit 1")]).variable("WAYLAND_DISPLAY", "x"),
+                "wl-copy: exit status: 1",
+            ),
         ] {
             let error = format!(
                 "error: the clipboard cannot be reached: {why}; use `prompt-expander expand NAME | …` instead\n"
@@ -328,31 +514,59 @@ mod copy {
     #[cfg(target_os = "linux")]
     #[test]
     fn without_another_clipboard_the_terminal_is_asked() {
-        let clipboard = [("SSH_TTY", ""), ("DISPLAY", ""), ("WAYLAND_DISPLAY", ""), ("WSL_DISTRO_NAME", "")];
+        let clipboard = [
+            ("SSH_TTY", ""),
+            ("DISPLAY", ""),
+            ("WAYLAND_DISPLAY", ""),
+            ("WSL_DISTRO_NAME", ""),
+        ];
         let ran = |line: &str| crate::terminal::ran(&client(), 80, line, &clipboard, "");
-        let Some(shown) = ran("copy body") else { return };
+        let Some(shown) = ran("copy body") else {
+            return;
+        };
         assert!(shown.contains("\u{1b}]52;c;Qm9keQ==\u{7}"), "{shown:?}");
         assert!(shown.contains("copied 4 characters\n"), "{shown:?}");
-        assert!(shown.contains("the terminal was asked to copy (OSC 52)"), "{shown:?}");
+        assert!(
+            shown.contains("the terminal was asked to copy (OSC 52)"),
+            "{shown:?}"
+        );
         let shown = ran("copy --json body > copied; cat copied").unwrap();
-        assert!(shown.contains("\u{1b}]52;c;Qm9keQ==\u{7}") && shown.ends_with("{\"copied\":4}\n"), "{shown:?}");
-        let dumb =
-            ran(&format!("path; TERM=dumb {} --prompts prompts copy body", env!("CARGO_BIN_EXE_prompt-expander")));
+        assert!(
+            shown.contains("\u{1b}]52;c;Qm9keQ==\u{7}") && shown.ends_with("{\"copied\":4}\n"),
+            "{shown:?}"
+        );
+        let dumb = ran(&format!(
+            "path; TERM=dumb {} --prompts prompts copy body",
+            env!("CARGO_BIN_EXE_prompt-expander")
+        ));
         let dumb = dumb.unwrap();
-        assert!(dumb.contains("the clipboard cannot be reached") && !dumb.contains("]52;"), "{dumb:?}");
+        assert!(
+            dumb.contains("the clipboard cannot be reached") && !dumb.contains("]52;"),
+            "{dumb:?}"
+        );
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn after_an_expansion_on_a_terminal_there_is_a_note_of_warnings() {
-    let client = Client::new().prompt("a.md", "A {{inputs}} {{args}}").prompt("fine.md", "Fine {{input}}");
+    let client = Client::new()
+        .prompt("a.md", "A {{inputs}} {{args}}")
+        .prompt("fine.md", "Fine {{input}}");
     let ran = |line: &str| crate::terminal::ran(&client, 100, line, &[("NO_COLOR", "1")], "");
     let note = "note: `check` has 2 warnings for this file: `prompt-expander check";
-    let Some(shown) = ran("expand a x") else { return };
-    assert_eq!(shown, format!("A {{{{inputs}}}} {{{{args}}}}\n\nx\n{note} :a`\n"));
+    let Some(shown) = ran("expand a x") else {
+        return;
+    };
+    assert_eq!(
+        shown,
+        format!("A {{{{inputs}}}} {{{{args}}}}\n\nx\n{note} :a`\n")
+    );
     let by_path = ran("expand './prompts/a.md' x").unwrap();
-    assert!(by_path.ends_with(&format!("{note} ./prompts/a.md`\n")), "{by_path}");
+    assert!(
+        by_path.ends_with(&format!("{note} ./prompts/a.md`\n")),
+        "{by_path}"
+    );
     for line in ["expand fine x", "expand --json a x", "expand a x | cat"] {
         assert!(!ran(line).unwrap().contains("note:"), "{line}");
     }
@@ -363,9 +577,18 @@ fn after_an_expansion_on_a_terminal_there_is_a_note_of_warnings() {
 fn all_that_follows_the_name_is_text_and_what_looks_like_an_option_of_the_command_gets_a_warning() {
     let client = Client::new().prompt("explain.md", "Explain {{input}}");
     let ran = client.words(":explain git rebase -i HEAD~3");
-    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Explain git rebase -i HEAD~3\n", ""));
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str()),
+        ("Explain git rebase -i HEAD~3\n", "")
+    );
     let ran = client.words("expand explain git log --json -- -p");
     assert_eq!(ran.stdout, "Explain git log --json -- -p\n");
-    assert_eq!(ran.stderr, "warning: `--json` is part of the input; an option comes before the name of the prompt\n");
-    assert_eq!(client.words("expand --json explain x").stdout, "{\"prompt\":\"Explain x\"}\n");
+    assert_eq!(
+        ran.stderr,
+        "warning: `--json` is part of the input; an option comes before the name of the prompt\n"
+    );
+    assert_eq!(
+        client.words("expand --json explain x").stdout,
+        "{\"prompt\":\"Explain x\"}\n"
+    );
 }

@@ -21,7 +21,9 @@ fn the_answer_is_one_line_content_before_structured_content() {
     );
     let raw = client.read_raw();
     assert!(
-        raw.starts_with("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":"),
+        raw.starts_with(
+            "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":"
+        ),
         "{raw}"
     );
     assert!(raw.ends_with("\"}],\"isError\":true}}\n"), "{raw}");
@@ -32,14 +34,29 @@ fn the_twelve_shipped_prompts_expand() {
     let mut client = Client::new().arguments([]);
     client.initialize(LEGACY);
     let names = client.names();
-    assert_eq!(names, "commit critique debug decide explain plan refactor research review rewrite summarize test");
+    assert_eq!(
+        names,
+        "commit critique debug decide explain plan refactor research review rewrite summarize test"
+    );
     for name in names.split(' ') {
-        let text =
-            client.expand(name, "\"quoted\" text\nwith {{input}}").structured()["prompt"].as_str().unwrap().to_owned();
-        assert!(text.ends_with("\n\"quoted\" text\nwith {{input}}"), "{name}: {text}");
+        let text = client
+            .expand(name, "\"quoted\" text\nwith {{input}}")
+            .structured()["prompt"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            text.ends_with("\n\"quoted\" text\nwith {{input}}"),
+            "{name}: {text}"
+        );
     }
     let text = client.expand("research", "Example topic").structured();
-    assert!(text["prompt"].as_str().unwrap().ends_with("\nTopic:\nExample topic"));
+    assert!(
+        text["prompt"]
+            .as_str()
+            .unwrap()
+            .ends_with("\nTopic:\nExample topic")
+    );
 }
 
 #[test]
@@ -53,11 +70,21 @@ fn missing_or_mistyped_arguments_are_invalid_params_in_the_legacy_era() {
         json!({"command": "p", "input": null}),
         json!({"command": "p", "input": ["x"]}),
     ] {
-        let answer = client.request("tools/call", json!({"name": "expand_prompt", "arguments": arguments}));
+        let answer = client.request(
+            "tools/call",
+            json!({"name": "expand_prompt", "arguments": arguments}),
+        );
         assert_eq!(answer["error"]["code"], -32602, "{arguments}: {answer}");
-        let answer = client.request("tools/call", modern(json!({"name": "expand_prompt", "arguments": arguments})));
+        let answer = client.request(
+            "tools/call",
+            modern(json!({"name": "expand_prompt", "arguments": arguments})),
+        );
         let result = &answer["result"];
-        assert_eq!((&result["isError"], &result["resultType"]), (&json!(true), &json!("complete")), "{answer}");
+        assert_eq!(
+            (&result["isError"], &result["resultType"]),
+            (&json!(true), &json!("complete")),
+            "{answer}"
+        );
         assert!(result.get("structuredContent").is_none());
     }
 }
@@ -65,7 +92,12 @@ fn missing_or_mistyped_arguments_are_invalid_params_in_the_legacy_era() {
 #[test]
 fn unknown_arguments_are_ignored() {
     let mut client = Client::new().prompt("p.md", "P {{input}}");
-    client.call("expand_prompt", json!({"command": "p", "input": "x", "wait_for_previous": false})).text("P x");
+    client
+        .call(
+            "expand_prompt",
+            json!({"command": "p", "input": "x", "wait_for_previous": false}),
+        )
+        .text("P x");
 }
 
 #[test]
@@ -75,19 +107,39 @@ fn an_unknown_tool_is_a_protocol_error() {
         (json!({"name": "expnd", "arguments": {}}), -32601, -32602),
         (json!({"arguments": {}}), -32602, -32602),
         (json!({"name": 5}), -32602, -32602),
-        (json!({"name": "list_prompts", "arguments": "x"}), -32602, -32602),
+        (
+            json!({"name": "list_prompts", "arguments": "x"}),
+            -32602,
+            -32602,
+        ),
     ] {
-        assert_eq!(client.request("tools/call", params.clone())["error"]["code"], legacy, "{params}");
-        assert_eq!(client.request("tools/call", modern(params.clone()))["error"]["code"], modern_code, "{params}");
+        assert_eq!(
+            client.request("tools/call", params.clone())["error"]["code"],
+            legacy,
+            "{params}"
+        );
+        assert_eq!(
+            client.request("tools/call", modern(params.clone()))["error"]["code"],
+            modern_code,
+            "{params}"
+        );
     }
 }
 
 #[test]
 fn colon_spaces_letter_case_and_colon_for_slash_find_the_prompt() {
-    let mut client = Client::new().prompt("git/commit.md", "C").prompt("Über Äpfel.md", "Ü");
-    for command in
-        ["git/commit", ":git/commit", " git/commit\n", ": GIT/Commit ", "git:commit", ":Git:Commit", "GIT:commit"]
-    {
+    let mut client = Client::new()
+        .prompt("git/commit.md", "C")
+        .prompt("Über Äpfel.md", "Ü");
+    for command in [
+        "git/commit",
+        ":git/commit",
+        " git/commit\n",
+        ": GIT/Commit ",
+        "git:commit",
+        ":Git:Commit",
+        "GIT:commit",
+    ] {
         client.expand(command, "").text("C");
     }
     client.expand("ÜBER ÄPFEL", "").text("Ü");
@@ -95,8 +147,10 @@ fn colon_spaces_letter_case_and_colon_for_slash_find_the_prompt() {
 
 #[test]
 fn an_exact_name_wins_over_a_tolerant_match() {
-    let mut client =
-        Client::new().prompt("review.md", "lower").prompt("Review.md", "capital").prompt("a/b.md", "slash");
+    let mut client = Client::new()
+        .prompt("review.md", "lower")
+        .prompt("Review.md", "capital")
+        .prompt("a/b.md", "slash");
     #[cfg(unix)]
     client.write("a:b.md", "colon");
     client.expand("review", "").text("lower");
@@ -114,15 +168,28 @@ fn an_exact_name_wins_over_a_tolerant_match() {
 
 #[test]
 fn an_unknown_prompt_suggests_the_closest_names_and_says_what_to_do_next() {
-    let mut client = Client::new().prompt("research.md", "R").prompt("git/commit.md", "C").prompt("summarize.md", "S");
+    let mut client = Client::new()
+        .prompt("research.md", "R")
+        .prompt("git/commit.md", "C")
+        .prompt("summarize.md", "S");
     assert_eq!(
         client.expand("reserch", "x").error(),
         "No prompt named `reserch`; did you mean `research`? If one of these is clearly meant, call expand_prompt again \
          with that name and the same input; otherwise ask the user. list_prompts lists all names. If it was not meant as a \
          command, answer the message as usual."
     );
-    assert!(client.expand("Commit", "").error().contains("did you mean `git/commit`?"));
-    assert!(client.expand(":Sumarise", "").error().contains("did you mean `summarize`?"));
+    assert!(
+        client
+            .expand("Commit", "")
+            .error()
+            .contains("did you mean `git/commit`?")
+    );
+    assert!(
+        client
+            .expand(":Sumarise", "")
+            .error()
+            .contains("did you mean `summarize`?")
+    );
     assert_eq!(
         client.expand("xyzzy", "").error(),
         "No prompt named `xyzzy`. If it was meant as a command, tell the user which commands are available; if not, \
@@ -144,16 +211,23 @@ fn an_unknown_prompt_suggests_the_closest_names_and_says_what_to_do_next() {
 
 #[test]
 fn a_command_with_its_text_in_one_is_a_command_whatever_the_text_is() {
-    let mut client = Client::new().prompt("git/commit.md", "C").prompt("research.md", "R");
+    let mut client = Client::new()
+        .prompt("git/commit.md", "C")
+        .prompt("research.md", "R");
     for (command, name, text) in [
-        ("research https://example.com/x", "research", "https://example.com/x"),
+        (
+            "research https://example.com/x",
+            "research",
+            "https://example.com/x",
+        ),
         (":research   std::vec ", "research", "std::vec"),
         ("research src\\main.rs", "research", "src\\main.rs"),
         ("git:commit 10:30", "git/commit", "10:30"),
         ("Research :smile:", "research", ":smile:"),
     ] {
-        let said =
-            format!("The command is `{name}`, and what follows it (`{text}`) is its input; name the command alone. ");
+        let said = format!(
+            "The command is `{name}`, and what follows it (`{text}`) is its input; name the command alone. "
+        );
         let error = client.expand(command, "").error();
         assert!(error.starts_with(&said), "{error}");
     }
@@ -179,13 +253,20 @@ fn the_error_says_so_if_a_text_was_never_meant_as_a_command() {
     }
     // But a prompt that has such a name is one.
     client = Client::new().prompt("10.md", "Ten.");
-    assert!(client.expand(":10:", "").error().starts_with("No prompt named `:10:`; did you mean `10`?"));
+    assert!(
+        client
+            .expand(":10:", "")
+            .error()
+            .starts_with("No prompt named `:10:`; did you mean `10`?")
+    );
     client.expand("10", "").text("Ten.");
 }
 
 #[test]
 fn a_name_never_becomes_a_path() {
-    let mut client = Client::new().prompt("inside.md", "I").prompt("folder/inside.md", "FI");
+    let mut client = Client::new()
+        .prompt("inside.md", "I")
+        .prompt("folder/inside.md", "FI");
     std::fs::write(client.root().join("secret.md"), "SECRET").unwrap();
     client.write(".hidden.md", "SECRET");
     client.write(".hidden/x.md", "SECRET");
@@ -216,7 +297,9 @@ fn a_name_never_becomes_a_path() {
 
 #[test]
 fn a_name_with_an_extra_separator_suggests_the_prompt() {
-    let mut client = Client::new().prompt("research.md", "R").prompt("git/commit.md", "C");
+    let mut client = Client::new()
+        .prompt("research.md", "R")
+        .prompt("git/commit.md", "C");
     for (command, meant) in [
         (":research:", "research"),
         ("research/", "research"),
@@ -225,7 +308,12 @@ fn a_name_with_an_extra_separator_suggests_the_prompt() {
         ("git\\commit", "git/commit"),
     ] {
         let error = client.expand(command, "").error();
-        assert!(error.starts_with(&format!("No prompt named `{command}`; did you mean `{meant}`? If one")), "{error}");
+        assert!(
+            error.starts_with(&format!(
+                "No prompt named `{command}`; did you mean `{meant}`? If one"
+            )),
+            "{error}"
+        );
     }
 }
 
@@ -240,30 +328,41 @@ fn an_offered_name_is_whole_so_that_it_can_be_passed_back() {
 
 #[test]
 fn an_accent_is_the_same_however_it_is_written() {
-    let mut client = Client::new().prompt("caf\u{e9}.md", "one character").prompt("nai\u{308}ve.md", "two");
+    let mut client = Client::new()
+        .prompt("caf\u{e9}.md", "one character")
+        .prompt("nai\u{308}ve.md", "two");
     client.expand("cafe\u{301}", "").text("one character");
     client.expand("na\u{ef}ve", "").text("two");
-    client.run(["expand", "na\u{ef}ve", "x"], "").printed("two\n\nx\n");
+    client
+        .run(["expand", "na\u{ef}ve", "x"], "")
+        .printed("two\n\nx\n");
     // A name is suggested and listed as the file is stored.
     let error = client.expand("na\u{ef}v", "").error();
-    assert!(error.starts_with("No prompt named `na\u{ef}v`; did you mean `nai\u{308}ve`?"), "{error}");
+    assert!(
+        error.starts_with("No prompt named `na\u{ef}v`; did you mean `nai\u{308}ve`?"),
+        "{error}"
+    );
     assert_eq!(client.names(), "caf\u{e9} nai\u{308}ve");
 }
 
 #[test]
 fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
-    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).stderr(None);
+    let mut client = Client::new()
+        .arguments(["--no-builtin", "--prompts", "nowhere"])
+        .stderr(None);
     let error = client.expand("research", "").error();
     let tell = " Tell the user that some files or folders cannot be read:\n";
     assert!(error.contains(tell), "{error}");
-    assert!(
-        error.ends_with("nowhere: the prompts folder does not exist; create it; it is served as soon as it exists")
-    );
+    assert!(error.ends_with(
+        "nowhere: the prompts folder does not exist; create it; it is served as soon as it exists"
+    ));
 }
 
 #[test]
 fn a_broken_file_says_file_line_column_and_fix() {
-    let mut client = Client::new().prompt("git/broken.md", "---\ndescription: D\n").prompt("bytes.md", b"ok\nab\xff");
+    let mut client = Client::new()
+        .prompt("git/broken.md", "---\ndescription: D\n")
+        .prompt("bytes.md", b"ok\nab\xff");
     let path = client.prompts().join("git").join("broken.md");
     assert_eq!(
         client.expand("git/broken", "x").error(),
@@ -274,7 +373,12 @@ fn a_broken_file_says_file_line_column_and_fix() {
             path.display()
         )
     );
-    assert!(client.expand("bytes", "").error().contains("bytes.md:2:3: the file is not UTF-8 from here on; save it"));
+    assert!(
+        client
+            .expand("bytes", "")
+            .error()
+            .contains("bytes.md:2:3: the file is not UTF-8 from here on; save it")
+    );
     assert!(client.expand(":GIT:broken", "").error().contains(":1:1: "));
     client.write("git/broken.md", "Mended {{input}}");
     client.expand("git/broken", "x").text("Mended x");
@@ -285,11 +389,21 @@ const COMPARE: &str = "---\narguments:\n  - name: options\n    required: true\n 
 
 #[test]
 fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
-    let mut client = Client::new().prompt("compare.md", COMPARE).prompt("p.md", "[{{input}}]");
+    let mut client = Client::new()
+        .prompt("compare.md", COMPARE)
+        .prompt("p.md", "[{{input}}]");
     let mut expand = |command: &str, input: &str, arguments: Value| {
-        client.call("expand_prompt", json!({"command": command, "input": input, "arguments": arguments}))
+        client.call(
+            "expand_prompt",
+            json!({"command": command, "input": input, "arguments": arguments}),
+        )
     };
-    expand("compare", "", json!({"options": " \"a\" b=1\n", "criteria": "x"})).text("Compare  \"a\" b=1\n by x.");
+    expand(
+        "compare",
+        "",
+        json!({"options": " \"a\" b=1\n", "criteria": "x"}),
+    )
+    .text("Compare  \"a\" b=1\n by x.");
     expand("compare", "", json!({"options": 5, "criteria": false})).text("Compare 5 by false.");
     expand("compare", "", json!({"options": -1.5, "criteria": null})).text("Compare -1.5 by cost.");
     expand("compare", "", json!({"options": "", "criteria": ""})).text("Compare  by cost.");
@@ -299,16 +413,24 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
     expand("p", "", json!({"input": "two"})).text("[two]");
     expand("p", "two", json!({"input": "two"})).text("[two]");
     // The whole text, and by name the parts of it.
-    expand("compare", "\"Rust or Go\" speed", json!({"options": "Rust or Go", "criteria": "speed"}))
-        .text("Compare Rust or Go by speed.");
-    expand("compare", "Rust or Go", json!({"options": "Rust or Go"})).text("Compare Rust or Go by cost.");
+    expand(
+        "compare",
+        "\"Rust or Go\" speed",
+        json!({"options": "Rust or Go", "criteria": "speed"}),
+    )
+    .text("Compare Rust or Go by speed.");
+    expand("compare", "Rust or Go", json!({"options": "Rust or Go"}))
+        .text("Compare Rust or Go by cost.");
 }
 
 #[test]
 fn arguments_that_are_not_strings_or_unknown_are_tool_errors_in_both_eras() {
-    let mut client = Client::new().prompt("compare.md", COMPARE).prompt("p.md", "[{{input}}]");
+    let mut client = Client::new()
+        .prompt("compare.md", COMPARE)
+        .prompt("p.md", "[{{input}}]");
     let not_an_object = "`arguments` must be an object whose values are strings; call expand_prompt again with one.";
-    let not_a_string = "`options` in `arguments` must be a string; call expand_prompt again with one.";
+    let not_a_string =
+        "`options` in `arguments` must be a string; call expand_prompt again with one.";
     for (command, arguments, want) in [
         ("compare", json!([]), not_an_object),
         ("compare", json!({"options": ["a"]}), not_a_string),
@@ -324,11 +446,13 @@ fn arguments_that_are_not_strings_or_unknown_are_tool_errors_in_both_eras() {
             "`p` cannot be expanded: it has no argument `zzz`; it takes `input`. Call expand_prompt again with only these.",
         ),
     ] {
-        let params =
-            json!({"name": "expand_prompt", "arguments": {"command": command, "input": "", "arguments": arguments}});
+        let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": "", "arguments": arguments}});
         for params in [params.clone(), modern(params)] {
             let result = client.request("tools/call", params)["result"].clone();
-            assert_eq!((&result["isError"], &result["content"][0]["text"]), (&json!(true), &json!(want)));
+            assert_eq!(
+                (&result["isError"], &result["content"][0]["text"]),
+                (&json!(true), &json!(want))
+            );
         }
     }
 }
@@ -366,24 +490,37 @@ fn a_value_outside_strict_choices_is_a_tool_error_with_the_choices() {
     let ran = client.run(["expand", "audit", "level=paranoid"], "");
     assert_eq!(ran.status.code(), Some(1));
     assert!(
-        ran.stderr.contains("`paranoid` is not a choice for `level`, which takes `low` or `high`"),
+        ran.stderr
+            .contains("`paranoid` is not a choice for `level`, which takes `low` or `high`"),
         "{}",
         ran.stderr
     );
-    client.expand("audit", "level=high tone=loud").text("Audit: high, loud");
+    client
+        .expand("audit", "level=high tone=loud")
+        .text("Audit: high, loud");
     client.expand("audit", "").text("Audit: , ");
 }
 
 #[test]
 fn a_full_width_colon_is_a_colon() {
-    let mut client = Client::new().prompt("仕事/要約.md", "S").prompt("research.md", "R");
+    let mut client = Client::new()
+        .prompt("仕事/要約.md", "S")
+        .prompt("research.md", "R");
     for command in ["：仕事/要約", "：仕事：要約", "仕事：要約", "仕事:要約"] {
         client.expand(command, "").text("S");
     }
     client.expand("：Research", "").text("R");
-    client.run(["expand", "：仕事：要約", "x"], "").printed("S\n\nx\n");
+    client
+        .run(["expand", "：仕事：要約", "x"], "")
+        .printed("S\n\nx\n");
     let error = client.expand("：reserch", "").error();
-    assert!(error.starts_with("No prompt named `：reserch`; did you mean `research`?"), "{error}");
+    assert!(
+        error.starts_with("No prompt named `：reserch`; did you mean `research`?"),
+        "{error}"
+    );
     let error = client.expand("10：30", "").error();
-    assert!(error.starts_with("`10：30` looks like a time or a number, not like a command."), "{error}");
+    assert!(
+        error.starts_with("`10：30` looks like a time or a number, not like a command."),
+        "{error}"
+    );
 }

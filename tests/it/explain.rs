@@ -1,4 +1,5 @@
-//! `explain`: where an expansion comes from, what each argument gets, and whether a client shows all of it.
+//! `explain`: where an expansion comes from, what each argument gets, and whether a client shows
+//! all of it.
 
 use crate::client::Client;
 use crate::readme::page;
@@ -13,18 +14,41 @@ const COMPARE: &str = "---\ndescription: Compare options\ntags: [decision]\nargu
 #[track_caller]
 fn explained(client: &Client, arguments: &[&str], stdin: &str) -> Value {
     let ran = client.run([&["explain", "--json"], arguments].concat(), stdin);
-    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    assert_eq!(
+        (ran.status.code(), ran.stderr.as_str()),
+        (Some(0), ""),
+        "{arguments:?}"
+    );
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
 #[test]
 fn it_shows_the_file_the_arguments_the_placeholders_and_the_length() {
     let client = Client::new().prompt("git/compare.md", COMPARE);
-    let file = std::path::absolute(client.prompts()).unwrap().join("git/compare.md");
-    let ran = client.run(["explain", ":git:compare", "Rust or Go", "criteria=speed & size"], "");
-    let text =
-        "Compare Rust or Go by speed & size:  Rust or Go\n{{options}} {{ .Values.x }} {{optoins}} ${{ github.ref }}";
-    client.run(["expand", "git/compare", "Rust or Go", "criteria=speed & size"], "").printed(&format!("{text}\n"));
+    let file = std::path::absolute(client.prompts())
+        .unwrap()
+        .join("git/compare.md");
+    let ran = client.run(
+        [
+            "explain",
+            ":git:compare",
+            "Rust or Go",
+            "criteria=speed & size",
+        ],
+        "",
+    );
+    let text = "Compare Rust or Go by speed & size:  Rust or Go\n{{options}} {{ .Values.x }} {{optoins}} ${{ github.ref }}";
+    client
+        .run(
+            [
+                "expand",
+                "git/compare",
+                "Rust or Go",
+                "criteria=speed & size",
+            ],
+            "",
+        )
+        .printed(&format!("{text}\n"));
     let length = text.len();
     let want = format!(
         ":git/compare
@@ -59,16 +83,33 @@ Warnings
 
 #[test]
 fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
-    let client = Client::new().prompt("p.md", "---\narguments: [b, {name: input, default: d}]\n---\nBody {{topic}}\n");
+    let client = Client::new().prompt(
+        "p.md",
+        "---\narguments: [b, {name: input, default: d}]\n---\nBody {{topic}}\n",
+    );
     let ran = client.run(["expand", "--arg", "b=x", "p"], "all of it");
     let unused = "the value of `b` is not in the expansion, because `p` has no placeholder `{{b}}`; add it to the file, or leave \
                   out the value";
-    assert_eq!((ran.stdout.as_str(), ran.stderr), ("Body {{topic}}\n\nall of it\n", format!("warning: {unused}\n")));
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr),
+        (
+            "Body {{topic}}\n\nall of it\n",
+            format!("warning: {unused}\n")
+        )
+    );
     let explained = explained(&client, &["--arg", "b=x", "p"], "all of it");
     assert_eq!(explained["warnings"], json!([unused]));
-    assert_eq!((&explained["input"], &explained["arguments"][1]["value"]), (&json!("all of it"), &json!("d")));
-    let shown = client.run(["explain", "--arg", "b=x", "p"], "all of it").stdout;
-    assert!(shown.contains("\n  input  d (its default)\n  input  all of it (as given)\n"), "{shown}");
+    assert_eq!(
+        (&explained["input"], &explained["arguments"][1]["value"]),
+        (&json!("all of it"), &json!("d"))
+    );
+    let shown = client
+        .run(["explain", "--arg", "b=x", "p"], "all of it")
+        .stdout;
+    assert!(
+        shown.contains("\n  input  d (its default)\n  input  all of it (as given)\n"),
+        "{shown}"
+    );
     assert!(
         shown.contains("\n  filled   none: the input follows the body, after an empty line\n  unknown  {{topic}} "),
         "{shown}"
@@ -77,20 +118,39 @@ fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
 
 #[test]
 fn each_argument_shows_where_its_value_comes_from() {
-    let client = Client::new().prompt("compare.md", COMPARE).prompt("single.md", "---\narguments: [x]\n---\n{{x}}");
+    let client = Client::new()
+        .prompt("compare.md", COMPARE)
+        .prompt("single.md", "---\narguments: [x]\n---\n{{x}}");
     let client = client.prompt("optional.md", "---\narguments: [x, y]\n---\n{{x}}{{y}}");
     let of = |arguments: &[&str], stdin: &str| {
         let explained = explained(&client, arguments, stdin);
         let arguments = explained["arguments"].as_array().unwrap().iter();
-        let arguments =
-            arguments.map(|given| format!("{}={}", given["from"].as_str().unwrap(), given["value"].as_str().unwrap()));
+        let arguments = arguments.map(|given| {
+            format!(
+                "{}={}",
+                given["from"].as_str().unwrap(),
+                given["value"].as_str().unwrap()
+            )
+        });
         arguments.collect::<Vec<_>>().join(", ")
     };
     for (arguments, stdin, want) in [
-        (&["compare", "a", "b", "c", "d"][..], "", "rest=a b c d, default=cost, nothing="),
-        (&["compare", "-"], "\"Rust or Go\" notes=x speed\n", "rest=\"Rust or Go\" speed\n, default=cost, pair=x"),
+        (
+            &["compare", "a", "b", "c", "d"][..],
+            "",
+            "rest=a b c d, default=cost, nothing=",
+        ),
+        (
+            &["compare", "-"],
+            "\"Rust or Go\" notes=x speed\n",
+            "rest=\"Rust or Go\" speed\n, default=cost, pair=x",
+        ),
         (&["optional", "a", "b", "c"], "", "position=a, rest=b c"),
-        (&["--arg", "options=x", "--arg", "notes=", "compare"], "", "named=x, default=cost, named="),
+        (
+            &["--arg", "options=x", "--arg", "notes=", "compare"],
+            "",
+            "named=x, default=cost, named=",
+        ),
         (&["compare"], "", "missing=, default=cost, nothing="),
         (&["single", "all", "of it"], "", "rest=all of it"),
         (&["single", "x=y", "z"], "", "pair=y z"),
@@ -101,18 +161,29 @@ fn each_argument_shows_where_its_value_comes_from() {
 
 #[test]
 fn it_shows_which_layer_wins_and_what_it_overrides() {
-    let client = Client::new().prompt("research.md", "Mine").working_in("repo/src");
+    let client = Client::new()
+        .prompt("research.md", "Mine")
+        .working_in("repo/src");
     let prompts = client.prompts().to_str().unwrap().to_owned();
     let repo = fs::canonicalize(client.root().join("repo")).unwrap();
     fs::create_dir_all(repo.join(".prompts")).unwrap();
     fs::create_dir(repo.join(".git")).unwrap();
     fs::write(repo.join(".prompts/research.md"), "Ours").unwrap();
-    let (project, user) = (repo.join(".prompts/research.md"), client.prompts().join("research.md"));
+    let (project, user) = (
+        repo.join(".prompts/research.md"),
+        client.prompts().join("research.md"),
+    );
     let client = client.arguments(["--project", "--prompts", &prompts]);
     let all = explained(&client, &["research", "x"], "");
-    assert_eq!((&all["layer"], &all["source"]), (&json!("project"), &json!(project)));
+    assert_eq!(
+        (&all["layer"], &all["source"]),
+        (&json!("project"), &json!(project))
+    );
     let builtin = json!({"layer": "built-in", "source": "built-in"});
-    assert_eq!(all["shadows"], json!([{"layer": "user", "source": user}, builtin]));
+    assert_eq!(
+        all["shadows"],
+        json!([{"layer": "user", "source": user}, builtin])
+    );
     let shown = client.words("explain research x").stdout;
     let want = format!(
         "  layer      project\n  file       {}\n  overrides  {}\n  overrides  the built-in prompt\n",
@@ -124,31 +195,72 @@ fn it_shows_which_layer_wins_and_what_it_overrides() {
 
 #[test]
 fn a_prompt_that_cannot_be_expanded_is_still_explained() {
-    let client = Client::new().prompt("compare.md", COMPARE).prompt("two.md", "---\narguments: [a]\n---\n{{a}}");
+    let client = Client::new()
+        .prompt("compare.md", COMPARE)
+        .prompt("two.md", "---\narguments: [a]\n---\n{{a}}");
     let ran = client.words("explain compare");
     assert_eq!(ran.status.code(), Some(0));
     let why = "it needs a value for `options`; write `:compare options=… [criteria=…] [notes=…]`";
-    assert!(ran.stdout.contains("\n  options   (missing)\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains(&format!("\nExpansion\n  error  {why}\n")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\n  options   (missing)\n"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout
+            .contains(&format!("\nExpansion\n  error  {why}\n")),
+        "{}",
+        ran.stdout
+    );
     let explained = explained(&client, &["compare"], "");
-    assert_eq!((&explained["error"], explained.get("expansion")), (&json!(why), None));
+    assert_eq!(
+        (&explained["error"], explained.get("expansion")),
+        (&json!(why), None)
+    );
 }
 
 #[test]
 fn a_prompt_without_placeholders_shows_where_the_text_goes() {
-    let client = Client::new().prompt("p.md", "Review this.").prompt("empty.md", "[{{input}}]");
+    let client = Client::new()
+        .prompt("p.md", "Review this.")
+        .prompt("empty.md", "[{{input}}]");
     let shown = client.run(["explain", "p", "a\u{1b}[31m\nb"], "").stdout;
-    assert!(shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (as given)\n"), "{shown}");
-    assert!(shown.contains("\n  filled  none: the input follows the body, after an empty line\n"), "{shown}");
+    assert!(
+        shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (as given)\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("\n  filled  none: the input follows the body, after an empty line\n"),
+        "{shown}"
+    );
     let shown = client.words("explain empty").stdout;
-    assert!(shown.contains("\n  input  (empty, as given)\n\nPlaceholders\n  empty  {{input}}\n"), "{shown}");
+    assert!(
+        shown.contains("\n  input  (empty, as given)\n\nPlaceholders\n  empty  {{input}}\n"),
+        "{shown}"
+    );
     let long = "x".repeat(1234);
     let shown = client.run(["explain", "p", &long], "").stdout;
-    assert!(shown.contains(&format!("  input  {}… (as given, 1,234 characters in all)\n", &long[..200])), "{shown}");
-    assert_eq!(explained(&client, &["p", &long], "")["input"], long, "a script gets all of it");
-    let braces = client.prompt("many.md", "{{ .x }} ".repeat(1200)).prompt("long.md", format!("{{{{{long}}}}}"));
-    braces.words("explain many x").says(0, &["{{ .x }} (1:82), and 1,190 more\n"]);
-    braces.words("explain long x").says(0, &[&format!("  unknown  {{{{{}… (1:1)\n", &long[..198])]);
+    assert!(
+        shown.contains(&format!(
+            "  input  {}… (as given, 1,234 characters in all)\n",
+            &long[..200]
+        )),
+        "{shown}"
+    );
+    assert_eq!(
+        explained(&client, &["p", &long], "")["input"],
+        long,
+        "a script gets all of it"
+    );
+    let braces = client
+        .prompt("many.md", "{{ .x }} ".repeat(1200))
+        .prompt("long.md", format!("{{{{{long}}}}}"));
+    braces
+        .words("explain many x")
+        .says(0, &["{{ .x }} (1:82), and 1,190 more\n"]);
+    braces
+        .words("explain long x")
+        .says(0, &[&format!("  unknown  {{{{{}… (1:1)\n", &long[..198])]);
 }
 
 #[test]
@@ -157,21 +269,36 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
     let limits = explained(&client, &["p", "x"], "")["expansion"]["limits"].take();
     let limit = |client: &str, way: &str| {
         let limits = limits.as_array().unwrap().iter();
-        let found = limits.clone().find(|limit| limit["client"] == client && limit["way"] == way).unwrap();
-        (found["limit"].as_u64().unwrap(), found["unit"].as_str().unwrap().to_owned())
+        let found = limits
+            .clone()
+            .find(|limit| limit["client"] == client && limit["way"] == way)
+            .unwrap();
+        (
+            found["limit"].as_u64().unwrap(),
+            found["unit"].as_str().unwrap().to_owned(),
+        )
     };
     let thousands = |number: u64| match number / 1000 {
         millions @ 1000.. => format!("{},{:03},000", millions / 1000, millions % 1000),
         thousands => format!("{thousands},{:03}", number % 1000),
     };
     for name in ["codex", "claude-code", "gemini", "opencode"] {
-        let page = page(&format!("docs/clients/{}.md", if name == "gemini" { "gemini-cli" } else { name }));
+        let page = page(&format!(
+            "docs/clients/{}.md",
+            if name == "gemini" { "gemini-cli" } else { name }
+        ));
         let (tool, unit) = limit(name, "tool");
         let unit = unit.strip_suffix(" of the result").unwrap();
-        assert!(page.contains(&format!("in parts of at most {} {unit}", thousands(tool))), "{name}");
+        assert!(
+            page.contains(&format!("in parts of at most {} {unit}", thousands(tool))),
+            "{name}"
+        );
         if name != "opencode" {
             let (hook, unit) = limit(name, "hook");
-            assert!(page.contains(&format!("{} {unit}", thousands(hook))), "{name}");
+            assert!(
+                page.contains(&format!("{} {unit}", thousands(hook))),
+                "{name}"
+            );
         }
     }
 }
@@ -182,16 +309,39 @@ fn limits_are_shown_from_80_percent_and_all_of_them_in_json() {
     let lines = |characters: usize| {
         let shown = client.run(["explain", "p"], "x".repeat(characters)).stdout;
         let (_, lines) = shown.split_once("\nExpansion\n").unwrap();
-        lines.lines().skip(1).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+        lines
+            .lines()
+            .skip(1)
+            .map(|line| line.trim().to_owned())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(lines(7_000), ["limits  within the known limits of all agents"]);
-    let hooks = ["codex hook        8,0", "claude-code hook  8,0", "others            within their known limits"];
+    assert_eq!(
+        lines(7_000),
+        ["limits  within the known limits of all agents"]
+    );
+    let hooks = [
+        "codex hook        8,0",
+        "claude-code hook  8,0",
+        "others            within their known limits",
+    ];
     for (line, want) in lines(7_700).iter().zip(hooks) {
         assert!(line.starts_with(want), "{line}");
     }
-    let has_tool = |characters: usize| lines(characters).iter().any(|line| line.starts_with("codex tool "));
-    assert!(!has_tool(13_584) && has_tool(13_585), "80 % of 17,000 less 15 around it");
-    assert!(lines(1_000_000).iter().all(|line| !line.starts_with("others ")), "there are no others");
+    let has_tool = |characters: usize| {
+        lines(characters)
+            .iter()
+            .any(|line| line.starts_with("codex tool "))
+    };
+    assert!(
+        !has_tool(13_584) && has_tool(13_585),
+        "80 % of 17,000 less 15 around it"
+    );
+    assert!(
+        lines(1_000_000)
+            .iter()
+            .all(|line| !line.starts_with("others ")),
+        "there are no others"
+    );
     let limits = explained(&client, &["p", "x"], "")["expansion"]["limits"].take();
     assert_eq!(limits.as_array().unwrap().len(), 8);
 }
@@ -200,9 +350,21 @@ fn limits_are_shown_from_80_percent_and_all_of_them_in_json() {
 fn an_expansion_that_an_agent_does_not_get_whole_gets_a_warning() {
     let client = Client::new().prompt("p.md", "{{input}}");
     let whole = |characters: usize| {
-        let limits = explained(&client, &["p", "-"], &"x".repeat(characters))["expansion"]["limits"].take();
-        let cut = limits.as_array().unwrap().iter().filter(|limit| limit["is_whole"] == false).cloned();
-        let cut = cut.map(|limit| format!("{} {}", limit["client"].as_str().unwrap(), limit["way"].as_str().unwrap()));
+        let limits =
+            explained(&client, &["p", "-"], &"x".repeat(characters))["expansion"]["limits"].take();
+        let cut = limits
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|limit| limit["is_whole"] == false)
+            .cloned();
+        let cut = cut.map(|limit| {
+            format!(
+                "{} {}",
+                limit["client"].as_str().unwrap(),
+                limit["way"].as_str().unwrap()
+            )
+        });
         cut.collect::<Vec<_>>().join(", ")
     };
     let hooks = "codex hook, claude-code hook";
@@ -220,29 +382,50 @@ fn an_expansion_that_an_agent_does_not_get_whole_gets_a_warning() {
         for name in ["codex", "claude-code"] {
             let ran = client.run(["hook", name], &event);
             let is_whole = !ran.stdout.contains("longer than this agent accepts");
-            assert_eq!(is_whole, !whole(characters).contains(&format!("{name} hook")), "{characters}");
-            assert_eq!(is_whole, characters <= if name == "codex" { 9_626 } else { 9_630 });
+            assert_eq!(
+                is_whole,
+                !whole(characters).contains(&format!("{name} hook")),
+                "{characters}"
+            );
+            assert_eq!(
+                is_whole,
+                characters <= if name == "codex" { 9_626 } else { 9_630 }
+            );
         }
     }
 }
 
 #[test]
 fn an_unknown_name_or_a_broken_file_gets_the_same_error_as_from_expand() {
-    let client = Client::new().prompt("research.md", "R").prompt("broken.md", "---\n").prompt("two.md", COMPARE);
+    let client = Client::new()
+        .prompt("research.md", "R")
+        .prompt("broken.md", "---\n")
+        .prompt("two.md", COMPARE);
     for (line, want) in [
         (
             "reserch x",
             "no prompt named `reserch`; did you mean `research`? (`prompt-expander list` shows all prompts)\n",
         ),
-        ("zzz", "error: no prompt named `zzz` (`prompt-expander list` shows all prompts)\n"),
-        ("10:30", "error: `10:30` looks like a time or a number, not like a command (`prompt-expander list` shows"),
+        (
+            "zzz",
+            "error: no prompt named `zzz` (`prompt-expander list` shows all prompts)\n",
+        ),
+        (
+            "10:30",
+            "error: `10:30` looks like a time or a number, not like a command (`prompt-expander list` shows",
+        ),
         ("broken x", "broken.md:1:1: the frontmatter"),
         ("--arg optoins=x two", "`optoins`"),
         ("--arg options=x two lost words", "`lost words`"),
     ] {
-        let [explained, expanded] = ["explain", "expand"].map(|command| client.words(&format!("{command} {line}")));
+        let [explained, expanded] =
+            ["explain", "expand"].map(|command| client.words(&format!("{command} {line}")));
         explained.says(1, &[want]);
-        assert_eq!((explained.stdout.as_str(), &explained.stderr), ("", &expanded.stderr), "{line}");
+        assert_eq!(
+            (explained.stdout.as_str(), &explained.stderr),
+            ("", &expanded.stderr),
+            "{line}"
+        );
     }
 }
 
@@ -251,13 +434,24 @@ fn an_unknown_name_or_a_broken_file_gets_the_same_error_as_from_expand() {
 fn it_can_be_read_on_a_terminal_of_any_width() {
     let client = Client::new().prompt("compare.md", COMPARE);
     for columns in [12, 44, 80] {
-        let shown = crate::terminal::ran(&client, columns, "explain compare Rust", &[("NO_COLOR", "1")], "");
+        let shown = crate::terminal::ran(
+            &client,
+            columns,
+            "explain compare Rust",
+            &[("NO_COLOR", "1")],
+            "",
+        );
         let Some(shown) = shown else { return };
         assert!(shown.contains("~/prompts/compare.md"), "{shown}");
-        let too_long = |line: &&str| line.chars().count() > columns && line.split_whitespace().count() > 1;
+        let too_long =
+            |line: &&str| line.chars().count() > columns && line.split_whitespace().count() > 1;
         assert_eq!(shown.lines().find(too_long), None, "{columns} columns");
         let bare: String = shown.split_whitespace().collect();
-        for text in ["{{options}}(2times),{{criteria}}", "Rust(therestoftheinput)", "ifitismeanttobereplaced"] {
+        for text in [
+            "{{options}}(2times),{{criteria}}",
+            "Rust(therestoftheinput)",
+            "ifitismeanttobereplaced",
+        ] {
             assert!(bare.contains(text), "{shown}");
         }
     }
@@ -267,8 +461,15 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
 fn a_placeholder_is_shown_as_it_is_written() {
     let client = Client::new().prompt("fix.md", "Fix $ARGUMENTS, then test $ARGUMENTS.");
     let ran = client.words("explain fix 12");
-    assert!(ran.stdout.contains("\n  filled  $ARGUMENTS (2 times)\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\n  filled  $ARGUMENTS (2 times)\n"),
+        "{}",
+        ran.stdout
+    );
     let explained = explained(&client, &["fix", "12"], "");
-    assert_eq!(explained["placeholders"], json!([{"name": "input", "count": 2, "is_empty": false}]));
+    assert_eq!(
+        explained["placeholders"],
+        json!([{"name": "input", "count": 2, "is_empty": false}])
+    );
     assert_eq!(explained["left"], json!([]));
 }

@@ -1,10 +1,12 @@
-//! Faults of the system: files that vanish while they are read, failing disks, no free file descriptors, pipes that are
-//! closed or slow. The program answers what can be answered, explains what cannot, and exits as expected.
+//! Faults of the system: files that vanish while they are read, failing disks, no free file
+//! descriptors, pipes that are closed or slow. The program answers what can be answered, explains
+//! what cannot, and exits as expected.
 //!
-//! Missing permissions are tested in `prompts_dir.rs` (as another user, since root may read everything), and permissions
-//! that return in `changes.rs`. The failing disk is `/proc/self/mem`, whose first page no process can read. Not tested,
-//! because they would affect the whole machine: a disk that never answers (a dead network mount), no free memory (the
-//! system or Rust ends the process), a clock that jumps.
+//! Missing permissions are tested in `prompts_dir.rs` (as another user, since root may read
+//! everything), and permissions that return in `changes.rs`. The failing disk is `/proc/self/mem`,
+//! whose first page no process can read. Not tested, because they would affect the whole machine: a
+//! disk that never answers (a dead network mount), no free memory (the system or Rust ends the
+//! process), a clock that jumps.
 
 use crate::client::{Client, LEGACY};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -25,15 +27,24 @@ const MORE_THAN_A_PIPE: usize = 512 * 1024;
 
 /// The line of a call of `expand_prompt`.
 fn expand(id: usize, command: &str, input: &str) -> String {
-    let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
-    format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+    let params =
+        json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
+    format!(
+        "{}\n",
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    )
 }
 
 /// The program on pipes that the test holds itself.
 fn start(client: &Client) -> Child {
     let mut command = client.command();
     command.args(client.library_arguments());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// Waits for the exit: the exit status unless it was a signal, standard output and standard error.
@@ -41,7 +52,11 @@ fn start(client: &Client) -> Child {
 fn end(child: Child) -> (Option<i32>, String, String) {
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 /// Waits until there is something to read.
@@ -72,7 +87,12 @@ fn meanwhile(again: impl Fn() + Sync, test: impl FnOnce()) {
 /// The names, or URIs, of a list.
 fn listed(client: &mut Client, method: &str, list: &str, key: &str) -> Vec<String> {
     let result = client.request(method, json!({}))["result"].clone();
-    result[list].as_array().unwrap().iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
+    result[list]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry[key].as_str().unwrap().to_owned())
+        .collect()
 }
 
 mod files {
@@ -97,12 +117,25 @@ mod files {
             for _ in 0..300 {
                 let list = client.list();
                 let shown = list["prompts"].as_array().unwrap();
-                assert_eq!(shown[0], json!({"name": "keep", "description": "Kept."}), "{list}");
-                assert!(shown[1..].iter().all(|prompt| prompt["description"] == "A file."), "{list}");
+                assert_eq!(
+                    shown[0],
+                    json!({"name": "keep", "description": "Kept."}),
+                    "{list}"
+                );
+                assert!(
+                    shown[1..]
+                        .iter()
+                        .all(|prompt| prompt["description"] == "A file."),
+                    "{list}"
+                );
                 let answer = client.expand("x", "").0;
                 let text = answer["content"][0]["text"].as_str().unwrap();
-                let known =
-                    ["{\"prompt\":\"A file.\"}", "No prompt named", "is not a regular file", "the link is broken"];
+                let known = [
+                    "{\"prompt\":\"A file.\"}",
+                    "No prompt named",
+                    "is not a regular file",
+                    "the link is broken",
+                ];
                 assert!(known.iter().any(|known| text.contains(known)), "{answer}");
             }
         });
@@ -122,32 +155,58 @@ mod files {
             )
         );
         let good = json!([{"name": "good", "description": "Good."}]);
-        assert_eq!(client.list(), json!({"prompts": good, "problems": [{"file": "bad.md", "message": reason}]}));
-        assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["good"]);
-        assert_eq!(listed(&mut client, "resources/list", "resources", "uri"), ["prompt://good"]);
-        for (method, params) in
-            [("prompts/get", json!({"name": "bad"})), ("resources/read", json!({"uri": "prompt://bad"}))]
-        {
+        assert_eq!(
+            client.list(),
+            json!({"prompts": good, "problems": [{"file": "bad.md", "message": reason}]})
+        );
+        assert_eq!(
+            listed(&mut client, "prompts/list", "prompts", "name"),
+            ["good"]
+        );
+        assert_eq!(
+            listed(&mut client, "resources/list", "resources", "uri"),
+            ["prompt://good"]
+        );
+        for (method, params) in [
+            ("prompts/get", json!({"name": "bad"})),
+            ("resources/read", json!({"uri": "prompt://bad"})),
+        ] {
             let error = client.request(method, params)["error"].clone();
-            assert_eq!(error, json!({"code": -32603, "message": format!("{path}: {reason}")}), "{method}");
+            assert_eq!(
+                error,
+                json!({"code": -32603, "message": format!("{path}: {reason}")}),
+                "{method}"
+            );
         }
         client.expand("good", "").text("Good.");
-        client.run(["expand", "bad", "x"], "").failed(1, &format!("error: {path}: {reason}\n"));
+        client
+            .run(["expand", "bad", "x"], "")
+            .failed(1, &format!("error: {path}: {reason}\n"));
         assert!(
-            client.run(["check"], "").stdout.contains("bad.md: error: the file cannot be read: Input/output error")
+            client
+                .run(["check"], "")
+                .stdout
+                .contains("bad.md: error: the file cannot be read: Input/output error")
         );
     }
 }
 
 #[test]
 fn a_user_without_a_home_of_whom_the_system_knows_nothing_is_served() {
-    let Some(client) = Client::new().arguments([]).without_home() else { return };
+    let Some(client) = Client::new().arguments([]).without_home() else {
+        return;
+    };
     let mut client_of_nothing = client;
     client_of_nothing.expand("commit", "x").structured();
     assert!(client_of_nothing.names().contains("commit"));
-    let mut client_of_a_folder = Client::new().prompt("a.md", "A {{input}}").without_home().unwrap();
+    let mut client_of_a_folder = Client::new()
+        .prompt("a.md", "A {{input}}")
+        .without_home()
+        .unwrap();
     client_of_a_folder.expand("a", "x").text("A x");
-    client_of_a_folder.run(["expand", "a", "x"], "").printed("A x\n");
+    client_of_a_folder
+        .run(["expand", "a", "x"], "")
+        .printed("A x\n");
 }
 
 #[cfg(target_os = "linux")]
@@ -158,21 +217,44 @@ mod exhausted {
     /// Leaves this many free file descriptors.
     fn leave_descriptors(pid: Pid, more: usize) {
         let open = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid())).unwrap();
-        let open: Vec<u64> = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
-        let free = (0..).filter(|number| !open.contains(number)).nth(more).unwrap();
+        let open: Vec<u64> = open
+            .map(|entry| {
+                entry
+                    .unwrap()
+                    .file_name()
+                    .to_str()
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            })
+            .collect();
+        let free = (0..)
+            .filter(|number| !open.contains(number))
+            .nth(more)
+            .unwrap();
         set_descriptors(pid, free); // the lowest one that is no longer free
     }
 
     fn set_descriptors(pid: Pid, limit: u64) {
         let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
-        prlimit(Some(pid), Resource::Nofile, Rlimit { current: Some(limit), maximum }).unwrap();
+        prlimit(
+            Some(pid),
+            Resource::Nofile,
+            Rlimit {
+                current: Some(limit),
+                maximum,
+            },
+        )
+        .unwrap();
     }
 
     const MANY: u64 = 100;
 
     #[test]
     fn without_free_descriptors_every_request_is_answered_with_the_reason_and_recovers() {
-        let mut client = Client::new().prompt("a.md", "A {{input}}").prompt("folder/b.md", "B");
+        let mut client = Client::new()
+            .prompt("a.md", "A {{input}}")
+            .prompt("folder/b.md", "B");
         client.expand("a", "x").text("A x");
         let all = client.list();
         let pid = Pid::from_raw(client.pid() as i32).unwrap();
@@ -183,30 +265,57 @@ mod exhausted {
             leave_descriptors(pid, 0);
             let reason = "Too many open files (os error 24)";
             let error = client.expand("a", "x").error();
-            assert!(error.contains(&format!("a.md: the file cannot be read: {reason}; ")), "{error}");
+            assert!(
+                error.contains(&format!("a.md: the file cannot be read: {reason}; ")),
+                "{error}"
+            );
             let error = client.expand("nope", "").error();
-            assert!(error.starts_with("No prompt named `nope`") && error.contains(reason), "{error}");
+            assert!(
+                error.starts_with("No prompt named `nope`") && error.contains(reason),
+                "{error}"
+            );
             let list = client.list();
             assert_eq!(list["prompts"], json!([]));
             let message = list["problems"][0]["message"].as_str().unwrap();
-            assert!(message.starts_with(&format!("the prompts folder cannot be read: {reason}")), "{list}");
-            for (method, params) in
-                [("prompts/get", json!({"name": "a"})), ("resources/read", json!({"uri": "prompt://a"}))]
-            {
+            assert!(
+                message.starts_with(&format!("the prompts folder cannot be read: {reason}")),
+                "{list}"
+            );
+            for (method, params) in [
+                ("prompts/get", json!({"name": "a"})),
+                ("resources/read", json!({"uri": "prompt://a"})),
+            ] {
                 let answer = client.request(method, params);
                 assert_eq!(answer["error"]["code"], -32603, "{answer}");
-                assert!(answer["error"]["message"].as_str().unwrap().contains(reason), "{answer}");
+                assert!(
+                    answer["error"]["message"]
+                        .as_str()
+                        .unwrap()
+                        .contains(reason),
+                    "{answer}"
+                );
             }
             for method in ["tools/list", "prompts/list", "resources/list"] {
-                assert!(client.request(method, json!({}))["result"].is_object(), "{method}");
+                assert!(
+                    client.request(method, json!({}))["result"].is_object(),
+                    "{method}"
+                );
             }
             // One is enough for a file, and for a folder without subfolders.
             leave_descriptors(pid, 1);
             client.expand("a", "x").text("A x");
             let list = client.list();
-            assert_eq!(list["prompts"], json!([{"name": "a", "description": "A {{input}}"}]), "{list}");
+            assert_eq!(
+                list["prompts"],
+                json!([{"name": "a", "description": "A {{input}}"}]),
+                "{list}"
+            );
             let message = format!("cannot be read: {reason}; try again");
-            assert_eq!(list["problems"], json!([{"file": "folder", "message": message}]), "{list}");
+            assert_eq!(
+                list["problems"],
+                json!([{"file": "folder", "message": message}]),
+                "{list}"
+            );
             set_descriptors(pid, MANY);
             client.expand("a", "x").text("A x");
             assert_eq!(client.list(), all);
@@ -222,22 +331,44 @@ mod pipes {
         let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
         let mut server = start(&client);
         let stdin = server.stdin.take();
-        stdin.as_ref().unwrap().write_all(expand(1, "large", "").as_bytes()).unwrap();
+        stdin
+            .as_ref()
+            .unwrap()
+            .write_all(expand(1, "large", "").as_bytes())
+            .unwrap();
         let mut stdout = server.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 1000]).unwrap();
         drop(stdout);
-        assert_eq!(end(server), (Some(0), String::new(), String::new()), "although its input is open");
+        assert_eq!(
+            end(server),
+            (Some(0), String::new(), String::new()),
+            "although its input is open"
+        );
         drop(stdin);
     }
 
     #[test]
     fn a_client_that_closes_both_ends_at_once_is_an_ordinary_end() {
         let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
-        for requests in [String::new(), PING.repeat(100), expand(1, "large", ""), "{\"jsonrpc\":".to_owned()] {
+        for requests in [
+            String::new(),
+            PING.repeat(100),
+            expand(1, "large", ""),
+            "{\"jsonrpc\":".to_owned(),
+        ] {
             let mut server = start(&client);
-            server.stdin.take().unwrap().write_all(requests.as_bytes()).unwrap();
+            server
+                .stdin
+                .take()
+                .unwrap()
+                .write_all(requests.as_bytes())
+                .unwrap();
             drop(server.stdout.take());
-            assert_eq!(end(server), (Some(0), String::new(), String::new()), "{requests}");
+            assert_eq!(
+                end(server),
+                (Some(0), String::new(), String::new()),
+                "{requests}"
+            );
         }
     }
 
@@ -246,34 +377,62 @@ mod pipes {
         let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
         let mut server = start(&client);
         let mut stdin = server.stdin.take().unwrap();
-        stdin.write_all(format!("{}{PING}", expand(7, "large", "")).as_bytes()).unwrap();
+        stdin
+            .write_all(format!("{}{PING}", expand(7, "large", "")).as_bytes())
+            .unwrap();
         wait_for_output(server.stdout.as_ref().unwrap());
         drop(stdin);
         let (status, stdout, stderr) = end(server);
         assert_eq!((status, stderr.as_str()), (Some(0), ""));
-        let [answer, pong] = stdout.split_inclusive('\n').collect::<Vec<_>>()[..] else { panic!("{stdout:.100}") };
+        let [answer, pong] = stdout.split_inclusive('\n').collect::<Vec<_>>()[..] else {
+            panic!("{stdout:.100}")
+        };
         let answer: Value = serde_json::from_str(answer).unwrap();
-        let text = answer["result"]["structuredContent"]["prompt"].as_str().unwrap();
-        assert_eq!((&answer["id"], text.len(), pong), (&json!(7), MORE_THAN_A_PIPE, PONG));
+        let text = answer["result"]["structuredContent"]["prompt"]
+            .as_str()
+            .unwrap();
+        assert_eq!(
+            (&answer["id"], text.len(), pong),
+            (&json!(7), MORE_THAN_A_PIPE, PONG)
+        );
     }
 
     #[test]
     fn input_that_ends_within_a_message_is_answered_as_what_it_is() {
-        for begun in ["{", "{\"jsonrpc\":\"2.0\",\"id\":1,\"met", PING.trim_end().strip_suffix('}').unwrap()] {
+        for begun in [
+            "{",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"met",
+            PING.trim_end().strip_suffix('}').unwrap(),
+        ] {
             let ran = Client::new().run([], format!("{PING}{begun}"));
-            let [pong, error] = ran.stdout.split_inclusive('\n').collect::<Vec<_>>()[..] else { panic!("{ran:?}") };
+            let [pong, error] = ran.stdout.split_inclusive('\n').collect::<Vec<_>>()[..] else {
+                panic!("{ran:?}")
+            };
             let error: Value = serde_json::from_str(error).unwrap();
-            assert_eq!((pong, &error["id"], &error["error"]["code"]), (PONG, &Value::Null, &json!(-32700)), "{begun}");
+            assert_eq!(
+                (pong, &error["id"], &error["error"]["code"]),
+                (PONG, &Value::Null, &json!(-32700)),
+                "{begun}"
+            );
             assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
         }
     }
 
     #[test]
     fn everything_is_served_if_standard_error_is_closed() {
-        let full = if cfg!(target_os = "linux") { "exec 2>/dev/full" } else { "exec 2>&-" };
+        let full = if cfg!(target_os = "linux") {
+            "exec 2>/dev/full"
+        } else {
+            "exec 2>&-"
+        };
         for script in ["exec 2>&-", full] {
             // There is something to warn of.
-            let mut client = Client::new().after(script).arguments(["--prompts", "prompts", "--prompts", "nowhere"]);
+            let mut client = Client::new().after(script).arguments([
+                "--prompts",
+                "prompts",
+                "--prompts",
+                "nowhere",
+            ]);
             client.write("a.md", "A {{input}}");
             client.initialize(LEGACY);
             client.expand("a", "x").text("A x");

@@ -1,8 +1,9 @@
-//! Never stale: whatever changes a prompt file, the next answer shows it, even if the file was cached.
+//! Never stale: whatever changes a prompt file, the next answer shows it, even if the file was
+//! cached.
 //!
-//! Only files that have not changed for two seconds are cached, so these tests begin with older files; `opened.rs` shows
-//! that such files are indeed cached. Each change is followed at once by others of the same length, within one tick of the
-//! file system's clock.
+//! Only files that have not changed for two seconds are cached, so these tests begin with older
+//! files; `opened.rs` shows that such files are indeed cached. Each change is followed at once by
+//! others of the same length, within one tick of the file system's clock.
 
 use crate::client::{Client, settle};
 use serde_json::{Value, json};
@@ -32,8 +33,18 @@ enum Ask {
     List,
 }
 
-const fn change(name: &'static str, ask: Ask, begin: fn(&Client), change: fn(&Client, &str)) -> Change {
-    Change { name, ask, begin, change }
+const fn change(
+    name: &'static str,
+    ask: Ask,
+    begin: fn(&Client),
+    change: fn(&Client, &str),
+) -> Change {
+    Change {
+        name,
+        ask,
+        begin,
+        change,
+    }
 }
 
 /// A prompt file in which the text is both description and body.
@@ -84,15 +95,24 @@ const CHANGES: &[Change] = &[
             client.write("_part.md", text);
         },
     ),
-    change("list: an included file replaced by rename", Ask::List, begin_with_include, |client, text| {
-        client.save("_part.md", text);
-    }),
+    change(
+        "list: an included file replaced by rename",
+        Ask::List,
+        begin_with_include,
+        |client, text| {
+            client.save("_part.md", text);
+        },
+    ),
     change(
         "an included symlink that is pointed elsewhere",
         Ask::Expand,
         |client| {
             begin_with_include(client);
-            fs::rename(client.prompts().join("_part.md"), client.prompts().join("_AAAA.md")).unwrap();
+            fs::rename(
+                client.prompts().join("_part.md"),
+                client.prompts().join("_AAAA.md"),
+            )
+            .unwrap();
             symlink("_AAAA.md", client.prompts().join("_part.md")).unwrap();
             for text in ["BBBB", "CCCC", "DDDD"] {
                 client.write(&format!("_{text}.md"), text);
@@ -109,66 +129,156 @@ const CHANGES: &[Change] = &[
         |client| client.write("x.md", "---\ninclude: true\n---\nAAAA\n{{> _part}}\n"),
         |client, text| client.write("_part.md", text),
     ),
-    change("a file rewritten in place, of another length", Ask::Expand, begin, |client, text| {
-        client.write("x.md", format!("{}\n{text}", file(text)));
-    }),
-    change("a file rewritten in place, of the same length", Ask::Expand, begin, |client, text| {
-        client.write("x.md", file(text));
-    }),
-    change("a file replaced by rename, of the same length", Ask::Expand, begin, |client, text| {
-        client.save("x.md", file(text));
-    }),
-    change("a modification time set back, as cp -p and rsync -t do", Ask::Expand, begin, |client, text| {
-        let path = client.prompts().join("x.md");
-        let modified = fs::metadata(&path).unwrap().modified().unwrap();
-        client.write("x.md", file(text));
-        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
-    }),
-    change("a replacement with the modification time of what it replaces", Ask::Expand, begin, |client, text| {
-        let path = client.prompts().join("x.md");
-        let modified = fs::metadata(&path).unwrap().modified().unwrap();
-        fs::write(client.root().join("draft"), file(text)).unwrap();
-        File::options().write(true).open(client.root().join("draft")).unwrap().set_modified(modified).unwrap();
-        fs::rename(client.root().join("draft"), path).unwrap();
-    }),
-    change("the target of a symlink edited", Ask::Expand, begin_with_link, |client, text| {
-        fs::write(client.root().join("target.md"), file(text)).unwrap();
-    }),
-    change("a symlink that is pointed elsewhere", Ask::Expand, begin_with_link, |client, text| {
-        fs::write(client.root().join(format!("{text}.md")), file(text)).unwrap();
-        symlink(format!("../{text}.md"), client.root().join("draft")).unwrap();
-        fs::rename(client.root().join("draft"), client.prompts().join("x.md")).unwrap();
-    }),
+    change(
+        "a file rewritten in place, of another length",
+        Ask::Expand,
+        begin,
+        |client, text| {
+            client.write("x.md", format!("{}\n{text}", file(text)));
+        },
+    ),
+    change(
+        "a file rewritten in place, of the same length",
+        Ask::Expand,
+        begin,
+        |client, text| {
+            client.write("x.md", file(text));
+        },
+    ),
+    change(
+        "a file replaced by rename, of the same length",
+        Ask::Expand,
+        begin,
+        |client, text| {
+            client.save("x.md", file(text));
+        },
+    ),
+    change(
+        "a modification time set back, as cp -p and rsync -t do",
+        Ask::Expand,
+        begin,
+        |client, text| {
+            let path = client.prompts().join("x.md");
+            let modified = fs::metadata(&path).unwrap().modified().unwrap();
+            client.write("x.md", file(text));
+            File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(modified)
+                .unwrap();
+        },
+    ),
+    change(
+        "a replacement with the modification time of what it replaces",
+        Ask::Expand,
+        begin,
+        |client, text| {
+            let path = client.prompts().join("x.md");
+            let modified = fs::metadata(&path).unwrap().modified().unwrap();
+            fs::write(client.root().join("draft"), file(text)).unwrap();
+            File::options()
+                .write(true)
+                .open(client.root().join("draft"))
+                .unwrap()
+                .set_modified(modified)
+                .unwrap();
+            fs::rename(client.root().join("draft"), path).unwrap();
+        },
+    ),
+    change(
+        "the target of a symlink edited",
+        Ask::Expand,
+        begin_with_link,
+        |client, text| {
+            fs::write(client.root().join("target.md"), file(text)).unwrap();
+        },
+    ),
+    change(
+        "a symlink that is pointed elsewhere",
+        Ask::Expand,
+        begin_with_link,
+        |client, text| {
+            fs::write(client.root().join(format!("{text}.md")), file(text)).unwrap();
+            symlink(format!("../{text}.md"), client.root().join("draft")).unwrap();
+            fs::rename(client.root().join("draft"), client.prompts().join("x.md")).unwrap();
+        },
+    ),
     change(
         "a file edited through a hard link elsewhere",
         Ask::Expand,
         |client| {
             begin(client);
-            fs::hard_link(client.prompts().join("x.md"), client.root().join("other.md")).unwrap();
+            fs::hard_link(
+                client.prompts().join("x.md"),
+                client.root().join("other.md"),
+            )
+            .unwrap();
         },
         |client, text| fs::write(client.root().join("other.md"), file(text)).unwrap(),
     ),
-    change("a file that comes before another of its name", Ask::Expand, begin, |client, text| {
-        client.write("x.MD", file(text));
-    }),
-    change("a folder swapped by rename", Ask::ExpandNested, begin_in_a_folder, |client, text| {
-        swap(&client.prompts().join("folder"), |new| fs::write(new.join("x.md"), file(text)).unwrap());
-    }),
-    change("the whole directory swapped by rename", Ask::Expand, begin, |client, text| {
-        swap(&client.prompts(), |new| fs::write(new.join("x.md"), file(text)).unwrap());
-    }),
-    change("the `SKILL.md` of a folder replaced", Ask::Expand, begin_with_skill, |client, text| {
-        client.save("x/SKILL.md", file(text));
-    }),
-    change("a file that comes before a folder of its name", Ask::Expand, begin_with_skill, |client, text| {
-        client.write("x.md", file(text));
-    }),
-    change("a folder of a prompt swapped by rename", Ask::Expand, begin_with_skill, |client, text| {
-        swap(&client.prompts().join("x"), |new| fs::write(new.join("SKILL.md"), file(text)).unwrap());
-    }),
-    change("list: the `SKILL.md` of a folder edited", Ask::List, begin_with_skill, |client, text| {
-        client.write("x/SKILL.md", file(text));
-    }),
+    change(
+        "a file that comes before another of its name",
+        Ask::Expand,
+        begin,
+        |client, text| {
+            client.write("x.MD", file(text));
+        },
+    ),
+    change(
+        "a folder swapped by rename",
+        Ask::ExpandNested,
+        begin_in_a_folder,
+        |client, text| {
+            swap(&client.prompts().join("folder"), |new| {
+                fs::write(new.join("x.md"), file(text)).unwrap()
+            });
+        },
+    ),
+    change(
+        "the whole directory swapped by rename",
+        Ask::Expand,
+        begin,
+        |client, text| {
+            swap(&client.prompts(), |new| {
+                fs::write(new.join("x.md"), file(text)).unwrap()
+            });
+        },
+    ),
+    change(
+        "the `SKILL.md` of a folder replaced",
+        Ask::Expand,
+        begin_with_skill,
+        |client, text| {
+            client.save("x/SKILL.md", file(text));
+        },
+    ),
+    change(
+        "a file that comes before a folder of its name",
+        Ask::Expand,
+        begin_with_skill,
+        |client, text| {
+            client.write("x.md", file(text));
+        },
+    ),
+    change(
+        "a folder of a prompt swapped by rename",
+        Ask::Expand,
+        begin_with_skill,
+        |client, text| {
+            swap(&client.prompts().join("x"), |new| {
+                fs::write(new.join("SKILL.md"), file(text)).unwrap()
+            });
+        },
+    ),
+    change(
+        "list: the `SKILL.md` of a folder edited",
+        Ask::List,
+        begin_with_skill,
+        |client, text| {
+            client.write("x/SKILL.md", file(text));
+        },
+    ),
     change(
         "list: a file that makes a folder a prompt",
         Ask::List,
@@ -178,21 +288,44 @@ const CHANGES: &[Change] = &[
         },
         |client, text| client.write("x/SKILL.md", file(text)),
     ),
-    change("list: a description edited in place, of the same length", Ask::List, begin, |client, text| {
-        client.write("x.md", file(text));
-    }),
-    change("list: a file added at the top", Ask::List, begin, |client, text| {
-        client.write(&format!("{text}.md"), "new")
-    }),
-    change("list: a file added in a new folder", Ask::List, begin, |client, text| {
-        client.write(&format!("new/deep/{text}.md"), "new");
-    }),
-    change("list: a file in a folder edited", Ask::List, begin_in_a_folder, |client, text| {
-        client.write("folder/x.md", file(text));
-    }),
-    change("list: the target of a symlink edited", Ask::List, begin_with_link, |client, text| {
-        fs::write(client.root().join("target.md"), file(text)).unwrap();
-    }),
+    change(
+        "list: a description edited in place, of the same length",
+        Ask::List,
+        begin,
+        |client, text| {
+            client.write("x.md", file(text));
+        },
+    ),
+    change(
+        "list: a file added at the top",
+        Ask::List,
+        begin,
+        |client, text| client.write(&format!("{text}.md"), "new"),
+    ),
+    change(
+        "list: a file added in a new folder",
+        Ask::List,
+        begin,
+        |client, text| {
+            client.write(&format!("new/deep/{text}.md"), "new");
+        },
+    ),
+    change(
+        "list: a file in a folder edited",
+        Ask::List,
+        begin_in_a_folder,
+        |client, text| {
+            client.write("folder/x.md", file(text));
+        },
+    ),
+    change(
+        "list: the target of a symlink edited",
+        Ask::List,
+        begin_with_link,
+        |client, text| {
+            fs::write(client.root().join("target.md"), file(text)).unwrap();
+        },
+    ),
     change(
         "list: a symlink to a file that becomes one to a folder",
         Ask::List,
@@ -266,18 +399,30 @@ const CHANGES: &[Change] = &[
         Ask::List,
         |client| {
             begin(client);
-            fs::hard_link(client.prompts().join("x.md"), client.root().join("other.md")).unwrap();
+            fs::hard_link(
+                client.prompts().join("x.md"),
+                client.root().join("other.md"),
+            )
+            .unwrap();
         },
         |client, text| fs::write(client.root().join("other.md"), file(text)).unwrap(),
     ),
-    change("list: the whole directory swapped by rename", Ask::List, begin, |client, text| {
-        swap(&client.prompts(), |new| fs::write(new.join("x.md"), file(text)).unwrap());
-    }),
+    change(
+        "list: the whole directory swapped by rename",
+        Ask::List,
+        begin,
+        |client, text| {
+            swap(&client.prompts(), |new| {
+                fs::write(new.join("x.md"), file(text)).unwrap()
+            });
+        },
+    ),
 ];
 
 /// The answer as JSON text.
 fn ask(client: &mut Client, ask: Ask) -> String {
-    let expand = |name: &str| json!({"name": "expand_prompt", "arguments": {"command": name, "input": ""}});
+    let expand =
+        |name: &str| json!({"name": "expand_prompt", "arguments": {"command": name, "input": ""}});
     let params = match ask {
         Ask::Expand => expand("x"),
         Ask::ExpandNested => expand("folder/x"),
@@ -288,7 +433,10 @@ fn ask(client: &mut Client, ask: Ask) -> String {
 
 #[test]
 fn every_change_shows_in_the_next_answer_even_if_the_file_was_cached() {
-    let mut clients: Vec<(Client, &Change)> = CHANGES.iter().map(|change| (Client::new(), change)).collect();
+    let mut clients: Vec<(Client, &Change)> = CHANGES
+        .iter()
+        .map(|change| (Client::new(), change))
+        .collect();
     for (client, change) in &clients {
         (change.begin)(client);
     }
@@ -298,7 +446,8 @@ fn every_change_shows_in_the_next_answer_even_if_the_file_was_cached() {
     for (client, change) in &mut clients {
         for _ in 0..3 {
             let answer = ask(client, change.ask);
-            let is_missing = change.name.ends_with("missing") && answer.contains("there is no such file");
+            let is_missing =
+                change.name.ends_with("missing") && answer.contains("there is no such file");
             assert!(
                 answer.contains("AAAA") || is_missing || matches!(change.ask, Ask::List),
                 "{}: {answer}",
@@ -328,9 +477,20 @@ fn a_file_that_makes_a_folder_a_prompt_changes_all_names_in_it_at_once_in_both_d
         let file = client.prompts().join("a").join(name);
         fs::write(&file, "---\ndescription: A\n---\nBBBB\n").unwrap();
         for gone in ["a/b/x", "a/x"] {
-            assert!(client.expand(gone, "").error().starts_with("No prompt named"), "{gone}");
+            assert!(
+                client
+                    .expand(gone, "")
+                    .error()
+                    .starts_with("No prompt named"),
+                "{gone}"
+            );
         }
-        assert!(client.expand("a", "").structured()["prompt"].as_str().unwrap().ends_with("BBBB"));
+        assert!(
+            client.expand("a", "").structured()["prompt"]
+                .as_str()
+                .unwrap()
+                .ends_with("BBBB")
+        );
         assert_eq!(client.names(), "a");
         fs::remove_file(file).unwrap();
     }
@@ -347,12 +507,22 @@ fn an_edit_through_a_memory_map_shows_once_it_is_unmapped() {
     settle(client.root());
     for text in ["AAAA", "BBBB", "CCCC"] {
         let path = client.prompts().join("x.md");
-        match Command::new("python3").arg("-c").arg(PROGRAM).arg(path).arg(file(text)).status() {
+        match Command::new("python3")
+            .arg("-c")
+            .arg(PROGRAM)
+            .arg(path)
+            .arg(file(text))
+            .status()
+        {
             Ok(status) => assert!(status.success()),
             Err(error) if error.kind() == ErrorKind::NotFound => return,
             Err(error) => panic!("{error}"),
         }
-        assert!(ask(&mut client, Ask::List).contains(text) && ask(&mut client, Ask::Expand).contains(text), "{text}");
+        assert!(
+            ask(&mut client, Ask::List).contains(text)
+                && ask(&mut client, Ask::Expand).contains(text),
+            "{text}"
+        );
     }
 }
 
@@ -374,13 +544,19 @@ fn a_prompt_whose_folder_becomes_a_cycle_is_gone() {
     }
     fs::remove_file(&folder).unwrap();
     symlink(other, folder).unwrap();
-    assert!(client.expand("folder/link/x", "").error().starts_with("No prompt named"));
+    assert!(
+        client
+            .expand("folder/link/x", "")
+            .error()
+            .starts_with("No prompt named")
+    );
     client.expand("folder/x", "").text("AAAA");
 }
 
 #[test]
 fn a_new_file_in_an_earlier_folder_overrides_a_cached_one() {
-    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "first", "--prompts", "prompts"]);
+    let mut client =
+        Client::new().arguments(["--no-builtin", "--prompts", "first", "--prompts", "prompts"]);
     fs::create_dir(client.root().join("first")).unwrap();
     begin(&client);
     settle(client.root());
@@ -397,18 +573,42 @@ fn a_new_file_in_an_earlier_folder_overrides_a_cached_one() {
 
 #[test]
 fn a_file_in_two_folders_of_the_library_has_a_name_a_usage_and_a_problem_in_each() {
-    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "prompts", "--prompts", "prompts/git"]);
-    client.write("git/a.md", "---\ndescription: A\narguments: [{name: x, required: true}]\n---\n{{x}}\n");
+    let mut client = Client::new().arguments([
+        "--no-builtin",
+        "--prompts",
+        "prompts",
+        "--prompts",
+        "prompts/git",
+    ]);
+    client.write(
+        "git/a.md",
+        "---\ndescription: A\narguments: [{name: x, required: true}]\n---\n{{x}}\n",
+    );
     client.write("git/b.md", b"\xff");
     settle(client.root());
     for _ in 0..3 {
         let list = client.list();
-        let usages: Vec<&Value> = list["prompts"].as_array().unwrap().iter().map(|prompt| &prompt["usage"]).collect();
+        let usages: Vec<&Value> = list["prompts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|prompt| &prompt["usage"])
+            .collect();
         assert_eq!(usages, [":a x=…", ":git/a x=…"], "{list}");
-        let files: Vec<&Value> = list["problems"].as_array().unwrap().iter().map(|problem| &problem["file"]).collect();
+        let files: Vec<&Value> = list["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|problem| &problem["file"])
+            .collect();
         assert_eq!(files, ["git/b.md", "git/b.md"], "{list}");
         for name in ["a", "git/a"] {
-            assert!(client.expand(name, "").error().contains(&format!("`:{name} x=…`")));
+            assert!(
+                client
+                    .expand(name, "")
+                    .error()
+                    .contains(&format!("`:{name} x=…`"))
+            );
             client.expand(name, "text").text("text");
         }
     }
@@ -424,7 +624,18 @@ fn hundreds_of_changes_within_one_tick_of_the_clock_all_show() {
         } else {
             client.save("x.md", file(&text))
         }
-        assert!(ask(&mut client, if round % 4 < 2 { Ask::Expand } else { Ask::List }).contains(&text), "{round}");
+        assert!(
+            ask(
+                &mut client,
+                if round % 4 < 2 {
+                    Ask::Expand
+                } else {
+                    Ask::List
+                }
+            )
+            .contains(&text),
+            "{round}"
+        );
     }
 }
 
@@ -433,7 +644,11 @@ fn thousands_of_prompts_and_problems_are_listed_in_order_and_every_change_shows_
     let mut client = Client::new();
     let name = |number: usize| format!("{number:04}.md");
     for number in 0..2_500 {
-        fs::write(client.prompts().join(name(number)), file(&format!("A {number}"))).unwrap();
+        fs::write(
+            client.prompts().join(name(number)),
+            file(&format!("A {number}")),
+        )
+        .unwrap();
     }
     let broken = [0, 17, 1_249, 1_250, 2_499];
     for number in broken {
@@ -446,23 +661,35 @@ fn thousands_of_prompts_and_problems_are_listed_in_order_and_every_change_shows_
         .collect();
     let listed = |client: &mut Client| -> Vec<(String, String)> {
         let list = client.list();
-        let problems: Vec<&str> =
-            list["problems"].as_array().unwrap().iter().map(|problem| problem["file"].as_str().unwrap()).collect();
+        let problems: Vec<&str> = list["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|problem| problem["file"].as_str().unwrap())
+            .collect();
         assert_eq!(problems, broken.map(name));
         let text = |prompt: &Value, key: &str| prompt[key].as_str().unwrap().to_owned();
         let prompts = list["prompts"].as_array().unwrap().iter();
-        prompts.map(|prompt| (text(prompt, "name"), text(prompt, "description"))).collect()
+        prompts
+            .map(|prompt| (text(prompt, "name"), text(prompt, "description")))
+            .collect()
     };
     for changed in [None, Some(1), Some(1_248), Some(1_251), Some(2_498)] {
         if let Some(number) = changed {
             let name = format!("{number:04}");
             let description = format!("B {number}");
-            fs::write(client.prompts().join(format!("{name}.md")), file(&description)).unwrap();
+            fs::write(
+                client.prompts().join(format!("{name}.md")),
+                file(&description),
+            )
+            .unwrap();
             want.iter_mut().find(|(known, _)| *known == name).unwrap().1 = description;
         }
         assert!(listed(&mut client) == want, "{changed:?}");
     }
-    let found = client.call("list_prompts", json!({"query": "B", "limit": 2})).structured();
+    let found = client
+        .call("list_prompts", json!({"query": "B", "limit": 2}))
+        .structured();
     assert_eq!(
         found["prompts"],
         json!([{"name": "0001", "description": "B 1"}, {"name": "1248", "description": "B 1248"}])

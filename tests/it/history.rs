@@ -1,4 +1,5 @@
-//! The versions of a prompt at the command line: `history`, `diff` and `restore`; and disks that refuse a write.
+//! The versions of a prompt at the command line: `history`, `diff` and `restore`; and disks that
+//! refuse a write.
 
 use crate::client::{Client, LEGACY};
 use prompt_expander::prompt::Revision;
@@ -37,9 +38,16 @@ fn changed() -> Client {
 fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
     let client = changed();
     let ran = run(&client, &["history", ":a"]);
-    let lines: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split('\t').collect()).collect();
+    let lines: Vec<Vec<&str>> = ran
+        .stdout
+        .lines()
+        .map(|line| line.split('\t').collect())
+        .collect();
     let (by_hand, agent) = ("by hand", "updated");
-    let shown: Vec<(&str, &str, &str)> = lines.iter().map(|line| (line[0], line[2], line[4])).collect();
+    let shown: Vec<(&str, &str, &str)> = lines
+        .iter()
+        .map(|line| (line[0], line[2], line[4]))
+        .collect();
     assert_eq!(
         shown,
         [
@@ -48,14 +56,21 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
             (&*revision("One.\n"), by_hand, "")
         ]
     );
-    let json: Value = serde_json::from_str(&run(&client, &["history", "a", "--json"]).stdout).unwrap();
+    let json: Value =
+        serde_json::from_str(&run(&client, &["history", "a", "--json"]).stdout).unwrap();
     assert_eq!(json["name"], "a");
     let mut first = json["versions"][0].clone();
     assert!(first["at"].as_str().unwrap().ends_with('Z'), "{first}");
     first.as_object_mut().unwrap().remove("at");
-    assert_eq!(first, json!({"revision": revision("Three.\n"), "operation": "by_hand", "current": true}));
     assert_eq!(
-        (&json["versions"][1]["operation"], &json["versions"][1]["note"]),
+        first,
+        json!({"revision": revision("Three.\n"), "operation": "by_hand", "current": true})
+    );
+    assert_eq!(
+        (
+            &json["versions"][1]["operation"],
+            &json["versions"][1]["note"]
+        ),
         (&json!("update"), &json!("a\tnote"))
     );
     run(&client, &["history", "b"]).failed(1, "error: no prompt named `b`\n");
@@ -71,16 +86,26 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
 fn diff_shows_what_has_changed_since_a_version() {
     let client = changed();
     let (one, two, three) = (revision("One.\n"), revision("Two.\n"), revision("Three.\n"));
-    let diff = |from: &str, old: &str| format!("--- {from}\n+++ {three}\n@@ -1 +1 @@\n-{old}\n+Three.\n");
+    let diff =
+        |from: &str, old: &str| format!("--- {from}\n+++ {three}\n@@ -1 +1 @@\n-{old}\n+Three.\n");
     run(&client, &["diff", "a"]).printed(&diff(&two, "Two."));
     run(&client, &["diff", "a", &one[..6]]).printed(&diff(&one, "One."));
     run(&client, &["diff", "a", &one.to_uppercase()]).printed(&diff(&one, "One."));
     let json: Value = serde_json::from_str(&run(&client, &["diff", "a", "--json"]).stdout).unwrap();
-    assert_eq!(json, json!({"name": "a", "from": two, "to": three, "diff": diff(&two, "Two.")}));
+    assert_eq!(
+        json,
+        json!({"name": "a", "from": two, "to": three, "diff": diff(&two, "Two.")})
+    );
     run(&client, &["diff", "a", &three]).said("note: `a` has the same text as that version\n");
-    for (typed, want) in [("", "several revisions begin with"), ("0000000", "no version has the revision")] {
+    for (typed, want) in [
+        ("", "several revisions begin with"),
+        ("0000000", "no version has the revision"),
+    ] {
         let ran = run(&client, &["diff", "a", typed]);
-        assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{ran:?}");
+        assert!(
+            ran.status.code() == Some(1) && ran.stderr.contains(want),
+            "{ran:?}"
+        );
     }
     client.write("new.md", "New.");
     run(&client, &["diff", "new"]).failed(
@@ -94,8 +119,19 @@ fn diff_shows_what_has_changed_since_a_version() {
 fn restore_undoes_a_change_a_restore_and_a_removal() {
     let client = changed();
     let file = client.prompts().join("a.md");
-    let restored = format!("{}\n", fs::canonicalize(client.root()).unwrap().join("prompts/a.md").display());
-    let undo = |text: &str| format!("note: `prompt-expander restore a {}` undoes this\n", &revision(text)[..8]);
+    let restored = format!(
+        "{}\n",
+        fs::canonicalize(client.root())
+            .unwrap()
+            .join("prompts/a.md")
+            .display()
+    );
+    let undo = |text: &str| {
+        format!(
+            "note: `prompt-expander restore a {}` undoes this\n",
+            &revision(text)[..8]
+        )
+    };
     let two = revision("Two.\n");
     for (arguments, was, is) in [
         (&["restore", "a"][..], "Three.\n", "Two.\n"),
@@ -106,9 +142,11 @@ fn restore_undoes_a_change_a_restore_and_a_removal() {
         assert_eq!((ran.stdout.as_str(), ran.stderr), (&*restored, undo(was)));
         assert_eq!(fs::read_to_string(&file).unwrap(), is);
     }
-    run(&client, &["restore", "a", &two]).said("note: `a` has this text already; nothing is changed\n");
+    run(&client, &["restore", "a", &two])
+        .said("note: `a` has this text already; nothing is changed\n");
     fs::remove_file(&file).unwrap();
-    let json: Value = serde_json::from_str(&run(&client, &["restore", "a", "--json"]).stdout).unwrap();
+    let json: Value =
+        serde_json::from_str(&run(&client, &["restore", "a", "--json"]).stdout).unwrap();
     assert_eq!(json, json!({"path": restored.trim_end(), "revision": two}));
     assert_eq!(fs::read_to_string(&file).unwrap(), "Two.\n");
     run(&client, &["restore", "never"]).failed(1, "error: no prompt named `never`\n");
@@ -125,7 +163,11 @@ fn what_edit_and_rm_replace_is_kept_and_can_be_restored_also_in_a_project() {
         fs::write(&file, "Old.\n").unwrap();
         let done = |arguments: &[&str]| {
             let ran = client.run([arguments, option].concat(), "");
-            assert!(ran.status.success(), "{folder} {arguments:?}: {}", ran.stderr);
+            assert!(
+                ran.status.success(),
+                "{folder} {arguments:?}: {}",
+                ran.stderr
+            );
             (fs::read_to_string(&file).unwrap_or_default(), ran.stderr)
         };
         assert_eq!(done(&["edit", "a"]).0, "New.\n");
@@ -134,7 +176,14 @@ fn what_edit_and_rm_replace_is_kept_and_can_be_restored_also_in_a_project() {
         let (removed, restore) = done(&["rm", "a", "--yes"]);
         assert_eq!(removed, "");
         for (note, text) in [(restore, "Old.\n"), (undo, "New.\n")] {
-            client.words(note.split('`').nth(1).unwrap().trim_start_matches("prompt-expander ")).says(0, &[]);
+            client
+                .words(
+                    note.split('`')
+                        .nth(1)
+                        .unwrap()
+                        .trim_start_matches("prompt-expander "),
+                )
+                .says(0, &[]);
             assert_eq!(fs::read_to_string(&file).unwrap(), text, "{note}");
         }
         let ignored = fs::read_to_string(client.root().join(folder).join(".history/.gitignore"));
@@ -149,9 +198,17 @@ fn an_edit_that_ends_in_a_broken_prompt_asks_whether_to_edit_again() {
     let script = "test -e again && echo good > \"$0\" || { touch again; echo --- > \"$0\"; }";
     let client = client.variable("EDITOR", &format!("sh -c '{}'", script.replace('\'', "")));
     let line = "prompt-expander --prompts prompts edit a; echo status $?";
-    let Some(said) = crate::terminal::typed(&client, 200, line, "y\n") else { return };
-    assert!(said.contains("It is broken. Edit it again? [y/N]") && said.contains("status 0"), "{said}");
-    assert_eq!(fs::read_to_string(client.prompts().join("a.md")).unwrap(), "good\n");
+    let Some(said) = crate::terminal::typed(&client, 200, line, "y\n") else {
+        return;
+    };
+    assert!(
+        said.contains("It is broken. Edit it again? [y/N]") && said.contains("status 0"),
+        "{said}"
+    );
+    assert_eq!(
+        fs::read_to_string(client.prompts().join("a.md")).unwrap(),
+        "good\n"
+    );
 }
 
 #[test]
@@ -172,24 +229,45 @@ impl Mounted {
     /// `None` if the system does not let the tests mount one, as without root's rights.
     fn new(folder: &Path, size: &str) -> Option<Mounted> {
         let options = format!("size={size}");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(folder).output();
-        mount.is_ok_and(|mount| mount.status.success()).then(|| Mounted(folder.to_owned()))
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(folder)
+            .output();
+        mount
+            .is_ok_and(|mount| mount.status.success())
+            .then(|| Mounted(folder.to_owned()))
     }
 }
 
 #[cfg(target_os = "linux")]
 impl Drop for Mounted {
     fn drop(&mut self) {
-        assert!(Command::new("umount").arg(&self.0).status().unwrap().success());
+        assert!(
+            Command::new("umount")
+                .arg(&self.0)
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 }
 
 /// The files below a folder.
 #[cfg(target_os = "linux")]
 fn files(folder: &Path) -> Vec<String> {
-    let files = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap).filter(|file| file.file_type().is_file());
-    let mut files: Vec<String> =
-        files.map(|file| file.path().strip_prefix(folder).unwrap().display().to_string()).collect();
+    let files = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|file| file.file_type().is_file());
+    let mut files: Vec<String> = files
+        .map(|file| {
+            file.path()
+                .strip_prefix(folder)
+                .unwrap()
+                .display()
+                .to_string()
+        })
+        .collect();
     files.sort();
     files
 }
@@ -205,29 +283,70 @@ fn on_a_full_or_read_only_disk_nothing_changes_and_the_message_has_the_path() {
     };
     client.initialize(LEGACY);
     let large = "x".repeat(30_000);
-    client.call("create_prompt", json!({"command": "a", "file": "A\n"})).structured();
+    client
+        .call("create_prompt", json!({"command": "a", "file": "A\n"}))
+        .structured();
     let before = files(&prompts);
     // There is room for the version and not for the file, and then not even for the version.
-    let refused = client.call("create_prompt", json!({"command": "b", "file": large.repeat(4)})).error();
-    assert!(refused.contains("No space left on device") && refused.contains("prompts/"), "{refused}");
-    assert_eq!(files(&prompts), before, "neither a part of a file, nor a version");
     let refused = client
-        .call("update_prompt", json!({"command": "a", "file": large.repeat(4), "expected": revision("A\n")}))
+        .call(
+            "create_prompt",
+            json!({"command": "b", "file": large.repeat(4)}),
+        )
+        .error();
+    assert!(
+        refused.contains("No space left on device") && refused.contains("prompts/"),
+        "{refused}"
+    );
+    assert_eq!(
+        files(&prompts),
+        before,
+        "neither a part of a file, nor a version"
+    );
+    let refused = client
+        .call(
+            "update_prompt",
+            json!({"command": "a", "file": large.repeat(4), "expected": revision("A\n")}),
+        )
         .error();
     assert!(refused.contains("No space left on device"), "{refused}");
-    assert_eq!((files(&prompts), fs::read(prompts.join("a.md")).unwrap()), (before, b"A\n".to_vec()));
-    client.call("create_prompt", json!({"command": "c", "file": large.clone()})).structured();
+    assert_eq!(
+        (files(&prompts), fs::read(prompts.join("a.md")).unwrap()),
+        (before, b"A\n".to_vec())
+    );
+    client
+        .call(
+            "create_prompt",
+            json!({"command": "c", "file": large.clone()}),
+        )
+        .structured();
 
-    let remount = |option: &str| Command::new("mount").args(["-o", option]).arg(&prompts).status().unwrap().success();
+    let remount = |option: &str| {
+        Command::new("mount")
+            .args(["-o", option])
+            .arg(&prompts)
+            .status()
+            .unwrap()
+            .success()
+    };
     assert!(remount("remount,ro"));
     let before = files(&prompts);
     for (tool, arguments) in [
         ("create_prompt", json!({"command": "d", "file": "D"})),
-        ("update_prompt", json!({"command": "a", "file": "B", "expected": revision("A\n")})),
-        ("delete_prompt", json!({"command": "c", "expected": revision(&large)})),
+        (
+            "update_prompt",
+            json!({"command": "a", "file": "B", "expected": revision("A\n")}),
+        ),
+        (
+            "delete_prompt",
+            json!({"command": "c", "expected": revision(&large)}),
+        ),
     ] {
         let refused = client.call(tool, arguments).error();
-        assert!(refused.contains("Read-only file system") && refused.contains("/prompts/"), "{tool}: {refused}");
+        assert!(
+            refused.contains("Read-only file system") && refused.contains("/prompts/"),
+            "{tool}: {refused}"
+        );
         assert_eq!(files(&prompts), before);
     }
     client.finish();
@@ -238,13 +357,20 @@ fn on_a_full_or_read_only_disk_nothing_changes_and_the_message_has_the_path() {
 #[test]
 fn in_a_folder_without_permission_to_write_nothing_changes() {
     use std::os::unix::fs::PermissionsExt;
-    let mut client = Client::new().arguments(EDIT).prompt("a.md", "A\n").unprivileged();
-    let readable = |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
+    let mut client = Client::new()
+        .arguments(EDIT)
+        .prompt("a.md", "A\n")
+        .unprivileged();
+    let readable =
+        |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
     readable(0o555);
     client.initialize(LEGACY);
     let arguments = json!({"command": "a", "file": "B", "expected": revision("A\n")});
     let refused = client.call("update_prompt", arguments).error();
-    assert!(refused.contains("Permission denied") && refused.contains("/prompts/.history"), "{refused}");
+    assert!(
+        refused.contains("Permission denied") && refused.contains("/prompts/.history"),
+        "{refused}"
+    );
     assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 1);
     fs::set_permissions(client.prompts(), fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -19,8 +19,14 @@ const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: 
 
 /// A home with these prompts, for commands that begin with `hook`.
 fn client() -> Client {
-    let client = Client::new().arguments([]).prompt("research.md", "Topic: {{input}}").prompt("compare.md", COMPARE);
-    client.prompt("git/commit.md", "Commit.").prompt("smile.md", "Smile.").prompt("broken.md", "---\n")
+    let client = Client::new()
+        .arguments([])
+        .prompt("research.md", "Topic: {{input}}")
+        .prompt("compare.md", COMPARE);
+    client
+        .prompt("git/commit.md", "Commit.")
+        .prompt("smile.md", "Smile.")
+        .prompt("broken.md", "---\n")
 }
 
 fn event(name: &str, prompt: &str) -> String {
@@ -41,19 +47,32 @@ fn context(client: &Client, prompt: &str) -> Option<String> {
 #[track_caller]
 fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> Option<String> {
     let ran = hook(client, name, event(event_name, prompt));
-    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""), "{prompt:?}");
+    assert_eq!(
+        (ran.status.code(), ran.stderr.as_str()),
+        (Some(0), ""),
+        "{prompt:?}"
+    );
     let line = ran.stdout.strip_suffix('\n')?;
     assert!(!line.contains('\n'), "{line}");
     let mut answer: Value = serde_json::from_str(line).unwrap();
-    let context = answer["hookSpecificOutput"]["additionalContext"].take().as_str().unwrap().to_owned();
-    let rest = json!({"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": null}});
+    let context = answer["hookSpecificOutput"]["additionalContext"]
+        .take()
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let rest =
+        json!({"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": null}});
     assert_eq!(answer, rest);
     Some(context)
 }
 
 /// The part of a context for one command.
 fn part(typed: &str, expansion: &str) -> String {
-    let typed = if typed.contains('`') { format!("`` {typed} ``") } else { format!("`{typed}`") };
+    let typed = if typed.contains('`') {
+        format!("`` {typed} ``")
+    } else {
+        format!("`{typed}`")
+    };
     format!(
         "In the user's message, {typed} is short for the text below, from a prompt file that the user wrote or chose. Read \
          the message as if it contained that text in full, and do what it says; there is no need to call expand_prompt.\n\n\
@@ -64,7 +83,10 @@ fn part(typed: &str, expansion: &str) -> String {
 #[test]
 fn each_agent_gets_the_expansion_in_an_answer_to_its_own_event() {
     let client = client();
-    let want = Some(part(":research solid-state batteries", "Topic: solid-state batteries"));
+    let want = Some(part(
+        ":research solid-state batteries",
+        "Topic: solid-state batteries",
+    ));
     for (name, event_name) in [
         ("codex", "UserPromptSubmit"),
         ("claude-code", "UserPromptSubmit"),
@@ -72,13 +94,20 @@ fn each_agent_gets_the_expansion_in_an_answer_to_its_own_event() {
         ("gemini-cli", "BeforeAgent"),
         ("opencode", "chat.message"),
     ] {
-        assert_eq!(context_for(&client, name, event_name, ":research solid-state batteries"), want, "{name}");
+        assert_eq!(
+            context_for(&client, name, event_name, ":research solid-state batteries"),
+            want,
+            "{name}"
+        );
     }
     hook(&client, "gemini", event("UserPromptSubmit", ":research x")).printed("");
     hook(&client, "codex", event("BeforeAgent", ":research x")).printed("");
     let before_the_name = [&LIBRARY[..], &["hook", "codex"]].concat();
     let ran = client.run(before_the_name, event("UserPromptSubmit", ":research x"));
-    assert!(ran.status.success() && ran.stdout.contains("Topic: x") && ran.stderr.is_empty(), "{ran:?}");
+    assert!(
+        ran.status.success() && ran.stdout.contains("Topic: x") && ran.stderr.is_empty(),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -86,20 +115,39 @@ fn the_text_is_that_of_the_tool_byte_for_byte() {
     let body = "# T\r\n\n<a> & \"q\" \\ \t {{ .Values.x }}\n{{input}}\n  end ";
     let mut client = Client::new().prompt("odd.md", body);
     let input = "a \"b\" {{input}}\n\n  <c>\u{1b}[31m 日本";
-    let ran = client.run(["hook", "codex"], event("UserPromptSubmit", &format!(":odd {input}")));
+    let ran = client.run(
+        ["hook", "codex"],
+        event("UserPromptSubmit", &format!(":odd {input}")),
+    );
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let context = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let context = answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
     let expanded = client.expand("odd", input).structured();
-    assert!(context.contains(&format!("\n\n{}\n\n(End of", expanded["prompt"].as_str().unwrap())), "{context}");
+    assert!(
+        context.contains(&format!(
+            "\n\n{}\n\n(End of",
+            expanded["prompt"].as_str().unwrap()
+        )),
+        "{context}"
+    );
 }
 
 #[test]
 fn gemini_gets_a_note_that_angle_brackets_may_be_escaped() {
     let client = client();
     let note = "Angle brackets in it may show as `&lt;` and `&gt;`.";
-    let has_note = |name, event_name| context_for(&client, name, event_name, ":research a <b>").unwrap().contains(note);
+    let has_note = |name, event_name| {
+        context_for(&client, name, event_name, ":research a <b>")
+            .unwrap()
+            .contains(note)
+    };
     assert!(has_note("gemini", "BeforeAgent") && !has_note("codex", "UserPromptSubmit"));
-    assert!(!context_for(&client, "gemini", "BeforeAgent", ":research a").unwrap().contains(note));
+    assert!(
+        !context_for(&client, "gemini", "BeforeAgent", ":research a")
+            .unwrap()
+            .contains(note)
+    );
 }
 
 #[test]
@@ -124,11 +172,18 @@ fn a_prompt_without_a_command_that_exists_has_no_answer() {
 fn a_command_on_a_line_of_its_own_takes_what_follows_up_to_the_next() {
     let client = client();
     let several = ":research a\n:unknown\n:compare x criteria=y\n:research a\n:unknown";
-    let parts =
-        part(":research a\\n:unknown", "Topic: a\n:unknown") + "\n\n" + &part(":compare x criteria=y", "x by y");
+    let parts = part(":research a\\n:unknown", "Topic: a\n:unknown")
+        + "\n\n"
+        + &part(":compare x criteria=y", "x by y");
     for (prompt, want) in [
-        ("\n :research, a\r\nb\n", part(":research a\\r\\nb", "Topic: a\r\nb")),
-        ("My draft is below.\n:git:commit", part(":git:commit", "Commit.")),
+        (
+            "\n :research, a\r\nb\n",
+            part(":research a\\r\\nb", "Topic: a\r\nb"),
+        ),
+        (
+            "My draft is below.\n:git:commit",
+            part(":git:commit", "Commit."),
+        ),
         (several, parts),
     ] {
         assert_eq!(context(&client, prompt), Some(want), "{prompt:?}");
@@ -140,7 +195,10 @@ fn each_text_of_a_stack_and_of_mentions_is_named_in_the_order_of_the_message() {
     let client = client()
         .prompt("style.md", "Short sentences.")
         .prompt("quiet.md", "---\nmention: false\n---\nQuiet.")
-        .prompt("rate.md", "---\narguments: [{name: by, default: speed}]\n---\nRate by {{by}}: {{input}}");
+        .prompt(
+            "rate.md",
+            "---\narguments: [{name: by, default: speed}]\n---\nRate by {{by}}: {{input}}",
+        );
     let mention = |name: &str, text: &str| {
         format!(
             "In the user's message, `:{name}` stands for the text below, from a prompt file that the user wrote or chose. What \
@@ -148,32 +206,64 @@ fn each_text_of_a_stack_and_of_mentions_is_named_in_the_order_of_the_message() {
              (End of the text for `:{name}`.)"
         )
     };
-    let (style, commit) = (mention("style", "Short sentences."), mention("git/commit", "Commit."));
+    let (style, commit) = (
+        mention("style", "Short sentences."),
+        mention("git/commit", "Commit."),
+    );
     for (prompt, want) in [
-        ("By :style, (:git/commit) and :style.", vec![style.clone(), commit]),
+        (
+            "By :style, (:git/commit) and :style.",
+            vec![style.clone(), commit],
+        ),
         ("Then :rate it", vec![mention("rate", "Rate by speed: ")]),
-        (":research :rate it", vec![part(":research it", "Topic: it"), part(":rate it", "Rate by speed: it")]),
+        (
+            ":research :rate it",
+            vec![
+                part(":research it", "Topic: it"),
+                part(":rate it", "Rate by speed: it"),
+            ],
+        ),
         (
             "My :style\n:research a :quiet day, :compare it",
-            vec![style.clone(), part(":research a :quiet day, :compare it", "Topic: a :quiet day, :compare it")],
+            vec![
+                style.clone(),
+                part(
+                    ":research a :quiet day, :compare it",
+                    "Topic: a :quiet day, :compare it",
+                ),
+            ],
         ),
-        (":style\nand :style", vec![part(":style and :style", "Short sentences.\n\nand :style")]),
-        ("See :style\n:style", vec![part(":style", "Short sentences.")]),
+        (
+            ":style\nand :style",
+            vec![part(":style and :style", "Short sentences.\n\nand :style")],
+        ),
+        (
+            "See :style\n:style",
+            vec![part(":style", "Short sentences.")],
+        ),
         (":quiet", vec![part(":quiet", "Quiet.")]),
     ] {
-        assert_eq!(context(&client, prompt), Some(want.join("\n\n")), "{prompt}");
+        assert_eq!(
+            context(&client, prompt),
+            Some(want.join("\n\n")),
+            "{prompt}"
+        );
     }
     let told = context(&client, "See :broken.").unwrap();
     assert!(
-        told.contains("`:broken` names a stored prompt that cannot be read") && told.contains("Tell the user"),
+        told.contains("`:broken` names a stored prompt that cannot be read")
+            && told.contains("Tell the user"),
         "{told}"
     );
 }
 
 #[test]
 fn a_slip_at_the_start_of_a_message_is_asked_about_in_one_line() {
-    let client =
-        client().prompt("summarize.md", "S").prompt("set-up.md", "S").prompt("a/fix.md", "A").prompt("b/fix.md", "B");
+    let client = client()
+        .prompt("summarize.md", "S")
+        .prompt("set-up.md", "S")
+        .prompt("a/fix.md", "A")
+        .prompt("b/fix.md", "B");
     for (typed, meant) in [
         (":reserch x", "`:research`"),
         ("\n  :RESEARCH, x\n:unknown", "`:research`"),
@@ -183,8 +273,14 @@ fn a_slip_at_the_start_of_a_message_is_asked_about_in_one_line() {
         (":smlie", "`:smile`"),
     ] {
         let answer: Value =
-            serde_json::from_str(&hook(&client, "codex", event("UserPromptSubmit", typed)).stdout).unwrap();
-        let name = typed.trim().trim_start_matches(':').split([' ', ',']).next().unwrap();
+            serde_json::from_str(&hook(&client, "codex", event("UserPromptSubmit", typed)).stdout)
+                .unwrap();
+        let name = typed
+            .trim()
+            .trim_start_matches(':')
+            .split([' ', ','])
+            .next()
+            .unwrap();
         let question = format!("no prompt is named `{name}`; did you mean {meant}?");
         assert_eq!(answer["systemMessage"], question);
         let context = format!(
@@ -217,8 +313,14 @@ fn a_slip_at_the_start_of_a_message_is_asked_about_in_one_line() {
     ] {
         hook(&client, "codex", event("UserPromptSubmit", typed)).printed("");
     }
-    let both = hook(&client, "codex", event("UserPromptSubmit", ":smlie and :smile\n:research y")).stdout;
-    let order = ["`:smile` stands for", "Topic: y", "did you mean `:smile`?"].map(|part| both.find(part).unwrap());
+    let both = hook(
+        &client,
+        "codex",
+        event("UserPromptSubmit", ":smlie and :smile\n:research y"),
+    )
+    .stdout;
+    let order = ["`:smile` stands for", "Topic: y", "did you mean `:smile`?"]
+        .map(|part| both.find(part).unwrap());
     assert!(order.is_sorted(), "{both}");
 }
 
@@ -235,7 +337,8 @@ fn the_last_part_of_a_name_is_enough_for_a_command_if_it_is_the_only_one_of_ones
     let run = |typed: &str| {
         let line = "hook codex --no-builtin --from-agents --project --prompts prompts";
         let cwd = client.root().join("repo");
-        let event = json!({"cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": typed}).to_string();
+        let event =
+            json!({"cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": typed}).to_string();
         client.run(line.split(' '), event).stdout
     };
     for (typed, parts) in [
@@ -245,14 +348,21 @@ fn the_last_part_of_a_name_is_enough_for_a_command_if_it_is_the_only_one_of_ones
         (":deploy x", &["did you mean `:ops/deploy`?"]),
     ] {
         let answer = run(typed);
-        assert!(parts.iter().all(|part| answer.contains(part)), "{typed}: {answer}");
+        assert!(
+            parts.iter().all(|part| answer.contains(part)),
+            "{typed}: {answer}"
+        );
     }
     for typed in ["See :xlsx.", "See\n:deploy", ":Xlsx-x"] {
         assert_eq!(run(typed), "", "{typed}");
     }
-    let expanded = client.words("--no-builtin --prompts prompts expand xlsx sums").stdout;
+    let expanded = client
+        .words("--no-builtin --prompts prompts expand xlsx sums")
+        .stdout;
     assert_eq!(expanded, "Sheet: sums\n");
-    client.words("--no-builtin --prompts prompts expand doc sums").says(1, &["did you mean `a/doc` or `b/doc`?"]);
+    client
+        .words("--no-builtin --prompts prompts expand doc sums")
+        .says(1, &["did you mean `a/doc` or `b/doc`?"]);
 }
 
 #[test]
@@ -264,31 +374,55 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
          for `options`; write `:compare options=… [criteria=…]`. Tell the user this; expand_prompt would say the same."
     );
     let broken = context(&client, ":broken x").unwrap();
-    let place = std::path::absolute(client.prompts()).unwrap().join("broken.md").display().to_string();
-    let begin =
-        format!("In the user's message, `:broken x` names a stored prompt that cannot be read. {place}:1:1: the front");
-    assert!(broken.starts_with(&begin) && broken.contains("; "), "{broken}");
-    assert!(broken.ends_with(". Tell the user this; the command works once the file is saved."), "{broken}");
+    let place = std::path::absolute(client.prompts())
+        .unwrap()
+        .join("broken.md")
+        .display()
+        .to_string();
+    let begin = format!(
+        "In the user's message, `:broken x` names a stored prompt that cannot be read. {place}:1:1: the front"
+    );
+    assert!(
+        broken.starts_with(&begin) && broken.contains("; "),
+        "{broken}"
+    );
+    assert!(
+        broken.ends_with(". Tell the user this; the command works once the file is saved."),
+        "{broken}"
+    );
     std::fs::write(client.root().join("broken.toml"), "a = ").unwrap();
     let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":broken"}"#;
-    let said = client.run(["hook", "codex", "--config", "broken.toml"], event).stdout;
-    assert!(said.contains("restart the agents") && said.contains(". Tell the user this.\""), "{said}");
+    let said = client
+        .run(["hook", "codex", "--config", "broken.toml"], event)
+        .stdout;
+    assert!(
+        said.contains("restart the agents") && said.contains(". Tell the user this.\""),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_misspelled_name_of_an_argument_is_text_of_which_the_user_is_told() {
     let told = context(&client(), ":compare options=a critera=b").unwrap();
     assert!(told.contains("\n\na critera=b by cost\n\n"), "{told}");
-    assert!(told.ends_with("Tell the user first: `critera=b` stays text; did you mean `criteria=`?"), "{told}");
+    assert!(
+        told.ends_with("Tell the user first: `critera=b` stays text; did you mean `criteria=`?"),
+        "{told}"
+    );
 }
 
 #[test]
 fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
     let client = client();
-    let commands = |count: usize| (0..count).map(|number| format!(":research {number}\n")).collect::<String>();
+    let commands = |count: usize| {
+        (0..count)
+            .map(|number| format!(":research {number}\n"))
+            .collect::<String>()
+    };
     let all = context(&client, &commands(MAX_PROMPTS)).unwrap();
-    let parts: Vec<String> =
-        (0..MAX_PROMPTS).map(|n| part(&format!(":research {n}"), &format!("Topic: {n}"))).collect();
+    let parts: Vec<String> = (0..MAX_PROMPTS)
+        .map(|n| part(&format!(":research {n}"), &format!("Topic: {n}")))
+        .collect();
     assert_eq!(all, parts.join("\n\n"));
     let more = context(&client, &commands(MAX_PROMPTS + 1)).unwrap();
     assert_eq!(
@@ -297,7 +431,9 @@ fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
          expand_prompt before you answer."
     );
     let sentence: String = ('a'..='z').map(|letter| format!(" :p-{letter}")).collect();
-    let many = ('a'..='z').fold(client, |client, letter| client.prompt(&format!("p-{letter}.md"), letter.to_string()));
+    let many = ('a'..='z').fold(client, |client, letter| {
+        client.prompt(&format!("p-{letter}.md"), letter.to_string())
+    });
     let told = context(&many, &format!("See{sentence}")).unwrap();
     assert_eq!(told.matches("(End of the text for").count(), MAX_PROMPTS);
     assert!(
@@ -316,22 +452,47 @@ fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
     for (name, event_name, letter, limit) in [
         ("codex", "UserPromptSubmit", "é", (10_000 - begun) / 2),
         ("claude-code", "UserPromptSubmit", "é", 10_000 - begun),
-        ("claude-code", "UserPromptSubmit", "😀", (10_000 - begun) / 2),
+        (
+            "claude-code",
+            "UserPromptSubmit",
+            "😀",
+            (10_000 - begun) / 2,
+        ),
         ("gemini", "BeforeAgent", "x", 1_000_000 - begun),
     ] {
         let of = |letters: usize| {
-            let client = Client::new().arguments([]).prompt("long.md", letter.repeat(letters)).prompt("b.md", "B");
+            let client = Client::new()
+                .arguments([])
+                .prompt("long.md", letter.repeat(letters))
+                .prompt("b.md", "B");
             context_for(&client, name, event_name, ":long\n:long\n").unwrap()
         };
-        assert_eq!(of(limit), part(":long", &letter.repeat(limit)), "{name} {letter}");
-        assert!(of(limit + 1).contains(too_long) && of(limit + 1).len() < 500, "{name} {letter}");
+        assert_eq!(
+            of(limit),
+            part(":long", &letter.repeat(limit)),
+            "{name} {letter}"
+        );
+        assert!(
+            of(limit + 1).contains(too_long) && of(limit + 1).len() < 500,
+            "{name} {letter}"
+        );
     }
 
     // One that does not fit leaves room for the next, and all together stay within the limit.
     let client = client().prompt("long.md", "x".repeat(9_000));
     let both = context(&client, ":long a\n:research b\n:long c\n:long d\n").unwrap();
-    assert!(both.len() <= 10_000 && both.contains(&part(":research b", "Topic: b")), "{both}");
-    assert_eq!((both.matches(too_long).count(), both.matches("xxx\n\na\n\n(End").count()), (3, 0), "{both}");
+    assert!(
+        both.len() <= 10_000 && both.contains(&part(":research b", "Topic: b")),
+        "{both}"
+    );
+    assert_eq!(
+        (
+            both.matches(too_long).count(),
+            both.matches("xxx\n\na\n\n(End").count()
+        ),
+        (3, 0),
+        "{both}"
+    );
 
     let pasted = format!(":research {}", "word ".repeat(200_000));
     assert!(context(&client, &pasted).unwrap().contains(too_long));
@@ -342,8 +503,18 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     let client = client();
     let submitted = event("UserPromptSubmit", ":research x");
     let nested = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-    let too_long = event("UserPromptSubmit", &format!(":research {}", "x".repeat(33 << 20)));
-    for stdin in ["", "null", ":research x", &submitted[..40], &nested, too_long.as_str()] {
+    let too_long = event(
+        "UserPromptSubmit",
+        &format!(":research {}", "x".repeat(33 << 20)),
+    );
+    for stdin in [
+        "",
+        "null",
+        ":research x",
+        &submitted[..40],
+        &nested,
+        too_long.as_str(),
+    ] {
         hook(&client, "codex", stdin).printed("");
     }
     hook(&client, "codex", [submitted.as_bytes(), b"\xff"].concat()).printed("");
@@ -351,10 +522,19 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     for name in ["", "codx", "Codex", "vscode", "-"] {
         hook(&client, name, &submitted).printed("");
     }
-    for line in ["hook", "hook codex gemini", "--page-size 0 hook codex", "hook codex --no-builtin --prompts missing"] {
+    for line in [
+        "hook",
+        "hook codex gemini",
+        "--page-size 0 hook codex",
+        "hook codex --no-builtin --prompts missing",
+    ] {
         client.run(line.split(' '), &submitted).printed("");
     }
-    assert_ne!(client.words("expand hook").status.code(), Some(0), "another command, that names it");
+    assert_ne!(
+        client.words("expand hook").status.code(),
+        Some(0),
+        "another command, that names it"
+    );
 }
 
 #[cfg(unix)]
@@ -365,16 +545,30 @@ fn closed_pipes_and_unreadable_folders_block_no_prompt() {
     let submitted = event("UserPromptSubmit", ":research x");
     for script in ["exec <&-", "exec >&-", "exec 2>&-", "exec <&- >&- 2>&-"] {
         let ran = hook(&client().after(script), "codex", &submitted);
-        assert!(ran.status.success() && ran.stderr.is_empty(), "{script}: {ran:?}");
-        assert_eq!(ran.stdout.contains("Topic: x"), script == "exec 2>&-", "{script}: {ran:?}");
+        assert!(
+            ran.status.success() && ran.stderr.is_empty(),
+            "{script}: {ran:?}"
+        );
+        assert_eq!(
+            ran.stdout.contains("Topic: x"),
+            script == "exec 2>&-",
+            "{script}: {ran:?}"
+        );
     }
     let client = client().unprivileged();
     set_permissions(client.prompts(), Permissions::from_mode(0o000)).unwrap();
     hook(&client, "codex", &submitted).printed("");
     set_permissions(client.prompts(), Permissions::from_mode(0o755)).unwrap();
-    set_permissions(client.prompts().join("research.md"), Permissions::from_mode(0o000)).unwrap();
+    set_permissions(
+        client.prompts().join("research.md"),
+        Permissions::from_mode(0o000),
+    )
+    .unwrap();
     let unreadable = context(&client, ":research x").unwrap();
-    assert!(unreadable.contains("permission denied; correct its permissions. Tell the user this"), "{unreadable}");
+    assert!(
+        unreadable.contains("permission denied; correct its permissions. Tell the user this"),
+        "{unreadable}"
+    );
 }
 
 /// The agents that have a hook, with name and event.
@@ -396,7 +590,11 @@ fn the_page_of_the_hook_is_true() {
     for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
-        assert_eq!(limit, agent.hook.as_ref().unwrap().limit.0.to_string(), "{name}");
+        assert_eq!(
+            limit,
+            agent.hook.as_ref().unwrap().limit.0.to_string(),
+            "{name}"
+        );
     }
 
     let client = Client::new().arguments([]);
@@ -405,14 +603,28 @@ fn the_page_of_the_hook_is_true() {
     for row in rows {
         let prompt = row[0].trim_matches('`').replace('⏎', "\n");
         let ran = client.run(["hook", "gemini"], event("BeforeAgent", &prompt));
-        let pairs = row[1].split("; ").filter(|pair| *pair != "none").map(|pair| pair.trim_matches('`'));
+        let pairs = row[1]
+            .split("; ")
+            .filter(|pair| *pair != "none")
+            .map(|pair| pair.trim_matches('`'));
         let pairs = pairs.map(|pair| pair.split_once("`: `").unwrap_or((pair, "")));
-        let ends: String =
-            pairs.clone().map(|(name, input)| format!("{}|", format!(":{name} {input}").trim_end())).collect();
-        let said = ran.stdout.split("(End of the text for `").skip(1).map(|rest| rest.split("`.)").next().unwrap());
-        assert_eq!(said.map(|typed| format!("{typed}|")).collect::<String>(), ends, "{prompt}");
+        let ends: String = pairs
+            .clone()
+            .map(|(name, input)| format!("{}|", format!(":{name} {input}").trim_end()))
+            .collect();
+        let said = ran
+            .stdout
+            .split("(End of the text for `")
+            .skip(1)
+            .map(|rest| rest.split("`.)").next().unwrap());
+        assert_eq!(
+            said.map(|typed| format!("{typed}|")).collect::<String>(),
+            ends,
+            "{prompt}"
+        );
         for (name, input) in pairs {
-            let expanded = json!(client.run(["expand", name, "-"], input).stdout.trim_end()).to_string();
+            let expanded =
+                json!(client.run(["expand", name, "-"], input).stdout.trim_end()).to_string();
             assert!(ran.stdout.contains(expanded.trim_matches('"')), "{prompt}");
         }
     }
@@ -426,8 +638,12 @@ fn the_hook_on_the_page_of_an_agent_answers_its_event() {
         let name = if name == "gemini" { "gemini-cli" } else { name };
         let text = page(&format!("docs/clients/{name}.md"));
         let blocks = blocks(&text, "json");
-        let mut registrations = blocks.iter().filter(|(_, block)| block.contains("\"hooks\""));
-        let Some((_, registration)) = registrations.next() else { panic!("no hook in {name}.md") };
+        let mut registrations = blocks
+            .iter()
+            .filter(|(_, block)| block.contains("\"hooks\""));
+        let Some((_, registration)) = registrations.next() else {
+            panic!("no hook in {name}.md")
+        };
         assert!(registrations.next().is_none(), "one hook in {name}.md");
         let registration: Value = serde_json::from_str(registration).unwrap();
         let hook = &registration["hooks"][event_name][0]["hooks"][0];
@@ -437,12 +653,21 @@ fn the_hook_on_the_page_of_an_agent_answers_its_event() {
             "PROMPT_EXPANDER_PROMPTS=prompts; export PROMPT_EXPANDER_PROMPTS; {}",
             hook["command"].as_str().unwrap()
         );
-        let mut child = shell(&home, &line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = shell(&home, &line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        std::io::Write::write_all(&mut stdin, event(event_name, ":hello world").as_bytes()).unwrap();
+        std::io::Write::write_all(&mut stdin, event(event_name, ":hello world").as_bytes())
+            .unwrap();
         drop(stdin);
         let output = child.wait_with_output().unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(answer["hookSpecificOutput"]["additionalContext"], part(":hello world", "Hello world!"), "{name}");
+        assert_eq!(
+            answer["hookSpecificOutput"]["additionalContext"],
+            part(":hello world", "Hello world!"),
+            "{name}"
+        );
     }
 }

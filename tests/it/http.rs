@@ -1,5 +1,5 @@
-//! MCP over HTTP, as any client sees it: what is answered to which request, sessions and streams, and what broken or
-//! hostile clients cannot do.
+//! MCP over HTTP, as any client sees it: what is answered to which request, sessions and streams,
+//! and what broken or hostile clients cannot do.
 
 use crate::client::{Client, modern};
 use crate::http_client::{Connection, HttpServer, USUAL, request, write_secret};
@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
 
-const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+const LISTS: [&str; 3] = [
+    "prompts/list_changed",
+    "resources/list_changed",
+    "tools/list_changed",
+];
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
@@ -23,7 +27,11 @@ fn server() -> HttpServer {
 }
 
 fn expand(id: u64) -> String {
-    request(id, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": "research", "input": "x"}}))
+    request(
+        id,
+        "tools/call",
+        json!({"name": "expand_prompt", "arguments": {"command": "research", "input": "x"}}),
+    )
 }
 
 #[test]
@@ -37,42 +45,178 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
     let unknown_tool = request(1, "tools/call", json!({"name": "nope"}));
     let cases: &[(&str, Headers<'_>, &str, u16, i64)] = &[
         ("a request", &[], PING, 200, 0),
-        ("a request in a session", &[in_session, version("2025-06-18")], PING, 200, 0),
-        ("another version than that of the session", &[in_session, version("2025-11-25")], PING, 200, 0),
-        ("an unknown version", &[in_session, version("2024-01-01")], PING, 400, -32602),
-        ("a modern version without its metadata", &[version("2026-07-28")], PING, 400, -32602),
-        ("an unknown session", &[("Mcp-Session-Id", "nope")], PING, 404, 404),
+        (
+            "a request in a session",
+            &[in_session, version("2025-06-18")],
+            PING,
+            200,
+            0,
+        ),
+        (
+            "another version than that of the session",
+            &[in_session, version("2025-11-25")],
+            PING,
+            200,
+            0,
+        ),
+        (
+            "an unknown version",
+            &[in_session, version("2024-01-01")],
+            PING,
+            400,
+            -32602,
+        ),
+        (
+            "a modern version without its metadata",
+            &[version("2026-07-28")],
+            PING,
+            400,
+            -32602,
+        ),
+        (
+            "an unknown session",
+            &[("Mcp-Session-Id", "nope")],
+            PING,
+            404,
+            404,
+        ),
         ("initialize", &[], &initialize, 200, 0),
-        ("initialize with an unknown session", &[("Mcp-Session-Id", "nope")], &initialize, 200, 0),
-        ("initialize without its params", &[], &request(1, "initialize", json!({})), 200, -32602),
+        (
+            "initialize with an unknown session",
+            &[("Mcp-Session-Id", "nope")],
+            &initialize,
+            200,
+            0,
+        ),
+        (
+            "initialize without its params",
+            &[],
+            &request(1, "initialize", json!({})),
+            200,
+            -32602,
+        ),
         ("a notification", &[], INITIALIZED, 202, 0),
-        ("a notification of no method that is known", &[], r#"{"jsonrpc":"2.0","method":"nope"}"#, 202, 0),
-        ("a notification in an unknown session", &[("Mcp-Session-Id", "nope")], INITIALIZED, 404, 404),
-        ("a notification with an unknown version", &[version("x")], INITIALIZED, 400, 400),
-        ("a response", &[], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, 202, 0),
-        ("an unknown method", &[], &request(1, "nope", json!({})), 200, -32601),
+        (
+            "a notification of no method that is known",
+            &[],
+            r#"{"jsonrpc":"2.0","method":"nope"}"#,
+            202,
+            0,
+        ),
+        (
+            "a notification in an unknown session",
+            &[("Mcp-Session-Id", "nope")],
+            INITIALIZED,
+            404,
+            404,
+        ),
+        (
+            "a notification with an unknown version",
+            &[version("x")],
+            INITIALIZED,
+            400,
+            400,
+        ),
+        (
+            "a response",
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            202,
+            0,
+        ),
+        (
+            "an unknown method",
+            &[],
+            &request(1, "nope", json!({})),
+            200,
+            -32601,
+        ),
         ("an unknown tool", &[], &unknown_tool, 200, -32601),
-        ("invalid params", &[], &request(1, "prompts/get", json!({})), 200, -32602),
-        ("an unknown resource", &[], &request(1, "resources/read", json!({"uri": "prompt://nope"})), 200, -32002),
+        (
+            "invalid params",
+            &[],
+            &request(1, "prompts/get", json!({})),
+            200,
+            -32602,
+        ),
+        (
+            "an unknown resource",
+            &[],
+            &request(1, "resources/read", json!({"uri": "prompt://nope"})),
+            200,
+            -32002,
+        ),
         (
             "resources/subscribe",
             &[],
-            &request(1, "resources/subscribe", json!({"uri": "prompt://research"})),
+            &request(
+                1,
+                "resources/subscribe",
+                json!({"uri": "prompt://research"}),
+            ),
             200,
             -32601,
         ),
         ("no JSON", &[], "{oops", 400, -32700),
         ("no message", &[], "5", 400, -32600),
         ("a batch without a version", &[], &batch, 200, 0),
-        ("a batch of 2025-03-26", &[version("2025-03-26")], &batch, 200, 0),
-        ("a batch of a later version", &[version("2025-06-18")], &batch, 400, -32600),
-        ("a batch of a later session", &[in_session], &batch, 400, -32600),
-        ("a batch whose header wins over its session", &[in_session, version("2025-03-26")], &batch, 200, 0),
-        ("a batch of a modern version", &[version("2026-07-28")], &batch, 400, 400),
-        ("a batch of notifications", &[], &format!("[{INITIALIZED}]"), 202, 0),
+        (
+            "a batch of 2025-03-26",
+            &[version("2025-03-26")],
+            &batch,
+            200,
+            0,
+        ),
+        (
+            "a batch of a later version",
+            &[version("2025-06-18")],
+            &batch,
+            400,
+            -32600,
+        ),
+        (
+            "a batch of a later session",
+            &[in_session],
+            &batch,
+            400,
+            -32600,
+        ),
+        (
+            "a batch whose header wins over its session",
+            &[in_session, version("2025-03-26")],
+            &batch,
+            200,
+            0,
+        ),
+        (
+            "a batch of a modern version",
+            &[version("2026-07-28")],
+            &batch,
+            400,
+            400,
+        ),
+        (
+            "a batch of notifications",
+            &[],
+            &format!("[{INITIALIZED}]"),
+            202,
+            0,
+        ),
         ("an empty batch", &[], "[]", 400, -32600),
-        ("no Accept that covers the answer", &[("Accept", "text/html")], PING, 406, 406),
-        ("another content type", &[("Content-Type", "text/plain")], PING, 415, 415),
+        (
+            "no Accept that covers the answer",
+            &[("Accept", "text/html")],
+            PING,
+            406,
+            406,
+        ),
+        (
+            "another content type",
+            &[("Content-Type", "text/plain")],
+            PING,
+            415,
+            415,
+        ),
     ];
     let mut connection = server.connect();
     for (case, headers, body, status, code) in cases {
@@ -91,13 +235,25 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
                 "{case}: {}",
                 answer.text()
             );
-            assert_eq!(is_array, case.starts_with("a batch") && *status == 200, "{case}");
+            assert_eq!(
+                is_array,
+                case.starts_with("a batch") && *status == 200,
+                "{case}"
+            );
         }
         let makes_session = case.starts_with("initialize") && *code == 0;
-        assert_eq!(answer.header("mcp-session-id").is_some(), makes_session, "{case}");
+        assert_eq!(
+            answer.header("mcp-session-id").is_some(),
+            makes_session,
+            "{case}"
+        );
     }
     for (method, headers, status) in [
-        ("GET", &[("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")][..], 303),
+        (
+            "GET",
+            &[("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")][..],
+            303,
+        ),
         ("GET", &[], 400),
         ("GET", &[("Mcp-Session-Id", "nope")], 404),
         ("GET", &[in_session, ("Accept", "application/json")], 406),
@@ -110,7 +266,11 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
         let answer = connection.send(method, "/mcp", headers, "");
         assert_eq!(answer.status, status, "{method} {headers:?}");
         assert_eq!(answer.header("allow").is_some(), status == 405, "{method}");
-        assert_eq!(answer.header("location"), (status == 303).then_some("./"), "{method}");
+        assert_eq!(
+            answer.header("location"),
+            (status == 303).then_some("./"),
+            "{method}"
+        );
     }
 }
 
@@ -118,7 +278,11 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
 fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
     let server = server();
     let version = ("MCP-Protocol-Version", "2026-07-28");
-    let get = request(7, "prompts/get", modern(json!({"name": "research", "arguments": {"input": "x"}})));
+    let get = request(
+        7,
+        "prompts/get",
+        modern(json!({"name": "research", "arguments": {"input": "x"}})),
+    );
     let of = |method: &str| request(7, method, modern(json!({})));
     let (list, ping) = (of("prompts/list"), of("ping"));
     let in_2031 = list.replace("2026-07-28", "2031-01-01");
@@ -129,33 +293,106 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
     let unknown_resource = request(7, "resources/read", modern(json!({"uri": "prompt://nope"})));
     let cases: &[(&str, Headers<'_>, &str, u16, i64)] = &[
         ("success", &of_list, &list, 200, 0),
-        ("a name", &[of_get[0], of_get[1], ("Mcp-Name", "research")], &get, 200, 0),
-        ("an encoded name", &[of_get[0], of_get[1], ("Mcp-Name", "=?base64?cmVzZWFyY2g=?=")], &get, 200, 0),
+        (
+            "a name",
+            &[of_get[0], of_get[1], ("Mcp-Name", "research")],
+            &get,
+            200,
+            0,
+        ),
+        (
+            "an encoded name",
+            &[
+                of_get[0],
+                of_get[1],
+                ("Mcp-Name", "=?base64?cmVzZWFyY2g=?="),
+            ],
+            &get,
+            200,
+            0,
+        ),
         ("no metadata", &of_list, &bare_discover, 400, -32602),
         ("no headers", &[], &list, 400, -32020),
         ("no name", &of_get, &get, 400, -32020),
-        ("an unsupported version", &[("MCP-Protocol-Version", "2031-01-01")], &in_2031, 400, -32022),
-        ("a removed method", &[version, ("Mcp-Method", "ping")], &ping, 404, -32601),
-        ("initialize", &[version, ("Mcp-Method", "initialize")], &of("initialize"), 404, -32601),
-        ("an invented method", &[version, ("Mcp-Method", "nope")], &of("nope"), 404, -32601),
-        ("an unknown prompt", &[of_get[0], of_get[1], ("Mcp-Name", "nope")], &unknown_prompt, 200, -32602),
+        (
+            "an unsupported version",
+            &[("MCP-Protocol-Version", "2031-01-01")],
+            &in_2031,
+            400,
+            -32022,
+        ),
+        (
+            "a removed method",
+            &[version, ("Mcp-Method", "ping")],
+            &ping,
+            404,
+            -32601,
+        ),
+        (
+            "initialize",
+            &[version, ("Mcp-Method", "initialize")],
+            &of("initialize"),
+            404,
+            -32601,
+        ),
+        (
+            "an invented method",
+            &[version, ("Mcp-Method", "nope")],
+            &of("nope"),
+            404,
+            -32601,
+        ),
+        (
+            "an unknown prompt",
+            &[of_get[0], of_get[1], ("Mcp-Name", "nope")],
+            &unknown_prompt,
+            200,
+            -32602,
+        ),
         (
             "an unknown resource",
-            &[version, ("Mcp-Method", "resources/read"), ("Mcp-Name", "prompt://nope")],
+            &[
+                version,
+                ("Mcp-Method", "resources/read"),
+                ("Mcp-Name", "prompt://nope"),
+            ],
             &unknown_resource,
             200,
             -32602,
         ),
         (
             "a session and an event, which are ignored",
-            &[of_list[0], of_list[1], ("Mcp-Session-Id", "x"), ("Last-Event-ID", "x")],
+            &[
+                of_list[0],
+                of_list[1],
+                ("Mcp-Session-Id", "x"),
+                ("Last-Event-ID", "x"),
+            ],
             &list,
             200,
             0,
         ),
-        ("a notification", &[version], r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#, 202, 0),
-        ("a response", &[version], r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, 400, 400),
-        ("discover", &[version, ("Mcp-Method", "server/discover")], &of("server/discover"), 200, 0),
+        (
+            "a notification",
+            &[version],
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+            202,
+            0,
+        ),
+        (
+            "a response",
+            &[version],
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+            400,
+            400,
+        ),
+        (
+            "discover",
+            &[version, ("Mcp-Method", "server/discover")],
+            &of("server/discover"),
+            200,
+            0,
+        ),
         (
             "listen without its params",
             &[version, ("Mcp-Method", "subscriptions/listen")],
@@ -165,7 +402,11 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
         ),
         (
             "listen without events",
-            &[version, ("Mcp-Method", "subscriptions/listen"), ("Accept", "application/json")],
+            &[
+                version,
+                ("Mcp-Method", "subscriptions/listen"),
+                ("Accept", "application/json"),
+            ],
             &of("subscriptions/listen"),
             406,
             406,
@@ -173,7 +414,9 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
     ];
     let mut connection = server.connect();
     for (case, headers, body, status, code) in cases {
-        let usual = USUAL.into_iter().filter(|(name, _)| !headers.iter().any(|(own, _)| own == name));
+        let usual = USUAL
+            .into_iter()
+            .filter(|(name, _)| !headers.iter().any(|(own, _)| own == name));
         let headers: Vec<_> = usual.chain(headers.iter().copied()).collect();
         let answer = connection.send("POST", "/mcp", &headers, body);
         assert_eq!(answer.status, *status, "{case}: {}", answer.text());
@@ -190,40 +433,83 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
             assert_eq!(answer.json()["result"]["resultType"], "complete", "{case}");
         }
     }
-    assert_eq!(server.modern("resources/read", json!({"uri": "prompt://research"})).status, 200);
+    assert_eq!(
+        server
+            .modern("resources/read", json!({"uri": "prompt://research"}))
+            .status,
+        200
+    );
 }
 
 #[test]
 fn other_paths_are_unknown_and_their_answer_is_not_json_rpc() {
     let server = server();
-    for path in ["/mcp/", "/mcp/%2e%2e/%2e%2e/etc/passwd", "/.well-known/oauth-protected-resource"] {
+    for path in [
+        "/mcp/",
+        "/mcp/%2e%2e/%2e%2e/etc/passwd",
+        "/.well-known/oauth-protected-resource",
+    ] {
         for method in ["GET", "POST"] {
             let answer = server.send(method, path, &USUAL, PING);
-            assert_eq!((answer.status, answer.header("content-type")), (404, None), "{method} {path}");
+            assert_eq!(
+                (answer.status, answer.header("content-type")),
+                (404, None),
+                "{method} {path}"
+            );
         }
     }
-    assert_eq!(server.send("POST", "/mcp?x=%2e%2e", &USUAL, PING).status, 200);
+    assert_eq!(
+        server.send("POST", "/mcp?x=%2e%2e", &USUAL, PING).status,
+        200
+    );
 }
 
 #[test]
 fn the_agent_of_a_session_gets_long_results_in_parts() {
     let server = HttpServer::start(Client::new().prompt("long.md", "word ".repeat(40_000)));
-    let call =
-        request(1, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": "long", "input": ""}}));
-    let initialize =
-        request(1, "initialize", json!({"protocolVersion": "2025-06-18", "clientInfo": {"name": "codex-mcp-client"}}));
-    let session = server.post(&initialize).header("mcp-session-id").unwrap().to_owned();
+    let call = request(
+        1,
+        "tools/call",
+        json!({"name": "expand_prompt", "arguments": {"command": "long", "input": ""}}),
+    );
+    let initialize = request(
+        1,
+        "initialize",
+        json!({"protocolVersion": "2025-06-18", "clientInfo": {"name": "codex-mcp-client"}}),
+    );
+    let session = server
+        .post(&initialize)
+        .header("mcp-session-id")
+        .unwrap()
+        .to_owned();
     let in_session = server.post_with(&[("Mcp-Session-Id", &session)], &call);
     let alone = server.post(&call);
-    assert!(in_session.body.len() < alone.body.len() / 2, "{} {}", in_session.body.len(), alone.body.len());
+    assert!(
+        in_session.body.len() < alone.body.len() / 2,
+        "{} {}",
+        in_session.body.len(),
+        alone.body.len()
+    );
 }
 
 #[test]
 fn a_session_survives_a_restart_and_a_deleted_one_is_unknown() {
     let server = server();
-    let (kept, deleted) = (server.initialize("2025-06-18"), server.initialize("2025-06-18"));
-    let post = |server: &HttpServer, session: &str| server.post_with(&[("Mcp-Session-Id", session)], PING).status;
-    assert_eq!(server.send("DELETE", "/mcp", &[("Mcp-Session-Id", &deleted)], "").status, 204);
+    let (kept, deleted) = (
+        server.initialize("2025-06-18"),
+        server.initialize("2025-06-18"),
+    );
+    let post = |server: &HttpServer, session: &str| {
+        server
+            .post_with(&[("Mcp-Session-Id", session)], PING)
+            .status
+    };
+    assert_eq!(
+        server
+            .send("DELETE", "/mcp", &[("Mcp-Session-Id", &deleted)], "")
+            .status,
+        204
+    );
     assert_eq!((post(&server, &kept), post(&server, &deleted)), (200, 404));
     let server = HttpServer::start(server.stop());
     assert_eq!(post(&server, &kept), 200);
@@ -236,20 +522,39 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     let home = home();
     let old = "an old key of this test";
     write_secret(home.root().join("old"), old);
-    write_secret(home.root().join("both"), &format!("a new key of this test!\n{old}\n"));
+    write_secret(
+        home.root().join("both"),
+        &format!("a new key of this test!\n{old}\n"),
+    );
     write_secret(home.root().join("short"), "short");
     let first = HttpServer::start_with(home, &["--key", "old"]);
-    let ran = first.home.run(["serve", "--http", "0", "--key", "short"], "");
+    let ran = first
+        .home
+        .run(["serve", "--http", "0", "--key", "short"], "");
     assert!(
-        !ran.status.success() && ran.stderr.contains("`short` is not a valid key: a key must have at least 16"),
+        !ran.status.success()
+            && ran
+                .stderr
+                .contains("`short` is not a valid key: a key must have at least 16"),
         "{}",
         ran.stderr
     );
-    fs::set_permissions(first.home.root().join("old"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    fs::set_permissions(
+        first.home.root().join("old"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o644),
+    )
+    .unwrap();
     let ran = first.home.run(["serve", "--http", "0", "--key", "old"], "");
-    ran.failed(1, "error: others can read or change the key old: run `chmod 600 old`\n");
+    ran.failed(
+        1,
+        "error: others can read or change the key old: run `chmod 600 old`\n",
+    );
     let session = first.initialize("2025-06-18");
-    let status = |server: &HttpServer| server.post_with(&[("Mcp-Session-Id", &session)], PING).status;
+    let status = |server: &HttpServer| {
+        server
+            .post_with(&[("Mcp-Session-Id", &session)], PING)
+            .status
+    };
     let second = HttpServer::start_with(Client::new().variable("PROMPT_EXPANDER_KEY", old), &[]);
     assert_eq!(status(&second), 200, "another process with the key");
     let server = HttpServer::start_with(first.stop(), &["--key", "both"]);
@@ -263,16 +568,27 @@ fn without_a_place_for_its_key_the_server_says_so_and_works() {
     fs::write(home.root().join(".local/state"), "a file").unwrap();
     let server = HttpServer::start(home);
     let line = server.stderr_line();
-    assert!(line.contains("the key of session ids cannot be stored") && line.contains("--key"), "{line}");
+    assert!(
+        line.contains("the key of session ids cannot be stored") && line.contains("--key"),
+        "{line}"
+    );
     let session = server.initialize("2025-06-18");
-    assert_eq!(server.post_with(&[("Mcp-Session-Id", &session)], PING).status, 200);
+    assert_eq!(
+        server
+            .post_with(&[("Mcp-Session-Id", &session)], PING)
+            .status,
+        200
+    );
 }
 
 #[test]
 fn a_stream_opened_before_or_after_initialized_gets_the_notifications_after_it() {
     let server = server();
-    let (before, after, never) =
-        (server.initialize("2025-06-18"), server.initialize("2025-06-18"), server.initialize("2025-06-18"));
+    let (before, after, never) = (
+        server.initialize("2025-06-18"),
+        server.initialize("2025-06-18"),
+        server.initialize("2025-06-18"),
+    );
     let mut early = server.stream(&before);
     let mut of_never = server.stream(&never);
     server.initialized(&before);
@@ -282,7 +598,11 @@ fn a_stream_opened_before_or_after_initialized_gets_the_notifications_after_it()
     server.home.save("new.md", "New.");
     assert_eq!(early.methods(3), LISTS);
     assert_eq!(ready.methods(3), LISTS);
-    assert_eq!(of_never.methods(3), LISTS, "also a client that never says `initialized`");
+    assert_eq!(
+        of_never.methods(3),
+        LISTS,
+        "also a client that never says `initialized`"
+    );
 }
 
 #[test]
@@ -309,7 +629,10 @@ fn a_client_that_comes_back_is_told_of_a_change_if_there_may_have_been_one() {
 #[test]
 fn a_first_stream_tells_of_a_change_since_its_session_was_made() {
     let server = server();
-    let (session, other) = (server.initialize("2025-06-18"), server.initialize("2025-06-18"));
+    let (session, other) = (
+        server.initialize("2025-06-18"),
+        server.initialize("2025-06-18"),
+    );
     server.initialized(&session);
     server.initialized(&other);
     let mut stream = server.stream(&other);
@@ -329,7 +652,12 @@ fn deleting_a_session_ends_its_stream() {
     let server = server();
     let session = server.initialize("2025-06-18");
     let mut stream = server.stream(&session);
-    assert_eq!(server.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session)], "").status, 204);
+    assert_eq!(
+        server
+            .send("DELETE", "/mcp", &[("Mcp-Session-Id", &session)], "")
+            .status,
+        204
+    );
     assert_eq!(stream.next(), None);
 }
 
@@ -339,7 +667,10 @@ fn a_listen_is_acknowledged_first_then_gets_what_it_asked_for_with_its_id() {
     let server = server();
     let mut prompts = server.listen("listen:0", json!({"promptsListChanged": true, "x": 1}));
     let acknowledged = prompts.message();
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     assert_eq!(
         acknowledged["params"],
         json!({"notifications": {"promptsListChanged": true}, "_meta": {ID: "listen:0"}})
@@ -353,7 +684,10 @@ fn a_listen_is_acknowledged_first_then_gets_what_it_asked_for_with_its_id() {
     server.home.save("research.md", "Research.");
     let updated = resource.message();
     assert_eq!(updated["method"], "notifications/resources/updated");
-    assert_eq!(updated["params"], json!({"uri": "prompt://research", "_meta": {ID: "r"}}));
+    assert_eq!(
+        updated["params"],
+        json!({"uri": "prompt://research", "_meta": {ID: "r"}})
+    );
     server.terminate();
     // The second change may have changed the list as well.
     let last = std::iter::from_fn(|| prompts.next()).last().unwrap();
@@ -378,7 +712,10 @@ fn a_running_request_is_answered_after_sigterm_and_new_connections_are_refused()
     assert!(idle.is_closed_within(Duration::from_secs(60)));
     while std::net::TcpStream::connect(server.address).is_ok() {}
     running.write_raw(body);
-    assert_eq!(running.read().json()["result"]["structuredContent"]["prompt"], "Research x.");
+    assert_eq!(
+        running.read().json()["result"]["structuredContent"]["prompt"],
+        "Research x."
+    );
     assert!(server.wait().success());
 }
 
@@ -390,13 +727,20 @@ fn what_makes_it_impossible_to_listen_is_explained() {
         (taken.as_str(), "; choose another address or port"),
         ("0.0.0.0:0", "can be reached from other machines"),
         ("203.0.113.1:0", "can be reached from other machines"),
-        ("127.0.0.1", "write an address and a port, such as 127.0.0.1:3333"),
+        (
+            "127.0.0.1",
+            "write an address and a port, such as 127.0.0.1:3333",
+        ),
         ("nowhere.invalid:80", "write an address and a port"),
         ("[::1", "write an address and a port"),
     ] {
         let ran = home().run(["serve", "--http", address], "");
         assert_eq!(ran.status.code(), Some(1), "{address}");
-        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(want), "{address}: {}", ran.stderr);
+        assert!(
+            ran.stderr.starts_with("error: ") && ran.stderr.contains(want),
+            "{address}: {}",
+            ran.stderr
+        );
     }
 }
 
@@ -409,10 +753,18 @@ fn options_of_http_need_http_and_options_of_the_server_stand_before_or_after_ser
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "prompts/list"});
     for words in [["serve", "--page-size", "1"], ["--page-size", "1", "serve"]] {
         let ran = client.run(words, format!("{list}\n"));
-        assert!(ran.stdout.contains("nextCursor"), "{words:?}: {}", ran.stdout);
+        assert!(
+            ran.stdout.contains("nextCursor"),
+            "{words:?}: {}",
+            ran.stdout
+        );
     }
     let ran = client.run(["serve"], "");
-    assert!(ran.status.success() && ran.stderr.is_empty(), "{}", ran.stderr);
+    assert!(
+        ran.status.success() && ran.stderr.is_empty(),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -420,7 +772,10 @@ fn the_first_line_of_standard_error_says_where_it_listens_before_the_log_and_war
     let client = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]);
     let server = HttpServer::start_with(client, &["--log-level", "info"]); // checks the first line
     let lines = [server.stderr_line(), server.stderr_line()].join("\n");
-    assert!(lines.contains("serving") && lines.contains("nowhere"), "{lines}");
+    assert!(
+        lines.contains("serving") && lines.contains("nowhere"),
+        "{lines}"
+    );
 }
 
 #[test]
@@ -431,7 +786,9 @@ fn a_folder_that_vanishes_and_comes_back_is_served_as_it_is() {
     let mut stream = server.stream(&session);
     let (prompts, aside) = (server.home.prompts(), server.home.root().join("aside"));
     let names = |server: &HttpServer| {
-        server.post(request(1, "prompts/list", json!({}))).json()["result"]["prompts"].as_array().map(Vec::len)
+        server.post(request(1, "prompts/list", json!({}))).json()["result"]["prompts"]
+            .as_array()
+            .map(Vec::len)
     };
     fs::rename(&prompts, &aside).unwrap();
     assert_eq!(stream.methods(3), LISTS);
@@ -447,17 +804,40 @@ fn a_broken_request_is_refused_and_the_next_one_is_served() {
     let server = server();
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     for (request, status) in [
-        (format!("{head}Content-Length: 40\r\nContent-Length: 41\r\n\r\n{PING}").into_bytes(), 400),
-        (format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n").into_bytes(), 400),
+        (
+            format!("{head}Content-Length: 40\r\nContent-Length: 41\r\n\r\n{PING}").into_bytes(),
+            400,
+        ),
+        (
+            format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n").into_bytes(),
+            400,
+        ),
         (b"nonsense\r\n\r\n".to_vec(), 400),
-        ([head.as_bytes(), b"Content-Length: 3\r\n\r\n\"\xff\""].concat(), 400),
-        (format!("{head}Content-Length: 33554433\r\n\r\n").into_bytes(), 413),
-        (format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1_000)).into_bytes(), 431),
-        (format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)).into_bytes(), 431),
+        (
+            [head.as_bytes(), b"Content-Length: 3\r\n\r\n\"\xff\""].concat(),
+            400,
+        ),
+        (
+            format!("{head}Content-Length: 33554433\r\n\r\n").into_bytes(),
+            413,
+        ),
+        (
+            format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1_000)).into_bytes(),
+            431,
+        ),
+        (
+            format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)).into_bytes(),
+            431,
+        ),
     ] {
         let mut connection = server.connect();
         connection.write_raw(&request);
-        assert_eq!(connection.read().status, status, "{:.200}", String::from_utf8_lossy(&request));
+        assert_eq!(
+            connection.read().status,
+            status,
+            "{:.200}",
+            String::from_utf8_lossy(&request)
+        );
         assert_eq!(server.post(PING).status, 200, "the next client is served");
     }
 }
@@ -482,32 +862,41 @@ fn many_idle_connections_do_not_keep_others_from_being_served() {
     drop(idle);
 }
 
-/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
+/// Waits for a time limit of the server, in
+/// [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_slow_or_silent_client_is_disconnected() {
     let server = server();
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n";
-    let mut connections: Vec<Connection> = ["", "POST /mcp HT", "POST /mcp HTTP/1.1\r\nHost: x\r\n"]
-        .iter()
-        .map(|sent| {
-            let mut connection = server.connect();
-            connection.write_raw(sent);
-            connection
-        })
-        .collect();
+    let mut connections: Vec<Connection> =
+        ["", "POST /mcp HT", "POST /mcp HTTP/1.1\r\nHost: x\r\n"]
+            .iter()
+            .map(|sent| {
+                let mut connection = server.connect();
+                connection.write_raw(sent);
+                connection
+            })
+            .collect();
     let mut half_body = server.connect();
     half_body.write_raw(format!("{head}{{"));
     let answer = half_body.read();
-    assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
+    assert_eq!(
+        (answer.status, answer.header("connection")),
+        (408, Some("close"))
+    );
     for connection in &mut connections {
         assert!(connection.is_closed_within(Duration::from_secs(60)));
     }
 }
 
-/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
+/// Waits for a time limit of the server, in
+/// [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_client_that_never_reads_is_disconnected_and_others_are_served() {
     let server = HttpServer::start(Client::new().prompt("long.md", "x".repeat(1_000_000)));
-    let call =
-        request(1, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": "long", "input": ""}}));
+    let call = request(
+        1,
+        "tools/call",
+        json!({"name": "expand_prompt", "arguments": {"command": "long", "input": ""}}),
+    );
     let mut connection = server.connect();
     for _ in 0..20 {
         connection.write("POST", "/mcp", &USUAL, &call);
@@ -519,7 +908,10 @@ pub(crate) fn a_client_that_never_reads_is_disconnected_and_others_are_served() 
 #[test]
 fn the_first_event_of_a_stream_has_a_data_line_only_where_the_version_says_so() {
     let server = server();
-    for (version, first) in [("2025-11-25", "retry: 1000\ndata: \n\n"), ("2025-06-18", "retry: 1000\n\n")] {
+    for (version, first) in [
+        ("2025-11-25", "retry: 1000\ndata: \n\n"),
+        ("2025-06-18", "retry: 1000\n\n"),
+    ] {
         let session = server.initialize(version);
         let mut stream = std::net::TcpStream::connect(server.address).unwrap();
         let head = format!(
@@ -534,6 +926,10 @@ fn the_first_event_of_a_stream_has_a_data_line_only_where_the_version_says_so() 
             text += str::from_utf8(&piece[..length]).unwrap();
         }
         let (_, event) = text.split_once("\nid: ").unwrap();
-        assert_eq!(event.split_once('\n').unwrap().1.trim_end_matches("\r\n"), first, "{version}");
+        assert_eq!(
+            event.split_once('\n').unwrap().1.trim_end_matches("\r\n"),
+            first,
+            "{version}"
+        );
     }
 }

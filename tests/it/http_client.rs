@@ -1,8 +1,10 @@
-//! The harness of `serve --http`: the real program at a free port of loopback, and a client on raw sockets.
+//! The harness of `serve --http`: the real program at a free port of loopback, and a client on raw
+//! sockets.
 //!
-//! [`HttpServer::start`] starts it on the prompts directory of a [`Client`]. When it is dropped, it is sent SIGTERM, and the test
-//! fails unless it exits with status 0. Each request of [`HttpServer::send`] has a connection of its own; a [`Connection`]
-//! sends several. [`HttpServer::stream`] opens a stream of events.
+//! [`HttpServer::start`] starts it on the prompts directory of a [`Client`]. When it is dropped, it
+//! is sent SIGTERM, and the test fails unless it exits with status 0. Each request of
+//! [`HttpServer::send`] has a connection of its own; a [`Connection`] sends several.
+//! [`HttpServer::stream`] opens a stream of events.
 //!
 //! ```ignore
 //! let server = HttpServer::start(Client::new().prompt("review.md", "Review this."));
@@ -22,8 +24,10 @@ use std::time::{Duration, Instant};
 const HANG: Duration = Duration::from_secs(120);
 
 /// The headers that all clients send with a POST.
-pub(crate) const USUAL: [(&str, &str); 2] =
-    [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+pub(crate) const USUAL: [(&str, &str); 2] = [
+    ("Content-Type", "application/json"),
+    ("Accept", "application/json, text/event-stream"),
+];
 
 /// A running `serve --http`.
 pub(crate) struct HttpServer {
@@ -45,21 +49,50 @@ impl HttpServer {
     /// The same with further arguments of `serve`.
     pub(crate) fn start_with(home: Client, arguments: &[&str]) -> HttpServer {
         let mut command = home.command();
-        command.args(["serve", "--http", "127.0.0.1:0"]).args(home.library_arguments()).args(arguments);
+        command
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .args(home.library_arguments())
+            .args(arguments);
         command.env_remove("XDG_STATE_HOME");
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (sender, stderr) = channel();
         let output = child.stderr.take().unwrap();
         std::thread::spawn(move || {
-            BufReader::new(output).lines().map_while(Result::ok).for_each(|line| _ = sender.send(line));
+            BufReader::new(output)
+                .lines()
+                .map_while(Result::ok)
+                .for_each(|line| _ = sender.send(line));
         });
-        let first: String = stderr.recv_timeout(HANG).expect("the first line on standard error");
-        let scheme = if arguments.contains(&"--tls-cert") { "https" } else { "http" };
-        let address =
-            first.strip_prefix(&format!("listening on {scheme}://")).and_then(|rest| rest.strip_suffix("/mcp"));
-        let address = address.unwrap_or_else(|| panic!("{first}")).parse().unwrap();
-        let page = stderr.recv_timeout(HANG).expect("the second line on standard error");
-        HttpServer { home, endpoint: Endpoint { address }, child: Some(child), page, stderr }
+        let first: String = stderr
+            .recv_timeout(HANG)
+            .expect("the first line on standard error");
+        let scheme = if arguments.contains(&"--tls-cert") {
+            "https"
+        } else {
+            "http"
+        };
+        let address = first
+            .strip_prefix(&format!("listening on {scheme}://"))
+            .and_then(|rest| rest.strip_suffix("/mcp"));
+        let address = address
+            .unwrap_or_else(|| panic!("{first}"))
+            .parse()
+            .unwrap();
+        let page = stderr
+            .recv_timeout(HANG)
+            .expect("the second line on standard error");
+        HttpServer {
+            home,
+            endpoint: Endpoint { address },
+            child: Some(child),
+            page,
+            stderr,
+        }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -68,12 +101,19 @@ impl HttpServer {
 
     /// The next line on standard error.
     pub(crate) fn stderr_line(&self) -> String {
-        self.stderr.recv_timeout(HANG).expect("a line on standard error")
+        self.stderr
+            .recv_timeout(HANG)
+            .expect("a line on standard error")
     }
 
     /// The token that it has made for edits.
     pub(crate) fn edit_token(&self) -> String {
-        let line = std::fs::read_to_string(self.home.root().join(".local/state/prompt-expander/edit-token")).unwrap();
+        let line = std::fs::read_to_string(
+            self.home
+                .root()
+                .join(".local/state/prompt-expander/edit-token"),
+        )
+        .unwrap();
         line.split(' ').next().unwrap().to_owned()
     }
 
@@ -116,7 +156,13 @@ impl Endpoint {
     }
 
     /// Sends a request on a connection of its own.
-    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Answer {
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl AsRef<[u8]>,
+    ) -> Answer {
         self.connect().send(method, path, headers, body)
     }
 
@@ -137,11 +183,13 @@ impl Endpoint {
 
     /// The same with further headers.
     pub(crate) fn initialize_with(&self, version: &str, headers: &[(&str, &str)]) -> String {
-        let params =
-            json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         let answer = self.post_with(headers, request(1, "initialize", params));
         assert_eq!(answer.status, 200, "{}", answer.text());
-        answer.header("mcp-session-id").expect("a session id").to_owned()
+        answer
+            .header("mcp-session-id")
+            .expect("a session id")
+            .to_owned()
     }
 
     /// Sends `notifications/initialized` in a session.
@@ -158,7 +206,11 @@ impl Endpoint {
 
     /// The same with further headers.
     pub(crate) fn stream_with(&self, session: &str, headers: &[(&str, &str)]) -> Events {
-        let headers = [&[("Mcp-Session-Id", session), ("Accept", "text/event-stream")][..], headers].concat();
+        let headers = [
+            &[("Mcp-Session-Id", session), ("Accept", "text/event-stream")][..],
+            headers,
+        ]
+        .concat();
         let mut connection = self.connect();
         connection.write("GET", "/mcp", &headers, "");
         let mut events = connection.into_events();
@@ -220,7 +272,9 @@ impl Connection {
         stream.set_read_timeout(Some(HANG)).unwrap();
         stream.set_write_timeout(Some(HANG)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Connection { stream: BufReader::new(stream) }
+        Connection {
+            stream: BufReader::new(stream),
+        }
     }
 
     /// Writes bytes as they are.
@@ -229,13 +283,24 @@ impl Connection {
     }
 
     /// Writes a request with a body, unless that is empty.
-    pub(crate) fn write(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) {
+    pub(crate) fn write(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl AsRef<[u8]>,
+    ) {
         let body = body.as_ref();
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
-        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        if !headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("host"))
+        {
             head += "Host: localhost\r\n";
         }
-        headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
+        headers
+            .iter()
+            .for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
         if !body.is_empty() {
             head += &format!("Content-Length: {}\r\n", body.len());
         }
@@ -243,14 +308,27 @@ impl Connection {
     }
 
     /// Writes a modern request with the headers that it must have, and further ones.
-    pub(crate) fn write_modern(&mut self, id: &str, method: &str, params: Value, headers: &[(&str, &str)]) {
+    pub(crate) fn write_modern(
+        &mut self,
+        id: &str,
+        method: &str,
+        params: Value,
+        headers: &[(&str, &str)],
+    ) {
         let params = crate::client::modern(params);
         let name = match method {
             "tools/call" | "prompts/get" => params["name"].as_str(),
             "resources/read" => params["uri"].as_str(),
             _ => None,
         };
-        let mut all = [&USUAL[..], &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)]].concat();
+        let mut all = [
+            &USUAL[..],
+            &[
+                ("MCP-Protocol-Version", "2026-07-28"),
+                ("Mcp-Method", method),
+            ],
+        ]
+        .concat();
         all.extend(name.map(|name| ("Mcp-Name", name)));
         all.extend(headers);
         self.write("POST", "/mcp", &all, request(id, method, params.clone()));
@@ -284,7 +362,10 @@ impl Connection {
     fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
-        assert!(line.ends_with("\r\n"), "the end of the connection after {line:?}");
+        assert!(
+            line.ends_with("\r\n"),
+            "the end of the connection after {line:?}"
+        );
         line.truncate(line.len() - 2);
         line
     }
@@ -292,14 +373,25 @@ impl Connection {
     /// Reads the head of an answer, which is all of it after a HEAD.
     pub(crate) fn read_head(&mut self) -> Answer {
         let first = self.read_line();
-        let status = first.split(' ').nth(1).unwrap_or_else(|| panic!("{first}")).parse().unwrap();
+        let status = first
+            .split(' ')
+            .nth(1)
+            .unwrap_or_else(|| panic!("{first}"))
+            .parse()
+            .unwrap();
         let mut headers = Vec::new();
         loop {
             let line = self.read_line();
-            let Some((name, value)) = line.split_once(':') else { break };
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        Answer { status, headers, body: Vec::new() }
+        Answer {
+            status,
+            headers,
+            body: Vec::new(),
+        }
     }
 
     /// A chunk of a body; `None` at its end.
@@ -311,14 +403,16 @@ impl Connection {
         (length > 0).then_some(chunk)
     }
 
-    /// Whether the server has closed the connection, without an answer, before this long has passed.
+    /// Whether the server has closed the connection, without an answer, before this long has
+    /// passed.
     pub(crate) fn is_closed_within(&mut self, time: Duration) -> bool {
         self.stream.get_ref().set_read_timeout(Some(time)).unwrap();
         let read = self.stream.read(&mut [0; 1]);
         matches!(read, Ok(0)) || read.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
     }
 
-    /// Whether the server closes the connection before this long has passed, although nothing of what it has sent was read.
+    /// Whether the server closes the connection before this long has passed, although nothing of
+    /// what it has sent was read.
     pub(crate) fn fails_to_write_within(&mut self, time: Duration) -> bool {
         let end = Instant::now() + time;
         let stream = self.stream.get_mut();
@@ -335,8 +429,18 @@ impl Connection {
     /// Reads the head of a stream of events.
     pub(crate) fn into_events(mut self) -> Events {
         let head = self.read_head();
-        assert_eq!(head.header("content-type"), Some("text/event-stream"), "{}", head.status);
-        Events { connection: self, head, text: String::new(), last_id: String::new() }
+        assert_eq!(
+            head.header("content-type"),
+            Some("text/event-stream"),
+            "{}",
+            head.status
+        );
+        Events {
+            connection: self,
+            head,
+            text: String::new(),
+            last_id: String::new(),
+        }
     }
 }
 
@@ -351,7 +455,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn text(&self) -> String {
@@ -360,8 +467,13 @@ impl Answer {
 
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/json"),
+            "{self:?}"
+        );
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
     /// The code of its error, 0 if it is none.
@@ -388,7 +500,8 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Waits for the next event; `None` at the end of the stream. Comments before it are skipped: the server sends some each second.
+    /// Waits for the next event; `None` at the end of the stream. Comments before it are skipped:
+    /// the server sends some each second.
     pub(crate) fn next(&mut self) -> Option<Event> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -396,8 +509,16 @@ impl Events {
                     self.text = rest.to_owned();
                     continue;
                 }
-                let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-                let event = Event { id: field("id: ").to_owned(), data: field("data: ").to_owned() };
+                let field = |name: &str| {
+                    event
+                        .lines()
+                        .find_map(|line| line.strip_prefix(name))
+                        .unwrap_or_default()
+                };
+                let event = Event {
+                    id: field("id: ").to_owned(),
+                    data: field("data: ").to_owned(),
+                };
                 self.text = rest.to_owned();
                 if !event.id.is_empty() {
                     self.last_id.clone_from(&event.id);
@@ -423,8 +544,13 @@ impl Events {
     /// Waits for this many messages; gives their methods without `notifications/`, sorted.
     #[track_caller]
     pub(crate) fn methods(&mut self, count: usize) -> Vec<String> {
-        let method =
-            |message: Value| message["method"].as_str().unwrap().trim_start_matches("notifications/").to_owned();
+        let method = |message: Value| {
+            message["method"]
+                .as_str()
+                .unwrap()
+                .trim_start_matches("notifications/")
+                .to_owned()
+        };
         let mut methods: Vec<String> = (0..count).map(|_| method(self.message())).collect();
         methods.sort();
         methods

@@ -1,4 +1,5 @@
-//! An HTTP server of somebody else, on a port of loopback: it answers each request as the test says, and stores it for the test.
+//! An HTTP server of somebody else, on a port of loopback: it answers each request as the test
+//! says, and stores it for the test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -47,8 +48,12 @@ impl Service {
         answer: impl Fn(&Request) -> String + Send + Sync + 'static,
     ) -> Service {
         let config = crate::certificates::server_config(identity);
-        let over_tls =
-            move |stream| rustls::StreamOwned::new(rustls::ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
+        let over_tls = move |stream| {
+            rustls::StreamOwned::new(
+                rustls::ServerConnection::new(Arc::clone(&config)).unwrap(),
+                stream,
+            )
+        };
         Service::start_over(listener(), over_tls, answer)
     }
 
@@ -87,7 +92,10 @@ impl Service {
     /// Waits for the only one since the last call.
     #[track_caller]
     pub(crate) fn request(&self) -> Request {
-        let request = self.requests.recv_timeout(Duration::from_secs(120)).expect("a request");
+        let request = self
+            .requests
+            .recv_timeout(Duration::from_secs(120))
+            .expect("a request");
         assert_eq!(self.requests(), []);
         request
     }
@@ -105,10 +113,16 @@ fn read(stream: &mut impl BufRead) -> Option<Request> {
             return None;
         }
     }
-    let length = head.to_ascii_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let length = head
+        .to_ascii_lowercase()
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).ok()?;
-    Some(Request { head, body: String::from_utf8(body).unwrap() })
+    Some(Request {
+        head,
+        body: String::from_utf8(body).unwrap(),
+    })
 }
 
 /// The text of a response.

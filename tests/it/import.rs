@@ -7,7 +7,9 @@ use std::fs;
 /// A client with these files in its root, which imports into `prompts`.
 fn client(files: &[(&str, &str)]) -> Client {
     let client = Client::new();
-    files.iter().for_each(|(file, text)| client.write(&format!("../{file}"), text));
+    files
+        .iter()
+        .for_each(|(file, text)| client.write(&format!("../{file}"), text));
     client
 }
 
@@ -16,7 +18,11 @@ fn with(client: &Client, arguments: &[&str]) -> Ran {
     let mut command = client.command();
     let output = command.args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+    Ran {
+        status: output.status,
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 fn read(client: &Client, file: &str) -> String {
@@ -35,40 +41,83 @@ const FOLDERS: [(&str, &str, &str); 8] = [
         "fix/SKILL.md",
         "---\nname: fix\ndescription: D\n---\nRun scripts/x.py: \\{{input}} $ARGUMENTS\n",
     ),
-    (".codex/prompts", "fix.md", "Do $1, then $2. {{input}} $$1\n"),
+    (
+        ".codex/prompts",
+        "fix.md",
+        "Do $1, then $2. {{input}} $$1\n",
+    ),
     (
         ".gemini/commands",
         "fix.toml",
         "description = 'D'\nprompt = \"Say {{args}}, not {{input}} or $ARGUMENTS or <<input>>.\"\n",
     ),
-    (".opencode/command", "fix.md", "---\nagent: build\n---\nReview $ARGUMENTS and $1.\n"),
-    (".github/prompts", "fix.prompt.md", "Test ${input:tool:which tool} in ${file}.\n"),
-    (".cursor/commands", "fix.md", "---\nText between rules\n---\nReview.\n"),
-    ("fabric/patterns", "fix/system.md", "# IDENTITY\n\nTranslate to {{lang}}: {{input}}\n"),
+    (
+        ".opencode/command",
+        "fix.md",
+        "---\nagent: build\n---\nReview $ARGUMENTS and $1.\n",
+    ),
+    (
+        ".github/prompts",
+        "fix.prompt.md",
+        "Test ${input:tool:which tool} in ${file}.\n",
+    ),
+    (
+        ".cursor/commands",
+        "fix.md",
+        "---\nText between rules\n---\nReview.\n",
+    ),
+    (
+        "fabric/patterns",
+        "fix/system.md",
+        "# IDENTITY\n\nTranslate to {{lang}}: {{input}}\n",
+    ),
 ];
 
 /// Inputs with marks of every system in them.
-const INPUTS: [&str; 5] =
-    ["", "x", "one \"two three\" four", "$ARGUMENTS {{input}} \\{{a}} $1 {{args}}", "a={{a}} it's <!-- assistant -->"];
+const INPUTS: [&str; 5] = [
+    "",
+    "x",
+    "one \"two three\" four",
+    "$ARGUMENTS {{input}} \\{{a}} $1 {{args}}",
+    "a={{a}} it's <!-- assistant -->",
+];
 
 #[test]
 fn an_imported_prompt_expands_as_the_one_that_is_read_in_place() {
     for (folder, file, text) in FOLDERS {
         let client = client(&[(&format!("{folder}/{file}"), text)]);
-        client.run(["import", folder], "").says(0, &[":fix", "1 prompt imported, 0 unchanged, 0 errors"]);
+        client
+            .run(["import", folder], "")
+            .says(0, &[":fix", "1 prompt imported, 0 unchanged, 0 errors"]);
         for input in INPUTS {
             let expand = |from: &str| {
-                let ran = with(&client, &["--no-builtin", "--prompts", from, "expand", "fix", input]);
+                let ran = with(
+                    &client,
+                    &["--no-builtin", "--prompts", from, "expand", "fix", input],
+                );
                 (ran.status.code(), ran.stdout)
             };
-            assert_eq!(expand("prompts"), expand(folder), "{folder} {input:?}: {}", read(&client, "prompts/fix.md"));
+            assert_eq!(
+                expand("prompts"),
+                expand(folder),
+                "{folder} {input:?}: {}",
+                read(&client, "prompts/fix.md")
+            );
         }
         // What it says about itself, except for the usage of a variable of fabric.
         let described = |from: &str| {
-            let list = with(&client, &["--no-builtin", "--prompts", from, "list", "--json"]).stdout;
+            let list = with(
+                &client,
+                &["--no-builtin", "--prompts", from, "list", "--json"],
+            )
+            .stdout;
             let list: Value = serde_json::from_str(&list).unwrap();
             let prompt = &list["prompts"][0];
-            (prompt["title"].clone(), prompt["tags"].clone(), prompt["usage"].clone())
+            (
+                prompt["title"].clone(),
+                prompt["tags"].clone(),
+                prompt["usage"].clone(),
+            )
         };
         assert_eq!(described("prompts"), described(folder), "{folder}");
     }
@@ -76,10 +125,21 @@ fn an_imported_prompt_expands_as_the_one_that_is_read_in_place() {
 
 #[test]
 fn a_name_that_cannot_be_typed_gets_a_warning_and_is_no_example() {
-    let client = client(&[(".claude/commands/a b.md", "A"), (".claude/commands/c.md", "C")]);
-    let warning = "the name `a b` contains a space, so it cannot be typed as one word after a colon";
+    let client = client(&[
+        (".claude/commands/a b.md", "A"),
+        (".claude/commands/c.md", "C"),
+    ]);
+    let warning =
+        "the name `a b` contains a space, so it cannot be typed as one word after a colon";
     let ran = client.run(["import", ".claude/commands"], "");
-    ran.says(0, &[warning, "2 prompts imported, 0 unchanged, 0 errors, 1 warning", "note: type `:c …` in a chat"]);
+    ran.says(
+        0,
+        &[
+            warning,
+            "2 prompts imported, 0 unchanged, 0 errors, 1 warning",
+            "note: type `:c …` in a chat",
+        ],
+    );
 }
 
 #[test]
@@ -87,23 +147,48 @@ fn an_imported_file_has_placeholders_of_this_program_and_a_backslash_where_it_ne
     let (folder, file, text) = FOLDERS[3];
     let client = client(&[(&format!("{folder}/{file}"), text)]);
     client.run(["import", folder], "").says(0, &[]);
-    let want = "---\ndescription: D\n---\nSay {{input}}, not \\{{input}} or $ARGUMENTS or \\<<input>>.\n";
+    let want =
+        "---\ndescription: D\n---\nSay {{input}}, not \\{{input}} or $ARGUMENTS or \\<<input>>.\n";
     assert_eq!(read(&client, "prompts/fix.md"), want);
 }
 
 #[test]
 fn a_file_or_a_folder_that_is_a_prompt_is_imported_alone_by_the_name_that_its_program_gives_it() {
     for (source, folder, file, other) in [
-        (".claude/commands/git/fix.md", ".claude/commands", "git/fix.md", "other.md"),
-        (".claude/skills/fix", ".claude/skills", "fix/SKILL.md", "other/SKILL.md"),
+        (
+            ".claude/commands/git/fix.md",
+            ".claude/commands",
+            "git/fix.md",
+            "other.md",
+        ),
+        (
+            ".claude/skills/fix",
+            ".claude/skills",
+            "fix/SKILL.md",
+            "other/SKILL.md",
+        ),
         ("x/fix/SKILL.md", "x", "fix/SKILL.md", "other/SKILL.md"),
-        ("fabric/patterns/fix", "fabric/patterns", "fix/system.md", "other/system.md"),
+        (
+            "fabric/patterns/fix",
+            "fabric/patterns",
+            "fix/system.md",
+            "other/system.md",
+        ),
         ("fabric:x/fix", "x", "fix/system.md", "other/system.md"),
         ("codex:x/fix.md", "x", "fix.md", "other.md"),
     ] {
-        let client = client(&[(&format!("{folder}/{file}"), "Fix"), (&format!("{folder}/{other}"), "Other")]);
-        let name = if file.starts_with("git/") { ":git/fix" } else { ":fix" };
-        client.run(["import", source], "").says(0, &[name, "1 prompt imported, 0 unchanged, 0 errors"]);
+        let client = client(&[
+            (&format!("{folder}/{file}"), "Fix"),
+            (&format!("{folder}/{other}"), "Other"),
+        ]);
+        let name = if file.starts_with("git/") {
+            ":git/fix"
+        } else {
+            ":fix"
+        };
+        client
+            .run(["import", source], "")
+            .says(0, &[name, "1 prompt imported, 0 unchanged, 0 errors"]);
     }
 }
 
@@ -117,29 +202,67 @@ fn a_file_of_this_program_is_copied_byte_for_byte() {
 
 #[test]
 fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
-    let folder = [(".claude/commands/a.md", "A"), (".claude/commands/git/b.md", "B"), ("prompts/a.md", "mine")];
+    let folder = [
+        (".claude/commands/a.md", "A"),
+        (".claude/commands/git/b.md", "B"),
+        ("prompts/a.md", "mine"),
+    ];
     let client = client(&folder);
     let path = client.prompts().join("a.md").display().to_string();
     let refused = format!(
         "a.md: error: `{path}` already exists, and is not changed: it has another text\n    fix: choose another folder with --to, or remove that file\n"
     );
-    client.words("import .claude/commands").says(1, &[&refused, ":git/b", "1 prompt imported, 0 unchanged, 1 error"]);
-    assert_eq!((read(&client, "prompts/a.md").as_str(), read(&client, "prompts/git/b.md").as_str()), ("mine", "B\n"));
+    client.words("import .claude/commands").says(
+        1,
+        &[
+            &refused,
+            ":git/b",
+            "1 prompt imported, 0 unchanged, 1 error",
+        ],
+    );
+    assert_eq!(
+        (
+            read(&client, "prompts/a.md").as_str(),
+            read(&client, "prompts/git/b.md").as_str()
+        ),
+        ("mine", "B\n")
+    );
     let again = client.words("import .claude/commands/git/b.md");
-    again.says(0, &[":git/b (unchanged)\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"]);
+    again.says(
+        0,
+        &[":git/b (unchanged)\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"],
+    );
     let again = client.words("import .claude/commands --to other");
-    again.says(0, &["2 prompts imported, 0 unchanged", "other is not served"]);
-    client.words("import .claude/commands --to other").says(0, &["0 prompts imported, 2 unchanged"]);
+    again.says(
+        0,
+        &["2 prompts imported, 0 unchanged", "other is not served"],
+    );
+    client
+        .words("import .claude/commands --to other")
+        .says(0, &["0 prompts imported, 2 unchanged"]);
 }
 
 #[test]
 fn a_dry_run_says_the_same_and_writes_nothing() {
-    let client = client(&[(".claude/commands/a.md", "A !`ls`"), (".claude/commands/b.md", "B")]);
+    let client = client(&[
+        (".claude/commands/a.md", "A !`ls`"),
+        (".claude/commands/b.md", "B"),
+    ]);
     let dry = client.words("import --dry-run .claude/commands --to new");
-    dry.says(0, &["a.md:1:3: warning: ", "2 prompts would be imported", "note: nothing was written"]);
+    dry.says(
+        0,
+        &[
+            "a.md:1:3: warning: ",
+            "2 prompts would be imported",
+            "note: nothing was written",
+        ],
+    );
     assert!(!client.root().join("new").exists());
     let done = client.words("import .claude/commands --to new");
-    assert_eq!(done.stdout, dry.stdout.replace("would be imported", "imported"));
+    assert_eq!(
+        done.stdout,
+        dry.stdout.replace("would be imported", "imported")
+    );
 }
 
 #[test]
@@ -149,24 +272,38 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
             ".claude/commands/a.md",
             "---\nallowed-tools: Bash(git:*)\nargument-hint: [a] [b]\n---\nStatus: !`git status`\n",
         ),
-        (".claude/skills/s/SKILL.md", "---\nname: s\ndescription: D\n---\nRun x.py\n"),
-        (".claude/skills/t/SKILL.md", "---\nname: t\ndescription: D\n---\nRun y.py\n"),
+        (
+            ".claude/skills/s/SKILL.md",
+            "---\nname: s\ndescription: D\n---\nRun x.py\n",
+        ),
+        (
+            ".claude/skills/t/SKILL.md",
+            "---\nname: t\ndescription: D\n---\nRun y.py\n",
+        ),
         ("team/d.md", "---\nattachments: [x.png]\n---\nD\n"),
         (".gemini/commands/c.toml", "prompt = 'C:\\{{args}}'\n"),
     ];
     let client = client(&files);
-    let root = fs::canonicalize(client.root()).unwrap().display().to_string();
+    let root = fs::canonicalize(client.root())
+        .unwrap()
+        .display()
+        .to_string();
     let ran = format!(
         "{root}/.claude/commands/a.md:5:9: warning: `` !`git status` `` stays as written: Claude Code would run it\n"
     );
-    client.words("import .claude/commands").says(0, &[&ran, "note: type `:a …` in a chat"]);
+    client
+        .words("import .claude/commands")
+        .says(0, &[&ran, "note: type `:a …` in a chat"]);
     let imported = "---\nallowed-tools: \"Bash(git:*)\"\nargument-hint: \"[a] [b]\"\n---\nStatus: !`git status`\n";
     assert_eq!(read(&client, "prompts/a.md"), imported);
     let skills = ["warning: the text begins with the path of the skill's folder"];
     client.words("import .claude/skills").says(0, &skills);
     let text = format!("Base directory for this skill: {root}/.claude/skills/s\n\nRun x.py\n");
     assert!(read(&client, "prompts/s.md").ends_with(&text));
-    client.words("import team").says(0, &["d.md: warning: the attachment `x.png` is not imported"]);
+    client.words("import team").says(
+        0,
+        &["d.md: warning: the attachment `x.png` is not imported"],
+    );
     let refused = ["c.toml: error: what `c` says cannot be written as one Markdown file"];
     client.words("import .gemini/commands").says(1, &refused);
 }
@@ -175,18 +312,26 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
 fn a_folder_above_those_of_agents_is_imported_by_the_rules_of_each() {
     let client = client(&[
         (".claude/commands/git/fix.md", "Fix $ARGUMENTS"),
-        (".claude/skills/pdf/SKILL.md", "---\ndescription: D\n---\nFill it."),
+        (
+            ".claude/skills/pdf/SKILL.md",
+            "---\ndescription: D\n---\nFill it.",
+        ),
         (".claude/skills/pdf/reference.md", "R"),
         (".claude/CLAUDE.md", "Be brief."),
     ]);
     for source in [".claude", "."] {
-        client.run(["import", "--dry-run", source], "").says(0, &[":git/fix", ":pdf", "2 prompts would be imported"]);
+        client
+            .run(["import", "--dry-run", source], "")
+            .says(0, &[":git/fix", ":pdf", "2 prompts would be imported"]);
     }
 }
 
 #[test]
 fn a_toml_file_that_is_no_command_is_a_note() {
-    let client = client(&[("x/Cargo.toml", "[package]\n"), ("x/say.toml", "prompt = 'Say {{args}}'")]);
+    let client = client(&[
+        ("x/Cargo.toml", "[package]\n"),
+        ("x/say.toml", "prompt = 'Say {{args}}'"),
+    ]);
     let note = [
         "hint: there is no `prompt`, so the file is not a command",
         "1 prompt imported, 0 unchanged, 0 errors, 0 warnings",
@@ -195,14 +340,19 @@ fn a_toml_file_that_is_no_command_is_a_note() {
     assert_eq!(read(&client, "prompts/say.md"), "Say {{input}}\n");
 }
 
-const LINE: &str =
-    r#"{"name":"g","messages":[{"role":"user","content":{"text":"G {{input}}"}}],"created":"2025-01-02T03:04:05Z"}"#;
+const LINE: &str = r#"{"name":"g","messages":[{"role":"user","content":{"text":"G {{input}}"}}],"created":"2025-01-02T03:04:05Z"}"#;
 
 #[test]
 fn llm_continue_and_hexai_are_imported_from_files_folders_and_standard_input() {
     let files = [
-        ("io.datasette.llm/templates/short.yaml", "system: Be brief.\nprompt: 'In $lang: $input'\nmodel: x\n"),
-        (".continue/prompts/why.prompt", "name: Why\n---\nExplain {{{ input }}}.\n"),
+        (
+            "io.datasette.llm/templates/short.yaml",
+            "system: Be brief.\nprompt: 'In $lang: $input'\nmodel: x\n",
+        ),
+        (
+            ".continue/prompts/why.prompt",
+            "name: Why\n---\nExplain {{{ input }}}.\n",
+        ),
         ("hexai/prompts/user.jsonl", LINE),
     ];
     for (at, file, want) in [
@@ -213,46 +363,88 @@ fn llm_continue_and_hexai_are_imported_from_files_folders_and_standard_input() {
         let (source, _) = files[at];
         for source in [source, source.rsplit_once('/').unwrap().0] {
             let client = client(&files);
-            client.run(["import", source], "").says(0, &["1 prompt imported"]);
-            assert!(read(&client, &format!("prompts/{file}")).ends_with(want), "{source}");
+            client
+                .run(["import", source], "")
+                .says(0, &["1 prompt imported"]);
+            assert!(
+                read(&client, &format!("prompts/{file}")).ends_with(want),
+                "{source}"
+            );
         }
     }
     let client = client(&[]);
-    client.run(["import", "-"], LINE).says(0, &["1 prompt imported"]);
-    assert_eq!(read(&client, "prompts/g.md"), "---\ncreated: \"2025-01-02T03:04:05Z\"\n---\nG \\{{input}}\n");
-    client.run(["import", "claude:-", "--name", "fix"], "Fix $ARGUMENTS").says(0, &[":fix"]);
+    client
+        .run(["import", "-"], LINE)
+        .says(0, &["1 prompt imported"]);
+    assert_eq!(
+        read(&client, "prompts/g.md"),
+        "---\ncreated: \"2025-01-02T03:04:05Z\"\n---\nG \\{{input}}\n"
+    );
+    client
+        .run(["import", "claude:-", "--name", "fix"], "Fix $ARGUMENTS")
+        .says(0, &[":fix"]);
     assert_eq!(read(&client, "prompts/fix.md"), "Fix {{input}}\n");
-    client.run(["import", "-"], "Text").says(1, &["the prompt has no name; write it as in `import - --name review`"]);
+    client.run(["import", "-"], "Text").says(
+        1,
+        &["the prompt has no name; write it as in `import - --name review`"],
+    );
 }
 
 #[test]
 fn import_prints_one_json_object_on_request() {
-    let client =
-        client(&[(".claude/commands/a.md", "---\nmodel: x\n---\nA"), (".claude/commands/bad.md", "---\na: b\n")]);
+    let client = client(&[
+        (".claude/commands/a.md", "---\nmodel: x\n---\nA"),
+        (".claude/commands/bad.md", "---\na: b\n"),
+    ]);
     fs::write(client.root().join(".claude/commands/bad.md"), b"\xff").unwrap();
     let ran = client.words("import .claude/commands --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let root = fs::canonicalize(client.root()).unwrap();
     let original = root.join(".claude/commands/a.md");
-    assert_eq!(report["imported"], json!([{"name": "a", "path": root.join("prompts/a.md"), "original": original}]));
-    assert_eq!((&report["unchanged"], &report["written"]), (&json!([]), &json!(true)));
-    assert_eq!(report["problems"][0]["file"], json!(root.join(".claude/commands/bad.md")));
+    assert_eq!(
+        report["imported"],
+        json!([{"name": "a", "path": root.join("prompts/a.md"), "original": original}])
+    );
+    assert_eq!(
+        (&report["unchanged"], &report["written"]),
+        (&json!([]), &json!(true))
+    );
+    assert_eq!(
+        report["problems"][0]["file"],
+        json!(root.join(".claude/commands/bad.md"))
+    );
 }
 
 #[test]
 fn an_invalid_source_or_target_is_refused_with_what_to_do() {
-    let client =
-        client(&[(".claude/commands/a.md", "A"), ("empty/x.txt", ""), ("prompts/own.md", "O"), ("notes.txt", "N")]);
+    let client = client(&[
+        (".claude/commands/a.md", "A"),
+        ("empty/x.txt", ""),
+        ("prompts/own.md", "O"),
+        ("notes.txt", "N"),
+    ]);
     fs::create_dir_all(client.root().join(".codex/prompts")).unwrap();
     for (arguments, said) in [
         (&["nope"][..], "cannot be read: "),
         (&["empty"], "there are no prompts in "),
-        (&["gemini:empty"], "; put the format before it, as in `claude:DIR`"),
+        (
+            &["gemini:empty"],
+            "; put the format before it, as in `claude:DIR`",
+        ),
         (&["notes.txt"], "there are no prompts in "),
-        (&[".claude/commands", "--to", ".codex/prompts"], "has prompts for Codex, and nothing is written to it"),
-        (&[".claude/commands", "--to", ".claude/commands/sub"], "has prompts for Claude Code"),
-        (&[".claude/commands", "--to", "x", "--project"], "--to and --project each choose a folder"),
+        (
+            &[".claude/commands", "--to", ".codex/prompts"],
+            "has prompts for Codex, and nothing is written to it",
+        ),
+        (
+            &[".claude/commands", "--to", ".claude/commands/sub"],
+            "has prompts for Claude Code",
+        ),
+        (
+            &[".claude/commands", "--to", "x", "--project"],
+            "--to and --project each choose a folder",
+        ),
     ] {
         let ran = client.run([&["import"], arguments].concat(), "");
         assert_eq!(ran.stdout, "", "{arguments:?}");
@@ -264,12 +456,17 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
 #[test]
 fn a_broken_line_or_a_name_of_another_format_does_not_affect_the_other_prompts() {
     let line = |name: &str| {
-        format!("{{\"name\":\"{name}\",\"messages\":[{{\"role\":\"user\",\"content\":{{\"text\":\"T\"}}}}]}}\n")
+        format!(
+            "{{\"name\":\"{name}\",\"messages\":[{{\"role\":\"user\",\"content\":{{\"text\":\"T\"}}}}]}}\n"
+        )
     };
     let text = [line("a"), "{\n".to_owned(), line("x.prompt"), line("b")].concat();
     let client = client(&[("user.jsonl", &text)]);
     let ran = client.words("import user.jsonl");
-    ran.says(1, &["user.jsonl:2:", "2 prompts imported, 0 unchanged, 2 errors"]);
+    ran.says(
+        1,
+        &["user.jsonl:2:", "2 prompts imported, 0 unchanged, 2 errors"],
+    );
 }
 
 #[test]
@@ -283,7 +480,10 @@ fn a_template_is_imported_as_it_is() {
 #[test]
 fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
     let files = [
-        ("from/ask.md", "---\ninclude: true\n---\nAnswer {{input}}\n{{> _style}}\n"),
+        (
+            "from/ask.md",
+            "---\ninclude: true\n---\nAnswer {{input}}\n{{> _style}}\n",
+        ),
         ("from/_style.md", "Be brief.\n"),
         (
             "from/judge.md",
@@ -293,8 +493,14 @@ fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
     let client = client(&files);
     client.words("import from").says(
         1,
-        &["the files that it includes is part of the imported prompt", "cannot be written as one Markdown file"],
+        &[
+            "the files that it includes is part of the imported prompt",
+            "cannot be written as one Markdown file",
+        ],
     );
-    assert_eq!(client.words("expand ask it").stdout, "Answer it\nBe brief.\n");
+    assert_eq!(
+        client.words("expand ask it").stdout,
+        "Answer it\nBe brief.\n"
+    );
     assert!(!client.root().join("prompts/judge.md").exists());
 }

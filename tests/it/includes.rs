@@ -19,14 +19,19 @@ fn refused(client: &mut Client, name: &str, want: &str) {
 #[test]
 fn a_path_is_relative_to_the_file_or_with_a_slash_to_the_folder() {
     let mut client = Client::new()
-        .prompt("git/_style.md", "---\ntitle: dropped\n---\nBe kind. {{> no}}\n{{> /parts/_end}}")
+        .prompt(
+            "git/_style.md",
+            "---\ntitle: dropped\n---\nBe kind. {{> no}}\n{{> /parts/_end}}",
+        )
         .prompt("parts/_end.md", "{{> ../whole}}\n{{> _last.md}}")
         .prompt("parts/_last.md", "Last.")
         .prompt("whole.md", "Whole: {{input}}")
         .prompt("git/a.md", including("_style"))
         .prompt("b.md", including("/git/_style.md"));
     for name in ["git/a", "b"] {
-        client.expand(name, "x").text("Do it.\nBe kind. {{> no}}\nWhole: x\nLast.\nx");
+        client
+            .expand(name, "x")
+            .text("Do it.\nBe kind. {{> no}}\nWhole: x\nLast.\nx");
     }
 }
 
@@ -49,9 +54,14 @@ fn partials_are_neither_listed_nor_prompts() {
         ran.stderr,
         "error: `_x` cannot be the name of a prompt: a file of this name is not read as this prompt\n"
     );
-    client.run(["check", "prompts/_style.md"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    client
+        .run(["check", "prompts/_style.md"], "")
+        .printed("1 file checked: 0 errors, 0 warnings\n");
     client.write("_style.md", "---\nx: y\n");
-    assert_eq!(client.run(["check", "prompts/_style.md"], "").status.code(), Some(1));
+    assert_eq!(
+        client.run(["check", "prompts/_style.md"], "").status.code(),
+        Some(1)
+    );
 }
 
 #[test]
@@ -65,10 +75,23 @@ fn partials_of_other_programs_are_prompts_and_their_files_include_nothing() {
 
 #[test]
 fn a_built_in_prompt_is_included_by_its_name() {
-    let mut client = Client::new().prompt("a.md", including("builtin:plan")).prompt("b.md", including("builtin:none"));
-    let plan = include_str!("../../prompts/plan.md").splitn(3, "---\n").nth(2).unwrap().trim().to_owned();
-    client.expand("a", "x").text(&format!("Do it.\n{}\nx", plan.replace("{{input}}", "x")));
-    refused(&mut client, "b", "b.md:6:1: `builtin:none` cannot be included: there is no such built-in prompt");
+    let mut client = Client::new()
+        .prompt("a.md", including("builtin:plan"))
+        .prompt("b.md", including("builtin:none"));
+    let plan = include_str!("../../prompts/plan.md")
+        .splitn(3, "---\n")
+        .nth(2)
+        .unwrap()
+        .trim()
+        .to_owned();
+    client
+        .expand("a", "x")
+        .text(&format!("Do it.\n{}\nx", plan.replace("{{input}}", "x")));
+    refused(
+        &mut client,
+        "b",
+        "b.md:6:1: `builtin:none` cannot be included: there is no such built-in prompt",
+    );
 }
 
 #[test]
@@ -87,16 +110,30 @@ fn what_is_missing_hidden_too_long_or_not_utf_8_is_an_error_at_its_place() {
         .prompt("f.md", including("x.toml"))
         .prompt("e.md", including("_folder"));
     for (name, want) in [
-        ("a", "_style.md:2:3: `nowhere` cannot be included: there is no such file"),
+        (
+            "a",
+            "_style.md:2:3: `nowhere` cannot be included: there is no such file",
+        ),
         ("b", "b.md:6:1: `.hidden` cannot be included: it is hidden"),
-        ("c", "c.md:6:1: `_long` cannot be included: the file is 5 MiB long"),
+        (
+            "c",
+            "c.md:6:1: `_long` cannot be included: the file is 5 MiB long",
+        ),
         ("d", "_latin.md:2:4: the file is not UTF-8 from here on"),
         ("e", "e.md:6:1: `_folder` cannot be included: "),
-        ("f", "f.md:6:1: `x.toml` cannot be included: only files that end in `.md` can be included; copy its text"),
+        (
+            "f",
+            "f.md:6:1: `x.toml` cannot be included: only files that end in `.md` can be included; copy its text",
+        ),
     ] {
         refused(&mut client, name, want);
     }
-    assert!(client.run(["check"], "").stdout.contains("prompts/_style.md:2:3: error: `nowhere` cannot be included"));
+    assert!(
+        client
+            .run(["check"], "")
+            .stdout
+            .contains("prompts/_style.md:2:3: error: `nowhere` cannot be included")
+    );
 }
 
 #[cfg(unix)]
@@ -117,7 +154,11 @@ fn nothing_outside_the_folder_is_included_and_nothing_that_blocks() {
     symlink("..", client.prompts().join("_linked")).unwrap();
     crate::client::make_fifo(&client.prompts().join("_fifo.md"));
     for name in ["a", "b", "d", "e"] {
-        refused(&mut client, name, "cannot be included: it is outside the prompts folder");
+        refused(
+            &mut client,
+            name,
+            "cannot be included: it is outside the prompts folder",
+        );
     }
     client.expand("c", "x").text("Do it.\ninside\nx");
     refused(&mut client, "f", "is not a regular file");
@@ -139,11 +180,24 @@ fn a_project_includes_only_its_own_files() {
     ] {
         client.write(&format!("../repo/{file}"), text);
     }
-    client.run(["expand", "a", "x"], "").printed("Do it.\nown\nx\n");
+    client
+        .run(["expand", "a", "x"], "")
+        .printed("Do it.\nown\nx\n");
     for name in ["b", "c"] {
-        assert!(client.run(["expand", name], "").stderr.contains("it is outside the prompts folder"), "{name}");
+        assert!(
+            client
+                .run(["expand", name], "")
+                .stderr
+                .contains("it is outside the prompts folder"),
+            "{name}"
+        );
     }
-    assert!(client.run(["expand", "d"], "").stderr.contains("there is no such file"));
+    assert!(
+        client
+            .run(["expand", "d"], "")
+            .stderr
+            .contains("there is no such file")
+    );
 }
 
 /// The markers of messages are those of the prompt's own file.
@@ -162,9 +216,17 @@ fn a_marker_in_an_included_file_is_text_and_one_after_it_begins_a_message() {
          User:\n<!-- user -->\n<!-- User -->\n<!-- user -->\n{{> _long}} {{imput}}\n1\n2\n3\n {{inptu}}\n",
     );
     let checked = client.run(["check"], "").stdout;
-    let places = checked.lines().filter_map(|line| line.split_once(": warning: "));
-    let places: Vec<&str> = places.map(|(place, _)| place.rsplit('/').next().unwrap()).collect();
-    assert_eq!(places, ["_long.md:4:2", "_long.md:4:2", "a.md:12:11"], "{checked}");
+    let places = checked
+        .lines()
+        .filter_map(|line| line.split_once(": warning: "));
+    let places: Vec<&str> = places
+        .map(|(place, _)| place.rsplit('/').next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        ["_long.md:4:2", "_long.md:4:2", "a.md:12:11"],
+        "{checked}"
+    );
 }
 
 #[test]
@@ -174,36 +236,56 @@ fn attachments_are_those_of_the_prompt_and_not_of_an_included_file() {
             "a.md",
             "---\ninclude: true\nmessages: true\nattachments: [style.md]\n---\n{{> _part}}\n<!-- user -->\n{{input}}",
         );
-    client.expand("a", "x").text("Part.\n\nx\n\nstyle.md:\n```\nS\n```");
-    client.run(["check", "prompts/a.md"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    client
+        .expand("a", "x")
+        .text("Part.\n\nx\n\nstyle.md:\n```\nS\n```");
+    client
+        .run(["check", "prompts/a.md"], "")
+        .printed("1 file checked: 0 errors, 0 warnings\n");
 }
 
 #[test]
 fn explain_lists_the_included_files_and_names_them_in_positions() {
-    let client = Client::new().prompt("_style.md", "Kind.\n {{inptu}}").prompt("a.md", including("_style"));
+    let client = Client::new()
+        .prompt("_style.md", "Kind.\n {{inptu}}")
+        .prompt("a.md", including("_style"));
     let ran = client.run(["explain", "--json", "a"], "");
     let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
     let style = client.prompts().join("_style.md").display().to_string();
     assert_eq!(explained["includes"], json!([style]));
-    let unexpanded = json!([{"text": "{{inptu}}", "file": style, "line": 2, "column": 2, "reason": "unknown"}]);
+    let unexpanded =
+        json!([{"text": "{{inptu}}", "file": style, "line": 2, "column": 2, "reason": "unknown"}]);
     assert_eq!(explained["left"], unexpanded);
     assert_eq!(explained["problems"][0]["file"], style);
     let page = client.run(["explain", "a"], "").stdout;
-    assert!(page.contains("  includes  ") && page.contains("_style.md:2:2"), "{page}");
+    assert!(
+        page.contains("  includes  ") && page.contains("_style.md:2:2"),
+        "{page}"
+    );
 }
 
-/// A client that was shown a list is notified when a file that is only included changes what the list shows.
+/// A client that was shown a list is notified when a file that is only included changes what the
+/// list shows.
 #[test]
 fn clients_are_notified_when_an_included_file_changes() {
-    let mut client =
-        Client::new().prompt("_style.md", "First.").prompt("a.md", "---\ninclude: true\n---\n{{> _style}}\n{{input}}");
+    let mut client = Client::new()
+        .prompt("_style.md", "First.")
+        .prompt("a.md", "---\ninclude: true\n---\n{{> _style}}\n{{input}}");
     client.initialize(LEGACY);
     client.request("resources/subscribe", json!({"uri": "prompt://a"}));
     let listed = client.request("prompts/list", json!({}));
-    assert!(listed["result"]["prompts"][0]["description"].as_str().unwrap().starts_with("First."), "{listed}");
+    assert!(
+        listed["result"]["prompts"][0]["description"]
+            .as_str()
+            .unwrap()
+            .starts_with("First."),
+        "{listed}"
+    );
     client.save("_style.md", "Second.");
     let mut methods = Vec::new();
-    while !["prompts/list_changed", "resources/updated"].iter().all(|method| methods.iter().any(|sent| sent == method))
+    while !["prompts/list_changed", "resources/updated"]
+        .iter()
+        .all(|method| methods.iter().any(|sent| sent == method))
     {
         methods.push(client.notification().0);
     }

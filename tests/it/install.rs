@@ -1,4 +1,5 @@
-//! `install` and `uninstall`: one real run for each agent, the question, the settings file, and the list of what is registered.
+//! `install` and `uninstall`: one real run for each agent, the question, the settings file, and the
+//! list of what is registered.
 //!
 //! The plans of `src/agents/install.rs` have tests of their own: text in, text out.
 
@@ -22,13 +23,20 @@ pub(crate) const CONFIGS: [(&str, &str, &str); 7] = [
     ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
     ("vscode", VSCODE, ".vscode/mcp.json"),
     ("cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
-    ("opencode", ".config/opencode/opencode.jsonc", "opencode.json"),
+    (
+        "opencode",
+        ".config/opencode/opencode.jsonc",
+        "opencode.json",
+    ),
     ("zed", ".config/zed/settings.json", ".zed/settings.json"),
 ];
 
 /// Each agent that has a hook, with the file of its hooks.
-pub(crate) const HOOKS: [(&str, &str); 3] =
-    [("codex", ".codex/hooks.json"), ("claude-code", ".claude/settings.json"), ("gemini", ".gemini/settings.json")];
+pub(crate) const HOOKS: [(&str, &str); 3] = [
+    ("codex", ".codex/hooks.json"),
+    ("claude-code", ".claude/settings.json"),
+    ("gemini", ".gemini/settings.json"),
+];
 
 /// A user who has the program in a folder with a space in its name, and works in a project.
 pub(crate) struct User {
@@ -75,7 +83,12 @@ impl User {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                let name = path.strip_prefix(self.root()).unwrap().to_str().unwrap().to_owned();
+                let name = path
+                    .strip_prefix(self.root())
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
                 if ["my tools", "bin", "prompts", "prompt-expander"].contains(&name.as_str()) {
                 } else if path.is_dir() {
                     folders.push(path);
@@ -102,7 +115,10 @@ impl User {
                 None => command.env_remove(name),
             };
         }
-        command.env("PATH", self.path("bin")).args(line).current_dir(self.path(folder));
+        command
+            .env("PATH", self.path("bin"))
+            .args(line)
+            .current_dir(self.path(folder));
         command.stdin(std::process::Stdio::null());
         command
     }
@@ -120,29 +136,57 @@ impl User {
     #[track_caller]
     pub(crate) fn done(&self, line: &[&str]) -> String {
         let ran = self.run(line);
-        assert_eq!(ran.status.code(), Some(0), "{line:?}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(
+            ran.status.code(),
+            Some(0),
+            "{line:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
         ran.stdout
     }
 
     /// The same for what must fail and change no file. Returns the error.
     #[track_caller]
     pub(crate) fn refused(&self, line: &[&str]) -> String {
-        let texts = || self.files().into_iter().map(|file| (fs::read(self.path(&file)).ok(), file)).collect::<Vec<_>>();
+        let texts = || {
+            self.files()
+                .into_iter()
+                .map(|file| (fs::read(self.path(&file)).ok(), file))
+                .collect::<Vec<_>>()
+        };
         let before = texts();
         let ran = self.run(line);
-        assert_eq!(ran.status.code(), Some(1), "{line:?}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(
+            ran.status.code(),
+            Some(1),
+            "{line:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
         assert!(texts() == before, "{line:?} changed a file");
-        let said = ran.stderr.lines().filter(|line| !line.starts_with("warning: ")).collect::<Vec<_>>().join("\n");
-        said.strip_prefix("error: ").unwrap_or_else(|| panic!("{said}")).to_owned()
+        let said = ran
+            .stderr
+            .lines()
+            .filter(|line| !line.starts_with("warning: "))
+            .collect::<Vec<_>>()
+            .join("\n");
+        said.strip_prefix("error: ")
+            .unwrap_or_else(|| panic!("{said}"))
+            .to_owned()
     }
 }
 
 /// The entry of the server in a config.
 fn entry(name: &str, text: &str) -> Value {
     if name == "codex" {
-        let rest = text.split("[mcp_servers.prompts]\n").nth(1).unwrap_or_else(|| panic!("{text}"));
+        let rest = text
+            .split("[mcp_servers.prompts]\n")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{text}"));
         let pairs = rest.lines().map_while(|line| line.split_once(" = "));
-        let pair = |(key, value): (&str, &str)| (key.to_owned(), serde_json::from_str(value).unwrap());
+        let pair =
+            |(key, value): (&str, &str)| (key.to_owned(), serde_json::from_str(value).unwrap());
         return pairs.map(pair).collect::<serde_json::Map<_, _>>().into();
     }
     let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -153,7 +197,10 @@ fn entry(name: &str, text: &str) -> Value {
 #[test]
 fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_step_is_printed() {
     for (name, config, project_config) in CONFIGS {
-        for (option, file) in [(None, config.to_owned()), (Some("--project"), format!("project/{project_config}"))] {
+        for (option, file) in [
+            (None, config.to_owned()),
+            (Some("--project"), format!("project/{project_config}")),
+        ] {
             let user = User::new();
             let line = [&["install", name, "--yes"], option.as_slice()].concat();
             let said = user.run(&line).stderr;
@@ -161,11 +208,16 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
                 said.contains("`:research solid-state") || said.contains("`/research solid-state"),
                 "what to do next: {said}"
             );
-            assert!(said.contains(&format!("note: wrote {}", user.path(&file).display())), "{said}");
+            assert!(
+                said.contains(&format!("note: wrote {}", user.path(&file).display())),
+                "{said}"
+            );
             let program = user.program.to_str().unwrap();
             let want = match name {
                 "codex" => json!({"command": program}),
-                "claude-code" => json!({"type": "stdio", "command": program, "args": [], "env": {}}),
+                "claude-code" => {
+                    json!({"type": "stdio", "command": program, "args": [], "env": {}})
+                }
                 "gemini" => json!({"command": program, "args": [], "trust": true}),
                 "opencode" => json!({"type": "local", "command": [program]}),
                 "zed" => json!({"command": program, "args": [], "env": {}}),
@@ -173,12 +225,19 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
             };
             assert_eq!(entry(name, &user.read(&file)), want, "{name}");
             if let Some((_, hooks)) = HOOKS.iter().find(|(known, _)| *known == name) {
-                let hooks = if option.is_some() { format!("project/{hooks}") } else { (*hooks).to_owned() };
+                let hooks = if option.is_some() {
+                    format!("project/{hooks}")
+                } else {
+                    (*hooks).to_owned()
+                };
                 let hooks: Value = serde_json::from_str(&user.read(&hooks)).unwrap();
                 let hook = &hooks["hooks"][event(name)][0]["hooks"][0]["command"];
                 assert_eq!(hook, &json!(format!("'{program}' hook {name}; exit 0")));
             }
-            assert!(user.done(&line).contains("registered already; nothing to change"));
+            assert!(
+                user.done(&line)
+                    .contains("registered already; nothing to change")
+            );
             user.done(&[&["uninstall", name, "--yes"], option.as_slice()].concat());
             assert_eq!(user.files(), [""; 0], "{name}");
         }
@@ -186,7 +245,11 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
 }
 
 pub(crate) fn event(name: &str) -> &'static str {
-    if name == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" }
+    if name == "gemini" {
+        "BeforeAgent"
+    } else {
+        "UserPromptSubmit"
+    }
 }
 
 #[test]
@@ -198,18 +261,38 @@ fn options_of_a_registration_and_those_given_move_into_the_settings_file_in_the_
     let team = user.path("team").display().to_string();
     let line = ["install", "codex", "--prompts", &team];
     let ran = user.run(&[&line[..], &["--dry-run"]].concat());
-    assert!(ran.stdout.contains("\n+builtin = false\n") && ran.stdout.contains("\n-args = ["), "{ran:?}");
+    assert!(
+        ran.stdout.contains("\n+builtin = false\n") && ran.stdout.contains("\n-args = ["),
+        "{ran:?}"
+    );
     assert!(ran.stderr.contains("restart your agents"), "{ran:?}");
-    assert!(ran.stderr.contains("--project is left out of the registration: config.toml has no key for it"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("--project is left out of the registration: config.toml has no key for it"),
+        "{ran:?}"
+    );
     assert_eq!(user.files(), [".codex/config.toml"]);
     user.done(&[&line[..], &["--yes"]].concat());
     let settings = user.read(SETTINGS);
-    assert_eq!(settings, format!("builtin = false\nprompts = [\"{team}\"]\n"));
-    assert_eq!(entry("codex", &user.read(".codex/config.toml")), json!({"command": user.program}));
+    assert_eq!(
+        settings,
+        format!("builtin = false\nprompts = [\"{team}\"]\n")
+    );
+    assert_eq!(
+        entry("codex", &user.read(".codex/config.toml")),
+        json!({"command": user.program})
+    );
     // What is not valid is said, and not moved.
-    user.write(".codex/config.toml", registered.replace("--project", "--projct"));
+    user.write(
+        ".codex/config.toml",
+        registered.replace("--project", "--projct"),
+    );
     let ran = user.run(&["install", "codex", "--yes"]);
-    assert!(ran.stderr.contains("is left out of the registration: the registered options are not valid: "), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("is left out of the registration: the registered options are not valid: "),
+        "{ran:?}"
+    );
     assert_eq!(user.read(SETTINGS), settings);
 }
 
@@ -224,15 +307,31 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
     let user = User::new();
     user.write("my.toml", "");
     let file = user.path("my.toml");
-    user.done(&["install", "codex", "--config", file.to_str().unwrap(), "--yes"]);
+    user.done(&[
+        "install",
+        "codex",
+        "--config",
+        file.to_str().unwrap(),
+        "--yes",
+    ]);
     assert_eq!(
         entry("codex", &user.read(".codex/config.toml")),
         json!({"command": user.program, "args": ["--config", file]})
     );
-    assert!(user.read(".codex/hooks.json").contains(&format!("hook codex --config {}; exit 0", file.display())));
-    let user = User::of(Client::new().arguments([]).variable("XDG_CONFIG_HOME", "/x"));
+    assert!(
+        user.read(".codex/hooks.json")
+            .contains(&format!("hook codex --config {}; exit 0", file.display()))
+    );
+    let user = User::of(
+        Client::new()
+            .arguments([])
+            .variable("XDG_CONFIG_HOME", "/x"),
+    );
     user.done(&["install", "codex", "--yes", "--no-hook"]);
-    assert!(user.read(".codex/config.toml").contains("args = [\"--config\", \""));
+    assert!(
+        user.read(".codex/config.toml")
+            .contains("args = [\"--config\", \"")
+    );
     assert_eq!(user.files(), [".codex/config.toml"]);
 }
 
@@ -240,19 +339,35 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
 #[test]
 fn from_a_build_folder_a_copy_is_registered_and_uninstall_all_removes_it() {
     let user = User::new();
-    user.write("build/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    user.write(
+        "build/CACHEDIR.TAG",
+        "Signature: 8a477f597d28d172789f06886806bc55",
+    );
     let program = user.path("build/debug/prompt-expander");
     fs::create_dir(user.path("build/debug")).unwrap();
     symlink(user.client.command().get_program(), &program).unwrap();
     let run = |line: &[&str]| user.run_in("project", &program, line);
     let copy = ".local/bin/prompt-expander";
     let shown = run(&["install", "codex", "--dry-run"]).stdout;
-    assert!(shown.contains(&format!("{copy}\n+ a copy of this program\n")) && !user.path(copy).exists(), "{shown}");
+    assert!(
+        shown.contains(&format!("{copy}\n+ a copy of this program\n")) && !user.path(copy).exists(),
+        "{shown}"
+    );
     assert_eq!(run(&["install", "codex", "--yes"]).status.code(), Some(0));
-    assert_eq!(entry("codex", &user.read(".codex/config.toml")), json!({"command": user.path(copy)}));
-    assert_ne!(fs::metadata(user.path(copy)).unwrap().permissions().mode() & 0o100, 0);
+    assert_eq!(
+        entry("codex", &user.read(".codex/config.toml")),
+        json!({"command": user.path(copy)})
+    );
+    assert_ne!(
+        fs::metadata(user.path(copy)).unwrap().permissions().mode() & 0o100,
+        0
+    );
     let version = |program: &Path| user.run_in("project", program, &["--version"]).stdout;
-    assert_eq!(version(&user.path(copy)), version(&program), "also how the copied program was installed");
+    assert_eq!(
+        version(&user.path(copy)),
+        version(&program),
+        "also how the copied program was installed"
+    );
     user.done(&["uninstall", "codex", "--yes"]);
     assert!(user.path(copy).exists());
     user.done(&["uninstall", "--all", "--yes"]);
@@ -267,9 +382,18 @@ fn a_hook_whose_program_is_gone_ends_with_0() {
         user.done(&["install", name, "--yes"]);
         fs::remove_file(&user.program).unwrap();
         let hooks: Value = serde_json::from_str(&user.read(file)).unwrap();
-        let line = hooks["hooks"][event(name)][0]["hooks"][0]["command"].as_str().unwrap();
-        let ran = std::process::Command::new("sh").args(["-c", line]).output().unwrap();
-        assert_eq!((ran.status.code(), ran.stdout.len()), (Some(0), 0), "{line}");
+        let line = hooks["hooks"][event(name)][0]["hooks"][0]["command"]
+            .as_str()
+            .unwrap();
+        let ran = std::process::Command::new("sh")
+            .args(["-c", line])
+            .output()
+            .unwrap();
+        assert_eq!(
+            (ran.status.code(), ran.stdout.len()),
+            (Some(0), 0),
+            "{line}"
+        );
     }
 }
 
@@ -279,10 +403,16 @@ fn several_agents_are_registered_at_once_and_one_that_fails_does_not_stop_the_ot
     user.write(".claude.json", "[");
     let ran = user.run(&["install", "codex", "claude-code", "gemini", "--yes"]);
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-    let why = format!("{}:1:1: unterminated array; correct it", user.path(".claude.json").display());
+    let why = format!(
+        "{}:1:1: unterminated array; correct it",
+        user.path(".claude.json").display()
+    );
     assert!(ran.stderr.starts_with(&format!("error: {why}")), "{ran:?}");
     let last = ran.stderr.lines().last().unwrap();
-    assert!(last.starts_with(&format!("error: Claude Code failed: {why}")), "it is said once more at the end: {ran:?}");
+    assert!(
+        last.starts_with(&format!("error: Claude Code failed: {why}")),
+        "it is said once more at the end: {ran:?}"
+    );
     let alone = user.run(&["install", "claude-code", "--yes"]).stderr;
     assert_eq!(alone.matches("unterminated array").count(), 1, "{alone}");
     for file in [".codex/config.toml", ".gemini/settings.json"] {
@@ -295,17 +425,28 @@ fn several_agents_are_registered_at_once_and_one_that_fails_does_not_stop_the_ot
 fn all_are_the_agents_on_this_machine_and_for_uninstall_those_that_are_registered() {
     let user = User::new();
     assert!(
-        user.refused(&["install", "--all", "--yes"]).starts_with("no agent was found on this machine; looked for ")
+        user.refused(&["install", "--all", "--yes"])
+            .starts_with("no agent was found on this machine; looked for ")
     );
     fs::create_dir(user.path(".cursor")).unwrap();
     fs::write(user.path("bin/codex"), "").unwrap();
     fs::set_permissions(user.path("bin/codex"), fs::Permissions::from_mode(0o755)).unwrap();
     user.done(&["install", "--all", "--yes"]);
-    assert_eq!(user.files(), [".codex/config.toml", ".codex/hooks.json", ".cursor/mcp.json"]);
+    assert_eq!(
+        user.files(),
+        [
+            ".codex/config.toml",
+            ".codex/hooks.json",
+            ".cursor/mcp.json"
+        ]
+    );
     user.done(&["install", "zed", "--yes"]);
     user.done(&["uninstall", "--all", "--yes"]);
     assert_eq!(user.files(), [""; 0]);
-    assert_eq!(user.run(&["uninstall", "--all"]).stderr, "note: nothing is registered\n");
+    assert_eq!(
+        user.run(&["uninstall", "--all"]).stderr,
+        "note: nothing is registered\n"
+    );
 }
 
 #[test]
@@ -313,7 +454,8 @@ fn json_says_what_would_be_written_and_what_was() {
     let user = User::new();
     user.write(".codex/config.toml", "a = 1\n");
     let parsed = |line: &[&str]| -> Value { serde_json::from_str(&user.done(line)).unwrap() };
-    let [config, hooks] = [".codex/config.toml", ".codex/hooks.json"].map(|file| user.path(file).display().to_string());
+    let [config, hooks] = [".codex/config.toml", ".codex/hooks.json"]
+        .map(|file| user.path(file).display().to_string());
     let planned = parsed(&["install", "codex", "--json", "--dry-run"]);
     assert_eq!(
         planned["agents"][0]["files"],
@@ -322,18 +464,32 @@ fn json_says_what_would_be_written_and_what_was() {
     assert_eq!(planned["written"], false);
     let written = parsed(&["install", "codex", "--json", "--yes"]);
     let backup = format!("{config}.before-prompt-expander");
-    assert_eq!(written["agents"][0]["files"][0], json!({"file": config, "backup": backup, "removed": false}));
+    assert_eq!(
+        written["agents"][0]["files"][0],
+        json!({"file": config, "backup": backup, "removed": false})
+    );
     assert_eq!(written["written"], true);
     let list = parsed(&["install", "--json"]);
     let codex = &list["clients"][0];
     assert_eq!(
-        (&codex["name"], &codex["registrations"][0]["ours"], &codex["hooks"]),
+        (
+            &codex["name"],
+            &codex["registrations"][0]["ours"],
+            &codex["hooks"]
+        ),
         (&json!("codex"), &json!(true), &json!([hooks]))
     );
     let removed = parsed(&["uninstall", "codex", "--json", "--yes"]);
-    assert_eq!(removed["agents"][0]["files"][1], json!({"file": hooks, "removed": true}));
+    assert_eq!(
+        removed["agents"][0]["files"][1],
+        json!({"file": hooks, "removed": true})
+    );
     let ran = user.run(&["install", "codex", "--json"]);
-    assert!(ran.stderr.contains("--json asks nothing; add --yes to write without asking"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("--json asks nothing; add --yes to write without asking"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -342,10 +498,20 @@ fn two_installations_at_once_leave_one_entry_and_one_backup() {
     user.write(".codex/config.toml", "a = 1\n");
     let mut command = user.command_in("project", &user.program, &["install", "codex", "--yes"]);
     let mut children = [(); 4].map(|()| command.spawn().unwrap());
-    let succeeded = children.each_mut().map(|child| child.wait().unwrap().success());
+    let succeeded = children
+        .each_mut()
+        .map(|child| child.wait().unwrap().success());
     assert!(succeeded.contains(&true));
-    assert_eq!(user.read(".codex/config.toml").matches("[mcp_servers.prompts]").count(), 1);
-    assert_eq!(user.read(".codex/config.toml.before-prompt-expander"), "a = 1\n");
+    assert_eq!(
+        user.read(".codex/config.toml")
+            .matches("[mcp_servers.prompts]")
+            .count(),
+        1
+    );
+    assert_eq!(
+        user.read(".codex/config.toml.before-prompt-expander"),
+        "a = 1\n"
+    );
 }
 
 #[test]
@@ -357,20 +523,37 @@ fn a_link_stays_a_link_and_its_target_keeps_its_mode() {
     fs::create_dir(user.path(".codex")).unwrap();
     symlink(&target, user.path(".codex/config.toml")).unwrap();
     user.done(&["install", "codex", "--yes", "--no-hook"]);
-    assert!(fs::symlink_metadata(user.path(".codex/config.toml")).unwrap().is_symlink());
+    assert!(
+        fs::symlink_metadata(user.path(".codex/config.toml"))
+            .unwrap()
+            .is_symlink()
+    );
     assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o640);
     assert!(user.read("dotfiles/codex.toml").contains("prompt-expander"));
     user.done(&["uninstall", "codex", "--yes"]);
-    assert_eq!((user.read("dotfiles/codex.toml").as_str(), user.files().len()), ("a = 1\n", 2));
+    assert_eq!(
+        (
+            user.read("dotfiles/codex.toml").as_str(),
+            user.files().len()
+        ),
+        ("a = 1\n", 2)
+    );
 }
 
 #[test]
 fn a_read_only_config_is_reported_before_the_question() {
     let user = User::new();
     user.write(".codex/config.toml", "a = 1\n");
-    fs::set_permissions(user.path(".codex/config.toml"), fs::Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(
+        user.path(".codex/config.toml"),
+        fs::Permissions::from_mode(0o444),
+    )
+    .unwrap();
     let why = user.refused(&["install", "codex", "--yes"]);
-    assert!(why.contains("it is read-only; make it writable, or change it where it is generated"), "{why}");
+    assert!(
+        why.contains("it is read-only; make it writable, or change it where it is generated"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -379,30 +562,48 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
     let stable = user.path("bin/prompt-expander");
     symlink(&user.program, &stable).unwrap();
     user.done(&["install", "codex", "--yes"]);
-    assert_eq!(entry("codex", &user.read(".codex/config.toml")), json!({"command": stable}));
+    assert_eq!(
+        entry("codex", &user.read(".codex/config.toml")),
+        json!({"command": stable})
+    );
     // Under another name, `uninstall` would not know it.
     let other = user.path("bin/pe");
     symlink(user.client.command().get_program(), &other).unwrap();
     fs::remove_file(&stable).unwrap();
     let ran = user.run_in("project", &other, &["install", "codex", "--dry-run"]);
-    assert!(ran.stderr.contains("would not be recognized later; rename it to `prompt-expander`"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("would not be recognized later; rename it to `prompt-expander`"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn what_does_not_fit_is_warned_of_or_refused() {
     let user = User::new();
-    assert!(user.refused(&["install", "--prompts", "/x"]).ends_with("need an agent, as in `install codex`"));
     assert!(
-        user.refused(&["install", "codex", "--no-config", "--prompts", "/"]).starts_with("there is no settings file")
+        user.refused(&["install", "--prompts", "/x"])
+            .ends_with("need an agent, as in `install codex`")
+    );
+    assert!(
+        user.refused(&["install", "codex", "--no-config", "--prompts", "/"])
+            .starts_with("there is no settings file")
     );
     let ran = user.run(&["install", "nothing"]);
-    assert_eq!((ran.status.code(), ran.stderr.contains("claude-code")), (Some(2), true), "{ran:?}");
+    assert_eq!(
+        (ran.status.code(), ran.stderr.contains("claude-code")),
+        (Some(2), true),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn nothing_is_written_without_consent() {
     let user = User::new();
-    for (line, status) in [(&["install", "codex"][..], 1), (&["install", "codex", "--dry-run"], 0)] {
+    for (line, status) in [
+        (&["install", "codex"][..], 1),
+        (&["install", "codex", "--dry-run"], 0),
+    ] {
         assert_eq!(user.run(line).status.code(), Some(status));
         assert_eq!(user.files(), [""; 0]);
     }
@@ -414,7 +615,10 @@ fn the_list_has_every_agent_on_the_machine_with_its_state() {
     fs::create_dir(user.path(".cursor")).unwrap();
     user.done(&["install", "codex", "--yes"]);
     user.write(".mcp.json", "");
-    user.write("project/.mcp.json", r#"{"mcpServers": {"prompts": {"command": "npx"}}}"#);
+    user.write(
+        "project/.mcp.json",
+        r#"{"mcpServers": {"prompts": {"command": "npx"}}}"#,
+    );
     user.write(".gemini/settings.json", "{");
     let ran = user.run(&["install"]);
     let path = |file: &str| user.path(file).display().to_string();
@@ -432,7 +636,10 @@ fn the_list_has_every_agent_on_the_machine_with_its_state() {
             "cursor\tnot registered\t".to_owned(),
         ]
     );
-    assert!(ran.stderr.starts_with("warning: ") && ran.stderr.contains(".gemini/settings.json:1:1: "), "{ran:?}");
+    assert!(
+        ran.stderr.starts_with("warning: ") && ran.stderr.contains(".gemini/settings.json:1:1: "),
+        "{ran:?}"
+    );
     assert_eq!(user.done(&["uninstall"]).lines().count(), 4);
 }
 
@@ -444,8 +651,14 @@ mod at_a_terminal {
 
     fn started(user: &User, arguments: &str) -> Option<Child> {
         let mut program = user.client.command();
-        program.current_dir(user.path("project")).env("NO_COLOR", "1");
-        crate::terminal::started(&program, 40, &format!("'{}' {arguments}", user.program.display()))
+        program
+            .current_dir(user.path("project"))
+            .env("NO_COLOR", "1");
+        crate::terminal::started(
+            &program,
+            40,
+            &format!("'{}' {arguments}", user.program.display()),
+        )
     }
 
     #[test]
@@ -453,20 +666,48 @@ mod at_a_terminal {
         for (answer, is_written) in [("y\n", true), ("\n", false)] {
             let user = User::new();
             user.write(".codex/config.toml", "a = 1\n");
-            let Some(mut child) = started(&user, "install codex") else { return };
+            let Some(mut child) = started(&user, "install codex") else {
+                return;
+            };
             let mut said = String::new();
-            child.stdin.as_mut().unwrap().write_all(answer.as_bytes()).unwrap();
-            child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+            child
+                .stdin
+                .as_mut()
+                .unwrap()
+                .write_all(answer.as_bytes())
+                .unwrap();
+            child
+                .stdout
+                .take()
+                .unwrap()
+                .read_to_string(&mut said)
+                .unwrap();
             let status = child.wait().unwrap().code();
-            assert_eq!(user.read(".codex/config.toml") != "a = 1\n", is_written, "{answer:?}: {said}");
-            assert_eq!((status, said.ends_with("nothing is written\r\n")), (Some(0), !is_written), "{said}");
+            assert_eq!(
+                user.read(".codex/config.toml") != "a = 1\n",
+                is_written,
+                "{answer:?}: {said}"
+            );
+            assert_eq!(
+                (status, said.ends_with("nothing is written\r\n")),
+                (Some(0), !is_written),
+                "{said}"
+            );
             assert!(!said.contains("error"), "{said}");
-            assert!(said.contains("Make these changes for Codex? [y/N]"), "{said}");
+            assert!(
+                said.contains("Make these changes for Codex? [y/N]"),
+                "{said}"
+            );
         }
         let user = User::new();
-        let Some(mut child) = started(&user, "install codex gemini zed") else { return };
+        let Some(mut child) = started(&user, "install codex gemini zed") else {
+            return;
+        };
         child.stdin.as_mut().unwrap().write_all(b"n\n").unwrap();
         let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-        assert!(said.contains("Make these changes for Codex, Gemini CLI and Zed? [y/N]"), "{said}");
+        assert!(
+            said.contains("Make these changes for Codex, Gemini CLI and Zed? [y/N]"),
+            "{said}"
+        );
     }
 }

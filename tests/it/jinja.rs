@@ -15,26 +15,44 @@ const REVIEW: &str = "Review{% if lang %} this {{ lang|upper }} code{% endif %},
 #[test]
 fn a_template_decides_and_a_value_is_text() {
     let client = Client::new().prompt("a.md", template(REVIEW));
-    client.run(["expand", "--arg", "lang=go", "a"], "a\nb").printed("Review this GO code, be kind.\n- a\n- b\n");
+    client
+        .run(["expand", "--arg", "lang=go", "a"], "a\nb")
+        .printed("Review this GO code, be kind.\n- a\n- b\n");
     client
         .run(["expand", "--arg", "lang={{ tone }}", "a"], "a")
         .printed("Review this {{ TONE }} code, be kind.\n- a\n");
-    client.run(["expand", "--arg", "tone={% if %}<b>&", "a"], "a").printed("Review, be {% if %}<b>&.\n- a\n");
-    client.run(["check", "prompts/a.md"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    client
+        .run(["expand", "--arg", "tone={% if %}<b>&", "a"], "a")
+        .printed("Review, be {% if %}<b>&.\n- a\n");
+    client
+        .run(["check", "prompts/a.md"], "")
+        .printed("1 file checked: 0 errors, 0 warnings\n");
     // Without the key, all braces stay.
-    client.write("b.md", format!("---\n{ARGUMENTS}---\n{{% if lang %}}{{{{lang}}}}{{% endif %}}"));
-    client.run(["expand", "--arg", "lang=go", "b"], "").printed("{% if lang %}go{% endif %}\n");
+    client.write(
+        "b.md",
+        format!("---\n{ARGUMENTS}---\n{{% if lang %}}{{{{lang}}}}{{% endif %}}"),
+    );
+    client
+        .run(["expand", "--arg", "lang=go", "b"], "")
+        .printed("{% if lang %}go{% endif %}\n");
 }
 
 #[test]
 fn a_name_that_is_not_declared_is_an_error_at_its_place() {
     let mut client = Client::new().prompt("a.md", template("Be\n {{ tune }}"));
     let error = client.expand("a", "").error();
-    let want =
-        format!("{}:6:5: no argument named `tune`; did you mean `tone`?", client.prompts().join("a.md").display());
+    let want = format!(
+        "{}:6:5: no argument named `tune`; did you mean `tone`?",
+        client.prompts().join("a.md").display()
+    );
     assert!(error.contains(&want), "{error}");
     let checked = client.run(["check"], "");
-    assert!(checked.status.code() == Some(1) && checked.stdout.contains(":6:5: error: no argument named `tune`"));
+    assert!(
+        checked.status.code() == Some(1)
+            && checked
+                .stdout
+                .contains(":6:5: error: no argument named `tune`")
+    );
     assert!(client.run(["expand", "a"], "").stderr.contains(&want));
 }
 
@@ -47,15 +65,25 @@ fn included_text_is_part_of_the_template() {
         .prompt("_bad.md", "x\n {{ inptu }}");
     client.expand("a", "x").text("One\nX");
     let error = client.expand("b", "x").error();
-    assert!(error.contains("_bad.md:2:5: no argument named `inptu`; did you mean `input`?"), "{error}");
+    assert!(
+        error.contains("_bad.md:2:5: no argument named `inptu`; did you mean `input`?"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_project_and_other_programs_have_no_templates() {
-    let client = Client::new().working_in("repo").arguments(["--no-builtin", "--project"]);
+    let client = Client::new()
+        .working_in("repo")
+        .arguments(["--no-builtin", "--project"]);
     client.write("../repo/.prompts/a.md", template(REVIEW));
     let ran = client.run(["expand", "a"], "");
-    assert!(ran.stderr.contains("`engine: jinja` is not used in the prompts of a project"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("`engine: jinja` is not used in the prompts of a project"),
+        "{}",
+        ran.stderr
+    );
     let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
     client.write("../.claude/commands/a.md", template(REVIEW));
     let ran = client.run(["expand", "a"], "");
@@ -68,8 +96,19 @@ fn explain_shows_which_values_a_template_uses() {
     let client = Client::new().prompt("a.md", template(REVIEW));
     let ran = client.run(["explain", "--json", "a", "x"], "");
     let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let names: Vec<&Value> = explained["placeholders"].as_array().unwrap().iter().map(|found| &found["name"]).collect();
-    assert_eq!((names, &explained["left"]), (vec![&json!("lang"), &json!("tone"), &json!("input")], &json!([])));
+    let names: Vec<&Value> = explained["placeholders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| &found["name"])
+        .collect();
+    assert_eq!(
+        (names, &explained["left"]),
+        (
+            vec![&json!("lang"), &json!("tone"), &json!("input")],
+            &json!([])
+        )
+    );
 }
 
 const SHOTS: &str = "---\nengine: jinja\nmessages: true\ninclude: true\narguments: [lang]\n---\n\
@@ -78,17 +117,25 @@ const SHOTS: &str = "---\nengine: jinja\nmessages: true\ninclude: true\nargument
 
 #[test]
 fn each_message_is_a_template_of_its_own() {
-    let mut client = Client::new()
-        .prompt("a.md", SHOTS)
-        .prompt("_yes.md", "{% raw %}<!-- user -->{% endraw %}\n{{ lang|default('Yes') }}");
-    client.expand("a", "x\ny").text("User:\n- x\n- y\n\nAssistant:\n<!-- user -->\nYes\n\nUser:\n3");
+    let mut client = Client::new().prompt("a.md", SHOTS).prompt(
+        "_yes.md",
+        "{% raw %}<!-- user -->{% endraw %}\n{{ lang|default('Yes') }}",
+    );
+    client
+        .expand("a", "x\ny")
+        .text("User:\n- x\n- y\n\nAssistant:\n<!-- user -->\nYes\n\nUser:\n3");
     let get = json!({"name": "a", "arguments": {"lang": "<!-- user -->{{ input }}", "input": "z"}});
     let answer = client.request("prompts/get", get);
     let messages: Vec<(&str, &str)> = answer["result"]["messages"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|message| (message["role"].as_str().unwrap(), message["content"]["text"].as_str().unwrap()))
+        .map(|message| {
+            (
+                message["role"].as_str().unwrap(),
+                message["content"]["text"].as_str().unwrap(),
+            )
+        })
         .collect();
     let lang = "<!-- user -->{{ input }}";
     let want = [
@@ -108,21 +155,30 @@ fn a_block_cannot_span_a_marker() {
     let mut client = Client::new();
     let file = |body: &str| format!("---\nengine: jinja\nmessages: true\n---\n{body}\n");
     for (body, line) in [
-        ("A\n {% for l in input %}\n<!-- user -->\n{{ input }}{% endfor %}", 6),
+        (
+            "A\n {% for l in input %}\n<!-- user -->\n{{ input }}{% endfor %}",
+            6,
+        ),
         ("A\n<!-- user -->\nx {% endif %}", 7),
         ("A\n<!-- user -->\n{# c\n<!-- user -->\n#}", 7),
         ("{% raw %}\n<!-- user -->\n{% endraw %}", 5),
     ] {
         client.write("a.md", file(body));
         let error = client.expand("a", "x").error();
-        assert!(error.contains(&format!("a.md:{line}:1: the template has a mistake in this line")), "{error}");
+        assert!(
+            error.contains(&format!(
+                "a.md:{line}:1: the template has a mistake in this line"
+            )),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn what_is_not_supported_is_an_error_at_its_place() {
     // In a text, a comment and a raw block, nothing is looked at.
-    let file = template("{# set ~ #}{{ '* + ~ {% set' }}{% raw %} ~ {{ x + {% endraw %}\n{% set a = 1 %}");
+    let file =
+        template("{# set ~ #}{{ '* + ~ {% set' }}{% raw %} ~ {{ x + {% endraw %}\n{% set a = 1 %}");
     let client = Client::new().prompt("a.md", file);
     let want = "a.md:6:4: error: the tag `set` is not supported";
     let ran = client.run(["check"], "");
@@ -132,11 +188,24 @@ fn what_is_not_supported_is_an_error_at_its_place() {
 /// With limits for each prompt, not for each of its messages.
 #[test]
 fn all_messages_of_a_prompt_share_the_limits() {
-    let body = "{% for a in input %}{% for b in input %}{% endfor %}{% endfor %}x\n<!-- user -->\n".repeat(4);
-    let mut client = Client::new().prompt("a.md", format!("---\nengine: jinja\nmessages: true\n---\n{body}"));
+    let body = "{% for a in input %}{% for b in input %}{% endfor %}{% endfor %}x\n<!-- user -->\n"
+        .repeat(4);
+    let mut client = Client::new().prompt(
+        "a.md",
+        format!("---\nengine: jinja\nmessages: true\n---\n{body}"),
+    );
     let error = client.expand("a", &"l\n".repeat(130)).error();
-    assert!(error.contains("column 1: its template fails: it takes more than 100000 steps"), "{error}");
-    client.write("b.md", format!("---\nengine: jinja\n---\n{}", body.split_once('\n').unwrap().0));
+    assert!(
+        error.contains("column 1: its template fails: it takes more than 100000 steps"),
+        "{error}"
+    );
+    client.write(
+        "b.md",
+        format!(
+            "---\nengine: jinja\n---\n{}",
+            body.split_once('\n').unwrap().0
+        ),
+    );
     client.expand("b", &"l\n".repeat(130)).text("x");
 }
 
@@ -146,7 +215,9 @@ fn all_messages_of_a_prompt_share_the_limits() {
 fn hostile_templates_end_in_an_error_within_64_mib() {
     let x = "x".repeat(1000);
     let nested = |depth: usize| {
-        let open: String = (0..depth).map(|index| format!("{{% for a{index} in input %}}")).collect();
+        let open: String = (0..depth)
+            .map(|index| format!("{{% for a{index} in input %}}"))
+            .collect();
         format!("{open}{x}{}", "{% endfor %}".repeat(depth))
     };
     let hostile = [

@@ -1,8 +1,8 @@
-//! Beyond each limit of the README's table there is an error that names it, and nothing else is affected: the next request
-//! is served, and the memory is released.
+//! Beyond each limit of the README's table there is an error that names it, and nothing else is
+//! affected: the next request is served, and the memory is released.
 //!
-//! The limits of names, folders and symlinks are tested in `prompts_dir.rs`; that of a line in `wire.rs`; those of
-//! subscriptions in `changes.rs`.
+//! The limits of names, folders and symlinks are tested in `prompts_dir.rs`; that of a line in
+//! `wire.rs`; those of subscriptions in `changes.rs`.
 
 use crate::client::Client;
 use prompt_expander::jsonrpc::MAX_BATCH;
@@ -28,9 +28,13 @@ fn client() -> Client {
 }
 
 #[test]
-fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_place_limit_and_repair() {
+fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_place_limit_and_repair()
+{
     let frontmatter = |length: usize| {
-        let text = format!("description: {}\n", "d".repeat(length - "description: \n".len()));
+        let text = format!(
+            "description: {}\n",
+            "d".repeat(length - "description: \n".len())
+        );
         assert_eq!(text.len(), length);
         format!("---\n{text}---\nBody.")
     };
@@ -38,7 +42,13 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_plac
         let names: String = (0..count).map(|name| format!("- a{name}\n")).collect();
         format!("---\narguments:\n{names}---\nBody.")
     };
-    let aliases = |count: usize| format!("---\na: &a {}\nb: [{}]\n---\nBody.", "x".repeat(1000), "*a, ".repeat(count));
+    let aliases = |count: usize| {
+        format!(
+            "---\na: &a {}\nb: [{}]\n---\nBody.",
+            "x".repeat(1000),
+            "*a, ".repeat(count)
+        )
+    };
     for (within, beyond, words) in [
         (
             "x".repeat(MAX_FILE),
@@ -61,13 +71,24 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_plac
             "103:3: more than 100 arguments are declared; declare",
         ),
     ] {
-        let mut client = client().prompt("within.md", within).prompt("beyond.md", beyond);
+        let mut client = client()
+            .prompt("within.md", within)
+            .prompt("beyond.md", beyond);
         let error = client.expand("beyond", "").error();
-        assert!(error.contains("/beyond.md:") && error.contains(words), "{error}");
+        assert!(
+            error.contains("/beyond.md:") && error.contains(words),
+            "{error}"
+        );
         is_served(&mut client);
         let list = client.list();
         assert_eq!(list["problems"][0]["file"], "beyond.md");
-        assert!(list["problems"][0]["message"].as_str().unwrap().contains(words), "{list}");
+        assert!(
+            list["problems"][0]["message"]
+                .as_str()
+                .unwrap()
+                .contains(words),
+            "{list}"
+        );
         assert_eq!(client.names(), "good within");
         client.expand("within", "").structured();
     }
@@ -93,17 +114,28 @@ fn a_batch_of_too_many_messages_is_one_error_with_their_number() {
     let mut client = client();
     client.initialize("2025-03-26");
     let batch = |messages: usize| format!("[{}]", vec![PING; messages].join(","));
-    assert_eq!(client.line(batch(MAX_BATCH)).as_array().unwrap().len(), MAX_BATCH);
+    assert_eq!(
+        client.line(batch(MAX_BATCH)).as_array().unwrap().len(),
+        MAX_BATCH
+    );
     let answer = client.line(batch(MAX_BATCH + 1));
-    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)));
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&Value::Null, &json!(-32600))
+    );
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.ends_with("a batch must hold 1 to 1000 messages, and holds 1001"), "{message}");
+    assert!(
+        message.ends_with("a batch must hold 1 to 1000 messages, and holds 1001"),
+        "{message}"
+    );
     is_served(&mut client);
 }
 
 /// A value nested this deep: as the line itself, and in each place of a request that has one.
 fn nested(levels: usize) -> Vec<(String, bool)> {
-    let line = |members: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",{members}}}");
+    let line = |members: &str| {
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",{members}}}")
+    };
     let mut lines = Vec::new();
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let value = format!("{}0{}", open.repeat(levels), close.repeat(levels));
@@ -111,8 +143,14 @@ fn nested(levels: usize) -> Vec<(String, bool)> {
         lines.push((value.clone(), true));
         lines.push((open.repeat(levels), true));
         lines.push((line(&format!("\"params\":{value}")), false));
-        lines.push((line(&format!("\"params\":{{{call},\"unknown\":{value}}}}}")), false));
-        lines.push((line(&format!("\"params\":{{{call}}},\"_meta\":{value}}}")), false));
+        lines.push((
+            line(&format!("\"params\":{{{call},\"unknown\":{value}}}}}")),
+            false,
+        ));
+        lines.push((
+            line(&format!("\"params\":{{{call}}},\"_meta\":{value}}}")),
+            false,
+        ));
     }
     lines
 }
@@ -126,15 +164,22 @@ fn any_depth_of_nesting_gets_one_answer_and_the_next_request_is_served() {
             for (line, is_the_line) in nested(levels) {
                 let answer = client.line(&line);
                 // The one answer of a batch, if it was one.
-                let answer = answer.as_array().map_or(&answer, |answers| &answers[0]).clone();
+                let answer = answer
+                    .as_array()
+                    .map_or(&answer, |answers| &answers[0])
+                    .clone();
                 let is_expanded = answer["result"]["structuredContent"]["prompt"] == "Good: x";
                 let code = answer["error"]["code"].as_i64().unwrap_or_default();
-                let is_refused = [-32700, -32600, -32602].contains(&code) || answer["result"]["isError"] == true;
+                let is_refused =
+                    [-32700, -32600, -32602].contains(&code) || answer["result"]["isError"] == true;
                 assert!(is_expanded || is_refused, "{levels}: {line:.200}: {answer}");
                 let is_its_own = answer["id"] == 7 && !is_the_line;
                 let has_no_id = answer["id"].is_null() && code != 0;
                 assert!(is_its_own || has_no_id, "{levels}: {line:.200}: {answer}");
-                assert!(is_expanded || levels > 1 || !line.contains("\"unknown\""), "{line}: {answer}");
+                assert!(
+                    is_expanded || levels > 1 || !line.contains("\"unknown\""),
+                    "{line}: {answer}"
+                );
                 is_served(&mut client);
             }
         }
@@ -145,11 +190,20 @@ fn any_depth_of_nesting_gets_one_answer_and_the_next_request_is_served() {
 fn very_many_values_in_one_line_get_one_answer_and_the_next_request_is_served() {
     let mut client = client();
     for (count, is_refused) in [(1_000, false), (1_000_000, true)] {
-        for values in [format!("[{}0]", "{},".repeat(count)), format!("{{{}\"b\":0}}", "\"a\":\"\",".repeat(count))] {
-            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{{\"x\":{values}}}}}");
+        for values in [
+            format!("[{}0]", "{},".repeat(count)),
+            format!("{{{}\"b\":0}}", "\"a\":\"\",".repeat(count)),
+        ] {
+            let line = format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{{\"x\":{values}}}}}"
+            );
             let answer = client.line(line);
             let code = answer["error"]["code"].as_i64();
-            assert_eq!(code.is_some_and(|code| [-32700, -32600, -32602].contains(&code)), is_refused, "{answer}");
+            assert_eq!(
+                code.is_some_and(|code| [-32700, -32600, -32602].contains(&code)),
+                is_refused,
+                "{answer}"
+            );
             is_served(&mut client);
         }
     }
@@ -161,17 +215,21 @@ mod memory {
     use super::*;
     use crate::client::memory_kib;
 
-    /// Makes the allocator return memory at once, so that what is measured is what the program uses. By default, glibc may
-    /// retain twice the largest block that was freed, up to 64 MiB.
+    /// Makes the allocator return memory at once, so that what is measured is what the program
+    /// uses. By default, glibc may retain twice the largest block that was freed, up to 64 MiB.
     fn measured(client: Client) -> Client {
-        client.variable("MALLOC_TRIM_THRESHOLD_", "131072").variable("MALLOC_MMAP_THRESHOLD_", "131072")
+        client
+            .variable("MALLOC_TRIM_THRESHOLD_", "131072")
+            .variable("MALLOC_MMAP_THRESHOLD_", "131072")
     }
 
-    /// What may remain: 8 MiB of cached prompts, 2 MiB of line buffer, and fragmentation of the heap.
+    /// What may remain: 8 MiB of cached prompts, 2 MiB of line buffer, and fragmentation of the
+    /// heap.
     const ROOM_KIB: u64 = 16 * 1024;
 
     fn expand(command: &str, input: &str) -> Value {
-        let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
+        let params =
+            json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     }
 
@@ -182,7 +240,10 @@ mod memory {
         let before = client.peak_memory_kib();
         for _ in 0..3 {
             let error = client.expand("many", &"x".repeat(MIB)).error();
-            assert!(error.contains("it would become 10,000 MiB long, the limit is 64 MiB"), "{error}");
+            assert!(
+                error.contains("it would become 10,000 MiB long, the limit is 64 MiB"),
+                "{error}"
+            );
             is_served(&mut client);
         }
         let peak = client.peak_memory_kib();
@@ -194,14 +255,32 @@ mod memory {
         let large = "x".repeat(31 * MIB);
         let whole = "x".repeat(MIB);
         let batch = json!(vec![expand("four", ""); 20]).to_string();
-        let members: String = (0..1_000_000).map(|number| format!("\"a{number}\":{number},")).collect();
+        let members: String = (0..1_000_000)
+            .map(|number| format!("\"a{number}\":{number},"))
+            .collect();
         for (what, line, least) in [
-            ("a line of 31 MiB", expand("echo", &large).to_string(), 62 * MIB),
-            ("an expansion of 63 MiB", expand("sixty-three", &whole).to_string(), 126 * MIB),
+            (
+                "a line of 31 MiB",
+                expand("echo", &large).to_string(),
+                62 * MIB,
+            ),
+            (
+                "an expansion of 63 MiB",
+                expand("sixty-three", &whole).to_string(),
+                126 * MIB,
+            ),
             ("the answers to a batch", batch, 60 * MIB),
-            ("very many members", format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"params\":{{{members}\"z\":0}}}}"), 0),
+            (
+                "very many members",
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"params\":{{{members}\"z\":0}}}}"),
+                0,
+            ),
         ] {
-            let mut client = measured(client().prompt("echo.md", "{{input}}").prompt("four.md", "x".repeat(MAX_FILE)));
+            let mut client = measured(
+                client()
+                    .prompt("echo.md", "{{input}}")
+                    .prompt("four.md", "x".repeat(MAX_FILE)),
+            );
             client.write("sixty-three.md", "{{input}}".repeat(63));
             client.shake_hands("2025-03-26"); // and no watch, which would read files at any time
             is_served(&mut client);
@@ -214,7 +293,10 @@ mod memory {
                 is_served(&mut client);
             }
             let after = memory_kib(pid, "RssAnon");
-            assert!(after < before + ROOM_KIB, "{what}: {before} KiB, then {after} KiB");
+            assert!(
+                after < before + ROOM_KIB,
+                "{what}: {before} KiB, then {after} KiB"
+            );
         }
     }
 }

@@ -7,7 +7,10 @@ use serde_json::json;
 fn prompts_are_listed_by_name_with_their_descriptions() {
     let mut client = Client::new()
         .prompt("b.md", "---\ndescription: \"From: the head\"\n---\nBody")
-        .prompt("git/commit.md", "# Title\n\nFrom the *first*\nparagraph.\n\nMore.")
+        .prompt(
+            "git/commit.md",
+            "# Title\n\nFrom the *first*\nparagraph.\n\nMore.",
+        )
         .prompt("B.md", "Capital.")
         .prompt("a.md", "");
     client.initialize(LEGACY);
@@ -32,16 +35,25 @@ fn it_works_without_arguments_and_ignores_unknown_ones() {
         json!({"name": "list_prompts", "arguments": {}, "task": {"ttl": 1}}),
     ] {
         let answer = client.request("tools/call", params);
-        assert_eq!(answer["result"]["structuredContent"], json!({"prompts": [{"name": "a", "description": "A"}]}));
+        assert_eq!(
+            answer["result"]["structuredContent"],
+            json!({"prompts": [{"name": "a", "description": "A"}]})
+        );
     }
-    let answer = client.request("tools/call", json!({"name": "list_prompts", "arguments": []}));
+    let answer = client.request(
+        "tools/call",
+        json!({"name": "list_prompts", "arguments": []}),
+    );
     assert_eq!(answer["error"]["code"], -32602);
 }
 
 #[test]
 fn problems_are_listed_and_the_key_is_left_out_if_there_are_none() {
     let mut client = Client::new().prompt("good.md", "Good.");
-    assert_eq!(client.list(), json!({"prompts": [{"name": "good", "description": "Good."}]}));
+    assert_eq!(
+        client.list(),
+        json!({"prompts": [{"name": "good", "description": "Good."}]})
+    );
     client.write("git/broken.md", "---\ndescription: never closed\n");
     assert_eq!(
         client.list(),
@@ -70,9 +82,13 @@ fn the_result_is_content_then_structured_content_with_the_same_compact_json() {
 #[test]
 fn a_modern_result_says_that_it_is_complete() {
     let mut client = Client::new().prompt("a.md", "A");
-    let result = client.request("tools/call", modern(json!({"name": "list_prompts"})))["result"].clone();
+    let result =
+        client.request("tools/call", modern(json!({"name": "list_prompts"})))["result"].clone();
     assert_eq!(result["resultType"], "complete");
-    assert_eq!(result["structuredContent"], json!({"prompts": [{"name": "a", "description": "A"}]}));
+    assert_eq!(
+        result["structuredContent"],
+        json!({"prompts": [{"name": "a", "description": "A"}]})
+    );
     assert!(result.get("ttlMs").is_none() && result.get("cacheScope").is_none());
 }
 
@@ -103,10 +119,19 @@ fn a_prompt_with_arguments_shows_its_usage() {
 /// Six prompts, two of them with tags, and two broken files.
 fn library() -> Client {
     Client::new()
-        .prompt("git/commit.md", "---\ndescription: Write a message\ntags: [git, Writing]\n---\n")
-        .prompt("git/review.md", "---\ndescription: Review a change\ntags: git\n---\n")
+        .prompt(
+            "git/commit.md",
+            "---\ndescription: Write a message\ntags: [git, Writing]\n---\n",
+        )
+        .prompt(
+            "git/review.md",
+            "---\ndescription: Review a change\ntags: git\n---\n",
+        )
         .prompt("research.md", "---\ndescription: Research a topic\n---\n")
-        .prompt("rewrite.md", "---\ntitle: Rewrite\ndescription: Rewrite a text\n---\n")
+        .prompt(
+            "rewrite.md",
+            "---\ntitle: Rewrite\ndescription: Rewrite a text\n---\n",
+        )
         .prompt("git/broken.md", "---\n")
         .prompt("other.md", b"\xff")
 }
@@ -115,9 +140,19 @@ fn library() -> Client {
 fn listed(client: &mut Client, arguments: serde_json::Value) -> (String, serde_json::Value) {
     let mut list = client.call("list_prompts", arguments).structured();
     let prompts = list.as_object_mut().unwrap().remove("prompts").unwrap();
-    let names: Vec<&str> = prompts.as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = prompts
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|prompt| prompt["name"].as_str().unwrap())
+        .collect();
     if let Some(problems) = list.get_mut("problems") {
-        let files: Vec<_> = problems.as_array().unwrap().iter().map(|problem| problem["file"].clone()).collect();
+        let files: Vec<_> = problems
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|problem| problem["file"].clone())
+            .collect();
         *problems = files.into();
     }
     (names.join(" "), list)
@@ -127,7 +162,11 @@ fn listed(client: &mut Client, arguments: serde_json::Value) -> (String, serde_j
 fn a_query_selects_matching_prompts_best_first_and_problems_with_a_matching_name() {
     let mut client = library();
     for (query, names, rest) in [
-        ("git", "git/commit git/review", json!({"problems": ["git/broken.md"]})),
+        (
+            "git",
+            "git/commit git/review",
+            json!({"problems": ["git/broken.md"]}),
+        ),
         ("reserch", "research", json!({})),
         ("change", "git/review", json!({})),
         ("writing", "git/commit", json!({})),
@@ -136,11 +175,23 @@ fn a_query_selects_matching_prompts_best_first_and_problems_with_a_matching_name
         ("other", "", json!({"problems": ["other.md"]})),
         ("zzz", "", json!({})),
         ("rsrch", "", json!({})),
-        (":git/", "git/commit git/review", json!({"problems": ["git/broken.md"]})),
+        (
+            ":git/",
+            "git/commit git/review",
+            json!({"problems": ["git/broken.md"]}),
+        ),
         ("：re", "research rewrite", json!({})),
-        (" ", "git/commit git/review research rewrite", json!({"problems": ["git/broken.md", "other.md"]})),
+        (
+            " ",
+            "git/commit git/review research rewrite",
+            json!({"problems": ["git/broken.md", "other.md"]}),
+        ),
     ] {
-        assert_eq!(listed(&mut client, json!({"query": query})), (names.to_owned(), rest), "{query}");
+        assert_eq!(
+            listed(&mut client, json!({"query": query})),
+            (names.to_owned(), rest),
+            "{query}"
+        );
     }
 }
 
@@ -152,18 +203,30 @@ fn a_tag_and_a_limit_select_fewer_and_the_omitted_ones_are_counted() {
         let want = ("git/commit git/review".to_owned(), problems.clone());
         assert_eq!(listed(&mut client, json!({"tag": tag})), want, "{tag}");
     }
-    assert_eq!(listed(&mut client, json!({"tag": "writing"})).0, "git/commit");
+    assert_eq!(
+        listed(&mut client, json!({"tag": "writing"})).0,
+        "git/commit"
+    );
     assert_eq!(listed(&mut client, json!({"tag": "nothing"})).0, "");
     assert_eq!(
         listed(&mut client, json!({"limit": 1})),
-        ("git/commit".to_owned(), json!({"omitted": 3, "problems": ["git/broken.md"], "omittedProblems": 1}))
+        (
+            "git/commit".to_owned(),
+            json!({"omitted": 3, "problems": ["git/broken.md"], "omittedProblems": 1})
+        )
     );
     for limit in [json!(4), json!(4.0), json!(1_000_000)] {
         assert_eq!(listed(&mut client, json!({"limit": limit})).1, problems);
     }
     assert_eq!(
-        listed(&mut client, json!({"query": "git", "tag": "git", "limit": 1})),
-        ("git/commit".to_owned(), json!({"omitted": 1, "problems": ["git/broken.md"]}))
+        listed(
+            &mut client,
+            json!({"query": "git", "tag": "git", "limit": 1})
+        ),
+        (
+            "git/commit".to_owned(),
+            json!({"omitted": 1, "problems": ["git/broken.md"]})
+        )
     );
 }
 
@@ -172,8 +235,14 @@ fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
     let mut client = library();
     let not_a_limit = "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.";
     for (arguments, want) in [
-        (json!({"query": 5}), "`query` must be a string. Call list_prompts again with one, or without it."),
-        (json!({"tag": ["git"]}), "`tag` must be a string. Call list_prompts again with one, or without it."),
+        (
+            json!({"query": 5}),
+            "`query` must be a string. Call list_prompts again with one, or without it.",
+        ),
+        (
+            json!({"tag": ["git"]}),
+            "`tag` must be a string. Call list_prompts again with one, or without it.",
+        ),
         (json!({"limit": 0}), not_a_limit),
         (json!({"limit": 1.5}), not_a_limit),
         (json!({"limit": "5"}), not_a_limit),
@@ -188,7 +257,16 @@ fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
             );
         }
     }
-    assert_eq!(listed(&mut client, json!({"query": null, "tag": null, "limit": null})).0.split(' ').count(), 4);
+    assert_eq!(
+        listed(
+            &mut client,
+            json!({"query": null, "tag": null, "limit": null})
+        )
+        .0
+        .split(' ')
+        .count(),
+        4
+    );
 }
 
 #[test]
@@ -199,21 +277,43 @@ fn a_template_of_new_is_not_offered_to_models_until_it_is_changed_and_expands_by
     let offered = |client: &mut Client| {
         let completed = json!({"ref": template.clone(), "argument": {"name": "name", "value": ""}});
         let natives = client.request("prompts/list", json!({}))["result"]["prompts"].to_string();
-        let resources = client.request("resources/list", json!({}))["result"]["resources"].to_string();
+        let resources =
+            client.request("resources/list", json!({}))["result"]["resources"].to_string();
         let completed = client.request("completion/complete", completed)["result"].to_string();
         let close = client.expand("stndup", "").error();
         let unknown = client.expand("xyzzy", "").error();
-        let native = client.request("prompts/get", json!({"name": "stndup"}))["error"]["message"].to_string();
-        let all = [client.names(), natives, resources, completed, close, unknown, native];
+        let native = client.request("prompts/get", json!({"name": "stndup"}))["error"]["message"]
+            .to_string();
+        let all = [
+            client.names(),
+            natives,
+            resources,
+            completed,
+            close,
+            unknown,
+            native,
+        ];
         all.map(|text| text.contains("standup"))
     };
     assert_eq!(offered(&mut client), [false; 7]);
-    assert_eq!(client.call("list_prompts", json!({"limit": 1})).structured().get("omitted"), None);
+    assert_eq!(
+        client
+            .call("list_prompts", json!({"limit": 1}))
+            .structured()
+            .get("omitted"),
+        None
+    );
     let expansion = client.expand("standup", "x").structured()["prompt"].to_string();
-    assert!(expansion.contains("Say here what the agent is to do"), "{expansion}");
+    assert!(
+        expansion.contains("Say here what the agent is to do"),
+        "{expansion}"
+    );
     assert!(client.run(["list"], "").stdout.contains("standup\t"));
 
     let file = std::fs::read_to_string(client.prompts().join("standup.md")).unwrap();
-    client.write("standup.md", file.replace("Say here what the agent is to do with", "Summarize"));
+    client.write(
+        "standup.md",
+        file.replace("Say here what the agent is to do with", "Summarize"),
+    );
     assert_eq!(offered(&mut client), [true; 7]);
 }

@@ -1,7 +1,8 @@
 //! The real program over real pipes: one test binary, one module for each capability.
 //!
-//! [`client`] is the harness, and says how a test is written. `UPDATE=1 cargo test` rewrites the golden files; look at
-//! the difference before you commit it. [`properties`] alone calls the library, many times in one process.
+//! [`client`] is the harness, and says how a test is written. `UPDATE=1 cargo test` rewrites the
+//! golden files; look at the difference before you commit it. [`properties`] alone calls the
+//! library, many times in one process.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 

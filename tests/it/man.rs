@@ -1,5 +1,5 @@
-//! The manual page: clap_mangen generates it from the commands and options. It is committed in `docs/man`, for packagers and for
-//! the program itself; the test fails if it is out of date.
+//! The manual page: clap_mangen generates it from the commands and options. It is committed in
+//! `docs/man`, for packagers and for the program itself; the test fails if it is out of date.
 
 use crate::client::{Client, golden};
 use clap_mangen::Man;
@@ -10,13 +10,21 @@ fn page() -> String {
     // Without the commit and its date, which `--version` prints.
     let source = concat!("prompt-expander ", env!("CARGO_PKG_VERSION"));
     let mut page = Vec::new();
-    Man::new(program).title("PROMPT-EXPANDER").source(source).render(&mut page).unwrap();
+    Man::new(program)
+        .title("PROMPT-EXPANDER")
+        .source(source)
+        .render(&mut page)
+        .unwrap();
     // Not every troff reads UTF-8.
     let in_ascii = |letter: char| match letter.is_ascii() {
         true => letter.to_string(),
         false => format!("\\[u{:04X}]", u32::from(letter)),
     };
-    String::from_utf8(page).unwrap().chars().map(in_ascii).collect()
+    String::from_utf8(page)
+        .unwrap()
+        .chars()
+        .map(in_ascii)
+        .collect()
 }
 
 #[test]

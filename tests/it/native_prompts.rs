@@ -13,7 +13,10 @@ fn get(client: &mut Client, name: &str, arguments: Value) -> Value {
 
 #[track_caller]
 fn refused(answer: &Value, code: i64, message: &str) {
-    assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(code), &json!(message)));
+    assert_eq!(
+        (&answer["error"]["code"], &answer["error"]["message"]),
+        (&json!(code), &json!(message))
+    );
 }
 
 #[test]
@@ -22,7 +25,10 @@ fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
         .prompt("compare.md", COMPARE)
         .prompt("git/review.md", "# Review\n\nReview {{input}}.")
         .prompt("empty.md", "")
-        .prompt("both.md", "---\narguments: [lang]\n---\nIn {{lang}}: {{input}}")
+        .prompt(
+            "both.md",
+            "---\narguments: [lang]\n---\nIn {{lang}}: {{input}}",
+        )
         .prompt("broken.md", "---\n");
     client.initialize(LEGACY);
     let input = |required: Option<bool>| {
@@ -43,13 +49,23 @@ fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
         {"name": "git/review", "title": "Review", "description": "Review {{input}}.", "arguments": [input(Some(true))]}
     ]);
     for prompt in prompts.as_array_mut().unwrap() {
-        let file = client.prompts().join(format!("{}.md", prompt["name"].as_str().unwrap()));
+        let file = client
+            .prompts()
+            .join(format!("{}.md", prompt["name"].as_str().unwrap()));
         prompt["_meta"] = revision_meta(&std::fs::read_to_string(file).unwrap());
     }
-    assert_eq!(client.request("prompts/list", json!({}))["result"], json!({"prompts": prompts}));
+    assert_eq!(
+        client.request("prompts/list", json!({}))["result"],
+        json!({"prompts": prompts})
+    );
     let result = client.request("prompts/list", modern(json!({})))["result"].clone();
     assert_eq!(
-        (&result["prompts"], &result["resultType"], &result["ttlMs"], &result["cacheScope"]),
+        (
+            &result["prompts"],
+            &result["resultType"],
+            &result["ttlMs"],
+            &result["cacheScope"]
+        ),
         (&prompts, &json!("complete"), &json!(0), &json!("private"))
     );
 }
@@ -66,14 +82,22 @@ fn a_prompt_is_one_message_of_the_user_with_a_description() {
     );
     let params = modern(json!({"name": "compare", "arguments": arguments}));
     let result = client.request("prompts/get", params)["result"].clone();
-    assert_eq!((&result["messages"], &result["resultType"]), (&messages, &json!("complete")));
-    assert!(result.get("ttlMs").is_none() && result.get("cacheScope").is_none(), "{result}");
+    assert_eq!(
+        (&result["messages"], &result["resultType"]),
+        (&messages, &json!("complete"))
+    );
+    assert!(
+        result.get("ttlMs").is_none() && result.get("cacheScope").is_none(),
+        "{result}"
+    );
 }
 
 #[test]
 fn input_may_be_missing_or_empty() {
-    let mut client =
-        Client::new().prompt("p.md", "[{{input}}]").prompt("bare.md", "Bare.").prompt("compare.md", COMPARE);
+    let mut client = Client::new()
+        .prompt("p.md", "[{{input}}]")
+        .prompt("bare.md", "Bare.")
+        .prompt("compare.md", COMPARE);
     for params in [
         json!({"name": "p"}),
         json!({"name": "p", "arguments": null}),
@@ -82,18 +106,30 @@ fn input_may_be_missing_or_empty() {
         json!({"name": "p", "arguments": {"left": "over"}}),
     ] {
         let answer = client.request("prompts/get", params);
-        assert_eq!(answer["result"]["messages"][0]["content"]["text"], "[]", "{answer}");
+        assert_eq!(
+            answer["result"]["messages"][0]["content"]["text"], "[]",
+            "{answer}"
+        );
     }
     let text = |answer: Value| answer["result"]["messages"][0]["content"]["text"].clone();
-    assert_eq!(text(get(&mut client, "bare", json!({"input": " x "}))), "Bare.\n\n x ");
+    assert_eq!(
+        text(get(&mut client, "bare", json!({"input": " x "}))),
+        "Bare.\n\n x "
+    );
     assert_eq!(text(get(&mut client, "：BARE", json!({}))), "Bare.");
     let empty = json!({"options": "", "style": "", "criteria": ""});
-    assert_eq!(text(get(&mut client, "compare", empty)), "Compare  by cost, .");
+    assert_eq!(
+        text(get(&mut client, "compare", empty)),
+        "Compare  by cost, ."
+    );
 }
 
 #[test]
 fn errors_name_all_that_is_missing_and_have_their_codes() {
-    let client = Client::new().prompt("compare.md", COMPARE).prompt("broken.md", "---\n").prompt("p.md", "P");
+    let client = Client::new()
+        .prompt("compare.md", COMPARE)
+        .prompt("broken.md", "---\n")
+        .prompt("p.md", "P");
     let path = client.prompts().join("broken.md");
     let mut client = client.prompt("audit.md", AUDIT);
     for (params, message) in [
@@ -107,26 +143,52 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
             "`audit` cannot be expanded: `paranoid` is not a choice for `level`, which takes `low` or `high`; write `:audit \
              [level=…] [tone=…]`",
         ),
-        (json!({"name": "compare", "arguments": {"options": 3}}), "`arguments.options` must be a string"),
-        (json!({"name": "comapre"}), "no prompt named `comapre`; did you mean `compare`?"),
-        (json!({"name": "zzzzzz"}), "no prompt named `zzzzzz`; prompts/list shows all"),
+        (
+            json!({"name": "compare", "arguments": {"options": 3}}),
+            "`arguments.options` must be a string",
+        ),
+        (
+            json!({"name": "comapre"}),
+            "no prompt named `comapre`; did you mean `compare`?",
+        ),
+        (
+            json!({"name": "zzzzzz"}),
+            "no prompt named `zzzzzz`; prompts/list shows all",
+        ),
         (json!({"name": 5}), "`name` must be a string"),
         (json!({"promptId": "compare"}), "`name` is missing"),
-        (json!({"name": "p", "arguments": []}), "`arguments` must be an object"),
+        (
+            json!({"name": "p", "arguments": []}),
+            "`arguments` must be an object",
+        ),
     ] {
-        refused(&client.request("prompts/get", params), -32602, &format!("invalid params: {message}"));
+        refused(
+            &client.request("prompts/get", params),
+            -32602,
+            &format!("invalid params: {message}"),
+        );
     }
     let broken = get(&mut client, "broken", json!({}));
     assert_eq!(broken["error"]["code"], -32603);
     let message = broken["error"]["message"].as_str().unwrap();
-    assert!(message.starts_with(&format!("{}:1:1: the frontmatter that line 1 opens", path.display())), "{message}");
+    assert!(
+        message.starts_with(&format!(
+            "{}:1:1: the frontmatter that line 1 opens",
+            path.display()
+        )),
+        "{message}"
+    );
     let params = modern(json!({"name": "nope"}));
-    assert_eq!(client.request("prompts/get", params)["error"]["code"], -32602);
+    assert_eq!(
+        client.request("prompts/get", params)["error"]["code"],
+        -32602
+    );
 }
 
 #[test]
 fn lists_come_in_pages_of_500_or_of_the_size_that_was_asked_for() {
-    let mut small = Client::new().arguments(["--page-size", "2", "--no-builtin", "--prompts", "prompts"]);
+    let mut small =
+        Client::new().arguments(["--page-size", "2", "--no-builtin", "--prompts", "prompts"]);
     for (client, size) in [(&mut Client::new(), 500), (&mut small, 2)] {
         for number in 0..=size {
             client.write(&format!("p{number}.md"), "P");
@@ -135,8 +197,15 @@ fn lists_come_in_pages_of_500_or_of_the_size_that_was_asked_for() {
         for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
             let first = client.request(method, json!({}))["result"].clone();
             assert_eq!(first[key].as_array().unwrap().len(), size);
-            let second = client.request(method, json!({"cursor": first["nextCursor"]}))["result"].clone();
-            assert_eq!((second[key].as_array().unwrap().len(), second.get("nextCursor")), (1, None));
+            let second =
+                client.request(method, json!({"cursor": first["nextCursor"]}))["result"].clone();
+            assert_eq!(
+                (
+                    second[key].as_array().unwrap().len(),
+                    second.get("nextCursor")
+                ),
+                (1, None)
+            );
         }
     }
 }
@@ -154,16 +223,26 @@ fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
     meta["io.github.prompt-expander/author"] = "Ann".into();
     meta["io.github.prompt-expander/version"] = "1.10".into();
     let arguments = json!([{"name": "a", "title": "The A"}]);
-    assert_eq!(prompts[0], json!({"name": "p", "description": "D", "arguments": arguments, "_meta": meta}));
+    assert_eq!(
+        prompts[0],
+        json!({"name": "p", "description": "D", "arguments": arguments, "_meta": meta})
+    );
     assert_eq!(prompts[1]["_meta"], revision_meta(plain));
-    client.words("check").printed("2 files checked: 0 errors, 0 warnings\n");
+    client
+        .words("check")
+        .printed("2 files checked: 0 errors, 0 warnings\n");
 }
 
 /// The names in a page of `prompts/list`, and the cursor.
 fn listed(client: &mut Client, params: Value) -> (String, Option<Value>) {
     let answer = client.request("prompts/list", params);
-    let prompts = answer["result"]["prompts"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    let names: Vec<&str> = prompts.iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+    let prompts = answer["result"]["prompts"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    let names: Vec<&str> = prompts
+        .iter()
+        .map(|prompt| prompt["name"].as_str().unwrap())
+        .collect();
     (names.join(" "), answer["result"].get("nextCursor").cloned())
 }
 
@@ -186,22 +265,49 @@ fn a_filter_selects_prompts_by_category_all_tags_and_query_sorted_by_name() {
         (json!({"tags": ["git"]}), "a b"),
         (json!({"tags": ["#Git", "work"]}), "a"),
         (json!({"query": "git"}), "a b git"),
-        (json!({"query": "git", "tags": ["git"], "category": "dev"}), "a"),
+        (
+            json!({"query": "git", "tags": ["git"], "category": "dev"}),
+            "a",
+        ),
         (json!({"query": "nothing"}), ""),
         (json!({"unknown": true, "category": null}), "a b c git"),
         (json!(null), "a b c git"),
     ] {
-        assert_eq!(listed(&mut client, json!({"filter": filter})), (names.to_owned(), None), "{filter}");
-        assert_eq!(listed(&mut client, modern(json!({"filter": filter}))).0, names, "{filter}");
+        assert_eq!(
+            listed(&mut client, json!({"filter": filter})),
+            (names.to_owned(), None),
+            "{filter}"
+        );
+        assert_eq!(
+            listed(&mut client, modern(json!({"filter": filter}))).0,
+            names,
+            "{filter}"
+        );
     }
     for (params, message) in [
         (json!({"filter": "dev"}), "`filter` must be an object"),
-        (json!({"filter": {"category": 5}}), "`filter.category` must be a string"),
-        (json!({"filter": {"tags": "git"}}), "`filter.tags` must be an array"),
-        (json!({"filter": {"tags": [5]}}), "`filter.tags[0]` must be a string"),
-        (json!({"limit": 0}), "`limit` must be a whole number, 1 or more"),
+        (
+            json!({"filter": {"category": 5}}),
+            "`filter.category` must be a string",
+        ),
+        (
+            json!({"filter": {"tags": "git"}}),
+            "`filter.tags` must be an array",
+        ),
+        (
+            json!({"filter": {"tags": [5]}}),
+            "`filter.tags[0]` must be a string",
+        ),
+        (
+            json!({"limit": 0}),
+            "`limit` must be a whole number, 1 or more",
+        ),
     ] {
-        refused(&client.request("prompts/list", params), -32602, &format!("invalid params: {message}"));
+        refused(
+            &client.request("prompts/list", params),
+            -32602,
+            &format!("invalid params: {message}"),
+        );
     }
 }
 
@@ -210,13 +316,23 @@ fn a_limit_is_the_size_of_a_page_and_a_cursor_belongs_to_its_filter() {
     let mut client = tagged();
     let (names, cursor) = listed(&mut client, json!({"limit": 2.0}));
     assert_eq!(names, "a b");
-    assert_eq!(listed(&mut client, json!({"limit": 1, "cursor": cursor})).0, "c");
-    assert_eq!(listed(&mut client, json!({"cursor": cursor})).0, "c git", "without a limit as ever");
+    assert_eq!(
+        listed(&mut client, json!({"limit": 1, "cursor": cursor})).0,
+        "c"
+    );
+    assert_eq!(
+        listed(&mut client, json!({"cursor": cursor})).0,
+        "c git",
+        "without a limit as ever"
+    );
     let filter = json!({"query": "git"});
     let (names, filtered) = listed(&mut client, json!({"limit": 2, "filter": filter}));
     assert_eq!(names, "a b");
     assert_eq!(
-        listed(&mut client, json!({"limit": 2, "filter": filter, "cursor": filtered})),
+        listed(
+            &mut client,
+            json!({"limit": 2, "filter": filter, "cursor": filtered})
+        ),
         ("git".to_owned(), None)
     );
     let invalid = "invalid params: `cursor` is not one that this list returned; leave it out to get the first page";
@@ -237,11 +353,22 @@ fn a_long_description_is_cut_in_lists_and_only_there() {
     let cut = format!("{}…", "word ".repeat(60).trim_end());
     assert_eq!(client.list()["prompts"][0]["description"], cut);
     for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
-        assert_eq!(client.request(method, json!({}))["result"][key][0]["description"], cut);
+        assert_eq!(
+            client.request(method, json!({}))["result"][key][0]["description"],
+            cut
+        );
     }
-    assert_eq!(get(&mut client, "p", json!({}))["result"]["description"], long);
+    assert_eq!(
+        get(&mut client, "p", json!({}))["result"]["description"],
+        long
+    );
     assert!(client.words("explain --json p").stdout.contains(&long));
-    assert_eq!(client.call("list_prompts", json!({"query": "word"})).structured()["prompts"][0]["name"], "p");
+    assert_eq!(
+        client
+            .call("list_prompts", json!({"query": "word"}))
+            .structured()["prompts"][0]["name"],
+        "p"
+    );
 }
 
 /// What opencode 1.18 asks for, and would otherwise run, fill in and attach.
@@ -251,7 +378,10 @@ fn opencode_finds_no_mark_in_a_text_but_the_values() {
     let mut client = Client::new().prompt("p.md", format!("---\narguments: [a, b]\n---\n{body}"));
     let arguments = json!({"a": "$1", "b": "$2"});
     let text = |client: &mut Client, params: Value| {
-        client.request("prompts/get", params)["result"]["messages"][0]["content"]["text"].as_str().unwrap().to_owned()
+        client.request("prompts/get", params)["result"]["messages"][0]["content"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let params = json!({"name": "p", "arguments": arguments});
     let plain = "!`rm -rf /` $100 $ARGUMENTS @README.md @~/.ssh/id_rsa $1, !$2";
@@ -259,20 +389,27 @@ fn opencode_finds_no_mark_in_a_text_but_the_values() {
     client.introduce(LEGACY, "other");
     assert_eq!(text(&mut client, params.clone()), plain);
     let mut from_opencode = modern(params.clone());
-    from_opencode["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "opencode", "version": "2"});
+    from_opencode["_meta"]["io.modelcontextprotocol/clientInfo"] =
+        json!({"name": "opencode", "version": "2"});
     assert_eq!(text(&mut client, from_opencode), inert);
     assert_eq!(text(&mut client, params.clone()), plain);
     client.introduce(LEGACY, "opencode");
     assert_eq!(text(&mut client, params), inert);
     // What opencode's model gets through the tool, opencode does not look at.
-    client.call("expand_prompt", json!({"command": "p", "input": "", "arguments": arguments})).text(plain);
+    client
+        .call(
+            "expand_prompt",
+            json!({"command": "p", "input": "", "arguments": arguments}),
+        )
+        .text(plain);
 }
 
 #[test]
 fn opencode_gets_the_text_of_attachments_too_and_its_marks_are_no_wrong_choices() {
-    let file =
-        "---\nattachments: [notes.txt]\narguments: [{name: level, choices: [low], strict: true}]\n---\nAt {{level}}\n";
-    let mut client = Client::new().prompt("p.md", file).prompt("notes.txt", "!`id` $1 @x");
+    let file = "---\nattachments: [notes.txt]\narguments: [{name: level, choices: [low], strict: true}]\n---\nAt {{level}}\n";
+    let mut client = Client::new()
+        .prompt("p.md", file)
+        .prompt("notes.txt", "!`id` $1 @x");
     client.introduce(LEGACY, "opencode");
     let answer = get(&mut client, "p", json!({"level": "$1"}));
     let text = "At $1\n\nnotes.txt:\n```\n! `id` $\u{2060}1 @\u{2060}x\n```";
@@ -280,7 +417,13 @@ fn opencode_gets_the_text_of_attachments_too_and_its_marks_are_no_wrong_choices(
     assert_eq!(answer["result"]["messages"], want, "{answer}");
     for level in ["high", "$1x"] {
         let answer = get(&mut client, "p", json!({"level": level}));
-        assert!(answer["error"]["message"].as_str().unwrap().contains("is not a choice for `level`"), "{answer}");
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("is not a choice for `level`"),
+            "{answer}"
+        );
     }
     client.introduce(LEGACY, "other");
     assert!(get(&mut client, "p", json!({"level": "$1"}))["error"].is_object());

@@ -1,5 +1,6 @@
-//! What takes an hour each night, and a few seconds otherwise: right answers while files are edited, over both transports, without a leak;
-//! and writes of eight writers to two servers that are killed at any moment.
+//! What takes an hour each night, and a few seconds otherwise: right answers while files are
+//! edited, over both transports, without a leak; and writes of eight writers to two servers that
+//! are killed at any moment.
 //!
 //! `NIGHTLY_SECONDS=3600 cargo test --release --locked --test it nightly`
 
@@ -40,16 +41,18 @@ impl Chance {
     }
 }
 
-/// How many files are edited: each in one of four ways, the first four so seldom that they are cached meanwhile.
+/// How many files are edited: each in one of four ways, the first four so seldom that they are
+/// cached meanwhile.
 const FILES: usize = 12;
 const SELDOM: usize = 4;
 const CALM: Duration = Duration::from_secs(3);
 
-/// How many KiB of memory, descriptors and threads the program may have more at the end than after the first third.
+/// How many KiB of memory, descriptors and threads the program may have more at the end than after
+/// the first third.
 const ROOM: [u64; 3] = [48 * 1024, 16, 8];
 
-/// The number of the state of each file, one number up before an edit and one after it: an answer is right if it shows a state that was
-/// there at some moment between the request and the answer.
+/// The number of the state of each file, one number up before an edit and one after it: an answer
+/// is right if it shows a state that was there at some moment between the request and the answer.
 #[derive(Default)]
 struct Edited {
     begun: [AtomicU64; FILES],
@@ -73,11 +76,17 @@ impl Edited {
             (_, None) => _ = fs::remove_file(path),
             (1, Some(_)) if number > 1 => {
                 let file = fs::File::options().write(true).open(path).unwrap();
-                file.write_all_at((number % 10).to_string().as_bytes(), "Version ".len() as u64).unwrap();
+                file.write_all_at(
+                    (number % 10).to_string().as_bytes(),
+                    "Version ".len() as u64,
+                )
+                .unwrap();
             }
             (3, Some(text)) => {
-                let (target, link) =
-                    (home.root().join(format!("target{file}-{}", number % 2)), home.root().join("link"));
+                let (target, link) = (
+                    home.root().join(format!("target{file}-{}", number % 2)),
+                    home.root().join("link"),
+                );
                 let draft = home.root().join("draft");
                 fs::write(&draft, text).unwrap();
                 fs::rename(draft, &target).unwrap();
@@ -97,11 +106,13 @@ impl Edited {
     fn check(&self, file: usize, done: u64, answer: &Value) {
         let states: RangeInclusive<u64> = done..=self.begun[file].load(Ordering::SeqCst);
         let shown = answer["result"]["structuredContent"]["prompt"].as_str();
-        let is_right = states.clone().any(|number| match (text(file, number), shown) {
-            (Some(text), Some(shown)) => text.replace("{{input}}", "x") == shown,
-            (None, None) => answer["result"]["isError"] == true,
-            _ => false,
-        });
+        let is_right = states
+            .clone()
+            .any(|number| match (text(file, number), shown) {
+                (Some(text), Some(shown)) => text.replace("{{input}}", "x") == shown,
+                (None, None) => answer["result"]["isError"] == true,
+                _ => false,
+            });
         assert!(is_right, "edited{file} in {states:?}: {answer}");
     }
 
@@ -111,15 +122,26 @@ impl Edited {
 
     fn ask_over_stdio(&self, prompts: &Path) {
         let mut chance = Chance(5);
-        let mut client = Client::new().arguments(["--no-builtin", "--prompts", prompts.to_str().unwrap()]);
+        let mut client =
+            Client::new().arguments(["--no-builtin", "--prompts", prompts.to_str().unwrap()]);
         client.initialize(LEGACY);
         while !self.is_over() {
             let file = chance.below(FILES);
             let done = self.done(file);
             let name = format!("edited{file}");
             match chance.below(20) {
-                0 => assert!(client.request("prompts/list", json!({})).get("result").is_some()),
-                1 => assert!(client.request("resources/list", json!({})).get("result").is_some()),
+                0 => assert!(
+                    client
+                        .request("prompts/list", json!({}))
+                        .get("result")
+                        .is_some()
+                ),
+                1 => assert!(
+                    client
+                        .request("resources/list", json!({}))
+                        .get("result")
+                        .is_some()
+                ),
                 2 => _ = client.list(),
                 _ => {
                     let called = client.expand(&name, "x");
@@ -139,8 +161,7 @@ impl Edited {
             }
             let file = chance.below(FILES);
             let done = self.done(file);
-            let expand =
-                json!({"name": "expand_prompt", "arguments": {"command": format!("edited{file}"), "input": "x"}});
+            let expand = json!({"name": "expand_prompt", "arguments": {"command": format!("edited{file}"), "input": "x"}});
             connection.write_modern(&id.to_string(), "tools/call", expand, &[]);
             if chance.below(50) == 0 {
                 connection = server.connect(); // without waiting for the answer
@@ -156,7 +177,9 @@ struct EndAfterPanic<'e>(&'e Edited);
 
 impl Drop for EndAfterPanic<'_> {
     fn drop(&mut self) {
-        self.0.is_over.fetch_or(thread::panicking(), Ordering::SeqCst);
+        self.0
+            .is_over
+            .fetch_or(thread::panicking(), Ordering::SeqCst);
     }
 }
 
@@ -168,7 +191,11 @@ fn clients_get_right_answers_while_files_are_edited_and_nothing_leaks() {
     (0..FILES).for_each(|file| edited.edit(&home, file));
     let server = HttpServer::start(home);
     let held = || {
-        let count = |what: &str| fs::read_dir(format!("/proc/{}/{what}", server.id())).unwrap().count() as u64;
+        let count = |what: &str| {
+            fs::read_dir(format!("/proc/{}/{what}", server.id()))
+                .unwrap()
+                .count() as u64
+        };
         [memory_kib(server.id(), "VmRSS"), count("fd"), count("task")]
     };
     let session = server.initialize(LEGACY);
@@ -188,10 +215,15 @@ fn clients_get_right_answers_while_files_are_edited_and_nothing_leaks() {
             });
         }
         let _end = EndAfterPanic(edited);
-        let (started, mut chance, mut calm_since, mut first) = (Instant::now(), Chance(7), Instant::now(), None);
+        let (started, mut chance, mut calm_since, mut first) =
+            (Instant::now(), Chance(7), Instant::now(), None);
         while !edited.is_over() && started.elapsed() < Duration::from_secs(seconds()) {
             let is_calm_over = calm_since.elapsed() > CALM;
-            let file = if is_calm_over { chance.below(SELDOM) } else { SELDOM + chance.below(FILES - SELDOM) };
+            let file = if is_calm_over {
+                chance.below(SELDOM)
+            } else {
+                SELDOM + chance.below(FILES - SELDOM)
+            };
             if is_calm_over {
                 calm_since = Instant::now();
             }
@@ -202,7 +234,10 @@ fn clients_get_right_answers_while_files_are_edited_and_nothing_leaks() {
             }
         }
         for ((first, last), room) in first.unwrap().into_iter().zip(held()).zip(ROOM) {
-            assert!(last <= first + room, "{last} is more than {first} and {room}");
+            assert!(
+                last <= first + room,
+                "{last} is more than {first} and {room}"
+            );
         }
         edited.is_over.store(true, Ordering::SeqCst);
     });
@@ -225,8 +260,12 @@ type Addresses = Mutex<[SocketAddr; 2]>;
 
 fn start(prompts: &Path) -> HttpServer {
     let prompts = prompts.to_str().unwrap();
-    let home = Client::new().arguments(["--no-builtin", "--prompts", prompts, "--history", "1000000"]);
-    write_secret(home.root().join("tokens"), &format!("{TOKEN} name=writer role=write\n"));
+    let home =
+        Client::new().arguments(["--no-builtin", "--prompts", prompts, "--history", "1000000"]);
+    write_secret(
+        home.root().join("tokens"),
+        &format!("{TOKEN} name=writer role=write\n"),
+    );
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
@@ -246,12 +285,20 @@ fn call(address: SocketAddr, tool: &str, arguments: &Value) -> Option<Value> {
     stream.read_to_string(&mut answer).ok()?;
     let (_, body) = answer.split_once("\r\n\r\n")?;
     let answer: Value = serde_json::from_str(body).ok()?;
-    Some(answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone())
+    Some(
+        answer
+            .get("result")
+            .unwrap_or_else(|| panic!("{answer}"))
+            .clone(),
+    )
 }
 
 /// The text of a prompt: whoever reads a part of it sees that.
 fn text_of(id: &str) -> String {
-    format!("---\ntitle: {id}\n---\n{}\nthe end of {id}\n", format!("{id} ").repeat(200))
+    format!(
+        "---\ntitle: {id}\n---\n{}\nthe end of {id}\n",
+        format!("{id} ").repeat(200)
+    )
 }
 
 fn check_whole(name: &str, bytes: &[u8]) {
@@ -281,11 +328,18 @@ fn write(
         }
         let expected = now.as_deref().map(Revision::of);
         let (tool, arguments) = match (expected, chance.below(10)) {
-            (None, _) => ("create_prompt", json!({"command": name, "file": text_of(&id), "note": id})),
-            (Some(expected), 0) => ("delete_prompt", json!({"command": name, "expected": expected, "note": id})),
-            (Some(expected), _) => {
-                ("update_prompt", json!({"command": name, "file": text_of(&id), "expected": expected, "note": id}))
-            }
+            (None, _) => (
+                "create_prompt",
+                json!({"command": name, "file": text_of(&id), "note": id}),
+            ),
+            (Some(expected), 0) => (
+                "delete_prompt",
+                json!({"command": name, "expected": expected, "note": id}),
+            ),
+            (Some(expected), _) => (
+                "update_prompt",
+                json!({"command": name, "file": text_of(&id), "expected": expected, "note": id}),
+            ),
         };
         // Again, until a server has answered.
         let answer = loop {
@@ -296,14 +350,23 @@ fn write(
             }
         };
         if answer["isError"] != true {
-            let revision = answer["structuredContent"]["revision"].as_str().unwrap().to_owned();
-            acknowledged.push(Acknowledged { name, id, revision, is_delete: tool == "delete_prompt" });
+            let revision = answer["structuredContent"]["revision"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            acknowledged.push(Acknowledged {
+                name,
+                id,
+                revision,
+                is_delete: tool == "delete_prompt",
+            });
             count.fetch_add(1, Ordering::Relaxed);
             _ = done.send(());
         } else {
             let error = answer["content"][0]["text"].as_str().unwrap();
-            let is_conflict =
-                ["has changed since", "was deleted", "there is already"].iter().any(|why| error.contains(why));
+            let is_conflict = ["has changed since", "was deleted", "there is already"]
+                .iter()
+                .any(|why| error.contains(why));
             assert!(is_conflict, "{error}");
         }
     }
@@ -322,7 +385,11 @@ fn kill_now_and_then(
     while (0..10 + chance.below(60)).all(|_| done.recv().is_ok()) {
         let index = chance.below(2);
         let server = &mut servers[index];
-        kill_process(Pid::from_raw(server.id().cast_signed()).unwrap(), Signal::KILL).unwrap();
+        kill_process(
+            Pid::from_raw(server.id().cast_signed()).unwrap(),
+            Signal::KILL,
+        )
+        .unwrap();
         server.wait();
         *server = start(prompts);
         addresses.lock().unwrap()[index] = server.address;
@@ -350,7 +417,10 @@ fn with_two_servers_that_are_killed_at_any_moment_no_acknowledged_write_is_lost(
             .collect();
         drop(sender);
         let kills = kill_now_and_then(&mut servers, prompts, addresses, &receiver);
-        let acknowledged: Vec<Acknowledged> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        let acknowledged: Vec<Acknowledged> = writers
+            .into_iter()
+            .flat_map(|writer| writer.join().unwrap())
+            .collect();
         (acknowledged, kills)
     });
     assert!(acknowledged.len() >= wanted && kills > 0);
@@ -358,8 +428,15 @@ fn with_two_servers_that_are_killed_at_any_moment_no_acknowledged_write_is_lost(
     // The next write to each prompt removes what a killed server has left.
     let mut names: Vec<String> = (0..PROMPTS).map(|number| format!("p{number}")).collect();
     for name in &names {
-        let now = fs::read(prompts.join(format!("{name}.md"))).ok().as_deref().map(Revision::of);
-        let tool = if now.is_some() { "update_prompt" } else { "create_prompt" };
+        let now = fs::read(prompts.join(format!("{name}.md")))
+            .ok()
+            .as_deref()
+            .map(Revision::of);
+        let tool = if now.is_some() {
+            "update_prompt"
+        } else {
+            "create_prompt"
+        };
         let mut arguments = json!({"command": name, "file": text_of(&format!("last-{name}"))});
         if let Some(now) = now {
             arguments["expected"] = json!(now);
@@ -369,7 +446,11 @@ fn with_two_servers_that_are_killed_at_any_moment_no_acknowledged_write_is_lost(
     }
     for file in walkdir::WalkDir::new(prompts) {
         let path = file.unwrap().into_path();
-        assert!(!path.to_str().unwrap().contains(".prompt-expander-"), "{}", path.display());
+        assert!(
+            !path.to_str().unwrap().contains(".prompt-expander-"),
+            "{}",
+            path.display()
+        );
     }
     names.retain(|name| {
         check_whole(name, &fs::read(prompts.join(format!("{name}.md"))).unwrap());
@@ -384,17 +465,30 @@ fn with_two_servers_that_are_killed_at_any_moment_no_acknowledged_write_is_lost(
             if record["operation"] == "delete" {
                 deleted.push((name.clone(), revision));
             } else if let Some(id) = record["note"].as_str() {
-                recorded.entry((name.clone(), id.to_owned())).or_default().push(revision);
+                recorded
+                    .entry((name.clone(), id.to_owned()))
+                    .or_default()
+                    .push(revision);
             }
         }
     }
-    for Acknowledged { name, id, revision, is_delete } in acknowledged {
+    for Acknowledged {
+        name,
+        id,
+        revision,
+        is_delete,
+    } in acknowledged
+    {
         if is_delete {
             // Of two writers who delete the same version, the second finds it deleted.
             assert!(deleted.contains(&(name, revision)), "{id}");
         } else {
             let once = Some(&vec![revision]);
-            assert_eq!(recorded.get(&(name.clone(), id.clone())), once, "{name} {id}: once, and no other");
+            assert_eq!(
+                recorded.get(&(name.clone(), id.clone())),
+                once,
+                "{name} {id}: once, and no other"
+            );
         }
     }
 }
@@ -402,12 +496,19 @@ fn with_two_servers_that_are_killed_at_any_moment_no_acknowledged_write_is_lost(
 /// The records of a prompt, the oldest first, with their revisions.
 fn records(prompts: &Path, name: &str) -> Vec<(String, Value)> {
     let folder = prompts.join(".history").join(name);
-    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let mut files: Vec<_> = files.filter(|file| file.extension().is_some_and(|end| end == "json")).collect();
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|end| end == "json"))
+        .collect();
     files.sort();
     let read = |file: std::path::PathBuf| {
         let stem = file.file_stem().unwrap().to_str().unwrap();
-        (stem.rsplit('-').next().unwrap().to_owned(), serde_json::from_slice(&fs::read(&file).unwrap()).unwrap())
+        (
+            stem.rsplit('-').next().unwrap().to_owned(),
+            serde_json::from_slice(&fs::read(&file).unwrap()).unwrap(),
+        )
     };
     files.into_iter().map(read).collect()
 }
@@ -416,7 +517,10 @@ fn records(prompts: &Path, name: &str) -> Vec<(String, Value)> {
 fn is_complete(prompts: &Path, name: &str) {
     let folder = prompts.join(".history").join(name);
     let mut texts = HashMap::new();
-    for file in fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()) {
+    for file in fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+    {
         if file.extension().is_some_and(|end| end == "md") {
             let bytes = fs::read(&file).unwrap();
             check_whole(name, &bytes);

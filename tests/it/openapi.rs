@@ -1,4 +1,5 @@
-//! Prompts that a service renders: what of an OpenAPI document becomes a prompt, where it appears, and when the service is called.
+//! Prompts that a service renders: what of an OpenAPI document becomes a prompt, where it appears,
+//! and when the service is called.
 
 use crate::client::{Client, LEGACY, Ran};
 use crate::http_client::{HttpServer, request};
@@ -41,7 +42,11 @@ const LISTED: &str = r#"[{"name":"draft-changelog","description":"(remote) Draft
 fn echo() -> Service {
     Service::start(|request| {
         let line = request.head.split(" HTTP/").next().unwrap();
-        response("200 OK", "text/plain", format!("{line} {}", request.body).trim_end())
+        response(
+            "200 OK",
+            "text/plain",
+            format!("{line} {}", request.body).trim_end(),
+        )
     })
 }
 
@@ -51,15 +56,23 @@ fn served_by(service: &Service) -> Client {
 }
 
 fn messages(answer: &Value) -> Vec<(&str, &str)> {
-    let messages = answer["result"]["messages"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let messages = answer["result"]["messages"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
     let text = |value: &Value| value.as_str().unwrap().to_owned().leak() as &str;
-    messages.iter().map(|message| (text(&message["role"]), text(&message["content"]["text"]))).collect()
+    messages
+        .iter()
+        .map(|message| (text(&message["role"]), text(&message["content"]["text"])))
+        .collect()
 }
 
 fn names(client: &mut Client) -> Vec<String> {
     let answer = client.request("prompts/list", json!({}));
     let prompts = answer["result"]["prompts"].as_array().unwrap();
-    prompts.iter().map(|prompt| prompt["name"].as_str().unwrap().to_owned()).collect()
+    prompts
+        .iter()
+        .map(|prompt| prompt["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The problems of `check`: severity, line and message.
@@ -69,9 +82,19 @@ fn problems(client: &Client) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let shown = |problem: &Value| {
         assert_ne!(text(&problem["repair"]), "", "{problem}");
-        format!("{} {} {}", text(&problem["severity"]), problem["line"], text(&problem["message"]))
+        format!(
+            "{} {} {}",
+            text(&problem["severity"]),
+            problem["line"],
+            text(&problem["message"])
+        )
     };
-    answer["problems"].as_array().unwrap().iter().map(shown).collect()
+    answer["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(shown)
+        .collect()
 }
 
 /// A document with these paths.
@@ -90,25 +113,60 @@ fn a_document_is_listed_as_its_sample_says() {
 fn a_call_sends_each_value_to_its_place_and_every_interface_gets_the_answer() {
     let service = echo();
     let mut client = served_by(&service);
-    let (line, body) = ("POST /v1/triage/billing?lang=en ", r#"{"symptom":"no invoices","severity":2}"#);
+    let (line, body) = (
+        "POST /v1/triage/billing?lang=en ",
+        r#"{"symptom":"no invoices","severity":2}"#,
+    );
     let want: &str = &format!("{line}{body}");
     let values = json!({"service": "billing", "symptom": "no invoices", "severity": "2"});
-    let answer = client.request("prompts/get", json!({"name": "triage", "arguments": values}));
+    let answer = client.request(
+        "prompts/get",
+        json!({"name": "triage", "arguments": values}),
+    );
     assert_eq!(messages(&answer), [("user", want)]);
-    assert_eq!(answer["result"]["description"], "Open an incident with the right brief");
-    let called = client.call("expand_prompt", json!({"command": "triage", "input": "", "arguments": values}));
+    assert_eq!(
+        answer["result"]["description"],
+        "Open an incident with the right brief"
+    );
+    let called = client.call(
+        "expand_prompt",
+        json!({"command": "triage", "input": "", "arguments": values}),
+    );
     assert_eq!(called.structured()["prompt"], want);
-    client.expand("triage", "billing symptom=\"no invoices\" severity=2").text(want);
-    client.run(["expand", "triage", "billing", "no invoices", "severity=2"], "").printed(&format!("{want}\n"));
+    client
+        .expand("triage", "billing symptom=\"no invoices\" severity=2")
+        .text(want);
+    client
+        .run(
+            ["expand", "triage", "billing", "no invoices", "severity=2"],
+            "",
+        )
+        .printed(&format!("{want}\n"));
     let server = HttpServer::start(served_by(&service));
-    let answer = server.post(request(1, "prompts/get", json!({"name": "triage", "arguments": values}))).json();
+    let answer = server
+        .post(request(
+            1,
+            "prompts/get",
+            json!({"name": "triage", "arguments": values}),
+        ))
+        .json();
     assert_eq!(messages(&answer), [("user", want)]);
     let call = json!({"command": "triage", "arguments": values}).to_string();
-    let answer = server.send("POST", "/api/expand", &[("Content-Type", "application/json")], call);
+    let answer = server.send(
+        "POST",
+        "/api/expand",
+        &[("Content-Type", "application/json")],
+        call,
+    );
     assert_eq!(answer.json(), json!({ "prompt": want }));
     let requests = service.requests();
     assert_eq!(requests.len(), 6);
-    assert!(requests.iter().all(|request| request.head.starts_with(line) && request.body == body), "{requests:?}");
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.head.starts_with(line) && request.body == body),
+        "{requests:?}"
+    );
 }
 
 #[test]
@@ -121,14 +179,23 @@ fn nothing_but_an_expansion_calls_the_service() {
     client.list();
     let resource = client.request("resources/read", json!({"uri": "prompt://triage"}));
     let text = resource["result"]["contents"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with(&format!("POST {}/triage/{{service}}\n\n{{", base(&service))), "{text}");
+    assert!(
+        text.starts_with(&format!("POST {}/triage/{{service}}\n\n{{", base(&service))),
+        "{text}"
+    );
     let reference = json!({"type": "ref/prompt", "name": "triage"});
     let params = json!({"ref": reference, "argument": {"name": "service", "value": "b"}});
     let completed = client.request("completion/complete", params);
-    assert_eq!(completed["result"]["completion"]["values"], json!(["billing"]));
+    assert_eq!(
+        completed["result"]["completion"]["values"],
+        json!(["billing"])
+    );
     let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":triage billing no invoices", "cwd": "/"});
     let hook = client.run(["hook", "codex"], event.to_string()).stdout;
-    assert!(hook.contains("a service renders") && hook.contains("call the tool expand_prompt"), "{hook}");
+    assert!(
+        hook.contains("a service renders") && hook.contains("call the tool expand_prompt"),
+        "{hook}"
+    );
     for command in [
         &["list"][..],
         &["show", "triage"],
@@ -146,7 +213,12 @@ fn nothing_but_an_expansion_calls_the_service() {
         assert_eq!(server.send("GET", path, &[], "").status, 200, "{path}");
     }
     let explain = json!({"command": "triage", "arguments": {"service": "billing", "symptom": "x"}});
-    let explained = server.send("POST", "/api/explain", &[("Content-Type", "application/json")], explain.to_string());
+    let explained = server.send(
+        "POST",
+        "/api/explain",
+        &[("Content-Type", "application/json")],
+        explain.to_string(),
+    );
     assert_eq!(explained.status, 200, "{}", explained.text());
     assert_eq!(service.requests(), []);
 }
@@ -155,8 +227,14 @@ fn nothing_but_an_expansion_calls_the_service() {
 fn explain_shows_the_request_and_no_secret() {
     let service = echo();
     let base = base(&service);
-    let options =
-        ["--openapi-base", &base, "--openapi-header", "Authorization: $DESK_TOKEN", "--openapi-header", "X-Key: @key"];
+    let options = [
+        "--openapi-base",
+        &base,
+        "--openapi-header",
+        "Authorization: $DESK_TOKEN",
+        "--openapi-header",
+        "X-Key: @key",
+    ];
     let client = with_document(DESK, &options).variable("DESK_TOKEN", "Bearer s3cret");
     fs::write(client.root().join("key"), "s3cret-too\n").unwrap();
     let ran = client.run(["explain", "--json", "triage", "billing", "x y"], "");
@@ -165,16 +243,35 @@ fn explain_shows_the_request_and_no_secret() {
     assert_eq!(request["method"], "POST");
     assert_eq!(request["url"], format!("{base}/triage/billing?lang=en"));
     assert_eq!(request["body"], r#"{"symptom":"x y","severity":3}"#);
-    assert_eq!(request["headers"]["Authorization"], "(secret: the value of $DESK_TOKEN)");
-    assert!(request["headers"]["X-Key"].as_str().unwrap().starts_with("(secret: the content of /"));
-    let page = client.run(["explain", "triage", "billing", "x y"], "").stdout;
-    assert!(page.contains("\nRequest\n") && page.contains("/triage/billing?lang=en"), "{page}");
-    assert!(!format!("{page}{}", ran.stdout).contains("s3cret"), "{page}");
+    assert_eq!(
+        request["headers"]["Authorization"],
+        "(secret: the value of $DESK_TOKEN)"
+    );
+    assert!(
+        request["headers"]["X-Key"]
+            .as_str()
+            .unwrap()
+            .starts_with("(secret: the content of /")
+    );
+    let page = client
+        .run(["explain", "triage", "billing", "x y"], "")
+        .stdout;
+    assert!(
+        page.contains("\nRequest\n") && page.contains("/triage/billing?lang=en"),
+        "{page}"
+    );
+    assert!(
+        !format!("{page}{}", ran.stdout).contains("s3cret"),
+        "{page}"
+    );
     // A call has them.
     client.run(["expand", "triage", "billing", "x"], "");
     let head = service.request().head;
     let has = |header: &str| head.lines().any(|own| own.eq_ignore_ascii_case(header));
-    assert!(has("Authorization: Bearer s3cret") && has("X-Key: s3cret-too"), "{head}");
+    assert!(
+        has("Authorization: Bearer s3cret") && has("X-Key: s3cret-too"),
+        "{head}"
+    );
 }
 
 #[test]
@@ -189,31 +286,78 @@ fn a_secret_in_an_option_is_refused_and_not_repeated() {
         ("X s3cret: $X", "cannot be the name of a header"),
         ("X: $", "name of an environment variable"),
     ] {
-        let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-header", header], "");
+        let ran = client.run(
+            ["list", "--openapi", "desk.yaml", "--openapi-header", header],
+            "",
+        );
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");
         assert!(ran.stderr.contains(want), "{header}: {}", ran.stderr);
-        assert!(ran.stderr.contains("--openapi-header") && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("--openapi-header") && !ran.stderr.contains("s3cret"),
+            "{}",
+            ran.stderr
+        );
     }
-    let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-base", "https://a:s3cret@example.com"], "");
-    assert!(ran.status.code() == Some(2) && ran.stderr.contains("must not have a user name, a password"), "{ran:?}");
-    assert!(ran.stderr.contains("--openapi-base") && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    let ran = client.run(
+        [
+            "list",
+            "--openapi",
+            "desk.yaml",
+            "--openapi-base",
+            "https://a:s3cret@example.com",
+        ],
+        "",
+    );
+    assert!(
+        ran.status.code() == Some(2)
+            && ran.stderr.contains("must not have a user name, a password"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stderr.contains("--openapi-base") && !ran.stderr.contains("s3cret"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
 fn a_value_of_another_type_is_an_error_and_nothing_is_sent() {
     let service = echo();
     let mut client = served_by(&service);
-    let mut get =
-        |values: Value| client.request("prompts/get", json!({"name": "triage", "arguments": values}))["error"].clone();
+    let mut get = |values: Value| {
+        client.request(
+            "prompts/get",
+            json!({"name": "triage", "arguments": values}),
+        )["error"]
+            .clone()
+    };
     let error = get(json!({"service": "billing", "symptom": "x", "severity": "high"}));
     assert_eq!(error["code"], -32602);
-    assert!(error["message"].as_str().unwrap().contains("is not what `severity` takes; give an integer"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("is not what `severity` takes; give an integer"),
+        "{error}"
+    );
     let error = get(json!({"service": "sales", "symptom": "x"}));
     assert_eq!(error["code"], -32602);
-    assert!(error["message"].as_str().unwrap().contains("takes `billing` or `search`"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("takes `billing` or `search`"),
+        "{error}"
+    );
     let error = get(json!({"service": "billing"}));
     assert_eq!(error["code"], -32602);
-    assert!(error["message"].as_str().unwrap().contains("needs a value for `symptom`"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("needs a value for `symptom`"),
+        "{error}"
+    );
     assert_eq!(service.requests(), []);
 }
 
@@ -228,19 +372,31 @@ fn a_service_that_hangs_delays_no_request_but_for_other_services() {
         _ = held.lock().unwrap().recv();
         response("200 OK", "text/plain", "late")
     });
-    let server = HttpServer::start(served_by(&service).prompt("own.md", "Mine.").prompt("own2.md", "Mine, too."));
+    let server = HttpServer::start(
+        served_by(&service)
+            .prompt("own.md", "Mine.")
+            .prompt("own2.md", "Mine, too."),
+    );
     let calls: Vec<_> = (0..72)
         .map(|id| {
             let mut connection = server.connect();
             let params = json!({"name": "draft-changelog", "arguments": {"since": "2026"}});
-            connection.write("POST", "/mcp", &crate::http_client::USUAL, request(id, "prompts/get", params));
+            connection.write(
+                "POST",
+                "/mcp",
+                &crate::http_client::USUAL,
+                request(id, "prompts/get", params),
+            );
             connection
         })
         .collect();
     (0..64).for_each(|_| arrival.recv().unwrap());
     // As many as may wait do, and others are answered.
-    let answer =
-        server.post(request(9, "tools/call", json!({"name": "list_prompts", "arguments": {"query": "triage"}})));
+    let answer = server.post(request(
+        9,
+        "tools/call",
+        json!({"name": "list_prompts", "arguments": {"query": "triage"}}),
+    ));
     assert_eq!(answer.status, 200);
     let unknown = server.post(request(10, "prompts/get", json!({"name": "unknown"})));
     assert_eq!(unknown.json()["error"]["code"], -32602);
@@ -277,8 +433,14 @@ fn a_change_of_the_document_is_seen_at_once_and_announced() {
     assert_eq!(names(&mut client), ["draft-changelog", "sort"]);
     fs::remove_file(client.root().join("desk.yaml")).unwrap();
     assert_eq!(names(&mut client), [""; 0]);
-    let problem = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
-    assert!(problem.contains("no such file") || problem.contains("cannot be read"), "{problem}");
+    let problem = client.list()["problems"][0]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        problem.contains("no such file") || problem.contains("cannot be read"),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -289,11 +451,13 @@ fn the_user_s_own_prompt_overrides_that_of_a_service_and_that_a_built_in_one() {
     assert!(listed.contains(r#""layer":"remote""#), "{listed}");
     client.write("research.md", "Near.");
     client.expand("research", "").text("Near.");
-    let explanation: Value = serde_json::from_str(&client.run(["explain", "--json", "research"], "").stdout).unwrap();
+    let explanation: Value =
+        serde_json::from_str(&client.run(["explain", "--json", "research"], "").stdout).unwrap();
     assert_eq!(explanation["shadows"][0]["layer"], "remote");
     fs::remove_file(client.prompts().join("research.md")).unwrap();
     let client = client.arguments(["--openapi", "desk.yaml"]);
-    let shown: Value = serde_json::from_str(&client.run(["show", "research", "--json"], "").stdout).unwrap();
+    let shown: Value =
+        serde_json::from_str(&client.run(["show", "research", "--json"], "").stdout).unwrap();
     assert_eq!(shown["layer"], "remote");
 }
 
@@ -323,7 +487,8 @@ components:
     );
     let mut client = with_document(&document, &[]);
     assert_eq!(names(&mut client), ["same", "seven"]);
-    let unsupported = "is no prompt: its parameter `p` has `content` or a `style` that is not supported";
+    let unsupported =
+        "is no prompt: its parameter `p` has `content` or a `style` that is not supported";
     let want = [
         "error `GET /two` is no prompt: `GET /one` has the same name, and comes first",
         "error `POST /three` is no prompt: it has neither an `operationId` nor a name in its extension",
@@ -354,21 +519,32 @@ fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_us
         // These are used.
         ("digits", "{type: integer, default: '3'}"),
         ("text", "{type: string, default: 4}"),
-        ("either", "{type: [string, integer], enum: [x, 5], default: x}"),
+        (
+            "either",
+            "{type: [string, integer], enum: [x, 5], default: x}",
+        ),
         ("none", "{type: [integer, 'null'], default: null}"),
     ];
-    let parameters = schemas.map(|(name, schema)| format!("{{name: {name}, in: query, schema: {schema}}}")).join(", ");
-    let document =
-        paths(&format!("  /d: {{get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{parameters}]}}}}\n"));
+    let parameters = schemas
+        .map(|(name, schema)| format!("{{name: {name}, in: query, schema: {schema}}}"))
+        .join(", ");
+    let document = paths(&format!(
+        "  /d: {{get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{parameters}]}}}}\n"
+    ));
     let service = echo();
     let client = with_document(&document, &["--openapi-base", &base(&service)]);
     let want = ["`abc` of `integer`", "`yes` of `boolean`", "`z` of `choice`"].map(|default| {
         format!("warning null `GET /d`: the default {default} is not used: it does not fit the `type` or the `enum`")
     });
     assert_eq!(problems(&client), want);
-    client.run(["expand", "d"], "").printed("GET /v1/d?digits=3&text=4&either=x\n");
     client
-        .run(["expand", "--arg", "either=5", "--arg", "choice=a", "d"], "")
+        .run(["expand", "d"], "")
+        .printed("GET /v1/d?digits=3&text=4&either=x\n");
+    client
+        .run(
+            ["expand", "--arg", "either=5", "--arg", "choice=a", "d"],
+            "",
+        )
         .printed("GET /v1/d?choice=a&digits=3&text=4&either=5\n");
 }
 
@@ -386,18 +562,34 @@ fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
     let ran = client.run(["expand", "j", typed], "");
     assert!(ran.stderr.contains(want), "{ran:?}");
     // What it says works, in a chat and on the command line.
-    client.expand("j", r#"q='["a","b"]' n=x"#).text("GET /v1/j?q=a&q=b&n=x");
-    client.run(["expand", "--arg", typed, "j"], "").printed("GET /v1/j?q=a&q=b\n");
+    client
+        .expand("j", r#"q='["a","b"]' n=x"#)
+        .text("GET /v1/j?q=a&q=b&n=x");
+    client
+        .run(["expand", "--arg", typed, "j"], "")
+        .printed("GET /v1/j?q=a&q=b\n");
 }
 
 #[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [
-        ("swagger: '2.0'\n", "error null it is not an OpenAPI document of version 3"),
-        ("openapi: 4.0.0\n", "error null it is not an OpenAPI document of version 3"),
-        ("a: b\n", "error null it is not an OpenAPI document of version 3"),
-        ("{\"openapi\": \"3.1.0\", \n \"paths\": x}", "error 2 it is not JSON: expected value"),
+        (
+            "swagger: '2.0'\n",
+            "error null it is not an OpenAPI document of version 3",
+        ),
+        (
+            "openapi: 4.0.0\n",
+            "error null it is not an OpenAPI document of version 3",
+        ),
+        (
+            "a: b\n",
+            "error null it is not an OpenAPI document of version 3",
+        ),
+        (
+            "{\"openapi\": \"3.1.0\", \n \"paths\": x}",
+            "error 2 it is not JSON: expected value",
+        ),
         ("openapi: 3.1.0\na: [\n", "error "),
         ("\u{0}", "error 1 "),
         (
@@ -407,13 +599,26 @@ fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     ] {
         fs::write(client.root().join("desk.yaml"), document).unwrap();
         let found = problems(&client);
-        assert!(found.len() == 1 && found[0].starts_with(want), "{document}: {found:?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with(want),
+            "{document}: {found:?}"
+        );
     }
     fs::write(client.root().join("desk.yaml"), [0xff, 0xfe, b'o', 0]).unwrap();
-    assert!(problems(&client)[0].contains("UTF-16"), "{:?}", problems(&client));
-    fs::File::create(client.root().join("desk.yaml")).unwrap().set_len(100 * 1024 * 1024).unwrap();
+    assert!(
+        problems(&client)[0].contains("UTF-16"),
+        "{:?}",
+        problems(&client)
+    );
+    fs::File::create(client.root().join("desk.yaml"))
+        .unwrap()
+        .set_len(100 * 1024 * 1024)
+        .unwrap();
     let found = problems(&client);
-    assert_eq!(found, ["error null the file is 100 MiB long, the limit is 16 MiB"]);
+    assert_eq!(
+        found,
+        ["error null the file is 100 MiB long, the limit is 16 MiB"]
+    );
     assert_eq!(names(&mut client), ["own"]);
 }
 
@@ -423,7 +628,11 @@ fn a_document_of_many_values_is_refused_however_short_they_are() {
     let million = ["1"; 1_100_000].join(",");
     let want = "error null the document is too large: with 16 bytes for each value, and the YAML aliases (`*name`) written out, the \
                 limit is 16 MiB";
-    fs::write(client.root().join("desk.yaml"), format!(r#"{{"openapi": "3.1.0", "x-a": [{million}]}}"#)).unwrap();
+    fs::write(
+        client.root().join("desk.yaml"),
+        format!(r#"{{"openapi": "3.1.0", "x-a": [{million}]}}"#),
+    )
+    .unwrap();
     assert_eq!(problems(&client), [want]);
     let aliases = vec!["*a"; 2_000].join(",");
     let values = vec!["1"; 1_000].join(",");
@@ -440,7 +649,11 @@ fn a_document_of_many_values_is_refused_however_short_they_are() {
 fn only_with_documents_does_expand_prompt_depend_on_other_machines() {
     let hint = |mut client: Client| {
         let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
-        let hints = tools.as_array().unwrap().iter().map(|tool| tool["annotations"]["openWorldHint"].clone());
+        let hints = tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["annotations"]["openWorldHint"].clone());
         hints.collect::<Vec<Value>>()
     };
     assert_eq!(hint(Client::new()), [json!(false), json!(false)]);
@@ -463,7 +676,10 @@ fn ten_thousand_operations_are_ten_thousand_prompts() {
     );
     let client = with_document(&document, &[]);
     let ran = client.run(["check", "--json"], "");
-    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["problems"], json!([]));
+    assert_eq!(
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()["problems"],
+        json!([])
+    );
     let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
     assert_eq!(listed["prompts"].as_array().unwrap().len(), 10_000);
     assert_eq!(listed["prompts"][0]["usage"], ":op0 id=… [topic=…]");
@@ -497,29 +713,53 @@ components:
     let client = with_document(&document, &["--openapi-base", &base(&service)]);
     assert_eq!(problems(&client), [""; 0]);
     let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
-    assert_eq!(listed["prompts"][0]["usage"], ":types n=… [list=…] [late=…] [ratio=…] [version=…] flag=… [any=…]");
+    assert_eq!(
+        listed["prompts"][0]["usage"],
+        ":types n=… [list=…] [late=…] [ratio=…] [version=…] flag=… [any=…]"
+    );
     assert_eq!(listed["prompts"][0]["title"], "All types");
     client.run(["expand", "--arg", "n=7", "--arg", "flag=true", "--arg", r#"any={"x":[1]}"#, "types"], "").printed(
         "POST /v1/t?n=7&list=a&list=b {\"ratio\":0.5,\"version\":\"1.10\",\"flag\":true,\"any\":{\"x\":[1]}}\n",
     );
-    client.run(["expand", "whole", "[1, 2]"], "").printed("POST /v1/w [1, 2]\n");
+    client
+        .run(["expand", "whole", "[1, 2]"], "")
+        .printed("POST /v1/w [1, 2]\n");
 }
 
 #[test]
 fn an_operation_without_an_extension_is_a_prompt_if_it_is_named() {
-    let client = with_document(DESK, &["--openapi-operation", "health", "--openapi-operation", "nope"]);
+    let client = with_document(
+        DESK,
+        &[
+            "--openapi-operation",
+            "health",
+            "--openapi-operation",
+            "nope",
+        ],
+    );
     let listed = client.run(["list", "--json"], "").stdout;
     assert!(listed.contains(r#""name":"health""#), "{listed}");
-    assert_eq!(problems(&client), ["error null no operation has the `operationId` `nope`"]);
-    let ran = with_document(DESK, &[]).arguments(["--openapi-operation", "health"]).run(["list"], "");
+    assert_eq!(
+        problems(&client),
+        ["error null no operation has the `operationId` `nope`"]
+    );
+    let ran = with_document(DESK, &[])
+        .arguments(["--openapi-operation", "health"])
+        .run(["list"], "");
     assert_eq!(ran.status.code(), Some(2), "{ran:?}");
 }
 
 #[test]
 fn headers_for_several_documents_need_the_address_that_they_are_for() {
-    let client = with_document(DESK, &["--openapi", "other.yaml", "--openapi-header", "A: $HOME"]);
-    fs::write(client.root().join("other.yaml"), paths("  /o: {get: {operationId: other, x-mcp-prompt: {}}}\n"))
-        .unwrap();
+    let client = with_document(
+        DESK,
+        &["--openapi", "other.yaml", "--openapi-header", "A: $HOME"],
+    );
+    fs::write(
+        client.root().join("other.yaml"),
+        paths("  /o: {get: {operationId: other, x-mcp-prompt: {}}}\n"),
+    )
+    .unwrap();
     let ran = client.run(["expand", "other"], "");
     assert!(
         ran.stderr.contains(
@@ -536,7 +776,10 @@ fn a_remote_prompt_has_no_file_that_is_edited_renamed_or_removed() {
     let document = client.root().join("desk.yaml");
     let before = fs::read(&document).unwrap();
     for (command, want) in [
-        (&["edit", "triage"][..], "cannot be edited or copied from here"),
+        (
+            &["edit", "triage"][..],
+            "cannot be edited or copied from here",
+        ),
         (&["test", "triage"], "`triage` has no test file"),
         (&["rm", "--yes", "triage"], "desk.yaml"),
         (&["mv", "triage", "sort"], "desk.yaml"),
@@ -546,7 +789,9 @@ fn a_remote_prompt_has_no_file_that_is_edited_renamed_or_removed() {
         assert_eq!(ran.status.code(), Some(1), "{command:?} {ran:?}");
         assert!(ran.stderr.contains(want), "{command:?} {ran:?}");
     }
-    client.run(["path", "triage"], "").printed(&format!("{}\n", document.display()));
+    client
+        .run(["path", "triage"], "")
+        .printed(&format!("{}\n", document.display()));
     assert_eq!(fs::read(&document).unwrap(), before);
 }
 
@@ -554,14 +799,23 @@ fn a_remote_prompt_has_no_file_that_is_edited_renamed_or_removed() {
 fn install_moves_a_document_into_the_settings_file() {
     let client = with_document(DESK, &[]).arguments([]);
     fs::create_dir(client.root().join(".codex")).unwrap();
-    let options =
-        ["--openapi", "desk.yaml", "--openapi-operation", "health", "--openapi-header", "Authorization: $DESK_TOKEN"];
+    let options = [
+        "--openapi",
+        "desk.yaml",
+        "--openapi-operation",
+        "health",
+        "--openapi-header",
+        "Authorization: $DESK_TOKEN",
+    ];
     let ran = client.run([&["install", "codex", "--yes"][..], &options].concat(), "");
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let config = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
     assert!(!config.contains("openapi"), "{config}");
     let listed = client.run(["list"], "");
-    assert!(listed.stdout.contains("triage") && listed.stdout.contains("health"), "{listed:?} {ran:?}");
+    assert!(
+        listed.stdout.contains("triage") && listed.stdout.contains("health"),
+        "{listed:?} {ran:?}"
+    );
 }
 
 #[test]
@@ -570,19 +824,31 @@ fn doctor_calls_the_service_only_online() {
     let client = served_by(&service);
     let said = |ran: Ran| ran.stdout;
     let offline = said(client.run(["doctor"], ""));
-    assert!(!offline.contains("the service") && service.requests().is_empty(), "{offline}");
+    assert!(
+        !offline.contains("the service") && service.requests().is_empty(),
+        "{offline}"
+    );
     let online = said(client.run(["doctor", "--online"], ""));
-    assert!(online.contains("the service answers with the status 404"), "{online}");
+    assert!(
+        online.contains("the service answers with the status 404"),
+        "{online}"
+    );
     assert!(service.request().head.starts_with("GET /v1 "));
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let client = with_document(DESK, &["--openapi-base", &format!("http://{closed}")]);
     let ran = client.run(["doctor", "--online"], "");
-    assert!(ran.stdout.contains("cannot be reached: ") && ran.status.code() == Some(1), "{ran:?}");
+    assert!(
+        ran.stdout.contains("cannot be reached: ") && ran.status.code() == Some(1),
+        "{ran:?}"
+    );
     assert_eq!(ran.stdout.matches("the service").count(), 1, "{ran:?}");
 }
 
-/// The document, the calls and the answers of Zuplo's documentation ("MCP Server Prompts"), but for what its gateway adds: the description
-/// in its answers is not the one in its document.
+/// The document, the calls and the answers of Zuplo's documentation ("MCP Server Prompts"), but for
+/// what its gateway adds: the description in its answers is not the one in its document.
 #[test]
 fn the_example_of_zuplo_works() {
     let greeting = json!({
@@ -614,10 +880,15 @@ fn the_example_of_zuplo_works() {
             body["name"].as_str().unwrap()
         );
         let message = json!({"role": "assistant", "content": {"type": "text", "text": text}});
-        response("200 OK", "application/json", &json!({ "messages": [message] }).to_string())
+        response(
+            "200 OK",
+            "application/json",
+            &json!({ "messages": [message] }).to_string(),
+        )
     });
     for operation in [of_route, of_extension, ours] {
-        let document = json!({"openapi": "3.1.0", "paths": {"/greeting": {"post": operation}}}).to_string();
+        let document =
+            json!({"openapi": "3.1.0", "paths": {"/greeting": {"post": operation}}}).to_string();
         let mut client = with_document(&document, &["--openapi-base", &service.url()]);
         let listed = client.request("prompts/list", json!({}));
         let about = "Utilize this prompt to generate a personalized greeting message";
@@ -632,7 +903,11 @@ fn the_example_of_zuplo_works() {
         assert_eq!(messages(&expanded), [("assistant", text)]);
         assert_eq!(expanded["result"]["description"], about);
     }
-    let bodies: Vec<String> = service.requests().into_iter().map(|request| request.body).collect();
+    let bodies: Vec<String> = service
+        .requests()
+        .into_iter()
+        .map(|request| request.body)
+        .collect();
     assert_eq!(bodies, [r#"{"name":"john"}"#; 3]);
 }
 
@@ -644,8 +919,14 @@ fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
     client.list();
     let update = json!({"command": "triage", "file": "Mine.", "expected": "0".repeat(32)});
     let error = client.call("update_prompt", update).error();
-    assert!(error.starts_with("`triage` is in ") && error.contains("where nothing is written"), "{error}");
-    let created = client.call("create_prompt", json!({"command": "triage", "file": "Mine."}));
+    assert!(
+        error.starts_with("`triage` is in ") && error.contains("where nothing is written"),
+        "{error}"
+    );
+    let created = client.call(
+        "create_prompt",
+        json!({"command": "triage", "file": "Mine."}),
+    );
     assert_eq!(created.structured()["command"], "triage");
     client.expand("triage", "").text("Mine.");
     assert_eq!(service.requests(), []);

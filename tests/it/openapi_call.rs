@@ -1,4 +1,5 @@
-//! Services that render prompts and do it wrong, that must not be called, or that need a secret. Each is a real one on this machine.
+//! Services that render prompts and do it wrong, that must not be called, or that need a secret.
+//! Each is a real one on this machine.
 
 use crate::certificates::Authority;
 use crate::client::{Client, LEGACY};
@@ -25,7 +26,19 @@ paths:
 pub(crate) fn with_document(document: &str, options: &[&str]) -> Client {
     let client = Client::new();
     fs::write(client.root().join("desk.yaml"), document).unwrap();
-    client.arguments([&["--no-builtin", "--prompts", "prompts", "--openapi", "desk.yaml"], options].concat())
+    client.arguments(
+        [
+            &[
+                "--no-builtin",
+                "--prompts",
+                "prompts",
+                "--openapi",
+                "desk.yaml",
+            ],
+            options,
+        ]
+        .concat(),
+    )
 }
 
 /// The same with the prompts of the desk.
@@ -70,16 +83,32 @@ impl Untouched {
 #[test]
 fn what_a_service_does_wrong_names_the_operation_and_the_status() {
     let json = "application/json";
-    let endless = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n";
+    let endless =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n";
     let endless = endless.to_owned() + &"x".repeat(2_000_000);
     let cases = [
-        (response("503 No", json, r#"{"error":"overloaded"}"#), "answered 503 Service Unavailable: overloaded; try"),
-        (response("200 OK", json, "{\"messages\""), "not a prompt, but JSON without `messages`"),
-        (response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)), "answered with more than 1 MiB; ask"),
+        (
+            response("503 No", json, r#"{"error":"overloaded"}"#),
+            "answered 503 Service Unavailable: overloaded; try",
+        ),
+        (
+            response("200 OK", json, "{\"messages\""),
+            "not a prompt, but JSON without `messages`",
+        ),
+        (
+            response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)),
+            "answered with more than 1 MiB; ask",
+        ),
         (endless, "answered with more than 1 MiB"),
-        ("HTTP/1.1 302 Found\r\nLocation: /v1/\r\n\r\n".to_owned(), "answered 302 Found; correct the address"),
+        (
+            "HTTP/1.1 302 Found\r\nLocation: /v1/\r\n\r\n".to_owned(),
+            "answered 302 Found; correct the address",
+        ),
         ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "cannot be reached: "),
-        (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)), "cannot be reached: "),
+        (
+            format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)),
+            "cannot be reached: ",
+        ),
         (
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nHi".to_owned(),
             "cannot be reached: ",
@@ -92,15 +121,27 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status() {
         client.initialize(LEGACY);
         let error = client.expand("brief", "").error();
         assert!(
-            error.starts_with("`brief` cannot be expanded: the service for GET /brief ") && error.contains(want),
+            error.starts_with("`brief` cannot be expanded: the service for GET /brief ")
+                && error.contains(want),
             "{error}"
         );
-        assert!(!error.contains(|letter: char| letter.is_control()), "{error}");
+        assert!(
+            !error.contains(|letter: char| letter.is_control()),
+            "{error}"
+        );
         let refused = client.request("prompts/get", json!({"name": "brief"}))["error"].clone();
         assert_eq!(refused["code"], -32603, "{refused}");
-        assert!(refused["message"].as_str().unwrap().contains(want), "{refused}");
+        assert!(
+            refused["message"].as_str().unwrap().contains(want),
+            "{refused}"
+        );
         let ran = client.run(["expand", "brief"], "");
-        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+        assert_eq!(
+            (ran.status.code(), ran.stdout.as_str()),
+            (Some(1), ""),
+            "{}",
+            ran.stderr
+        );
         assert!(ran.stderr.contains(want), "{}", ran.stderr);
     }
 }
@@ -117,7 +158,9 @@ fn a_service_that_is_down_is_an_error_and_the_next_call_asks_it_again() {
     let want = format!("the service for GET /brief at `{base}` cannot be reached: ");
     assert!(error.contains(&want), "{error}");
     client.expand("own", "").text("Own.");
-    let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) else { return }; // another program has the port now
+    let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) else {
+        return;
+    }; // another program has the port now
     let _service = Service::start_on(listener, |_| ok(&json!("Brief.")));
     client.expand("brief", "").text("Brief.");
 }
@@ -138,7 +181,8 @@ fn hosts_with_private_addresses_are_not_called() {
             "has the address {address}, which is not public; correct the address of the service, or if a private one is meant, start with --openapi-allow-private"
         );
         assert!(
-            error.contains("the service for GET /brief is not called: its host") && error.contains(&want),
+            error.contains("the service for GET /brief is not called: its host")
+                && error.contains(&want),
             "{error}"
         );
     }
@@ -158,7 +202,9 @@ fn a_document_alone_names_no_service_on_this_machine() {
         ran.stderr
     );
     assert!(service.requests().is_empty());
-    client.run(["--openapi-allow-private", "expand", "brief"], "").printed("Brief.\n");
+    client
+        .run(["--openapi-allow-private", "expand", "brief"], "")
+        .printed("Brief.\n");
 }
 
 #[test]
@@ -166,7 +212,14 @@ fn no_proxy_of_the_environment_gets_a_request() {
     let untouched = Untouched::new();
     let service = Service::answering(ok(&json!("Brief.")));
     let mut client = client_of(&service, &[]);
-    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+    for name in [
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "HTTPS_PROXY",
+        "all_proxy",
+        "ALL_PROXY",
+    ] {
         client = client.variable(name, &format!("http://127.0.0.1:{}", untouched.port()));
     }
     client.run(["expand", "brief"], "").printed("Brief.\n");
@@ -177,32 +230,56 @@ fn no_proxy_of_the_environment_gets_a_request() {
 fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     // What they send is in an error of the service, too.
     let service = Service::start(|request| {
-        let header = request.head.lines().find_map(|line| line.strip_prefix("authorization: "));
+        let header = request
+            .head
+            .lines()
+            .find_map(|line| line.strip_prefix("authorization: "));
         let body = json!({"error": format!("unknown: {}", header.unwrap_or_default())}).to_string();
         response("401 No", "application/json", &body)
     });
-    let headers = ["--openapi-header", "Authorization: Bearer @token", "--openapi-header", "X-Key: $DESK_KEY"];
+    let headers = [
+        "--openapi-header",
+        "Authorization: Bearer @token",
+        "--openapi-header",
+        "X-Key: $DESK_KEY",
+    ];
     let log = ["--tap", "tap", "--log-file", "log", "--log-level", "trace"];
-    let mut client = client_of(&service, &[&headers[..], &log].concat()).variable("DESK_KEY", "s3cret-key");
+    let mut client =
+        client_of(&service, &[&headers[..], &log].concat()).variable("DESK_KEY", "s3cret-key");
     let token = client.root().join("token");
     fs::write(&token, "s3cret-one\n").unwrap();
     client.initialize(LEGACY);
     let mut outputs = vec![client.expand("brief", "").error()];
     let request = service.request().head;
-    assert!(request.contains("\r\nauthorization: Bearer s3cret-one\r\n"), "{request}");
+    assert!(
+        request.contains("\r\nauthorization: Bearer s3cret-one\r\n"),
+        "{request}"
+    );
     assert!(request.contains("\r\nx-key: s3cret-key\r\n"), "{request}");
     let want = "answered 401 Unauthorized: unknown: Bearer …; check --openapi-header";
     assert!(outputs[0].contains(want), "{outputs:?}");
 
     fs::write(&token, "s3cret-two").unwrap();
-    outputs.push(client.request("prompts/get", json!({"name": "brief"})).to_string());
-    assert!(service.request().head.contains("\r\nauthorization: Bearer s3cret-two\r\n"));
+    outputs.push(
+        client
+            .request("prompts/get", json!({"name": "brief"}))
+            .to_string(),
+    );
+    assert!(
+        service
+            .request()
+            .head
+            .contains("\r\nauthorization: Bearer s3cret-two\r\n")
+    );
     outputs.push(client.request("prompts/list", json!({})).to_string());
     outputs.push(client.list().to_string());
     let refusals = [
         (None, "there is no such file"),
         (Some(""), "it is empty, or has a line break"),
-        (Some("s3cret-three\r\nX-Evil: 1"), "it is empty, or has a line break or another control character"),
+        (
+            Some("s3cret-three\r\nX-Evil: 1"),
+            "it is empty, or has a line break or another control character",
+        ),
     ];
     for (text, what) in refusals {
         match text {
@@ -219,7 +296,8 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     }
     let (rest, _, stderr) = client.finish();
     outputs.extend([rest, stderr]);
-    outputs.extend(["tap", "log"].map(|file| fs::read_to_string(client.root().join(file)).unwrap()));
+    outputs
+        .extend(["tap", "log"].map(|file| fs::read_to_string(client.root().join(file)).unwrap()));
     assert!(service.requests().is_empty());
 
     let client = client_of(&service, &headers).variable("DESK_KEY", "s3cret-key");
@@ -235,13 +313,22 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
         let ran = client.run(arguments.iter().copied(), "");
         outputs.extend([ran.stdout, ran.stderr]);
     }
-    assert!(service.request().head.contains("\r\nauthorization: Bearer s3cret-four\r\n"));
+    assert!(
+        service
+            .request()
+            .head
+            .contains("\r\nauthorization: Bearer s3cret-four\r\n")
+    );
     assert!(service.requests().is_empty(), "only `expand` calls it");
     let unset = client_of(&service, &headers);
     fs::write(unset.root().join("token"), "s3cret-five").unwrap();
     let ran = unset.run(["expand", "brief"], "");
     let want = "the value of $DESK_KEY of the header `X-Key` cannot be used: environment variable not found";
-    assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{}", ran.stderr);
+    assert!(
+        ran.status.code() == Some(1) && ran.stderr.contains(want),
+        "{}",
+        ran.stderr
+    );
     outputs.push(ran.stderr);
     for output in outputs {
         assert!(!output.contains("s3cret"), "{output}");
@@ -256,13 +343,29 @@ fn the_certificate_of_a_service_must_be_for_its_name() {
         ("localhost", false, Err("certificate")),
         ("prompts.example.com", true, Err("certificate")),
     ] {
-        let identity = authority.issue(|params| *params = CertificateParams::new([name.to_owned()]).unwrap());
+        let identity =
+            authority.issue(|params| *params = CertificateParams::new([name.to_owned()]).unwrap());
         let service = Service::start_tls(&identity, |_| ok(&json!("Brief.")));
         let base = format!("https://localhost:{}", service.address.port());
-        let client = client(&["--openapi-base", &base, "--openapi-header", "X-Key: $DESK_KEY"]);
+        let client = client(&[
+            "--openapi-base",
+            &base,
+            "--openapi-header",
+            "X-Key: $DESK_KEY",
+        ]);
         let file = client.root().join("authority.pem");
-        fs::write(&file, if is_trusted { authority.pem() } else { identity.0 }).unwrap();
-        let client = client.variable("SSL_CERT_FILE", file.to_str().unwrap()).variable("DESK_KEY", "s3cret");
+        fs::write(
+            &file,
+            if is_trusted {
+                authority.pem()
+            } else {
+                identity.0
+            },
+        )
+        .unwrap();
+        let client = client
+            .variable("SSL_CERT_FILE", file.to_str().unwrap())
+            .variable("DESK_KEY", "s3cret");
         let ran = client.run(["expand", "brief"], "");
         match want {
             Ok(()) => {
@@ -270,7 +373,11 @@ fn the_certificate_of_a_service_must_be_for_its_name() {
                 assert!(service.request().head.contains("x-key: s3cret"));
             }
             Err(want) => {
-                assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{name}: {}", ran.stderr);
+                assert!(
+                    ran.status.code() == Some(1) && ran.stderr.contains(want),
+                    "{name}: {}",
+                    ran.stderr
+                );
                 assert_eq!(service.requests(), [], "no secret is sent");
             }
         }

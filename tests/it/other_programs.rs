@@ -1,5 +1,5 @@
-//! Folders of other programs, and folders that are prompts: which files are read, under which names, and that nothing is
-//! written to them.
+//! Folders of other programs, and folders that are prompts: which files are read, under which
+//! names, and that nothing is written to them.
 
 use crate::client::{Client, LEGACY};
 use serde_json::{Value, json};
@@ -9,7 +9,9 @@ use std::fs;
 fn client(prompts: &[&str], files: &[(&str, &str)]) -> Client {
     let options = prompts.iter().flat_map(|folder| ["--prompts", folder]);
     let client = Client::new().arguments(["--no-builtin"].into_iter().chain(options));
-    files.iter().for_each(|(file, text)| client.write(&format!("../{file}"), text));
+    files
+        .iter()
+        .for_each(|(file, text)| client.write(&format!("../{file}"), text));
     client
 }
 
@@ -23,7 +25,11 @@ fn listed(client: &Client, options: &[&str]) -> Vec<String> {
     ran.stdout.lines().map(line).collect()
 }
 
-const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+const LISTS: [&str; 3] = [
+    "prompts/list_changed",
+    "resources/list_changed",
+    "tools/list_changed",
+];
 
 /// Lists everything, so that the client is notified of every change from now on.
 fn listen(client: &mut Client) {
@@ -41,9 +47,18 @@ fn the_folder_of_an_agent_in_the_home_directory_is_the_users_and_not_a_projects(
     let client = Client::new().arguments(["--project", "--from-agents", "--no-builtin"]);
     client.write("../.claude/commands/a.md", "A $ARGUMENTS");
     client.write("../dot/d.md", "Dot $ARGUMENTS");
-    std::os::unix::fs::symlink("../../dot/d.md", client.root().join(".claude/commands/dot.md")).unwrap();
+    std::os::unix::fs::symlink(
+        "../../dot/d.md",
+        client.root().join(".claude/commands/dot.md"),
+    )
+    .unwrap();
     let list: Value = serde_json::from_str(&client.words("list --json").stdout).unwrap();
-    let layers: Vec<_> = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["layer"].clone()).collect();
+    let layers: Vec<_> = list["prompts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|prompt| prompt["layer"].clone())
+        .collect();
     assert_eq!(layers, ["user", "user"], "{list:#}");
     assert_eq!(client.words("expand dot x").stdout, "Dot x\n");
 }
@@ -66,19 +81,42 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".pi/agent/prompts", "git:fix.md", "pi"),
         ("fabric/patterns", "git/fix/system.md", "fabric"),
     ] {
-        let text = if format == "gemini" { "prompt = 'Fix'" } else { "Fix" };
+        let text = if format == "gemini" {
+            "prompt = 'Fix'"
+        } else {
+            "Fix"
+        };
         let mut by_path = client(&[folder], &[(&format!("{folder}/{file}"), text)]);
-        let name = if file == "git:fix.md" { "git:fix" } else { "git/fix" };
+        let name = if file == "git:fix.md" {
+            "git:fix"
+        } else {
+            "git/fix"
+        };
         assert_eq!(listed(&by_path, &[]), [format!("{name} user ({format})")]);
-        assert!(by_path.expand("git:fix", "").structured()["prompt"].as_str().unwrap().ends_with("Fix"), "{format}");
-        let by_name = client(&[&format!("{format}:~/elsewhere")], &[(&format!("elsewhere/{file}"), text)]);
+        assert!(
+            by_path.expand("git:fix", "").structured()["prompt"]
+                .as_str()
+                .unwrap()
+                .ends_with("Fix"),
+            "{format}"
+        );
+        let by_name = client(
+            &[&format!("{format}:~/elsewhere")],
+            &[(&format!("elsewhere/{file}"), text)],
+        );
         assert_eq!(listed(&by_name, &[]), [format!("{name} user ({format})")]);
     }
 }
 
 #[test]
 fn prompt_md_is_no_part_of_a_name_in_any_format() {
-    for folder in [".claude/commands", ".codex/prompts", ".opencode/command", ".cursor/commands", ".github/prompts"] {
+    for folder in [
+        ".claude/commands",
+        ".codex/prompts",
+        ".opencode/command",
+        ".cursor/commands",
+        ".github/prompts",
+    ] {
         let mut client = client(&[folder], &[(&format!("{folder}/fix.prompt.md"), "Fix")]);
         assert_eq!(client.names(), "fix", "{folder}");
         assert_eq!(client.expand("fix", "").structured()["prompt"], "Fix");
@@ -94,12 +132,16 @@ fn only_the_name_of_a_format_before_a_colon_is_one() {
     let client = Client::new().arguments([]);
     for path in ["C:\\prompts", "c:x", "notes:x", "cluade:x"] {
         let ran = client.run(["--prompts", path, "list"], "");
-        assert!(ran.stderr.contains("the prompts folder does not exist"), "{ran:?}");
+        assert!(
+            ran.stderr.contains("the prompts folder does not exist"),
+            "{ran:?}"
+        );
     }
 }
 
 #[test]
-fn in_a_folder_of_its_own_format_folders_and_files_of_other_formats_are_prompts_and_what_belongs_to_them_is_none() {
+fn in_a_folder_of_its_own_format_folders_and_files_of_other_formats_are_prompts_and_what_belongs_to_them_is_none()
+ {
     let client = client(
         &["prompts"],
         &[
@@ -117,27 +159,50 @@ fn in_a_folder_of_its_own_format_folders_and_files_of_other_formats_are_prompts_
             ("prompts/notes.yaml", "Y"),
         ],
     );
-    assert_eq!(listed(&client, &[]), ["a user", "b user", "c user", "pdf user", "wisdom user"]);
+    assert_eq!(
+        listed(&client, &[]),
+        ["a user", "b user", "c user", "pdf user", "wisdom user"]
+    );
     for (name, want) in [
         ("c", "C\n\nx".to_owned()),
         ("wisdom", "W\nx".to_owned()),
         ("pdf", {
             let folder = client.prompts().join("pdf");
-            format!("Base directory for this skill: {}\n\nRun scripts/fill.py.\n\nx", folder.display())
+            format!(
+                "Base directory for this skill: {}\n\nRun scripts/fill.py.\n\nx",
+                folder.display()
+            )
         }),
     ] {
-        assert_eq!(client.run(["expand", name, "x"], "").stdout.trim_end(), want, "{name}");
+        assert_eq!(
+            client.run(["expand", name, "x"], "").stdout.trim_end(),
+            want,
+            "{name}"
+        );
     }
-    for none in
-        ["pdf/reference", "pdf/SKILL", "wisdom/system", "wisdom/user", "b.prompt", "d.instructions", "e.agent", "d"]
-    {
+    for none in [
+        "pdf/reference",
+        "pdf/SKILL",
+        "wisdom/system",
+        "wisdom/user",
+        "b.prompt",
+        "d.instructions",
+        "e.agent",
+        "d",
+    ] {
         let ran = client.run(["expand", none], "");
-        assert!(ran.stderr.contains("no prompt named"), "{none}: {}{}", ran.stdout, ran.stderr);
+        assert!(
+            ran.stderr.contains("no prompt named"),
+            "{none}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
     }
 }
 
 #[test]
-fn of_several_files_and_folders_of_one_name_the_first_path_in_byte_order_wins_and_the_others_are_problems() {
+fn of_several_files_and_folders_of_one_name_the_first_path_in_byte_order_wins_and_the_others_are_problems()
+ {
     let files = [
         ("prompts/x.md", "first"),
         ("prompts/x.prompt.md", "second"),
@@ -145,9 +210,15 @@ fn of_several_files_and_folders_of_one_name_the_first_path_in_byte_order_wins_an
         ("prompts/x/SKILL.md", "fourth"),
         ("prompts/x/system.md", "fifth"),
     ];
-    for (at, word) in ["first", "second", "third", "fourth", "fifth"].into_iter().enumerate() {
+    for (at, word) in ["first", "second", "third", "fourth", "fifth"]
+        .into_iter()
+        .enumerate()
+    {
         let mut client = client(&["prompts"], &files[at..]);
-        let text = client.expand("x", "").structured()["prompt"].as_str().unwrap().to_owned();
+        let text = client.expand("x", "").structured()["prompt"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         assert!(text.ends_with(word), "{text}");
         let list = client.list();
         assert_eq!(list["prompts"].as_array().unwrap().len(), 1);
@@ -158,9 +229,20 @@ fn of_several_files_and_folders_of_one_name_the_first_path_in_byte_order_wins_an
 
 #[test]
 fn the_subfolders_of_codex_s_prompts_are_not_read() {
-    let client = client(&[".codex/prompts"], &[(".codex/prompts/a.md", "A"), (".codex/prompts/deep/b.md", "B")]);
+    let client = client(
+        &[".codex/prompts"],
+        &[
+            (".codex/prompts/a.md", "A"),
+            (".codex/prompts/deep/b.md", "B"),
+        ],
+    );
     assert_eq!(listed(&client, &[]), ["a user (codex)"]);
-    assert!(client.words("expand deep/b").stderr.contains("no prompt named"));
+    assert!(
+        client
+            .words("expand deep/b")
+            .stderr
+            .contains("no prompt named")
+    );
 }
 
 #[test]
@@ -168,7 +250,13 @@ fn a_folder_that_is_itself_a_skill_is_a_problem_that_says_which_one_to_name() {
     let mut client = client(&["skills:pdf"], &[("pdf/SKILL.md", SKILL)]);
     let list = client.list();
     assert_eq!(list["problems"][0]["file"], "SKILL.md");
-    assert!(list["problems"][0]["message"].as_str().unwrap().ends_with("name the folder above it"), "{list}");
+    assert!(
+        list["problems"][0]["message"]
+            .as_str()
+            .unwrap()
+            .ends_with("name the folder above it"),
+        "{list}"
+    );
 }
 
 /// Folders of agents of the user and of a project, and the user's own.
@@ -194,24 +282,37 @@ fn with_agents() -> Client {
 }
 
 #[test]
-fn from_agents_adds_their_folders_below_the_user_s_own_and_those_of_the_project_only_with_project() {
+fn from_agents_adds_their_folders_below_the_user_s_own_and_those_of_the_project_only_with_project()
+{
     let client = with_agents();
     assert_eq!(listed(&client, &[]), ["own user", "same user"]);
     let of_user = "git/fix user (claude), own user, pdf user (skills), plan user (codex), same user, say user (gemini)";
     assert_eq!(listed(&client, &["--from-agents"]).join(", "), of_user);
     let all = "check project (vscode), deploy project (claude), git/fix user (claude), own project, pdf user (skills), plan \
                user (codex), same user, say user (gemini)";
-    assert_eq!(listed(&client, &["--from-agents", "--project"]).join(", "), all);
-    client.words("--from-agents explain --json git/fix").says(0, &["\"format\":\"claude\""]);
-    client.words("--from-agents explain git/fix").says(0, &["format  Claude Code\n"]);
-    client.words("--from-agents list --json --tag x").says(0, &["{\"prompts\":[]"]);
+    assert_eq!(
+        listed(&client, &["--from-agents", "--project"]).join(", "),
+        all
+    );
+    client
+        .words("--from-agents explain --json git/fix")
+        .says(0, &["\"format\":\"claude\""]);
+    client
+        .words("--from-agents explain git/fix")
+        .says(0, &["format  Claude Code\n"]);
+    client
+        .words("--from-agents list --json --tag x")
+        .says(0, &["{\"prompts\":[]"]);
 }
 
 #[test]
 fn a_command_that_an_agent_gets_while_the_server_runs_is_served_and_announced() {
     let mut client = Client::new().arguments(["--no-builtin", "--from-agents"]);
     listen(&mut client);
-    for (file, name) in [(".claude/commands/x.md", "x"), (".claude/skills/pdf/SKILL.md", "pdf x")] {
+    for (file, name) in [
+        (".claude/commands/x.md", "x"),
+        (".claude/skills/pdf/SKILL.md", "pdf x"),
+    ] {
         client.save(&format!("../{file}"), "X");
         assert_eq!(client.notifications(3), LISTS);
         assert_eq!(client.names(), name);
@@ -220,11 +321,14 @@ fn a_command_that_an_agent_gets_while_the_server_runs_is_served_and_announced() 
 }
 
 #[test]
-fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_plugin_and_their_own() {
+fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_plugin_and_their_own()
+ {
     let mut client = Client::new().arguments(["--no-builtin", "--from-agents"]);
     let of_claude = |path: &str| format!("../.claude/plugins/cache/market/documents/{path}");
     let list = |version: &str| {
-        let path = client.root().join(format!(".claude/plugins/cache/market/documents/{version}"));
+        let path = client
+            .root()
+            .join(format!(".claude/plugins/cache/market/documents/{version}"));
         json!({ "version": 2, "plugins": { "documents@market": [{ "scope": "user", "installPath": path }] } })
             .to_string()
     };
@@ -235,7 +339,10 @@ fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_
         (&*of_claude("1.0/agents/a.md"), "No prompt"),
         (&*of_claude("2.0/skills/xlsx/SKILL.md"), SKILL),
         ("../.claude/plugins/installed_plugins.json", &old),
-        ("../.gemini/extensions/flow/commands/plan.toml", "prompt = 'Plan {{args}}'"),
+        (
+            "../.gemini/extensions/flow/commands/plan.toml",
+            "prompt = 'Plan {{args}}'",
+        ),
         ("../.gemini/extensions/flow/skills/xlsx/SKILL.md", SKILL),
     ] {
         client.write(path, text);
@@ -243,20 +350,34 @@ fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_
     let layers = listed(&client, &[]).join(", ");
     let want = "documents/git/fix user (claude), documents/pdf user (skills), flow/plan user (gemini), flow/xlsx user (skills)";
     assert_eq!(layers, want);
-    assert_eq!(client.run(["expand", "documents:git:fix", "12"], "").stdout, "Fix 12\n");
+    assert_eq!(
+        client.run(["expand", "documents:git:fix", "12"], "").stdout,
+        "Fix 12\n"
+    );
     assert_eq!(client.run(["expand", "plan", "x"], "").stdout, "Plan x\n");
-    client.words("check .claude/plugins .gemini/extensions/flow").says(0, &["4 files checked: 0 errors, 0 warnings\n"]);
+    client
+        .words("check .claude/plugins .gemini/extensions/flow")
+        .says(0, &["4 files checked: 0 errors, 0 warnings\n"]);
     let by_path = format!("./{}", &of_claude("1.0/commands/git/fix.md")[3..]);
-    assert_eq!(client.run(["expand", &by_path, "12"], "").stdout, "Fix 12\n");
+    assert_eq!(
+        client.run(["expand", &by_path, "12"], "").stdout,
+        "Fix 12\n"
+    );
     client
         .words("check .claude/plugins/cache/market/documents/2.0/skills/xlsx/SKILL.md")
         .says(0, &["1 file checked: 0 errors"]);
-    // An update replaces the version, a new extension is there at once, and of two skills of one name each needs its path.
+    // An update replaces the version, a new extension is there at once, and of two skills of one
+    // name each needs its path.
     listen(&mut client);
     client.save("../.claude/plugins/installed_plugins.json", &new);
     client.notifications(3);
     assert_eq!(client.names(), "documents/xlsx flow/plan flow/xlsx");
-    assert!(client.expand("xlsx", "").error().contains("`documents/xlsx` or `flow/xlsx`"));
+    assert!(
+        client
+            .expand("xlsx", "")
+            .error()
+            .contains("`documents/xlsx` or `flow/xlsx`")
+    );
     client.save("../.gemini/extensions/more/commands/a.toml", "prompt = 'A'");
     client.notifications(3);
     assert_eq!(client.names(), "documents/xlsx flow/plan flow/xlsx more/a");
@@ -267,8 +388,14 @@ fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_
 #[test]
 fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
     use std::os::unix::fs::symlink;
-    let client =
-        client(&[], &[("project/.git/HEAD", ""), ("secret/SKILL.md", "Secret"), ("secret/commands/x.md", "Secret")]);
+    let client = client(
+        &[],
+        &[
+            ("project/.git/HEAD", ""),
+            ("secret/SKILL.md", "Secret"),
+            ("secret/commands/x.md", "Secret"),
+        ],
+    );
     let client = client.working_in("project");
     let skills = client.root().join("project/.claude/skills");
     fs::create_dir_all(skills.join("file")).unwrap();
@@ -279,10 +406,19 @@ fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
     let options = ["--from-agents", "--project"];
     let ran = client.run([&options[..], &["list"]].concat(), "");
     assert_eq!(ran.stdout, "");
-    assert_eq!(ran.stderr.matches("points outside the project").count(), 3, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches("points outside the project").count(),
+        3,
+        "{}",
+        ran.stderr
+    );
     for name in ["file", "folder", "x"] {
         let ran = client.run([&options[..], &["expand", name]].concat(), "");
-        assert!(!ran.status.success() && !ran.stdout.contains("Secret"), "{name}: {}", ran.stdout);
+        assert!(
+            !ran.status.success() && !ran.stdout.contains("Secret"),
+            "{name}: {}",
+            ran.stdout
+        );
     }
 }
 
@@ -292,40 +428,87 @@ fn nothing_is_written_to_the_folder_of_another_program() {
     for (line, want) in [
         ("rm --yes x", "there is no folder of prompts to write to"),
         ("mv x y", "there is no folder of prompts to write to"),
-        ("new y", "there is no folder of your own prompts to write to"),
-        ("new y --dir .claude/commands", "has prompts for Claude Code"),
+        (
+            "new y",
+            "there is no folder of your own prompts to write to",
+        ),
+        (
+            "new y --dir .claude/commands",
+            "has prompts for Claude Code",
+        ),
         ("edit --project x", "x"),
     ] {
         client.run(line.split(' '), "Text").says(1, &[want]);
     }
-    let files: Vec<_> = fs::read_dir(client.root().join(".claude/commands")).unwrap().flatten().collect();
+    let files: Vec<_> = fs::read_dir(client.root().join(".claude/commands"))
+        .unwrap()
+        .flatten()
+        .collect();
     assert_eq!(files.len(), 1);
     // The first folder of its own format is used instead.
     let both = client.arguments(["--prompts", ".claude/commands", "--prompts", "prompts"]);
-    assert!(both.run(["new", "y"], "Text").stdout.ends_with("/prompts/y.md\n"));
+    assert!(
+        both.run(["new", "y"], "Text")
+            .stdout
+            .ends_with("/prompts/y.md\n")
+    );
 }
 
 #[test]
 fn a_prompt_that_is_a_folder_is_not_renamed_and_a_new_one_is_not_put_into_it() {
-    let client = Client::new().prompt("pdf/SKILL.md", SKILL).prompt("say.toml", "prompt = 'Say'");
+    let client = Client::new()
+        .prompt("pdf/SKILL.md", SKILL)
+        .prompt("say.toml", "prompt = 'Say'");
     for (line, want) in [
-        ("mv pdf y", "SKILL.md` is a symlink, or in a folder of its own"),
+        (
+            "mv pdf y",
+            "SKILL.md` is a symlink, or in a folder of its own",
+        ),
         ("new pdf/y", "folder"),
-        ("new x.instructions", "a file of this name is not read as this prompt"),
-        ("new x.prompt", "a file of this name is not read as this prompt"),
-        ("new git/system", "a file of this name is not read as this prompt"),
+        (
+            "new x.instructions",
+            "a file of this name is not read as this prompt",
+        ),
+        (
+            "new x.prompt",
+            "a file of this name is not read as this prompt",
+        ),
+        (
+            "new git/system",
+            "a file of this name is not read as this prompt",
+        ),
     ] {
         client.run(line.split(' '), "Text").says(1, &[want]);
     }
-    assert!(client.words("mv say git/say").stdout.ends_with("/prompts/git/say.toml\n"));
+    assert!(
+        client
+            .words("mv say git/say")
+            .stdout
+            .ends_with("/prompts/git/say.toml\n")
+    );
 }
 
 #[test]
 fn check_and_expand_take_a_file_of_another_program_by_its_path() {
-    let client =
-        client(&["prompts"], &[(".gemini/commands/say.toml", "prompt = 'Say {{args}}'"), ("x/pdf/SKILL.md", SKILL)]);
-    assert_eq!(client.words("expand ./.gemini/commands/say.toml this").stdout, "Say this\n");
-    assert!(client.words("expand ./x/pdf/SKILL.md").stdout.starts_with("Base directory for this skill: "));
+    let client = client(
+        &["prompts"],
+        &[
+            (".gemini/commands/say.toml", "prompt = 'Say {{args}}'"),
+            ("x/pdf/SKILL.md", SKILL),
+        ],
+    );
+    assert_eq!(
+        client
+            .words("expand ./.gemini/commands/say.toml this")
+            .stdout,
+        "Say this\n"
+    );
+    assert!(
+        client
+            .words("expand ./x/pdf/SKILL.md")
+            .stdout
+            .starts_with("Base directory for this skill: ")
+    );
     let ran = client.words("check .gemini/commands skills:x x/pdf/SKILL.md");
     assert_eq!(ran.stdout, "3 files checked: 0 errors, 0 warnings\n");
 }
@@ -347,9 +530,14 @@ fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
     ] {
         let ran = client.run(["expand", file, "q"], "");
         assert_eq!(ran.stdout, want, "{file} {}", ran.stderr);
-        assert_eq!(client.run(["check", file], "").stdout, "1 file checked: 0 errors, 0 warnings\n", "{file}");
+        assert_eq!(
+            client.run(["check", file], "").stdout,
+            "1 file checked: 0 errors, 0 warnings\n",
+            "{file}"
+        );
     }
-    let explained: Value = serde_json::from_str(&client.words("explain --json ./own/c/a.md q").stdout).unwrap();
+    let explained: Value =
+        serde_json::from_str(&client.words("explain --json ./own/c/a.md q").stdout).unwrap();
     assert_eq!(explained["arguments"][0]["name"], "x", "{explained:#}");
 }
 
@@ -366,16 +554,27 @@ fn the_reason_why_a_file_is_not_a_prompt_is_said() {
     ];
     let client = client(&["prompts"], &files);
     for (file, why) in [
-        ("a.instructions.md", "is not a prompt, but instructions that VS Code adds to a chat by itself"),
-        ("b.agent.md", "is not a prompt, but the definition of an agent"),
+        (
+            "a.instructions.md",
+            "is not a prompt, but instructions that VS Code adds to a chat by itself",
+        ),
+        (
+            "b.agent.md",
+            "is not a prompt, but the definition of an agent",
+        ),
         (
             ".claude/skills/README.md",
             "only files that end in `/SKILL.md` are read as prompts in a folder of Agent Skills",
         ),
-        (".gemini/commands/x.md", "only files that end in `.toml` are read as prompts in a folder of Gemini CLI"),
+        (
+            ".gemini/commands/x.md",
+            "only files that end in `.toml` are read as prompts in a folder of Gemini CLI",
+        ),
     ] {
         for line in [format!("expand ./{file}"), format!("check {file}")] {
-            client.words(&line).says(1, &[why, "to use it as a prompt, copy it to a "]);
+            client
+                .words(&line)
+                .says(1, &[why, "to use it as a prompt, copy it to a "]);
         }
     }
 }
@@ -392,9 +591,21 @@ fn check_reads_a_subfolder_as_a_part_of_the_folder_of_its_program() {
     let client = client(&["claude:named"], &files);
     let why = ":1:3: warning: `@src/main.rs` stays as written: Claude Code would attach it\n";
     for (folder, warned, total) in [
-        (".claude/commands/sub", &[".claude/commands/sub/b.md"][..], "1 file checked: 0 errors, 1 warning\n"),
-        ("claude:named", &["named/sub/c.md"], "1 file checked: 0 errors, 1 warning\n"),
-        (".claude/skills/pdf", &[], "1 file checked: 0 errors, 0 warnings\n"),
+        (
+            ".claude/commands/sub",
+            &[".claude/commands/sub/b.md"][..],
+            "1 file checked: 0 errors, 1 warning\n",
+        ),
+        (
+            "claude:named",
+            &["named/sub/c.md"],
+            "1 file checked: 0 errors, 1 warning\n",
+        ),
+        (
+            ".claude/skills/pdf",
+            &[],
+            "1 file checked: 0 errors, 0 warnings\n",
+        ),
         (
             ".claude/commands",
             &[".claude/commands/a.md", "commands/sub/b.md"],

@@ -1,5 +1,6 @@
-//! The files of a release (`release`, the plugin, the workflows) agree with `Cargo.toml`, and the README names no package that is not
-//! published. `bash release/test.sh` builds, installs and removes the packages.
+//! The files of a release (`release`, the plugin, the workflows) agree with `Cargo.toml`, and the
+//! README names no package that is not published. `bash release/test.sh` builds, installs and
+//! removes the packages.
 
 use crate::readme::page;
 use serde_json::Value;
@@ -13,32 +14,56 @@ fn json(file: &str) -> Value {
 /// The platforms of npm that `release/pack.py` makes packages for.
 fn platforms() -> Vec<String> {
     let text = page("release/pack.py");
-    let rows = text.split("TARGETS = [\n").nth(1).unwrap().split("\n]").next().unwrap();
-    rows.lines().map(|row| row.split('"').nth(3).unwrap().to_owned()).collect()
+    let rows = text
+        .split("TARGETS = [\n")
+        .nth(1)
+        .unwrap()
+        .split("\n]")
+        .next()
+        .unwrap();
+    rows.lines()
+        .map(|row| row.split('"').nth(3).unwrap().to_owned())
+        .collect()
 }
 
 #[test]
 fn every_manifest_has_the_version_of_the_program() {
     let npm = json("release/npm/package.json");
     let systems = npm["optionalDependencies"].as_object().unwrap();
-    let mut names: Vec<_> = platforms().into_iter().map(|platform| format!("@prompt-expander/{platform}")).collect();
+    let mut names: Vec<_> = platforms()
+        .into_iter()
+        .map(|platform| format!("@prompt-expander/{platform}"))
+        .collect();
     names.sort();
     assert_eq!(systems.keys().cloned().collect::<Vec<_>>(), names);
     let mut versions: Vec<Value> = systems.values().cloned().collect();
 
     let registry = json("release/server.json");
     for package in registry["packages"].as_array().unwrap() {
-        let in_name = package["identifier"].as_str().unwrap().split_once(':').map(|(_, version)| version.into());
+        let in_name = package["identifier"]
+            .as_str()
+            .unwrap()
+            .split_once(':')
+            .map(|(_, version)| version.into());
         versions.push(in_name.unwrap_or_else(|| package["version"].clone()));
     }
     versions.push(json(".claude-plugin/marketplace.json")["plugins"][0]["version"].clone());
     versions.push(json("plugins/prompt-expander/.claude-plugin/plugin.json")["version"].clone());
     versions.extend([npm["version"].clone(), registry["version"].clone()]);
-    assert!(versions.iter().all(|version| version == VERSION), "{VERSION}: {versions:?}");
+    assert!(
+        versions.iter().all(|version| version == VERSION),
+        "{VERSION}: {versions:?}"
+    );
 
     let changes = page("CHANGELOG.md");
-    let newest = changes.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
-    assert!(newest == "Unreleased" || newest.starts_with(VERSION), "{newest}");
+    let newest = changes
+        .lines()
+        .find_map(|line| line.strip_prefix("## "))
+        .unwrap();
+    assert!(
+        newest == "Unreleased" || newest.starts_with(VERSION),
+        "{newest}"
+    );
 }
 
 /// The MCP registry refuses anything else. Read from its schema of 2025-12-11.
@@ -51,18 +76,31 @@ fn the_entry_of_the_mcp_registry_is_valid() {
     // Each registry must say which server a package is.
     assert_eq!(json("release/npm/package.json")["mcpName"], name);
     assert!(page("release/package.md").contains(&format!("<!-- mcp-name: {name} -->")));
-    assert!(page("release/Dockerfile").contains(&format!("io.modelcontextprotocol.server.name=\"{name}\"")));
+    assert!(
+        page("release/Dockerfile")
+            .contains(&format!("io.modelcontextprotocol.server.name=\"{name}\""))
+    );
 }
 
-/// A script that npm runs at installation, and a tag that somebody else can move, would run other people's code.
+/// A script that npm runs at installation, and a tag that somebody else can move, would run other
+/// people's code.
 #[test]
 fn installing_runs_no_script_and_the_workflows_run_only_actions_of_known_commits() {
     assert!(json("release/npm/package.json").get("scripts").is_none());
-    let workflows = ["ci", "release"].map(|name| page(&format!(".github/workflows/{name}.yml"))).concat();
+    let workflows = ["ci", "release"]
+        .map(|name| page(&format!(".github/workflows/{name}.yml")))
+        .concat();
     let mut count = 0;
-    for action in workflows.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, action)| action) {
+    for action in workflows
+        .lines()
+        .filter_map(|line| line.split_once("uses: "))
+        .map(|(_, action)| action)
+    {
         let commit = action.split_once('@').unwrap().1.split(' ').next().unwrap();
-        assert!(commit.len() == 40 && commit.bytes().all(|digit| digit.is_ascii_hexdigit()), "{action}");
+        assert!(
+            commit.len() == 40 && commit.bytes().all(|digit| digit.is_ascii_hexdigit()),
+            "{action}"
+        );
         count += 1;
     }
     assert!(count >= 10, "{count}");
@@ -90,6 +128,9 @@ fn the_readme_names_a_package_only_after_it_is_published() {
         "docker run",
     ];
     for way in ways.iter().chain(&["cargo install prompt-expander"]) {
-        assert!(!readme.contains(way), "the README says `{way}`, but Cargo.toml says `publish = false`");
+        assert!(
+            !readme.contains(way),
+            "the README says `{way}`, but Cargo.toml says `publish = false`"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The files of the web page as a browser gets them. `bash tests/browser/run` tests what it does in one.
+//! The files of the web page as a browser gets them. `bash tests/browser/run` tests what it does in
+//! one.
 
 use crate::client::Client;
 use crate::http_client::{Answer, HttpServer, write_secret};
@@ -17,22 +18,51 @@ fn get(server: &HttpServer, path: &str) -> Answer {
 #[test]
 fn each_address_has_the_page_which_loads_nothing_from_elsewhere_and_needs_no_token() {
     let home = Client::new().prompt("review.md", "Review");
-    write_secret(home.root().join("tokens"), "the-token-of-ana-who-sees-everything name=ana\n");
+    write_secret(
+        home.root().join("tokens"),
+        "the-token-of-ana-who-sees-everything name=ana\n",
+    );
     let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
-    for path in ["/", "/?query=a", "/prompts/review", "/prompts/a/b?input=x", "/new", "/edit/review", "/history/review"]
-    {
+    for path in [
+        "/",
+        "/?query=a",
+        "/prompts/review",
+        "/prompts/a/b?input=x",
+        "/new",
+        "/edit/review",
+        "/history/review",
+    ] {
         let answer = get(&server, path);
         let header = |name| answer.header(name);
-        assert_eq!((answer.status, header("content-type")), (200, Some("text/html; charset=utf-8")), "{path}");
-        assert_eq!((header("content-security-policy"), header("referrer-policy")), (Some(POLICY), Some("no-referrer")));
         assert_eq!(
-            (header("x-content-type-options"), header("cross-origin-resource-policy")),
+            (answer.status, header("content-type")),
+            (200, Some("text/html; charset=utf-8")),
+            "{path}"
+        );
+        assert_eq!(
+            (header("content-security-policy"), header("referrer-policy")),
+            (Some(POLICY), Some("no-referrer"))
+        );
+        assert_eq!(
+            (
+                header("x-content-type-options"),
+                header("cross-origin-resource-policy")
+            ),
             (Some("nosniff"), Some("same-origin"))
         );
         // What is not this server's is a namespace in the icon.
-        let html = answer.text().replace("xmlns='http://www.w3.org/2000/svg'", "");
-        assert!(!html.contains("//") && !html.contains("style=") && !html.contains(" on"), "{html}");
-        assert!(html.contains("This page needs JavaScript.") && html.contains(env!("CARGO_PKG_VERSION")), "{html}");
+        let html = answer
+            .text()
+            .replace("xmlns='http://www.w3.org/2000/svg'", "");
+        assert!(
+            !html.contains("//") && !html.contains("style=") && !html.contains(" on"),
+            "{html}"
+        );
+        assert!(
+            html.contains("This page needs JavaScript.")
+                && html.contains(env!("CARGO_PKG_VERSION")),
+            "{html}"
+        );
     }
     assert_eq!(get(&server, "/api/prompts").status, 401);
 }
@@ -40,8 +70,16 @@ fn each_address_has_the_page_which_loads_nothing_from_elsewhere_and_needs_no_tok
 #[test]
 fn an_unknown_address_has_the_page_for_people_only() {
     let server = HttpServer::start(Client::new());
-    let html = server.send("GET", "/prompt/review", &[("Accept", "text/html,*/*;q=0.8")], "");
-    assert_eq!((html.status, html.header("content-security-policy")), (404, Some(POLICY)));
+    let html = server.send(
+        "GET",
+        "/prompt/review",
+        &[("Accept", "text/html,*/*;q=0.8")],
+        "",
+    );
+    assert_eq!(
+        (html.status, html.header("content-security-policy")),
+        (404, Some(POLICY))
+    );
     assert_eq!(html.text(), get(&server, "/").text());
     let other = server.send("GET", "/prompt/review", &[("Accept", "*/*")], "");
     assert_eq!((other.status, other.text().as_str()), (404, ""));
@@ -58,13 +96,21 @@ fn the_files_are_kept_by_the_browser_until_they_change() {
         ("/text.js", "text/javascript; charset=utf-8"),
     ] {
         let answer = get(&server, path);
-        assert_eq!((answer.status, answer.header("content-type")), (200, Some(content_type)));
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (200, Some(content_type))
+        );
         assert_eq!(answer.header("cache-control"), Some("no-cache"));
         size += answer.body.len();
         let tag = answer.header("etag").unwrap();
         let again = server.send("GET", path, &[("If-None-Match", tag)], "");
         assert_eq!((again.status, again.body.len()), (304, 0));
-        assert_eq!(server.send("GET", path, &[("If-None-Match", "\"other\"")], "").status, 200);
+        assert_eq!(
+            server
+                .send("GET", path, &[("If-None-Match", "\"other\"")], "")
+                .status,
+            200
+        );
     }
     assert!(size < MOST_BYTES, "{size}");
 }
@@ -76,21 +122,48 @@ fn head_is_get_without_the_body_and_other_methods_and_names_are_refused() {
         let (get, mut connection) = (get(&server, path), server.connect());
         connection.write("HEAD", path, &[("Connection", "close")], "");
         let head = connection.read_head();
-        assert!(connection.is_closed_within(Duration::from_secs(60)), "{path}");
-        assert_eq!((head.status, head.header("content-type")), (200, get.header("content-type")), "{path}");
-        assert_eq!(head.header("content-length"), Some(get.body.len().to_string().as_str()), "{path}");
+        assert!(
+            connection.is_closed_within(Duration::from_secs(60)),
+            "{path}"
+        );
+        assert_eq!(
+            (head.status, head.header("content-type")),
+            (200, get.header("content-type")),
+            "{path}"
+        );
+        assert_eq!(
+            head.header("content-length"),
+            Some(get.body.len().to_string().as_str()),
+            "{path}"
+        );
     }
-    assert_eq!(server.send("DELETE", "/prompts/review", &[], "").status, 405);
+    assert_eq!(
+        server.send("DELETE", "/prompts/review", &[], "").status,
+        405
+    );
     assert_eq!(server.send("POST", "/", &[], "x").status, 405);
-    assert_eq!(server.send("GET", "/", &[("Host", "evil.example.com")], "").status, 403);
+    assert_eq!(
+        server
+            .send("GET", "/", &[("Host", "evil.example.com")], "")
+            .status,
+        403
+    );
 }
 
 #[test]
 fn the_page_reads_the_settings_file_like_the_commands() {
     let client = Client::new().arguments([]).prompt("greet.md", "Hello");
-    client.write("../.config/prompt-expander/config.toml", "prompts = ['~/prompts']\nbuiltin = false\n");
+    client.write(
+        "../.config/prompt-expander/config.toml",
+        "prompts = ['~/prompts']\nbuiltin = false\n",
+    );
     let server = HttpServer::start(client);
     let listed = get(&server, "/api/prompts").json();
-    let names: Vec<_> = listed["prompts"].as_array().unwrap().iter().map(|prompt| &prompt["name"]).collect();
+    let names: Vec<_> = listed["prompts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|prompt| &prompt["name"])
+        .collect();
     assert_eq!(names, ["greet"]);
 }

@@ -7,20 +7,27 @@ use std::fs;
 use std::path::Path;
 
 fn built_in(name: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("prompts/{name}.md"))).unwrap()
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("prompts/{name}.md")))
+        .unwrap()
 }
 
 #[test]
 fn path_prints_the_folder_of_new_prompts_or_the_file_of_a_prompt() {
-    let client = Client::new().arguments(["--prompts", "prompts", "--prompts", "other"]).prompt("git/a.md", "---\n");
+    let client = Client::new()
+        .arguments(["--prompts", "prompts", "--prompts", "other"])
+        .prompt("git/a.md", "---\n");
     fs::create_dir(client.root().join("other")).unwrap();
     let line = |file: &str| format!("{}\n", client.root().join(file).display());
     client.run(["path"], "").printed(&line("prompts"));
     for name in ["git/a", ":git:a", "GIT/a"] {
-        client.run(["path", name], "").printed(&line("prompts/git/a.md")); // a broken one has a path, too
+        client
+            .run(["path", name], "")
+            .printed(&line("prompts/git/a.md")); // a broken one has a path, too
     }
     let path = client.root().join("prompts/git/a.md").display().to_string();
-    client.run(["path", "git/a", "--json"], "").printed(&format!("{}\n", json!({ "path": path })));
+    client
+        .run(["path", "git/a", "--json"], "")
+        .printed(&format!("{}\n", json!({ "path": path })));
     client.run(["path", "reserch"], "").failed(
         1,
         "error: no prompt named `reserch`; did you mean `research`? (`prompt-expander list` shows all prompts)\n",
@@ -33,7 +40,10 @@ fn path_of_a_folder_that_is_not_there_yet_says_so() {
     let ran = client.run(["path"], "");
     let folder = client.root().join(".config/prompt-expander/prompts");
     assert_eq!(ran.stdout, format!("{}\n", folder.display()));
-    assert_eq!(ran.stderr, "note: the folder does not exist yet; `prompt-expander new NAME` creates it\n");
+    assert_eq!(
+        ran.stderr,
+        "note: the folder does not exist yet; `prompt-expander new NAME` creates it\n"
+    );
     assert_eq!(ran.status.code(), Some(0));
 }
 
@@ -48,30 +58,55 @@ fn path_of_a_built_in_prompt_says_how_to_see_it() {
 #[test]
 fn show_prints_the_file_byte_for_byte_also_a_broken_or_a_built_in_one() {
     let client = Client::new().arguments(["--prompts", "prompts"]);
-    client.run(["show", ":research"], "").printed(&built_in("research"));
-    for text in ["\u{feff}---\r\ntitle: T\r\n---\r\nBody \u{1b}[31m {{input}}", "", "---\nnever closed", "a\nb"] {
+    client
+        .run(["show", ":research"], "")
+        .printed(&built_in("research"));
+    for text in [
+        "\u{feff}---\r\ntitle: T\r\n---\r\nBody \u{1b}[31m {{input}}",
+        "",
+        "---\nnever closed",
+        "a\nb",
+    ] {
         client.write("git/a.md", text);
         client.run(["show", "git:a"], "").printed(text);
     }
     client.write("latin.md", b"caf\xe9");
-    let output = client.command().args(["--prompts", "prompts", "show", "latin"]).output().unwrap();
-    assert_eq!((output.status.code(), output.stdout), (Some(0), b"caf\xe9".to_vec()));
+    let output = client
+        .command()
+        .args(["--prompts", "prompts", "show", "latin"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        (output.status.code(), output.stdout),
+        (Some(0), b"caf\xe9".to_vec())
+    );
     client.write("large.md", vec![b'x'; 5 * 1024 * 1024]);
-    assert_eq!(client.run(["show", "large"], "").stdout.len(), 5 * 1024 * 1024);
+    assert_eq!(
+        client.run(["show", "large"], "").stdout.len(),
+        5 * 1024 * 1024
+    );
 }
 
 #[test]
 fn show_prints_json_on_request() {
-    let client = Client::new().arguments(["--prompts", "prompts"]).prompt("a.md", "A\r\n");
+    let client = Client::new()
+        .arguments(["--prompts", "prompts"])
+        .prompt("a.md", "A\r\n");
     let path = client.root().join("prompts/a.md").display().to_string();
-    let shown =
-        json!({"name": "a", "layer": "user", "path": path, "revision": Revision::of(b"A\r\n"), "text": "A\r\n"});
-    client.run(["show", "a", "--json"], "").printed(&format!("{shown}\n"));
+    let shown = json!({"name": "a", "layer": "user", "path": path, "revision": Revision::of(b"A\r\n"), "text": "A\r\n"});
+    client
+        .run(["show", "a", "--json"], "")
+        .printed(&format!("{shown}\n"));
     let shown = json!({"name": "research", "layer": "built-in", "revision": Revision::of(built_in("research").as_bytes()), "text": built_in("research")});
-    client.run(["show", "research", "--json"], "").printed(&format!("{shown}\n"));
+    client
+        .run(["show", "research", "--json"], "")
+        .printed(&format!("{shown}\n"));
     client.write("latin.md", b"caf\xe9");
     let ran = client.run(["show", "latin", "--json"], "");
-    assert!(ran.stdout.is_empty() && ran.stderr.contains("latin.md:1:4"), "{ran:?}");
+    assert!(
+        ran.stdout.is_empty() && ran.stderr.contains("latin.md:1:4"),
+        "{ran:?}"
+    );
 }
 
 #[cfg(unix)]
@@ -82,7 +117,10 @@ fn show_waits_for_nothing_and_shows_nothing_outside_a_project() {
     fs::write(client.root().join("secret"), "secret").unwrap();
     std::os::unix::fs::symlink("../../secret", client.root().join("repo/.prompts/out.md")).unwrap();
     crate::client::make_fifo(&client.root().join("repo/.prompts/fifo.md"));
-    for (name, why) in [("out", "points outside the project"), ("fifo", "it is not a regular file")] {
+    for (name, why) in [
+        ("out", "points outside the project"),
+        ("fifo", "it is not a regular file"),
+    ] {
         let ran = client.run(["show", name], "");
         assert!(ran.stdout.is_empty() && ran.stderr.contains(why), "{ran:?}");
     }

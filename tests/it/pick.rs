@@ -9,11 +9,16 @@ const COMPARE: &str = "---\ndescription: Compare options\narguments:\n  - {name:
                        - {name: criteria, default: cost, choices: [cost, speed]}\n---\nCompare {{options}} by {{criteria}}.";
 
 fn client() -> Client {
-    let client = Client::new().prompt("compare.md", COMPARE).prompt("review.md", "Review this.\n\n{{input}}");
-    client.variable("NO_COLOR", "1").variable("EDITOR", "sed -i s/Review/Edited/")
+    let client = Client::new()
+        .prompt("compare.md", COMPARE)
+        .prompt("review.md", "Review this.\n\n{{input}}");
+    client
+        .variable("NO_COLOR", "1")
+        .variable("EDITOR", "sed -i s/Review/Edited/")
 }
 
-/// What a line writes into the file `out`, while keys are typed, each after a text is shown. Also returns what is shown at the end.
+/// What a line writes into the file `out`, while keys are typed, each after a text is shown. Also
+/// returns what is shown at the end.
 fn typed(client: &Client, line: &str, keys: &[(&str, &str)]) -> Option<(String, String)> {
     let mut typing = Typing::started(client, 80, line)?;
     for (shown, keys) in keys {
@@ -29,7 +34,11 @@ fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
     let client = client();
     let expanded = |arguments: &str| client.words(arguments).stdout;
     let endless = format!("\x1b[200~{}", "x".repeat(1_000_000));
-    let form = &[("compare", "cmp\r"), ("options*", "Rust or Go\t"), ("↑↓ cost", "\x1b[B\r")][..];
+    let form = &[
+        ("compare", "cmp\r"),
+        ("options*", "Rust or Go\t"),
+        ("↑↓ cost", "\x1b[B\r"),
+    ][..];
     for (line, keys, want) in [
         (
             "$PROGRAM pick > out",
@@ -61,14 +70,20 @@ fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
             &vec![("no prompt matches", "\r\x1b")],
             "status 1\n".to_owned(),
         ),
-        ("$PROGRAM pick > out; echo status $? >> out", &vec![("compare", "\x03")], "status 1\n".to_owned()),
+        (
+            "$PROGRAM pick > out; echo status $? >> out",
+            &vec![("compare", "\x03")],
+            "status 1\n".to_owned(),
+        ),
         (
             "$PROGRAM pick > out; echo status $? >> out",
             &vec![("compare", &endless), ("what was pasted is too long", "")],
             "status 1\n".to_owned(),
         ),
     ] {
-        let Some((printed, _)) = typed(&client, line, keys) else { return };
+        let Some((printed, _)) = typed(&client, line, keys) else {
+            return;
+        };
         assert_eq!(printed, want, "{line}");
     }
 }
@@ -76,25 +91,42 @@ fn what_is_chosen_and_filled_in_is_printed_as_expand_prints_it() {
 #[test]
 fn the_terminal_is_restored_as_it_was_found_whatever_ends_the_picker() {
     let client = client();
-    // A raw terminal, as some agents leave it; a picker that a signal ends; and one that asks line by line.
+    // A raw terminal, as some agents leave it; a picker that a signal ends; and one that asks line
+    // by line.
     let dumb = "export TERM=dumb; stty raw -echo";
-    for (before, signal) in
-        [(":", None), ("stty raw -echo", None), (":", Some("-TERM")), (":", Some("-HUP")), (dumb, Some("-TERM"))]
-    {
+    for (before, signal) in [
+        (":", None),
+        ("stty raw -echo", None),
+        (":", Some("-TERM")),
+        (":", Some("-HUP")),
+        (dumb, Some("-TERM")),
+    ] {
         let picker = "sh -c 'echo $$ > pid; exec '\"$PROGRAM pick\"";
         let line = format!("{before}; stty -a > before; {picker}; stty -a > after; stty sane");
-        let Some(mut typing) = Typing::started(&client, 80, &line) else { return };
+        let Some(mut typing) = Typing::started(&client, 80, &line) else {
+            return;
+        };
         typing.until("compare");
         let read = |file: &str| fs::read_to_string(client.root().join(file)).unwrap();
         match signal {
             Some(signal) => {
-                assert!(Command::new("kill").args([signal, read("pid").trim()]).status().unwrap().success())
+                assert!(
+                    Command::new("kill")
+                        .args([signal, read("pid").trim()])
+                        .status()
+                        .unwrap()
+                        .success()
+                )
             }
             None => typing.keys("\x03"),
         }
         let end = typing.end();
         assert_eq!(read("before"), read("after"), "{before} {signal:?}");
-        assert_eq!(end.contains("\x1b[?25h\x1b[?1049l"), before != dumb, "{before} {signal:?}: {end:?}");
+        assert_eq!(
+            end.contains("\x1b[?25h\x1b[?1049l"),
+            before != dumb,
+            "{before} {signal:?}: {end:?}"
+        );
     }
 }
 
@@ -105,13 +137,26 @@ fn without_arguments_a_terminal_gets_the_picker_and_a_smaller_one_a_smaller_fram
     let user = client.root().join(".config/prompt-expander/prompts");
     fs::create_dir_all(user.parent().unwrap()).unwrap();
     fs::rename(client.prompts(), user).unwrap();
-    let Some(mut typing) = Typing::started(&client, 40, line) else { return };
+    let Some(mut typing) = Typing::started(&client, 40, line) else {
+        return;
+    };
     let shown = typing.until("/14"); // with those that are built in
     assert!(shown.contains("\x1b[1;1H"), "{shown:?}");
     typing.until("Enter choose");
     let terminal = fs::read_to_string(client.root().join("out")).unwrap();
-    for (size, last) in [(["cols", "10", "rows", "3"], ":review"), (["cols", "80", "rows", "24"], "Enter choose")] {
-        assert!(Command::new("stty").arg("-F").arg(terminal.trim()).args(size).status().unwrap().success());
+    for (size, last) in [
+        (["cols", "10", "rows", "3"], ":review"),
+        (["cols", "80", "rows", "24"], "Enter choose"),
+    ] {
+        assert!(
+            Command::new("stty")
+                .arg("-F")
+                .arg(terminal.trim())
+                .args(size)
+                .status()
+                .unwrap()
+                .success()
+        );
         typing.until("\x1b[2J");
         typing.until(last);
     }
@@ -132,7 +177,9 @@ fn a_terminal_that_only_prints_lines_is_asked_line_by_line() {
         ("criteria (cost, speed) [cost]: ", "speed\n"),
         ("Compare Rust or Go by speed.", "\n"),
     ];
-    let Some((printed, shown)) = typed(&client, line, &keys) else { return };
+    let Some((printed, shown)) = typed(&client, line, &keys) else {
+        return;
+    };
     assert_eq!(printed, "Compare Rust or Go by speed.\n");
     assert!(!shown.contains('\x1b'), "{shown:?}");
 }
@@ -141,17 +188,29 @@ fn a_terminal_that_only_prints_lines_is_asked_line_by_line() {
 fn without_a_terminal_other_commands_are_named() {
     let client = client();
     let mut program = Command::new("setsid");
-    program.args(["--wait", client.command().get_program().to_str().unwrap(), "pick"]);
+    program.args([
+        "--wait",
+        client.command().get_program().to_str().unwrap(),
+        "pick",
+    ]);
     let Ok(output) = program.output() else { return }; // not on every system
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        output.status.code() == Some(1) && said.contains("`prompt-expander list`") && said.contains("expand NAME"),
+        output.status.code() == Some(1)
+            && said.contains("`prompt-expander list`")
+            && said.contains("expand NAME"),
         "{said}"
     );
 }
 
 /// What a line with `$FILE` leaves of a draft, and what is shown at the end.
-fn composed(client: &Client, file: &str, draft: &str, line: &str, keys: &[(&str, &str)]) -> Option<(String, String)> {
+fn composed(
+    client: &Client,
+    file: &str,
+    draft: &str,
+    line: &str,
+    keys: &[(&str, &str)],
+) -> Option<(String, String)> {
     let path = client.root().join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, draft).unwrap();
@@ -178,34 +237,78 @@ fn a_draft_becomes_the_expansion_after_three_letters_and_enter_in_every_agent() 
     let want = client.words("expand review the parser").stdout;
     for file in DRAFTS {
         // Gemini CLI adds options for editors that it takes the program for.
-        let options = if file.contains("gemini") { "-i NONE --wait" } else { "" };
+        let options = if file.contains("gemini") {
+            "-i NONE --wait"
+        } else {
+            ""
+        };
         let raw = format!("stty raw -echo; $PROGRAM compose {options} $FILE; stty sane");
-        let Some((draft, end)) = composed(&client, file, "the parser", &raw, &[("review", "rev\r")]) else { return };
+        let Some((draft, end)) =
+            composed(&client, file, "the parser", &raw, &[("review", "rev\r")])
+        else {
+            return;
+        };
         assert_eq!(draft, want.trim_end_matches('\n'), "{file}");
-        assert_eq!(end.contains("\x1b[?2004h\x1b[?1004h\x1b[?25l"), file.contains("gemini"), "{end:?}");
+        assert_eq!(
+            end.contains("\x1b[?2004h\x1b[?1004h\x1b[?25l"),
+            file.contains("gemini"),
+            "{end:?}"
+        );
     }
 }
 
 #[test]
 fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_is_said() {
-    let client = client().prompt("style.md", "Short words.").prompt("nested.md", "See:\n:review this");
+    let client = client()
+        .prompt("style.md", "Short words.")
+        .prompt("nested.md", "See:\n:review this");
     let compose = "$PROGRAM compose $FILE";
     let taken = ("`:review`, which the agent's hook expands", " ");
     for (draft, keys, want) in [
-        ("Hello.\n:review the parser\n", &[][..], "Hello.\nReview this.\n\nthe parser"),
-        (":review :style a b :style.", &[], "Review this.\n\na b :style.\n\nShort words.\n\na b :style."),
-        (":review a\n\n:style", &[], "Review this.\n\na\n\nShort words."),
+        (
+            "Hello.\n:review the parser\n",
+            &[][..],
+            "Hello.\nReview this.\n\nthe parser",
+        ),
+        (
+            ":review :style a b :style.",
+            &[],
+            "Review this.\n\na b :style.\n\nShort words.\n\na b :style.",
+        ),
+        (
+            ":review a\n\n:style",
+            &[],
+            "Review this.\n\na\n\nShort words.",
+        ),
         (":nested", &[taken], "See:\n:review this"),
         (":nested", &[(taken.0, "\x1b")], ":nested"),
-        (":compare criteria=speed", &[("it needs a value for `options`", " ")], ":compare criteria=speed"),
+        (
+            ":compare criteria=speed",
+            &[("it needs a value for `options`", " ")],
+            ":compare criteria=speed",
+        ),
         ("Look at :style", &[("review", "\x1b")], "Look at :style"),
-        (":reviw the parser\n", &[("> reviw", ""), (":review", "\r")], "Review this.\n\nthe parser"),
-        ("a or b", &[("compare", "compare\t"), ("options*", "\t\x1b[B\r")], "Compare a or b by speed."),
+        (
+            ":reviw the parser\n",
+            &[("> reviw", ""), (":review", "\r")],
+            "Review this.\n\nthe parser",
+        ),
+        (
+            "a or b",
+            &[("compare", "compare\t"), ("options*", "\t\x1b[B\r")],
+            "Compare a or b by speed.",
+        ),
         ("draft", &[("review", "\x0f")], "edited"),
-        ("draft", &[("nested", "nested\r"), ("Enter use", "e")], "edited"),
+        (
+            "draft",
+            &[("nested", "nested\r"), ("Enter use", "e")],
+            "edited",
+        ),
     ] {
         let line = format!("{compose} --then 'sh -c '\\''printf edited > $1'\\'' -'");
-        let Some((now, end)) = composed(&client, DRAFTS[1], draft, &line, keys) else { return };
+        let Some((now, end)) = composed(&client, DRAFTS[1], draft, &line, keys) else {
+            return;
+        };
         assert_eq!(now, want, "{draft} {keys:?}");
         assert!(end.ends_with("status 0\n"), "{draft}: {end:?}");
     }
@@ -213,7 +316,9 @@ fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_
 
 #[test]
 fn an_editor_that_cannot_be_started_leaves_the_expansion_in_the_draft() {
-    let client = Client::new().prompt("nested.md", "See:\n:review this").prompt("review.md", "Review this.");
+    let client = Client::new()
+        .prompt("nested.md", "See:\n:review this")
+        .prompt("review.md", "Review this.");
     let line = "$PROGRAM compose --then ./missing $FILE";
     let keys = [
         ("nested", "nested\r"),
@@ -221,8 +326,13 @@ fn an_editor_that_cannot_be_started_leaves_the_expansion_in_the_draft() {
         ("The draft is the expansion now.", ""),
         ("Any key: go on", "\x1b"),
     ];
-    let Some((now, end)) = composed(&client, DRAFTS[1], "draft", line, &keys) else { return };
-    assert!(now == "See:\n:review this\n\ndraft" && !end.contains("Esc"), "{now} {end:?}");
+    let Some((now, end)) = composed(&client, DRAFTS[1], "draft", line, &keys) else {
+        return;
+    };
+    assert!(
+        now == "See:\n:review this\n\ndraft" && !end.contains("Esc"),
+        "{now} {end:?}"
+    );
 }
 
 #[test]
@@ -232,24 +342,34 @@ fn a_draft_that_cannot_be_used_stays_as_it_was_and_the_screen_says_why() {
     for (prepare, said) in [
         (link, "not a regular file"),
         ("rm $FILE; mkfifo $FILE", "not a regular file"),
-        ("head -c 10000000 /dev/zero > $FILE", "the file is 10,000,000 bytes long"),
+        (
+            "head -c 10000000 /dev/zero > $FILE",
+            "the file is 10,000,000 bytes long",
+        ),
         ("printf '\\377' > $FILE", "not UTF-8"),
         ("chmod 400 $FILE", "read-only"),
     ] {
         let line = format!(
             "{prepare}; ls -li $FILE > before; $PROGRAM compose $FILE; echo status $?; ls -li $FILE | cmp - before && rm $FILE; echo > $FILE"
         );
-        let Some((_, end)) = composed(&client, DRAFTS[0], "draft", &line, &[(said, " ")]) else { return };
+        let Some((_, end)) = composed(&client, DRAFTS[0], "draft", &line, &[(said, " ")]) else {
+            return;
+        };
         assert!(end.ends_with("status 0\nstatus 0\n"), "{prepare}: {end:?}");
     }
     // Deleted, or changed by another program, while the picker is open.
-    for (change, said) in
-        [(None, "the draft cannot be written"), (Some("newer"), "another program has changed the draft")]
-    {
+    for (change, said) in [
+        (None, "the draft cannot be written"),
+        (Some("newer"), "another program has changed the draft"),
+    ] {
         let path = client.root().join(DRAFTS[3]);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "draft").unwrap();
-        let Some(mut typing) = Typing::started(&client, 80, &format!("$PROGRAM compose '{}'", path.display())) else {
+        let Some(mut typing) = Typing::started(
+            &client,
+            80,
+            &format!("$PROGRAM compose '{}'", path.display()),
+        ) else {
             return;
         };
         typing.until("review");
@@ -267,15 +387,24 @@ fn a_draft_that_cannot_be_used_stays_as_it_was_and_the_screen_says_why() {
 
 #[test]
 fn another_file_than_a_draft_is_opened_in_the_editor_at_once() {
-    let client = client().variable("EDITOR", "prompt-expander compose").variable("VISUAL", "prompt-expander compose");
+    let client = client()
+        .variable("EDITOR", "prompt-expander compose")
+        .variable("VISUAL", "prompt-expander compose");
     let line = "$PROGRAM compose --then 'sh -c '\\''printf edited > $1; exit 3'\\'' -' $FILE";
-    let Some((now, end)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else { return };
-    assert!(now == "edited" && end.ends_with("status 3\n") && !end.contains('\x1b'), "{now} {end:?}");
+    let Some((now, end)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else {
+        return;
+    };
+    assert!(
+        now == "edited" && end.ends_with("status 3\n") && !end.contains('\x1b'),
+        "{now} {end:?}"
+    );
     // Neither `compose` in EDITOR nor one that is missing loops.
     let vi = client.root().join("vi");
     fs::write(&vi, "#!/bin/sh\nprintf vi > $1\n").unwrap();
     let line = "chmod +x vi; PATH=.:$PATH $PROGRAM compose $FILE";
-    let Some((now, _)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else { return };
+    let Some((now, _)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else {
+        return;
+    };
     assert_eq!(now, "vi");
 }
 
@@ -288,11 +417,16 @@ fn a_killed_compose_leaves_the_old_draft_or_the_new_one() {
         sleep 0.$(printf %03d $((i * 5))); kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
         cat $FILE >> drafts; echo '#' >> drafts
     done";
-    let Some(_) = composed(&client, DRAFTS[2], "", line, &[]) else { return };
+    let Some(_) = composed(&client, DRAFTS[2], "", line, &[]) else {
+        return;
+    };
     let drafts = fs::read_to_string(client.root().join("drafts")).unwrap();
     let drafts: Vec<&str> = drafts.split_terminator("#\n").collect();
     assert_eq!(drafts.len(), 20);
     for draft in drafts {
-        assert!([":review the parser", "Review this.\n\nthe parser"].contains(&draft), "{draft:?}");
+        assert!(
+            [":review the parser", "Review this.\n\nthe parser"].contains(&draft),
+            "{draft:?}"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The harness of PostgreSQL: one server for all tests of a process, and a database for each test.
 //!
-//! Where PostgreSQL is not installed, the tests print that and are skipped, unless `POSTGRES=required` is set, as CI does.
+//! Where PostgreSQL is not installed, the tests print that and are skipped, unless
+//! `POSTGRES=required` is set, as CI does.
 
 use crate::client::Client;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +10,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Runs a server with a folder of its own until the standard input ends, which it does however this process ends.
+/// Runs a server with a folder of its own until the standard input ends, which it does however this
+/// process ends.
 const SERVER: &str = r#"
 set -e
 d=$(mktemp -d); stop() { for data in data standby; do "$0/pg_ctl" -D "$d/$data" -m immediate stop || true; done; }
@@ -44,20 +46,38 @@ pub(crate) fn as_postgres(program: &str) -> Command {
 impl Postgres {
     /// `None` if it is not installed.
     pub(crate) fn start() -> Option<Postgres> {
-        let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
-        let programs = versions.map(|version| version.unwrap().path().join("bin").display().to_string()).max()?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let versions = std::fs::read_dir("/usr/lib/postgresql")
+            .into_iter()
+            .flatten();
+        let programs = versions
+            .map(|version| version.unwrap().path().join("bin").display().to_string())
+            .max()?;
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let mut command = as_postgres("bash");
-        command.args(["-c", SERVER, &programs, &port.to_string()]).current_dir("/");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        command
+            .args(["-c", SERVER, &programs, &port.to_string()])
+            .current_dir("/");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n", "PostgreSQL has not started");
-        Some(Postgres { child: Mutex::new((child, output)), port })
+        Some(Postgres {
+            child: Mutex::new((child, output)),
+            port,
+        })
     }
 
-    /// Runs a line in the shell of the server, in which `$0` is the folder of its programs, `$d` that of its data, and `start` and `stop` do so.
+    /// Runs a line in the shell of the server, in which `$0` is the folder of its programs, `$d`
+    /// that of its data, and `start` and `stop` do so.
     #[track_caller]
     pub(crate) fn shell(&self, line: &str) {
         let (child, output) = &mut *self.child.lock().unwrap();
@@ -69,7 +89,10 @@ impl Postgres {
 
     /// The address of a database.
     pub(crate) fn url(&self, database: &str) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/{database}?sslmode=disable", self.port)
+        format!(
+            "postgres://postgres@127.0.0.1:{}/{database}?sslmode=disable",
+            self.port
+        )
     }
 }
 
@@ -89,7 +112,10 @@ pub(crate) fn database() -> Option<String> {
         return None;
     }
     let Some(server) = &*SHARED else {
-        assert!(std::env::var_os("POSTGRES").is_none(), "PostgreSQL is not installed");
+        assert!(
+            std::env::var_os("POSTGRES").is_none(),
+            "PostgreSQL is not installed"
+        );
         println!("skipped: PostgreSQL is not installed");
         return None;
     };
@@ -101,29 +127,58 @@ pub(crate) fn database() -> Option<String> {
 /// What psql prints for a statement.
 #[track_caller]
 pub(crate) fn sql(url: &str, statement: &str) -> String {
-    let ran = Command::new("psql").args(["-XqAt", "-v", "ON_ERROR_STOP=1", url, "-c", statement]).output().unwrap();
-    assert!(ran.status.success(), "{statement}: {}", String::from_utf8_lossy(&ran.stderr));
+    let ran = Command::new("psql")
+        .args(["-XqAt", "-v", "ON_ERROR_STOP=1", url, "-c", statement])
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{statement}: {}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
     String::from_utf8(ran.stdout).unwrap().trim().to_owned()
 }
 
 /// The address of the store of a client; `None`: it has folders.
 pub(crate) fn store_of(client: &Client) -> Option<String> {
     let words = client.library_arguments();
-    words.iter().position(|word| word == "--store").map(|at| words[at + 1].clone())
+    words
+        .iter()
+        .position(|word| word == "--store")
+        .map(|at| words[at + 1].clone())
 }
 
-/// A client with its prompts in a folder and, if PostgreSQL is installed, one with the same prompts in a store.
+/// A client with its prompts in a folder and, if PostgreSQL is installed, one with the same prompts
+/// in a store.
 pub(crate) fn folder_and_store(home: impl Fn() -> Client) -> Vec<Client> {
     let stored = database().map(|url| {
-        Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+        Client::new()
+            .arguments([])
+            .run(["store", "init", "--store", &url], "")
+            .says(0, &[]);
         let (words, client) = (home().library_arguments(), home());
-        let words = words.iter().map(|word| if word == "--prompts" { "--store" } else { word });
-        let words: Vec<&str> = words.map(|word| if word == "prompts" { &url } else { word }).collect();
+        let words = words
+            .iter()
+            .map(|word| if word == "--prompts" { "--store" } else { word });
+        let words: Vec<&str> = words
+            .map(|word| if word == "prompts" { &url } else { word })
+            .collect();
         let client = client.arguments(words);
-        let files = walkdir::WalkDir::new(client.prompts()).into_iter().map(Result::unwrap);
+        let files = walkdir::WalkDir::new(client.prompts())
+            .into_iter()
+            .map(Result::unwrap);
         for file in files.filter(|file| file.file_type().is_file()) {
-            let path = file.path().strip_prefix(client.prompts()).unwrap().to_str().unwrap();
-            save(&client, path, &std::fs::read_to_string(file.path()).unwrap());
+            let path = file
+                .path()
+                .strip_prefix(client.prompts())
+                .unwrap()
+                .to_str()
+                .unwrap();
+            save(
+                &client,
+                path,
+                &std::fs::read_to_string(file.path()).unwrap(),
+            );
         }
         client
     });
@@ -132,20 +187,29 @@ pub(crate) fn folder_and_store(home: impl Fn() -> Client) -> Vec<Client> {
 
 /// Writes a file as somebody else.
 pub(crate) fn save(client: &Client, path: &str, text: &str) {
-    let Some(url) = store_of(client) else { return client.save(path, text) };
+    let Some(url) = store_of(client) else {
+        return client.save(path, text);
+    };
     let new = format!(
         "with new as (insert into history (seq, path, text) select coalesce(max(seq), 0) + 1, $q${path}$q$, $q${text}$q$ from history returning *)"
     );
     let set = "on conflict (path) do update set text = excluded.text, seq = excluded.seq";
     sql(
         &url,
-        &format!("{new} insert into file select path, lower(path), text, seq from new {set}; notify prompt_expander"),
+        &format!(
+            "{new} insert into file select path, lower(path), text, seq from new {set}; notify prompt_expander"
+        ),
     );
 }
 
 /// What a file holds; `None` if there is none.
 pub(crate) fn text_of(client: &Client, path: &str) -> Option<String> {
-    let Some(url) = store_of(client) else { return std::fs::read_to_string(client.prompts().join(path)).ok() };
-    let text = sql(&url, &format!("select text || '|' from file where path = '{path}'"));
+    let Some(url) = store_of(client) else {
+        return std::fs::read_to_string(client.prompts().join(path)).ok();
+    };
+    let text = sql(
+        &url,
+        &format!("select text || '|' from file where path = '{path}'"),
+    );
     text.strip_suffix('|').map(str::to_owned)
 }

@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The user has `prompts/research.md` and `prompts/own.md`. The program works in `repo/src/deep`, with `--project`, and
-/// `repo` is a repository whose files these are.
+/// The user has `prompts/research.md` and `prompts/own.md`. The program works in `repo/src/deep`,
+/// with `--project`, and `repo` is a repository whose files these are.
 fn project<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Client {
-    let client = Client::new().prompt("research.md", "mine").prompt("own.md", "Own.");
+    let client = Client::new()
+        .prompt("research.md", "mine")
+        .prompt("own.md", "Own.");
     let client = client.working_in("repo/src/deep");
     let prompts = client.prompts().to_str().unwrap().to_owned();
     let client = client.arguments(["--no-builtin", "--project", "--prompts", &prompts]);
@@ -34,12 +36,19 @@ fn repo(client: &Client) -> PathBuf {
 /// What `expand` prints for a prompt, on standard output or standard error.
 fn expanded(client: &Client, name: &str) -> String {
     let ran = client.run(["expand", name, "x"], "");
-    if ran.status.success() { ran.stdout } else { ran.stderr }
+    if ran.status.success() {
+        ran.stdout
+    } else {
+        ran.stderr
+    }
 }
 
 #[test]
 fn a_projects_prompts_override_the_users_and_are_served_only_on_request() {
-    let mut client = project([(".prompts/research.md", "theirs"), (".prompts/git/deploy.md", "Deploy.")]);
+    let mut client = project([
+        (".prompts/research.md", "theirs"),
+        (".prompts/git/deploy.md", "Deploy."),
+    ]);
     assert_eq!(expanded(&client, "research"), "theirs\n\nx\n");
     assert_eq!(expanded(&client, "git:deploy"), "Deploy.\n\nx\n");
     assert_eq!(expanded(&client, "own"), "Own.\n\nx\n");
@@ -52,7 +61,9 @@ fn a_projects_prompts_override_the_users_and_are_served_only_on_request() {
     fs::write(unasked.root().join("x/.prompts/theirs.md"), "theirs").unwrap();
     let mut unasked = unasked.arguments(["--no-builtin", "--prompts", &prompts]);
     assert_eq!(unasked.names(), "own research");
-    unasked.run(["check"], "").printed("2 files checked: 0 errors, 0 warnings\n");
+    unasked
+        .run(["check"], "")
+        .printed("2 files checked: 0 errors, 0 warnings\n");
 }
 
 #[test]
@@ -62,9 +73,17 @@ fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("research.md"), "own").unwrap();
     let mut client = client.arguments([]);
-    client.run(["--project", "expand", "research", "x"], "").printed("theirs\n\nx\n");
-    client.run(["expand", "--project", "--project", "research", "x"], "").printed("theirs\n\nx\n");
-    assert_eq!(client.run(["--", "--project"], "").status.code(), Some(2), "no option after `--`");
+    client
+        .run(["--project", "expand", "research", "x"], "")
+        .printed("theirs\n\nx\n");
+    client
+        .run(["expand", "--project", "--project", "research", "x"], "")
+        .printed("theirs\n\nx\n");
+    assert_eq!(
+        client.run(["--", "--project"], "").status.code(),
+        Some(2),
+        "no option after `--`"
+    );
     client = client.arguments(["--no-builtin", "--project"]);
     client.expand("research", "x").text("theirs\n\nx");
 }
@@ -73,24 +92,50 @@ fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
 fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
     let client = project([]);
     fs::create_dir(client.root().join(".prompts")).unwrap();
-    fs::write(client.root().join(".prompts/research.md"), "above the repository").unwrap();
-    let at = |place: &str| put(&client, &format!("{place}.prompts/research.md"), &format!("in repo/{place}"));
-    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    fs::write(
+        client.root().join(".prompts/research.md"),
+        "above the repository",
+    )
+    .unwrap();
+    let at = |place: &str| {
+        put(
+            &client,
+            &format!("{place}.prompts/research.md"),
+            &format!("in repo/{place}"),
+        )
+    };
+    assert_eq!(
+        client.run(["expand", "research", "x"], "").stdout,
+        "mine\n\nx\n"
+    );
     for place in ["", "src/", "src/deep/"] {
         at(place);
-        assert_eq!(expanded(&client, "research"), format!("in repo/{place}\n\nx\n"));
+        assert_eq!(
+            expanded(&client, "research"),
+            format!("in repo/{place}\n\nx\n")
+        );
     }
     // A worktree and a submodule have a file.
     fs::remove_dir_all(client.root().join("repo/src/deep/.prompts")).unwrap();
-    fs::write(client.root().join("repo/src/deep/.git"), "gitdir: elsewhere").unwrap();
-    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    fs::write(
+        client.root().join("repo/src/deep/.git"),
+        "gitdir: elsewhere",
+    )
+    .unwrap();
+    assert_eq!(
+        client.run(["expand", "research", "x"], "").stdout,
+        "mine\n\nx\n"
+    );
 }
 
 #[test]
 fn without_a_repository_only_the_working_directory_is_searched_and_nothing_above_home() {
     let client = project([("src/.prompts/research.md", "above")]);
     fs::remove_dir(client.root().join("repo/.git")).unwrap();
-    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    assert_eq!(
+        client.run(["expand", "research", "x"], "").stdout,
+        "mine\n\nx\n"
+    );
     put(&client, "src/deep/.prompts/research.md", "here");
     assert_eq!(expanded(&client, "research"), "here\n\nx\n");
 
@@ -98,10 +143,17 @@ fn without_a_repository_only_the_working_directory_is_searched_and_nothing_above
     let client = project([(".prompts/research.md", "above home")]);
     let home = client.root().join("repo/src");
     let client = client.variable("HOME", home.to_str().unwrap());
-    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    assert_eq!(
+        client.run(["expand", "research", "x"], "").stdout,
+        "mine\n\nx\n"
+    );
     put(&client, "src/.prompts/research.md", "at home");
     put(&client, "src/.git", "");
-    assert_eq!(expanded(&client, "research"), "at home\n\nx\n", "the home directory may be one");
+    assert_eq!(
+        expanded(&client, "research"),
+        "at home\n\nx\n",
+        "the home directory may be one"
+    );
 }
 
 #[cfg(unix)]
@@ -111,7 +163,10 @@ fn a_folder_that_everybody_may_write_to_is_not_a_project() {
     let client = project([(".prompts/research.md", "theirs")]);
     let everybody = fs::Permissions::from_mode(0o1777);
     fs::set_permissions(client.root().join("repo/src"), everybody.clone()).unwrap();
-    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    assert_eq!(
+        client.run(["expand", "research", "x"], "").stdout,
+        "mine\n\nx\n"
+    );
     put(&client, "src/deep/.prompts/research.md", "here");
     assert_eq!(expanded(&client, "research"), "here\n\nx\n");
     fs::set_permissions(client.root().join("repo/src/deep"), everybody).unwrap();
@@ -134,7 +189,12 @@ fn without_a_project_the_command_line_says_where_it_was_looked_for() {
     );
     assert_eq!(client.run(["list"], "").stderr, said);
     for command in [["expand", "own", "x"].as_slice(), &["check"]] {
-        assert!(client.run(command.iter().copied(), "").stderr.starts_with("warning: no project prompts: "));
+        assert!(
+            client
+                .run(command.iter().copied(), "")
+                .stderr
+                .starts_with("warning: no project prompts: ")
+        );
     }
     // A server is registered for all folders; most of them have no prompts.
     let mut client = client;
@@ -146,34 +206,71 @@ fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_reposit
     let client = project([]);
     let new = |name: &str| {
         let ran = client.run(["new", name], "Text.");
-        let note =
-            format!("note: type `:{name} …` in a chat; `prompt-expander edit {name} --project` opens the file\n");
-        assert!(ran.status.success() && ran.stderr.ends_with(&note), "{}", ran.stderr);
+        let note = format!(
+            "note: type `:{name} …` in a chat; `prompt-expander edit {name} --project` opens the file\n"
+        );
+        assert!(
+            ran.status.success() && ran.stderr.ends_with(&note),
+            "{}",
+            ran.stderr
+        );
         ran.stdout
     };
-    assert_eq!(client.run(["path"], "").stdout, format!("{}\n", repo(&client).join(".prompts").display()));
-    assert_eq!(new("git/a"), format!("{}\n", repo(&client).join(".prompts/git/a.md").display()));
+    assert_eq!(
+        client.run(["path"], "").stdout,
+        format!("{}\n", repo(&client).join(".prompts").display())
+    );
+    assert_eq!(
+        new("git/a"),
+        format!("{}\n", repo(&client).join(".prompts/git/a.md").display())
+    );
     put(&client, "src/.prompts/x.md", "X");
-    assert_eq!(new("b"), format!("{}\n", repo(&client).join("src/.prompts/b.md").display()), "the nearest");
+    assert_eq!(
+        new("b"),
+        format!("{}\n", repo(&client).join("src/.prompts/b.md").display()),
+        "the nearest"
+    );
     assert_eq!(expanded(&client, "b"), "Text.\n\nx\n");
     let ran = client.run(["new", "c", "--dir", "here"], "Text.");
-    ran.failed(1, "error: --dir and --project each choose a folder; leave out one of them\n");
+    ran.failed(
+        1,
+        "error: --dir and --project each choose a folder; leave out one of them\n",
+    );
 
     // Without a repository, in the working directory.
     let client = project([]);
     fs::remove_dir(client.root().join("repo/.git")).unwrap();
     let ran = client.run(["new", "a"], "Text.");
-    assert_eq!(ran.stdout, format!("{}\n", repo(&client).join("src/deep/.prompts/a.md").display()));
-    assert!(client.run(["path", "--project"], "").stdout.ends_with("/src/deep/.prompts\n"));
-    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 2, "nothing is in the user's folder");
+    assert_eq!(
+        ran.stdout,
+        format!(
+            "{}\n",
+            repo(&client).join("src/deep/.prompts/a.md").display()
+        )
+    );
+    assert!(
+        client
+            .run(["path", "--project"], "")
+            .stdout
+            .ends_with("/src/deep/.prompts\n")
+    );
+    assert_eq!(
+        fs::read_dir(client.prompts()).unwrap().count(),
+        2,
+        "nothing is in the user's folder"
+    );
 }
 
 #[cfg(unix)]
 #[test]
 fn the_commands_that_new_and_import_propose_are_for_the_project_too() {
     let client = project([(".prompts/a.md", "A"), ("c.md", "C")]);
-    client.words("new --test a").says(0, &["`prompt-expander test --project a`"]);
-    client.words("import ../../c.md").says(0, &["`prompt-expander explain --project c`"]);
+    client
+        .words("new --test a")
+        .says(0, &["`prompt-expander test --project a`"]);
+    client
+        .words("import ../../c.md")
+        .says(0, &["`prompt-expander explain --project c`"]);
 }
 
 #[test]
@@ -181,12 +278,24 @@ fn new_and_edit_write_nothing_where_there_is_no_project() {
     use std::os::unix::fs::PermissionsExt;
     let client = project([]).variable("EDITOR", "true");
     let commands = [&["new", "a"][..], &["edit", "own"], &["path"]];
-    fs::set_permissions(client.root().join("repo/src/deep"), fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::set_permissions(
+        client.root().join("repo/src/deep"),
+        fs::Permissions::from_mode(0o1777),
+    )
+    .unwrap();
     for command in commands {
         let ran = client.run(command.iter().copied(), "");
-        assert!(ran.stderr.starts_with("error: no project prompts: everyone can write to "), "{command:?}: {ran:?}");
+        assert!(
+            ran.stderr
+                .starts_with("error: no project prompts: everyone can write to "),
+            "{command:?}: {ran:?}"
+        );
     }
-    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 2, "nothing is in the user's folder");
+    assert_eq!(
+        fs::read_dir(client.prompts()).unwrap().count(),
+        2,
+        "nothing is in the user's folder"
+    );
 }
 
 #[cfg(unix)]
@@ -198,10 +307,18 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     let prompts_of_project = repo(&client).join(".prompts");
     let copy = |name: &str| prompts_of_project.join(format!("{name}.md"));
     let mine = client.prompts().join("research.md");
-    for (name, original) in [("research", mine.display().to_string()), ("plan", "the built-in `plan`".to_owned())] {
+    for (name, original) in [
+        ("research", mine.display().to_string()),
+        ("plan", "the built-in `plan`".to_owned()),
+    ] {
         let ran = client.run(["edit", name], "");
-        let note = format!("note: nothing was changed, and {original} stays in use; an editor with a window");
-        assert!(ran.status.success() && ran.stderr.starts_with(&note), "{ran:?}");
+        let note = format!(
+            "note: nothing was changed, and {original} stays in use; an editor with a window"
+        );
+        assert!(
+            ran.status.success() && ran.stderr.starts_with(&note),
+            "{ran:?}"
+        );
         assert!(!copy(name).exists());
     }
     let client = client.variable("DO", "echo More. >> \"$1\"");
@@ -213,33 +330,54 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     );
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), note));
     client.run(["edit", "research"], "").printed("");
-    assert_eq!(fs::read_to_string(copy("research")).unwrap(), "mineMore.\nMore.\n");
+    assert_eq!(
+        fs::read_to_string(copy("research")).unwrap(),
+        "mineMore.\nMore.\n"
+    );
     assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
     // A broken file of the user is not copied; it is named.
     fs::write(client.prompts().join("latin.md"), b"caf\xe9").unwrap();
     let ran = client.run(["edit", "latin"], "");
-    assert!(!ran.status.success() && ran.stderr.contains("latin.md:1:4: "), "{ran:?}");
+    assert!(
+        !ran.status.success() && ran.stderr.contains("latin.md:1:4: "),
+        "{ran:?}"
+    );
     assert!(!copy("latin").exists());
 }
 
 #[test]
 fn lists_mark_the_prompts_of_the_project() {
-    let mut client = project([(".prompts/research.md", "---\ndescription: Ours.\ntags: [x]\n---\n{{input}}")]);
+    let mut client = project([(
+        ".prompts/research.md",
+        "---\ndescription: Ours.\ntags: [x]\n---\n{{input}}",
+    )]);
     let of = |list: &Value, key: &str, name: &str, field: &str| {
         let list = list[key].as_array().unwrap();
         list.iter().find(|prompt| prompt["name"] == name).unwrap()[field].clone()
     };
     let list = client.list();
-    assert_eq!(of(&list, "prompts", "research", "description"), "(project) Ours.");
+    assert_eq!(
+        of(&list, "prompts", "research", "description"),
+        "(project) Ours."
+    );
     assert_eq!(of(&list, "prompts", "own", "description"), "Own.");
     client.initialize(LEGACY);
     for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
         let list = client.request(method, json!({}))["result"].take();
-        assert_eq!(of(&list, key, "research", "description"), "(project) Ours.", "{method}");
+        assert_eq!(
+            of(&list, key, "research", "description"),
+            "(project) Ours.",
+            "{method}"
+        );
         assert_eq!(of(&list, key, "own", "description"), "Own.", "{method}");
     }
-    let query = client.call("list_prompts", json!({"query": "reserch"})).structured();
-    assert_eq!(query, json!({"prompts": [{"name": "research", "description": "(project) Ours."}]}));
+    let query = client
+        .call("list_prompts", json!({"query": "reserch"}))
+        .structured();
+    assert_eq!(
+        query,
+        json!({"prompts": [{"name": "research", "description": "(project) Ours."}]})
+    );
 }
 
 #[test]
@@ -270,24 +408,40 @@ fn a_client_is_notified_when_a_project_appears_or_disappears() {
     client.request("prompts/list", json!({}));
     client.request("tools/list", json!({}));
     put(&client, ".prompts/deploy.md", "Deploy.");
-    let all = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+    let all = [
+        "prompts/list_changed",
+        "resources/list_changed",
+        "tools/list_changed",
+    ];
     assert_eq!(client.notifications(3), all);
     put(&client, "src/.prompts/ship.md", "Ship.");
     assert_eq!(client.notifications(3), all, "a nearer folder");
     assert_eq!(client.names(), "own research ship");
-    fs::rename(client.root().join("repo/src/.prompts"), client.root().join("repo/src/.gone")).unwrap();
+    fs::rename(
+        client.root().join("repo/src/.prompts"),
+        client.root().join("repo/src/.gone"),
+    )
+    .unwrap();
     assert_eq!(client.notifications(3), all);
     put(&client, ".prompts/own.md", "Own.");
     assert_eq!(client.notifications(3), all);
-    fs::rename(client.root().join("repo/.git"), client.root().join("repo/.gone")).unwrap();
+    fs::rename(
+        client.root().join("repo/.git"),
+        client.root().join("repo/.gone"),
+    )
+    .unwrap();
     assert_eq!(client.notifications(3), all, "no repository any longer");
 }
 
 #[test]
 fn the_hook_searches_from_the_client_s_working_directory() {
-    let client = project([(".prompts/research.md", "theirs"), ("src/deep/.prompts/research.md", "deep")]);
+    let client = project([
+        (".prompts/research.md", "theirs"),
+        ("src/deep/.prompts/research.md", "deep"),
+    ]);
     let event = |folder: Option<&Path>| {
-        let mut event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":research x\n:own y"});
+        let mut event =
+            json!({"hook_event_name": "UserPromptSubmit", "prompt": ":research x\n:own y"});
         if let Some(folder) = folder {
             event["cwd"] = json!(folder);
         }
@@ -296,7 +450,11 @@ fn the_hook_searches_from_the_client_s_working_directory() {
     let prompts = client.prompts().to_str().unwrap().to_owned();
     let client = client.arguments([]);
     let root = repo(&client);
-    for arguments in [["hook", "codex", "--project"], ["--project", "hook", "codex"], ["hook", "--project", "codex"]] {
+    for arguments in [
+        ["hook", "codex", "--project"],
+        ["--project", "hook", "codex"],
+        ["hook", "--project", "codex"],
+    ] {
         let arguments = [&arguments[..], &["--prompts", &prompts, "--no-builtin"]].concat();
         for (folder, text) in [
             (Some(root.as_path()), "theirs"),
@@ -309,18 +467,39 @@ fn the_hook_searches_from_the_client_s_working_directory() {
         ] {
             let ran = client.run(arguments.iter().copied(), event(folder));
             assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
-            assert!(ran.stdout.contains(&format!("\\n\\n{text}\\n\\nx\\n\\n")), "{folder:?}: {ran:?}");
+            assert!(
+                ran.stdout.contains(&format!("\\n\\n{text}\\n\\nx\\n\\n")),
+                "{folder:?}: {ran:?}"
+            );
             let origins = [
-                ("of the project, whose prompts the user chose to use", usize::from(text != "mine")),
-                ("that the user wrote or chose", 1 + usize::from(text == "mine")),
+                (
+                    "of the project, whose prompts the user chose to use",
+                    usize::from(text != "mine"),
+                ),
+                (
+                    "that the user wrote or chose",
+                    1 + usize::from(text == "mine"),
+                ),
             ];
             for (origin, count) in origins {
-                assert_eq!(ran.stdout.matches(&format!("from a prompt file {origin}. ")).count(), count, "{folder:?}");
+                assert_eq!(
+                    ran.stdout
+                        .matches(&format!("from a prompt file {origin}. "))
+                        .count(),
+                    count,
+                    "{folder:?}"
+                );
             }
         }
     }
     let arguments = ["hook", "codex", "--no-builtin", "--prompts", &prompts];
-    assert!(client.run(arguments, event(Some(&root))).stdout.contains("mine"), "never unasked");
+    assert!(
+        client
+            .run(arguments, event(Some(&root)))
+            .stdout
+            .contains("mine"),
+        "never unasked"
+    );
 }
 
 #[cfg(unix)]
@@ -337,7 +516,10 @@ mod links {
 
     /// A project with a file next to its prompts, and one outside the repository.
     fn with_secrets() -> Client {
-        let client = project([(".prompts/git/x.md", "X"), ("secret.md", "secret in the repository")]);
+        let client = project([
+            (".prompts/git/x.md", "X"),
+            ("secret.md", "secret in the repository"),
+        ]);
         fs::create_dir(client.root().join("home")).unwrap();
         fs::write(client.root().join("home/secret.md"), "secret at home").unwrap();
         client
@@ -363,7 +545,10 @@ mod links {
         let all = [
             ("again", refused("again.md", &home)),
             ("research", refused("research.md", &home)),
-            ("sideways", refused("sideways.md", &repo(&client).join("secret.md"))),
+            (
+                "sideways",
+                refused("sideways.md", &repo(&client).join("secret.md")),
+            ),
         ];
         assert_eq!(expanded(&client, "within"), "X\n\nx\n");
         client.expand("within", "").text("X");
@@ -373,12 +558,16 @@ mod links {
             assert!(client.expand(name, "").error().contains(why), "{name}");
             let read = client.request("resources/read", json!({"uri": format!("prompt://{name}")}));
             assert_eq!(
-                (&read["error"]["code"], read["error"]["message"].as_str().unwrap().contains(why)),
+                (
+                    &read["error"]["code"],
+                    read["error"]["message"].as_str().unwrap().contains(why)
+                ),
                 (&json!(-32603), true)
             );
             let got = client.request("prompts/get", json!({"name": name}));
             assert!(got["error"]["message"].as_str().unwrap().contains(why));
-            let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":{name} x")});
+            let event =
+                json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":{name} x")});
             assert!(
                 client
                     .run(["hook", "codex"], event.to_string())
@@ -387,14 +576,31 @@ mod links {
             );
         }
         let list = client.list();
-        let files: Vec<&Value> = list["problems"].as_array().unwrap().iter().map(|problem| &problem["file"]).collect();
+        let files: Vec<&Value> = list["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|problem| &problem["file"])
+            .collect();
         assert_eq!(files, ["again.md", "research.md", "sideways.md"]);
         for method in ["prompts/list", "resources/list", "tools/list"] {
-            assert!(!client.request(method, json!({})).to_string().contains("secret"), "{method}");
+            assert!(
+                !client
+                    .request(method, json!({}))
+                    .to_string()
+                    .contains("secret"),
+                "{method}"
+            );
         }
         let checked = client.run(["check"], "");
         assert_eq!(checked.status.code(), Some(1));
-        assert_eq!(checked.stdout.matches("error: the symlink points outside the project's prompts, to ").count(), 3);
+        assert_eq!(
+            checked
+                .stdout
+                .matches("error: the symlink points outside the project's prompts, to ")
+                .count(),
+            3
+        );
         assert!(!checked.stdout.contains("secret at home"));
     }
 
@@ -408,29 +614,55 @@ mod links {
         link(&client, "/", ".prompts/all");
         for name in ["linked/secret", "up/secret", "linked/nothing", "all/etc/x"] {
             let why = client.expand(name, "").error();
-            assert!(why.starts_with("No prompt named") || why.starts_with("The command is"), "{why}");
-            assert!(why.contains("/.prompts/linked: the symlink points outside the project's prompts, to "), "{why}");
+            assert!(
+                why.starts_with("No prompt named") || why.starts_with("The command is"),
+                "{why}"
+            );
+            assert!(
+                why.contains(
+                    "/.prompts/linked: the symlink points outside the project's prompts, to "
+                ),
+                "{why}"
+            );
         }
         client.expand("within/x", "").text("X");
         assert_eq!(client.names(), "git/x own research within/x");
         let list = client.list();
-        let files: Vec<&Value> = list["problems"].as_array().unwrap().iter().map(|problem| &problem["file"]).collect();
+        let files: Vec<&Value> = list["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|problem| &problem["file"])
+            .collect();
         assert_eq!(files, ["all", "linked", "up"]);
         let checked = client.run(["check"], "");
-        assert_eq!((checked.status.code(), checked.stdout.contains("2 errors")), (Some(1), false));
-        assert!(checked.stdout.contains("4 files checked: 3 errors, 0 warnings"), "{}", checked.stdout);
+        assert_eq!(
+            (checked.status.code(), checked.stdout.contains("2 errors")),
+            (Some(1), false)
+        );
+        assert!(
+            checked
+                .stdout
+                .contains("4 files checked: 3 errors, 0 warnings"),
+            "{}",
+            checked.stdout
+        );
         // In the user's own folder the same symlink is followed.
         fs::write(client.prompts().join("deep.md"), "").unwrap();
         symlink(&home, client.prompts().join("linked")).unwrap();
         client.expand("linked/secret", "").text("secret at home");
     }
 
-    /// A process swaps symlinks as fast as it can while a server is asked; what is refused and what is read is up to chance.
+    /// A process swaps symlinks as fast as it can while a server is asked; what is refused and what
+    /// is read is up to chance.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_symlink_that_is_swapped_while_it_is_read_is_not_followed_outside() {
-        let mut client =
-            project([("elsewhere/x.md", "SECRET"), (".prompts/in.md", "inside"), (".prompts/sub/x.md", "inside")]);
+        let mut client = project([
+            ("elsewhere/x.md", "SECRET"),
+            (".prompts/in.md", "inside"),
+            (".prompts/sub/x.md", "inside"),
+        ]);
         let folder = client.root().join("repo/.prompts");
         link(&client, "in.md", ".prompts/x.md");
         link(&client, "sub", ".prompts/folder");
@@ -438,8 +670,12 @@ mod links {
         let script = "while test -e in.md; do
             ln -sfT ../elsewhere folder; ln -sfT sub folder; ln -sfT ../elsewhere/x.md x.md; ln -sfT in.md x.md
         done";
-        let mut swapping =
-            swapping.args(["-c", script]).current_dir(&folder).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut swapping = swapping
+            .args(["-c", script])
+            .current_dir(&folder)
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
         for _ in 0..500 {
             for name in ["x", "folder/x"] {
                 let answer = client.call("expand_prompt", json!({"command": name, "input": ""}));
@@ -453,7 +689,11 @@ mod links {
 
     #[test]
     fn edit_opens_nothing_outside_the_project() {
-        let client = project([("elsewhere/own.md", "mine"), (".prompts/in.md", "{{input}}")]).variable("EDITOR", "rm");
+        let client = project([
+            ("elsewhere/own.md", "mine"),
+            (".prompts/in.md", "{{input}}"),
+        ])
+        .variable("EDITOR", "rm");
         link(&client, "../elsewhere/own.md", ".prompts/out.md");
         link(&client, "out.md", ".prompts/chain.md");
         link(&client, "in.md", ".prompts/inside.md");
@@ -461,10 +701,19 @@ mod links {
             let ran = client.run(["edit", name], "");
             assert_eq!(ran.status.code(), Some(1), "{name}");
             assert!(
-                ran.stderr.starts_with("error: ") && ran.stderr.contains("points outside the project's"),
+                ran.stderr.starts_with("error: ")
+                    && ran.stderr.contains("points outside the project's"),
                 "{ran:?}"
             );
-            assert!(fs::symlink_metadata(client.root().join("repo/.prompts").join(format!("{name}.md"))).is_ok());
+            assert!(
+                fs::symlink_metadata(
+                    client
+                        .root()
+                        .join("repo/.prompts")
+                        .join(format!("{name}.md"))
+                )
+                .is_ok()
+            );
         }
         client.run(["edit", "inside"], "");
         assert!(fs::symlink_metadata(client.root().join("repo/.prompts/inside.md")).is_err());
@@ -484,10 +733,19 @@ mod links {
         for (target, why) in [
             (
                 home.as_path(),
-                format!("the symlink points outside the project, to {}, and is not followed", home.display()),
+                format!(
+                    "the symlink points outside the project, to {}, and is not followed",
+                    home.display()
+                ),
             ),
-            (Path::new("/"), "the symlink points outside the project, to /, and is not followed".to_owned()),
-            (Path::new(".."), "the symlink points outside the project, to ".to_owned()),
+            (
+                Path::new("/"),
+                "the symlink points outside the project, to /, and is not followed".to_owned(),
+            ),
+            (
+                Path::new(".."),
+                "the symlink points outside the project, to ".to_owned(),
+            ),
             (Path::new("nowhere"), "the link is broken".to_owned()),
             (Path::new(".prompts"), "the link is broken".to_owned()),
         ] {
@@ -495,17 +753,31 @@ mod links {
             symlink(target, &place).unwrap();
             let ran = client.run(["expand", "research", "x"], "");
             assert_eq!(ran.stdout, "mine\n\nx\n", "{target:?}");
-            assert!(ran.stderr.contains(&format!("/.prompts: {why}")), "{target:?}: {}", ran.stderr);
+            assert!(
+                ran.stderr.contains(&format!("/.prompts: {why}")),
+                "{target:?}: {}",
+                ran.stderr
+            );
             let checked = client.run(["check"], "");
-            assert!(checked.status.code() == Some(1) && checked.stdout.contains(&why), "{}", checked.stdout);
+            assert!(
+                checked.status.code() == Some(1) && checked.stdout.contains(&why),
+                "{}",
+                checked.stdout
+            );
             let list = client.run(["list"], "");
-            assert!(list.stderr.contains(&why) && list.stdout.starts_with("own\t"), "{list:?}");
+            assert!(
+                list.stderr.contains(&why) && list.stdout.starts_with("own\t"),
+                "{list:?}"
+            );
         }
         // Without a repository, it must not point outside the working directory.
         fs::remove_dir(client.root().join("repo/.git")).unwrap();
         link(&client, "../../docs/prompts", "src/deep/.prompts");
         let ran = client.run(["expand", "research", "x"], "");
-        assert!(ran.stdout == "mine\n\nx\n" && ran.stderr.contains("points outside the project"), "{ran:?}");
+        assert!(
+            ran.stdout == "mine\n\nx\n" && ran.stderr.contains("points outside the project"),
+            "{ran:?}"
+        );
     }
 
     #[test]
@@ -530,6 +802,11 @@ mod links {
     fn a_file_instead_of_the_folder_is_a_problem() {
         let client = project([(".prompts", "a file")]);
         let ran = client.run(["list"], "");
-        assert!(ran.stderr.contains("/.prompts: the prompts folder cannot be read: Not a directory"), "{}", ran.stderr);
+        assert!(
+            ran.stderr
+                .contains("/.prompts: the prompts folder cannot be read: Not a directory"),
+            "{}",
+            ran.stderr
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Where prompts come from: sources, folders, hidden files, symlinks, cycles, special files, limits.
+//! Where prompts come from: sources, folders, hidden files, symlinks, cycles, special files,
+//! limits.
 
 use crate::client::Client;
 use serde_json::json;
@@ -18,8 +19,15 @@ fn write(path: &Path, text: &str) {
 #[test]
 fn the_first_of_several_directories_that_has_a_name_wins() {
     let mut client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
-    let files = [("one/a.md", "one a"), ("two/a.md", "two a"), ("two/b.md", "two b"), ("two/review.md", "mine")];
-    files.iter().for_each(|(file, text)| write(&client.root().join(file), text));
+    let files = [
+        ("one/a.md", "one a"),
+        ("two/a.md", "two a"),
+        ("two/b.md", "two b"),
+        ("two/review.md", "mine"),
+    ];
+    files
+        .iter()
+        .for_each(|(file, text)| write(&client.root().join(file), text));
     for (name, text) in [("a", "one a"), ("b", "two b"), ("review", "mine")] {
         client.expand(name, "").text(text);
     }
@@ -28,7 +36,9 @@ fn the_first_of_several_directories_that_has_a_name_wins() {
 
 #[test]
 fn a_broken_file_overrides_the_prompts_of_later_sources() {
-    let mut client = Client::new().prompt("review.md", b"\xff").arguments(["--prompts", "prompts"]);
+    let mut client = Client::new()
+        .prompt("review.md", b"\xff")
+        .arguments(["--prompts", "prompts"]);
     assert!(client.expand("review", "").error().contains("not UTF-8"));
     assert!(!client.names().contains("review"));
     assert_eq!(client.list()["problems"][0]["file"], "review.md");
@@ -36,9 +46,16 @@ fn a_broken_file_overrides_the_prompts_of_later_sources() {
 
 #[test]
 fn the_environment_variable_is_a_path_list() {
-    let paths = std::env::join_paths(["one", "", "two"]).unwrap().into_string().unwrap();
+    let paths = std::env::join_paths(["one", "", "two"])
+        .unwrap()
+        .into_string()
+        .unwrap();
     let mut client = bare().variable("PROMPT_EXPANDER_PROMPTS", &paths);
-    for (file, text) in [("one/a.md", "one a"), ("two/a.md", "two a"), ("two/b.md", "two b")] {
+    for (file, text) in [
+        ("one/a.md", "one a"),
+        ("two/a.md", "two a"),
+        ("two/b.md", "two b"),
+    ] {
         write(&client.root().join(file), text);
     }
     assert_eq!(client.names(), "a b");
@@ -52,13 +69,19 @@ fn the_environment_variable_is_a_path_list() {
 fn without_either_the_user_s_own_folder_is_served_and_may_be_missing() {
     let mut client = bare();
     assert_eq!(client.list(), json!({"prompts": []}));
-    write(&client.root().join(".config/prompt-expander/prompts/own.md"), "Own.");
+    write(
+        &client.root().join(".config/prompt-expander/prompts/own.md"),
+        "Own.",
+    );
     client.expand("own", "").text("Own.");
 
     let client = bare();
     let config = client.root().join("config").display().to_string();
     let mut client = client.variable("XDG_CONFIG_HOME", &config);
-    write(&client.root().join("config/prompt-expander/prompts/own.md"), "Own.");
+    write(
+        &client.root().join("config/prompt-expander/prompts/own.md"),
+        "Own.",
+    );
     assert_eq!(client.names(), "own");
 }
 
@@ -69,19 +92,32 @@ fn without_home_in_the_environment_the_home_directory_is_that_of_the_user_id() {
     use std::os::unix::fs::MetadataExt;
     let user = fs::metadata("/proc/self").unwrap().uid().to_string();
     let users = fs::read_to_string("/etc/passwd").unwrap();
-    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let Some(entry) = entries.find(|entry| entry[2] == user) else { return };
+    let mut entries = users
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let Some(entry) = entries.find(|entry| entry[2] == user) else {
+        return;
+    };
     let client = Client::new();
     let mut command = client.command();
-    command.env_remove("HOME").args(["list", "--prompts", "~/no such folder of prompts"]);
+    command
+        .env_remove("HOME")
+        .args(["list", "--prompts", "~/no such folder of prompts"]);
     let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
-    assert!(said.contains(&format!(" {}/no such folder of prompts: ", entry[5])), "{said}");
+    assert!(
+        said.contains(&format!(" {}/no such folder of prompts: ", entry[5])),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_named_folder_that_is_missing_is_a_problem_and_is_served_when_it_appears() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "later"]);
-    let path = fs::canonicalize(client.root()).unwrap().join("later").display().to_string();
+    let path = fs::canonicalize(client.root())
+        .unwrap()
+        .join("later")
+        .display()
+        .to_string();
     let message = "the prompts folder does not exist; create it; it is served as soon as it exists";
     client = client.stderr(Some(&format!("warning: {path}: {message}\n")));
     let missing = json!({"prompts": [], "problems": [{"file": path, "message": message}]});
@@ -89,7 +125,10 @@ fn a_named_folder_that_is_missing_is_a_problem_and_is_served_when_it_appears() {
     assert_eq!(client.list(), missing);
     client.expand("a", "").error();
     write(&client.root().join("later/a.md"), "A");
-    assert_eq!(client.list(), json!({"prompts": [{"name": "a", "description": "A"}]}));
+    assert_eq!(
+        client.list(),
+        json!({"prompts": [{"name": "a", "description": "A"}]})
+    );
     client.expand("a", "").text("A");
 }
 
@@ -106,7 +145,13 @@ fn folders_are_namespaces_the_suffix_may_have_any_letter_case_and_no_key_gives_a
         .prompt("x.md~", "T")
         .prompt("x.markdown", "T");
     assert_eq!(client.names(), "a/b/c/d dots.in.name folder.md/z x y");
-    for (name, text) in [("a/b/c/d", "D"), ("x", "X"), ("y", "Y"), ("folder.md/z", "Z"), ("dots.in.name", "N")] {
+    for (name, text) in [
+        ("a/b/c/d", "D"),
+        ("x", "X"),
+        ("y", "Y"),
+        ("folder.md/z", "Z"),
+        ("dots.in.name", "N"),
+    ] {
         client.expand(name, "").text(text);
     }
     for name in ["folder", "second"] {
@@ -117,8 +162,11 @@ fn folders_are_namespaces_the_suffix_may_have_any_letter_case_and_no_key_gives_a
 
 #[test]
 fn hidden_files_and_folders_are_ignored() {
-    let mut client =
-        Client::new().prompt(".a.md", "A").prompt(".git/b.md", "B").prompt("x/.c.md", "C").prompt(".md", "D");
+    let mut client = Client::new()
+        .prompt(".a.md", "A")
+        .prompt(".git/b.md", "B")
+        .prompt("x/.c.md", "C")
+        .prompt(".md", "D");
     assert_eq!(client.list(), json!({"prompts": []}));
     for name in [".a", ".git/b", "x/.c", "", "."] {
         client.expand(name, "").error();
@@ -128,14 +176,28 @@ fn hidden_files_and_folders_are_ignored() {
 #[cfg(target_os = "linux")]
 #[test]
 fn of_two_files_of_one_name_the_first_in_byte_order_wins_and_the_other_is_a_problem() {
-    let mut client = Client::new().prompt("x.md", "lower").prompt("x.MD", "upper").prompt("x.mD", "mixed");
+    let mut client = Client::new()
+        .prompt("x.md", "lower")
+        .prompt("x.MD", "upper")
+        .prompt("x.mD", "mixed");
     client.expand("x", "").text("upper");
     let list = client.list();
-    assert_eq!(list["prompts"], json!([{"name": "x", "description": "upper"}]));
-    let files: Vec<_> = list["problems"].as_array().unwrap().iter().map(|p| p["file"].as_str().unwrap()).collect();
+    assert_eq!(
+        list["prompts"],
+        json!([{"name": "x", "description": "upper"}])
+    );
+    let files: Vec<_> = list["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["file"].as_str().unwrap())
+        .collect();
     assert_eq!(files, ["x.mD", "x.md"]);
     assert!(
-        list["problems"][0]["message"].as_str().unwrap().contains("x.MD has the same name, and comes first; rename")
+        list["problems"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("x.MD has the same name, and comes first; rename")
     );
 }
 
@@ -184,16 +246,24 @@ mod links {
 
     #[test]
     fn a_thousand_symlinks_to_folders_are_followed_and_the_rest_is_a_problem() {
-        // Each of these folders has a symlink to every other one: more paths than could ever be walked.
+        // Each of these folders has a symlink to every other one: more paths than could ever be
+        // walked.
         let mut client = Client::new().prompt("good.md", "G");
         for folder in 0..12 {
             for other in (0..12).filter(|other| *other != folder) {
                 client.write(&format!("f{folder}/x.md"), "X");
-                symlink(format!("../f{other}"), client.prompts().join(format!("f{folder}/to{other}"))).unwrap();
+                symlink(
+                    format!("../f{other}"),
+                    client.prompts().join(format!("f{folder}/to{other}")),
+                )
+                .unwrap();
             }
         }
         let list = client.list();
-        assert!(client.names().contains("good"), "what is not behind a symlink is listed all the same");
+        assert!(
+            client.names().contains("good"),
+            "what is not behind a symlink is listed all the same"
+        );
         let message = list["problems"][0]["message"].as_str().unwrap();
         assert!(
             message.ends_with(
@@ -211,14 +281,28 @@ mod links {
         symlink("/dev/zero", client.prompts().join("device.md")).unwrap();
         let socket = std::os::unix::net::UnixListener::bind(client.prompts().join("socket.md"));
         let list = client.list();
-        assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
+        assert_eq!(
+            list["prompts"],
+            json!([{"name": "good", "description": "G"}])
+        );
         let problems = list["problems"].as_array().unwrap();
         assert_eq!(problems.len(), 2 + usize::from(socket.is_ok()));
         for (problem, file) in problems.iter().zip(["device.md", "fifo.md", "socket.md"]) {
             assert_eq!(problem["file"], file);
-            assert!(problem["message"].as_str().unwrap().contains("is not a regular file"), "{problem}");
+            assert!(
+                problem["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("is not a regular file"),
+                "{problem}"
+            );
         }
-        assert!(client.expand("fifo", "").error().contains("is not a regular file"));
+        assert!(
+            client
+                .expand("fifo", "")
+                .error()
+                .contains("is not a regular file")
+        );
     }
 
     #[cfg(target_os = "linux")]
@@ -226,20 +310,30 @@ mod links {
     fn a_file_whose_name_cannot_be_typed_is_a_problem() {
         let mut client = Client::new();
         for name in [&b"caf\xe9.md"[..], b"back\\slash.md", b"line\nbreak.md"] {
-            fs::write(client.prompts().join(std::ffi::OsStr::from_bytes(name)), "X").unwrap();
+            fs::write(
+                client.prompts().join(std::ffi::OsStr::from_bytes(name)),
+                "X",
+            )
+            .unwrap();
         }
         let list = client.list();
         assert_eq!(list["prompts"], json!([]));
         assert_eq!(list["problems"].as_array().unwrap().len(), 3);
-        assert!(list.to_string().contains("the prompt has no name that can be typed"));
+        assert!(
+            list.to_string()
+                .contains("the prompt has no name that can be typed")
+        );
         client.expand("back\\slash", "").error();
         client.expand("line\nbreak", "").error();
     }
 
     #[test]
     fn a_file_or_folder_without_read_permission_is_a_problem() {
-        let mut client =
-            Client::new().unprivileged().prompt("secret.md", "S").prompt("locked/x.md", "X").prompt("good.md", "G");
+        let mut client = Client::new()
+            .unprivileged()
+            .prompt("secret.md", "S")
+            .prompt("locked/x.md", "X")
+            .prompt("good.md", "G");
         let prompts = client.prompts();
         let set = |file: &str, mode: u32| {
             fs::set_permissions(prompts.join(file), fs::Permissions::from_mode(mode)).unwrap();
@@ -249,36 +343,67 @@ mod links {
         set("secret.md", 0o000);
         set("locked", 0o000);
         let list = client.list();
-        assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
+        assert_eq!(
+            list["prompts"],
+            json!([{"name": "good", "description": "G"}])
+        );
         let problems = list["problems"].as_array().unwrap();
-        let files: Vec<_> = problems.iter().map(|problem| problem["file"].as_str().unwrap()).collect();
-        assert_eq!(files, ["locked", "through.md", "secret.md", "through.MD"], "{list}");
+        let files: Vec<_> = problems
+            .iter()
+            .map(|problem| problem["file"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            files,
+            ["locked", "through.md", "secret.md", "through.MD"],
+            "{list}"
+        );
         for name in ["secret", "through"] {
             let error = client.expand(name, "").error();
-            assert!(error.contains(": the file cannot be read: permission denied; correct its permissions"), "{error}");
+            assert!(
+                error.contains(
+                    ": the file cannot be read: permission denied; correct its permissions"
+                ),
+                "{error}"
+            );
         }
         let error = client.expand("locked/x", "").error();
-        assert!(error.contains("folders cannot be read:\n") && error.contains("locked: cannot be read: "), "{error}");
+        assert!(
+            error.contains("folders cannot be read:\n")
+                && error.contains("locked: cannot be read: "),
+            "{error}"
+        );
         set("", 0o311); // files with a known name can be read, but not listed
         client.expand("good", "").text("G");
-        let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
+        let message = client.list()["problems"][0]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         set("", 0o755);
         set("locked", 0o755);
-        assert!(message.starts_with("the prompts folder cannot be read: Permission denied"), "{message}");
+        assert!(
+            message.starts_with("the prompts folder cannot be read: Permission denied"),
+            "{message}"
+        );
     }
 }
 
 #[test]
 fn folders_nest_up_to_32_levels_and_deeper_ones_are_problems() {
     let deepest = vec!["d"; 32].join("/");
-    let mut client = Client::new().prompt(&format!("{deepest}/x.md"), "X").prompt(&format!("{deepest}/d/y.md"), "Y");
+    let mut client = Client::new()
+        .prompt(&format!("{deepest}/x.md"), "X")
+        .prompt(&format!("{deepest}/d/y.md"), "Y");
     assert_eq!(client.names(), format!("{deepest}/x"));
     client.expand(&format!("{deepest}/x"), "").text("X");
     client.expand(&format!("{deepest}/d/y"), "").error();
     let problem = client.list()["problems"][0].clone();
     assert_eq!(problem["file"], format!("{deepest}/d"));
-    let message = "more than 32 folders inside each other; the rest is skipped; move its prompts up";
-    assert!(problem["message"].as_str().unwrap().ends_with(message), "{problem}");
+    let message =
+        "more than 32 folders inside each other; the rest is skipped; move its prompts up";
+    assert!(
+        problem["message"].as_str().unwrap().ends_with(message),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -286,7 +411,10 @@ fn a_name_longer_than_1024_bytes_is_a_problem() {
     let folder = vec!["n".repeat(200); 6].join("/");
     let mut client = Client::new().prompt(&format!("{folder}.md"), "X");
     assert_eq!(client.names(), "");
-    let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
+    let message = client.list()["problems"][0]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let want = "the prompt has no name that can be typed: it is 1205 bytes long, the limit is 1024; rename the file";
     assert!(message.ends_with(want), "{message}");
     client.expand(&folder, "").error();
@@ -296,7 +424,10 @@ fn a_name_longer_than_1024_bytes_is_a_problem() {
 fn hostile_yaml_takes_nothing_else_down() {
     let mut bomb = String::from("---\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..=9 {
-        bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(", ")));
+        bomb.push_str(&format!(
+            "a{level}: &a{level} [{}]\n",
+            vec![format!("*a{}", level - 1); 9].join(", ")
+        ));
     }
     bomb.push_str("---\nBody\n");
     let header = |text: String| format!("---\ndescription: {text}\n---\nBody {{{{input}}}}\n");
@@ -306,10 +437,18 @@ fn hostile_yaml_takes_nothing_else_down() {
         .prompt("dashes.md", header(format!("\n  {}", "- ".repeat(20_000))))
         .prompt("keys.md", header(format!("\n  {}", "? ".repeat(20_000))))
         .prompt("good.md", "Good.");
-    fs::File::create(client.prompts().join("large.md")).unwrap().set_len(64 * 1024 * 1024).unwrap();
+    fs::File::create(client.prompts().join("large.md"))
+        .unwrap()
+        .set_len(64 * 1024 * 1024)
+        .unwrap();
     assert_eq!(client.names(), "brackets dashes good keys");
     let list = client.list();
-    let files: Vec<_> = list["problems"].as_array().unwrap().iter().map(|p| p["file"].as_str().unwrap()).collect();
+    let files: Vec<_> = list["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["file"].as_str().unwrap())
+        .collect();
     assert_eq!(files, ["aliases.md", "large.md"]);
     for name in ["brackets", "dashes", "keys"] {
         client.expand(name, "x").text("Body x");

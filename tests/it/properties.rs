@@ -1,7 +1,8 @@
-//! What holds for any input whatsoever, with inputs made up by proptest, and with the seeds of the fuzz targets.
+//! What holds for any input whatsoever, with inputs made up by proptest, and with the seeds of the
+//! fuzz targets.
 //!
-//! Each property is stated once, in a module below, which a target in `fuzz/` includes too. Here they run everywhere, on
-//! a stable compiler, and briefly; there for as long as one likes.
+//! Each property is stated once, in a module below, which a target in `fuzz/` includes too. Here
+//! they run everywhere, on a stable compiler, and briefly; there for as long as one likes.
 
 mod arguments;
 mod conversion;
@@ -29,8 +30,13 @@ const PROMPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/properties/
 
 /// Every seed of a fuzz target; a finding that has become one stays a test.
 fn for_each_seed(target: &str, check: fn(&[u8])) {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
-    let seeds: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/seeds")
+        .join(target);
+    let seeds: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert!(!seeds.is_empty());
     for seed in seeds {
         let bytes = fs::read(&seed).unwrap();
@@ -62,13 +68,23 @@ fn the_properties_hold_for_every_seed() {
 
 /// Texts of these pieces, and of any others between them.
 fn text_of(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
-    let piece = prop_oneof![6 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => ".{0,3}"];
+    let piece =
+        prop_oneof![6 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => ".{0,3}"];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
 /// A line of a session.
 fn line() -> impl Strategy<Value = Vec<u8>> {
-    let id = prop::sample::select(vec!["1", "\"a\"", "-7", "18446744073709551615", "\"\"", "1.5", "null", "[]"]);
+    let id = prop::sample::select(vec![
+        "1",
+        "\"a\"",
+        "-7",
+        "18446744073709551615",
+        "\"\"",
+        "1.5",
+        "null",
+        "[]",
+    ]);
     let method = prop::sample::select(vec![
         r#""ping""#,
         r#""initialize","params":{"protocolVersion":"2025-03-26","clientInfo":{"name":"c"}}"#,
@@ -92,7 +108,8 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
         r#""ping","params":{"half of a character":"\ud800"}"#,
         "5",
     ]);
-    let request = (id, method).prop_map(|(id, method)| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}}}"#));
+    let request = (id, method)
+        .prop_map(|(id, method)| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}}}"#));
     let call = text_of(INPUT).prop_map(|input| {
         let arguments = json!({"command": "plain", "input": input});
         json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "expand_prompt", "arguments": arguments}})
@@ -106,9 +123,11 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(r#"{"id":1,"id":2,"method":"ping","jsonrpc":"2.0"}"#.to_owned()),
         1 => prop::sample::select(vec!["5", "{}", "null", "[]", "\"x\""]).prop_map(str::to_owned),
     ];
-    let batch = prop::collection::vec(message.clone(), 0..5).prop_map(|messages| format!("[{}]", messages.join(",")));
+    let batch = prop::collection::vec(message.clone(), 0..5)
+        .prop_map(|messages| format!("[{}]", messages.join(",")));
     // What happens to a line on its way.
-    let cut = (request, any::<prop::sample::Index>()).prop_map(|(line, at)| line[..at.index(line.len())].to_owned());
+    let cut = (request, any::<prop::sample::Index>())
+        .prop_map(|(line, at)| line[..at.index(line.len())].to_owned());
     let text = prop_oneof![
         6 => message,
         2 => batch,

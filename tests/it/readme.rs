@@ -1,9 +1,11 @@
-//! The README, CONTRIBUTING and the pages in `docs` are true: their commands are run, their tables are held against the program.
+//! The README, CONTRIBUTING and the pages in `docs` are true: their commands are run, their tables
+//! are held against the program.
 //!
-//! A `console` block is run line by line in the home directory of its page: what follows `$ ` is a command, the lines below it
-//! are what it must print. `…` as a line stands for any lines, within a line for any text. `cargo run -q --` is the program
-//! under test. Commands that would build, test or change another program are looked at, not run ([`left_alone`]);
-//! `.ci/run` runs the installation, the tests and the bench.
+//! A `console` block is run line by line in the home directory of its page: what follows `$ ` is a
+//! command, the lines below it are what it must print. `…` as a line stands for any lines, within a
+//! line for any text. `cargo run -q --` is the program under test. Commands that would build, test
+//! or change another program are looked at, not run ([`left_alone`]); `.ci/run` runs the
+//! installation, the tests and the bench.
 
 use crate::client::Client as Harness;
 use prompt_expander::agents::AGENTS;
@@ -34,7 +36,12 @@ fn pages() -> Vec<String> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             match path.extension().and_then(|extension| extension.to_str()) {
                 _ if path.is_dir() => folders.push(path),
                 Some("png") => {}
@@ -46,13 +53,16 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// The fenced blocks of a language, each with the line before it.
+/// The fenced blocks of a language, each with the paragraph before it.
 pub(crate) fn blocks(text: &str, language: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(&format!("\n```{language}\n")) {
         let (block, tail) = after.split_once("\n```\n").unwrap();
-        blocks.push((before.trim_end().lines().last().unwrap().to_owned(), format!("{block}\n")));
+        blocks.push((
+            before.trim_end().rsplit("\n\n").next().unwrap().to_owned(),
+            format!("{block}\n"),
+        ));
         rest = tail;
     }
     blocks
@@ -74,14 +84,19 @@ fn matches(shown: &str, printed: &str) -> bool {
     match shown.split_once('…') {
         None => shown == printed,
         Some((before, after)) => {
-            let Some(rest) = printed.strip_prefix(before) else { return false };
+            let Some(rest) = printed.strip_prefix(before) else {
+                return false;
+            };
             // `…` alone in its line stands for whole lines.
             let after = if before.is_empty() || before.ends_with('\n') {
                 after.strip_prefix('\n').unwrap_or(after)
             } else {
                 after
             };
-            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| matches(after, &rest[at..]))
+            rest.char_indices()
+                .map(|(at, _)| at)
+                .chain([rest.len()])
+                .any(|at| matches(after, &rest[at..]))
         }
     }
 }
@@ -97,9 +112,14 @@ fn every_command_prints_what_its_page_shows() {
 #[cfg(target_os = "linux")]
 fn run_commands(text: &str) -> usize {
     let home = Harness::new();
-    let documents = blocks(text, "yaml").into_iter().filter(|(before, _)| before.contains("`~/"));
+    let documents = blocks(text, "yaml")
+        .into_iter()
+        .filter(|(before, _)| before.contains("`~/"));
     for (before, file) in blocks(text, "markdown").into_iter().chain(documents) {
-        let path = before.split('`').nth(1).unwrap().strip_prefix("~/").unwrap();
+        let path = before
+            .split('`')
+            .find_map(|text| text.strip_prefix("~/"))
+            .unwrap();
         let path = home.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, file).unwrap();
@@ -136,13 +156,25 @@ fn run_commands(text: &str) -> usize {
                 .replace("cargo run --locked --", "prompt-expander")
                 .replace("cargo run -q --", "prompt-expander");
             // Somebody at a terminal is asked; here nobody is.
-            let is_asked = line.starts_with("prompt-expander install ") && !line.ends_with(" --dry-run");
-            let line = if is_asked { format!("{line} --yes") } else { line };
+            let is_asked =
+                line.starts_with("prompt-expander install ") && !line.ends_with(" --dry-run");
+            let line = if is_asked {
+                format!("{line} --yes")
+            } else {
+                line
+            };
             let is_pack = line.starts_with("prompt-expander pack add ");
-            let line = if is_pack { format!("{line} --yes --ref $(git -C ~/acme rev-parse HEAD)") } else { line };
+            let line = if is_pack {
+                format!("{line} --yes --ref $(git -C ~/acme rev-parse HEAD)")
+            } else {
+                line
+            };
             let output = shell(&home, &line).current_dir(&work).output().unwrap();
             let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-            assert!(matches(shown.trim_end(), printed.trim_end()), "$ {command}\nshown:\n{shown}\nprinted:\n{printed}");
+            assert!(
+                matches(shown.trim_end(), printed.trim_end()),
+                "$ {command}\nshown:\n{shown}\nprinted:\n{printed}"
+            );
             count += 1;
         }
     }
@@ -163,59 +195,109 @@ fn prepare_repositories(home: &Harness) {
     assert!(shell(home, lines).status().unwrap().success());
 }
 
-/// A line for the shell in a home directory of its own, where the program under test is found by its name.
+/// A line for the shell in a home directory of its own, where the program under test is found by
+/// its name.
 #[cfg(unix)]
 pub(crate) fn shell(home: &Harness, line: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_prompt-expander"));
-    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
     let mut shell = Command::new("sh");
-    shell.args(["-c", line]).current_dir(home.root()).env("HOME", home.root()).env("PATH", path);
-    shell.env_remove("XDG_CONFIG_HOME").env_remove("PROMPT_EXPANDER_PROMPTS");
+    shell
+        .args(["-c", line])
+        .current_dir(home.root())
+        .env("HOME", home.root())
+        .env("PATH", path);
+    shell
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("PROMPT_EXPANDER_PROMPTS");
     shell
 }
 
 /// The rows of a page's table whose first header cell is this, as cells.
 pub(crate) fn table(text: &str, header: &str) -> Vec<Vec<String>> {
-    let rows = text.lines().skip_while(|line| !line.starts_with(&format!("| {header} |"))).skip(2);
+    let rows = text
+        .lines()
+        .skip_while(|line| !line.starts_with(&format!("| {header} |")))
+        .skip(2);
     rows.take_while(|line| line.starts_with('|'))
-        .map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect())
+        .map(|row| {
+            row.trim_matches('|')
+                .split(" | ")
+                .map(|cell| cell.trim().to_owned())
+                .collect()
+        })
         .collect()
 }
 
 #[test]
 fn the_table_of_shipped_prompts_is_what_list_says() {
-    let list: Value = serde_json::from_str(&Harness::new().arguments([]).run(["list", "--json"], "").stdout).unwrap();
+    let list: Value = serde_json::from_str(
+        &Harness::new()
+            .arguments([])
+            .run(["list", "--json"], "")
+            .stdout,
+    )
+    .unwrap();
     let shipped: Vec<Vec<String>> = list["prompts"]
         .as_array()
         .unwrap()
         .iter()
         .map(|prompt| {
-            vec![format!("`:{}`", prompt["name"].as_str().unwrap()), prompt["description"].as_str().unwrap().to_owned()]
+            vec![
+                format!("`:{}`", prompt["name"].as_str().unwrap()),
+                prompt["description"].as_str().unwrap().to_owned(),
+            ]
         })
         .collect();
     let text = reference();
     let section = text.split("## Built-in prompts").nth(1).unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| `:"));
-    let rows: Vec<Vec<String>> =
-        rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()).collect();
+    let rows: Vec<Vec<String>> = rows
+        .map(|row| {
+            row.trim_matches('|')
+                .split(" | ")
+                .map(|cell| cell.trim().to_owned())
+                .collect()
+        })
+        .collect();
     assert_eq!(rows, shipped);
 }
 
 /// The commands, as `--help` lists them.
 fn commands(client: &Harness) -> BTreeSet<String> {
     let help = client.run(["--help"], "").stdout;
-    let lines = help.split("\nCommands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
+    let lines = help
+        .split("\nCommands:\n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .take_while(|line| !line.is_empty());
     // A continuation line has no name.
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    names.filter(|name| !["", "help"].contains(name)).map(str::to_owned).collect()
+    names
+        .filter(|name| !["", "help"].contains(name))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
 fn every_command_is_in_the_reference_and_none_that_is_not_there() {
     let known = commands(&Harness::new().arguments([]));
     let reference = table(&reference(), "command");
-    let words = reference.iter().filter_map(|row| row[0].trim_matches('`').split(' ').nth(1));
-    assert_eq!(words.filter(|word| !word.starts_with(':')).map(str::to_owned).collect::<BTreeSet<_>>(), known);
+    let words = reference
+        .iter()
+        .filter_map(|row| row[0].trim_matches('`').split(' ').nth(1));
+    assert_eq!(
+        words
+            .filter(|word| !word.starts_with(':'))
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>(),
+        known
+    );
 }
 
 #[test]
@@ -223,21 +305,37 @@ fn every_option_is_in_the_reference_and_none_that_is_not_there() {
     let client = Harness::new().arguments([]);
     let options = |text: &str| -> BTreeSet<String> {
         let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
-        words.filter(|word| word.starts_with("--") && word.len() > 2).map(str::to_owned).collect()
+        words
+            .filter(|word| word.starts_with("--") && word.len() > 2)
+            .map(str::to_owned)
+            .collect()
     };
     let mut known = BTreeSet::new();
     known.extend(options(&client.run(["--help"], "").stdout));
     for command in commands(&client) {
         known.extend(options(&client.run([&command, "--help"], "").stdout));
     }
-    for action in [["token", "add"], ["pack", "add"], ["pack", "update"], ["pack", "sync"], ["store", "push"]] {
-        known.extend(options(&client.run(action.into_iter().chain(["--help"]), "").stdout));
+    for action in [
+        ["token", "add"],
+        ["pack", "add"],
+        ["pack", "update"],
+        ["pack", "sync"],
+        ["store", "push"],
+    ] {
+        known.extend(options(
+            &client.run(action.into_iter().chain(["--help"]), "").stdout,
+        ));
     }
     let text = reference();
     // Some rows of commands name options in their second cell.
     let of_commands = table(&text, "command").into_iter().map(|row| row.join(" "));
-    let others = table(&text, "option or variable").into_iter().map(|row| row[0].clone());
-    let shown: BTreeSet<String> = of_commands.chain(others).flat_map(|cell| options(&cell)).collect();
+    let others = table(&text, "option or variable")
+        .into_iter()
+        .map(|row| row[0].clone());
+    let shown: BTreeSet<String> = of_commands
+        .chain(others)
+        .flat_map(|cell| options(&cell))
+        .collect();
     assert_eq!(shown, known);
 }
 
@@ -247,7 +345,10 @@ fn every_agent_of_install_has_a_row_with_its_command_and_a_page() {
     assert_eq!(rows.len(), AGENTS.len() + 1); // and any other
     for agent in AGENTS {
         let begins = format!("[{}](docs/clients/", agent.title);
-        let row = rows.iter().find(|row| row[0].starts_with(&begins)).unwrap_or_else(|| panic!("{begins}"));
+        let row = rows
+            .iter()
+            .find(|row| row[0].starts_with(&begins))
+            .unwrap_or_else(|| panic!("{begins}"));
         page(row[0].split(['(', ')', '#']).nth(1).unwrap());
         assert!(row[1].starts_with(&format!("`prompt-expander install {}`", agent.name)));
     }
@@ -259,21 +360,28 @@ fn every_agent_of_install_has_a_row_with_its_command_and_a_page() {
 #[test]
 fn what_one_types_is_divided_as_the_page_of_prompt_files_shows() {
     let prompt_files = page("docs/prompt-files.md");
-    let (_, file) =
-        blocks(&prompt_files, "markdown").into_iter().find(|(before, _)| before.contains("compare.md")).unwrap();
+    let (_, file) = blocks(&prompt_files, "markdown")
+        .into_iter()
+        .find(|(before, _)| before.contains("compare.md"))
+        .unwrap();
     let client = Harness::new().prompt("compare.md", file);
     let rows = table(&prompt_files, "you type `:compare` and");
     assert!(rows.len() >= 5);
     for row in rows {
         let [typed, options, criteria] = [0, 1, 2].map(|cell| row[cell].trim_matches('`'));
-        client.run(["expand", "compare", "-"], typed).printed(&format!("Compare {options} by {criteria}.\n"));
+        client
+            .run(["expand", "compare", "-"], typed)
+            .printed(&format!("Compare {options} by {criteria}.\n"));
     }
 }
 
 #[test]
 fn the_page_size_and_the_period_are_those_of_the_program() {
     let protocol = page("docs/protocol.md").replace('\n', " ");
-    assert!(protocol.contains(&format!("Lists have pages of {} entries (", prompt_expander::server::PAGE_SIZE)));
+    assert!(protocol.contains(&format!(
+        "Lists have pages of {} entries (",
+        prompt_expander::server::PAGE_SIZE
+    )));
     let seconds = prompt_expander::library::POLL.as_secs_f32();
     assert!(protocol.contains(&format!("the files are checked every {seconds} seconds,")));
 }
@@ -283,12 +391,12 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::{MAX_BATCH, MAX_NESTING, MAX_VALUES};
     use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{
-        MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER,
-        MAX_MESSAGES, MAX_WEIGHT,
+        MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE,
+        MAX_FRONTMATTER, MAX_MESSAGES, MAX_WEIGHT,
     };
     use prompt_expander::prompt::{
-        MAX_DEPTH, MAX_FILTERED, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_READ, MAX_STEPS, MAX_TEMPLATE_NESTING,
-        MAX_TEMPLATE_TOKENS,
+        MAX_DEPTH, MAX_FILTERED, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_READ, MAX_STEPS,
+        MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
     };
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_MESSAGE;
@@ -299,13 +407,21 @@ fn the_limits_are_those_of_the_program() {
         ("a prompt file", mib(MAX_FILE)),
         (
             "its frontmatter",
-            format!("{}, and {} with its YAML aliases written out", kib(MAX_FRONTMATTER), kib(MAX_WEIGHT)),
+            format!(
+                "{}, and {} with its YAML aliases written out",
+                kib(MAX_FRONTMATTER),
+                kib(MAX_WEIGHT)
+            ),
         ),
         ("its arguments", MAX_ARGUMENTS.to_string()),
         ("its messages", thousands(MAX_MESSAGES)),
         (
             "its attachments",
-            format!("{MAX_ATTACHMENTS}, {} each and {} together", mib(MAX_ATTACHMENT), mib(MAX_ATTACHED)),
+            format!(
+                "{MAX_ATTACHMENTS}, {} each and {} together",
+                mib(MAX_ATTACHMENT),
+                mib(MAX_ATTACHED)
+            ),
         ),
         ("a test file", mib(MAX_FILE)),
         (
@@ -320,9 +436,15 @@ fn the_limits_are_those_of_the_program() {
         ),
         (
             "what it includes",
-            format!("{MAX_INCLUDES} files, {MAX_INCLUDE_DEPTH} inside each other, {} together", mib(MAX_FILE)),
+            format!(
+                "{MAX_INCLUDES} files, {MAX_INCLUDE_DEPTH} inside each other, {} together",
+                mib(MAX_FILE)
+            ),
         ),
-        ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
+        (
+            "a prompt's name",
+            format!("{MAX_NAME} bytes, {MAX_DEPTH} folders"),
+        ),
         (
             "a prompts folder",
             format!(
@@ -334,7 +456,11 @@ fn the_limits_are_those_of_the_program() {
         ("an expansion", mib(MAX_EXPANSION)),
         (
             "a message on standard input",
-            format!("{}, {},000 values in it, nested {MAX_NESTING} deep", mib(MAX_MESSAGE), MAX_VALUES / 1000),
+            format!(
+                "{}, {},000 values in it, nested {MAX_NESTING} deep",
+                mib(MAX_MESSAGE),
+                MAX_VALUES / 1000
+            ),
         ),
         (
             "listening",
@@ -344,19 +470,35 @@ fn the_limits_are_those_of_the_program() {
                 thousands(MAX_SUBSCRIBED)
             ),
         ),
-        ("a batch (2025-03-26)", format!("{} messages, {} of answers", thousands(MAX_BATCH), mib(MAX_BATCH_RESPONSE))),
+        (
+            "a batch (2025-03-26)",
+            format!(
+                "{} messages, {} of answers",
+                thousands(MAX_BATCH),
+                mib(MAX_BATCH_RESPONSE)
+            ),
+        ),
     ];
-    assert_eq!(table(&reference(), "limit of"), limits.map(|(what, limit)| vec![what.to_owned(), limit]));
+    assert_eq!(
+        table(&reference(), "limit of"),
+        limits.map(|(what, limit)| vec![what.to_owned(), limit])
+    );
 }
 
 #[test]
 fn the_files_that_the_pages_name_exist() {
     for page_name in ["CONTRIBUTING.md", "benches/README.md", "fuzz/README.md"] {
         let text = page(page_name);
-        let named =
-            text.split('`').skip(1).step_by(2).filter(|word| word.starts_with("src/") || word.starts_with("tests/"));
+        let named = text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| word.starts_with("src/") || word.starts_with("tests/"));
         for file in named.filter(|word| !word.contains([' ', '*', '<'])) {
-            assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(file).exists(), "{page_name} names {file}");
+            assert!(
+                Path::new(env!("CARGO_MANIFEST_DIR")).join(file).exists(),
+                "{page_name} names {file}"
+            );
         }
     }
 }
@@ -364,45 +506,101 @@ fn the_files_that_the_pages_name_exist() {
 #[cfg(feature = "store")]
 #[test]
 fn the_files_for_a_team_have_options_and_paths_that_the_program_has() {
-    let [page, nginx, manifest] =
-        ["team.md", "team/nginx.conf", "team/kubernetes.yaml"].map(|file| page(&format!("docs/{file}")));
+    let [page, nginx, manifest] = ["team.md", "team/nginx.conf", "team/kubernetes.yaml"]
+        .map(|file| page(&format!("docs/{file}")));
     let client = crate::client::Client::new().arguments([]);
     let known = client.words("serve --help").stdout + &client.words("--help").stdout;
-    let words =
-        [&page, &manifest].map(|text| text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-')));
-    for option in words.into_iter().flatten().filter(|word| word.starts_with("--") && word.len() > 3) {
-        let is_other = ["--name", "--now", "--role", "--from-file", "--prune", "--team"].contains(&option);
-        assert!(is_other || known.contains(&format!("{option} ")), "{option}");
+    let words = [&page, &manifest]
+        .map(|text| text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-')));
+    for option in words
+        .into_iter()
+        .flatten()
+        .filter(|word| word.starts_with("--") && word.len() > 3)
+    {
+        let is_other = [
+            "--name",
+            "--now",
+            "--role",
+            "--from-file",
+            "--prune",
+            "--team",
+        ]
+        .contains(&option);
+        assert!(
+            is_other || known.contains(&format!("{option} ")),
+            "{option}"
+        );
     }
-    for port in page.split("prompts@").skip(1).filter_map(|rest| rest.get(..4)).filter(|port| port.starts_with("33")) {
-        assert!(nginx.contains(&format!("server 127.0.0.1:{port} ")), "{port}");
+    for port in page
+        .split("prompts@")
+        .skip(1)
+        .filter_map(|rest| rest.get(..4))
+        .filter(|port| port.starts_with("33"))
+    {
+        assert!(
+            nginx.contains(&format!("server 127.0.0.1:{port} ")),
+            "{port}"
+        );
     }
-    assert!(manifest.contains("path: /ready, port: 3333") && manifest.contains("path: /health, port: 3333"));
+    assert!(
+        manifest.contains("path: /ready, port: 3333")
+            && manifest.contains("path: /health, port: 3333")
+    );
 }
 
 #[test]
 fn every_file_that_the_pages_name_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let beginnings = ["src/", "tests/", "docs/", "benches/", "fuzz/", ".ci/", "deny.toml", "Cargo.toml"];
+    let beginnings = [
+        "src/",
+        "tests/",
+        "docs/",
+        "benches/",
+        "fuzz/",
+        ".ci/",
+        "deny.toml",
+        "Cargo.toml",
+    ];
     let mut count = 0;
     for page_name in pages() {
         let text = page(&page_name);
         let folder = root.join(&page_name).parent().unwrap().to_owned();
-        let named = text.split('`').skip(1).step_by(2).filter(|word| !word.contains(' '));
-        for file in named.filter(|word| beginnings.iter().any(|beginning| word.starts_with(beginning))) {
+        let named = text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| !word.contains(' '));
+        for file in named.filter(|word| {
+            beginnings
+                .iter()
+                .any(|beginning| word.starts_with(beginning))
+        }) {
             assert!(root.join(file).exists(), "{page_name} names {file}");
             count += 1;
         }
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        let links = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split_once(')'))
+            .map(|(link, _)| link);
         for link in links.filter(|link| !link.starts_with("http")) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-            let target = if file.is_empty() { root.join(&page_name) } else { folder.join(file) };
+            let target = if file.is_empty() {
+                root.join(&page_name)
+            } else {
+                folder.join(file)
+            };
             assert!(target.exists(), "{page_name} links to {link}");
             let is_heading = |line: &str| {
-                let words = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+                let words = line
+                    .trim_start_matches('#')
+                    .trim()
+                    .to_lowercase()
+                    .replace(' ', "-");
                 line.starts_with('#') && words.replace([',', ':', '`', '?'], "") == heading
             };
-            let found = heading.is_empty() || fs::read_to_string(target).unwrap().lines().any(is_heading);
+            let found =
+                heading.is_empty() || fs::read_to_string(target).unwrap().lines().any(is_heading);
             assert!(found, "{page_name} links to {link}");
             count += 1;
         }
@@ -414,7 +612,10 @@ fn every_file_that_the_pages_name_is_there() {
 fn every_bench_is_in_the_table_of_its_readme_with_a_command_that_runs_it() {
     let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
     let text = fs::read_to_string(benches.join("README.md")).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| `")).map(|row| row.split('`').collect::<Vec<_>>());
+    let rows = text
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|row| row.split('`').collect::<Vec<_>>());
     let shown: BTreeSet<String> = rows
         .map(|row| {
             let file = row[1].strip_suffix(".rs").unwrap().to_owned();
@@ -422,7 +623,11 @@ fn every_bench_is_in_the_table_of_its_readme_with_a_command_that_runs_it() {
             file
         })
         .collect();
-    let files = fs::read_dir(benches).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let files: BTreeSet<String> = files.filter_map(|file| Some(file.strip_suffix(".rs")?.to_owned())).collect();
+    let files = fs::read_dir(benches)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: BTreeSet<String> = files
+        .filter_map(|file| Some(file.strip_suffix(".rs")?.to_owned()))
+        .collect();
     assert_eq!(shown, files);
 }

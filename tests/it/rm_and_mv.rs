@@ -14,7 +14,9 @@ fn two_folders() -> Client {
 
 /// A repository, in which the program works with `--project`.
 fn project() -> Client {
-    let client = Client::new().arguments(["--project", "--prompts", "../prompts"]).working_in("repo");
+    let client = Client::new()
+        .arguments(["--project", "--prompts", "../prompts"])
+        .working_in("repo");
     fs::create_dir_all(client.root().join("repo/.git")).unwrap();
     fs::create_dir_all(client.root().join("repo/.prompts")).unwrap();
     client
@@ -31,8 +33,12 @@ fn files(client: &Client) -> Vec<(PathBuf, Vec<u8>)> {
             if entry.file_type().unwrap().is_dir() {
                 collect(&path, files);
             } else {
-                let target = fs::read_link(&path).map(|target| target.into_os_string().into_encoded_bytes());
-                files.push((path.clone(), target.unwrap_or_else(|_| fs::read(&path).unwrap())));
+                let target =
+                    fs::read_link(&path).map(|target| target.into_os_string().into_encoded_bytes());
+                files.push((
+                    path.clone(),
+                    target.unwrap_or_else(|_| fs::read(&path).unwrap()),
+                ));
             }
         }
     }
@@ -47,19 +53,35 @@ fn files(client: &Client) -> Vec<(PathBuf, Vec<u8>)> {
 fn refused(client: &Client, arguments: &[&str], parts: &[&str]) {
     let before = files(client);
     let ran = client.run(arguments.iter().copied(), "y\n");
-    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert_eq!(
+        (ran.status.code(), ran.stdout.as_str()),
+        (Some(1), ""),
+        "{ran:?}"
+    );
     for part in parts {
-        assert!(ran.stderr.contains(part), "{part:?} is not in {:?}", ran.stderr);
+        assert!(
+            ran.stderr.contains(part),
+            "{part:?} is not in {:?}",
+            ran.stderr
+        );
     }
     assert_eq!(files(client), before, "{ran:?}");
 }
 
-/// The command succeeds, and prints these paths, relative to the client's directory, and this on standard error.
+/// The command succeeds, and prints these paths, relative to the client's directory, and this on
+/// standard error.
 #[track_caller]
 fn printed(client: &Client, ran: &Ran, paths: &[&str], stderr: &str) {
     let root = fs::canonicalize(client.root()).unwrap();
-    let lines: Vec<String> = paths.iter().map(|path| format!("{}\n", root.join(path).display())).collect();
-    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), stderr), "{ran:?}");
+    let lines: Vec<String> = paths
+        .iter()
+        .map(|path| format!("{}\n", root.join(path).display()))
+        .collect();
+    assert_eq!(
+        (ran.status.code(), ran.stderr.as_str()),
+        (Some(0), stderr),
+        "{ran:?}"
+    );
     assert_eq!(ran.stdout, lines.concat());
 }
 
@@ -71,21 +93,37 @@ fn kept(name: &str) -> String {
 /// How the versions of a prompt came about, the newest first.
 fn operations(client: &Client, name: &str) -> Vec<String> {
     let ran = client.run(["history", name, "--json"], "");
-    let history: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let history: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     let versions = history["versions"].as_array().unwrap().iter();
-    versions.map(|version| version["operation"].as_str().unwrap().to_owned()).collect()
+    versions
+        .map(|version| version["operation"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
 fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
-    let client = two_folders().prompt("research.md", "mine").prompt("git/a.md", "A").prompt("b.md", "---\nbroken");
+    let client = two_folders()
+        .prompt("research.md", "mine")
+        .prompt("git/a.md", "A")
+        .prompt("b.md", "---\nbroken");
     fs::write(client.root().join("other/research.md"), "other").unwrap();
     let both = kept("git/a") + &kept("b");
-    printed(&client, &client.words("rm --yes ：git：a :b git/a"), &["prompts/git/a.md", "prompts/b.md"], &both);
+    printed(
+        &client,
+        &client.words("rm --yes ：git：a :b git/a"),
+        &["prompts/git/a.md", "prompts/b.md"],
+        &both,
+    );
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
     let other = client.root().join("other/research.md");
     let now = kept("research") + &format!("note: `research` now refers to {}\n", other.display());
-    printed(&client, &client.words("rm --yes research"), &["prompts/research.md"], &now);
+    printed(
+        &client,
+        &client.words("rm --yes research"),
+        &["prompts/research.md"],
+        &now,
+    );
 }
 
 #[cfg(unix)]
@@ -93,12 +131,18 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
 fn a_prompt_that_cannot_be_kept_is_not_removed() {
     let client = two_folders().prompt("a.md", "A");
     std::os::unix::fs::symlink("elsewhere", client.prompts().join(".history")).unwrap();
-    refused(&client, &["rm", "--yes", "a"], &["is a symlink or a file, and the history needs a folder there"]);
+    refused(
+        &client,
+        &["rm", "--yes", "a"],
+        &["is a symlink or a file, and the history needs a folder there"],
+    );
 }
 
 #[test]
 fn mv_takes_the_history_along() {
-    let client = two_folders().prompt("a.md", "second").prompt("a/below.md", "below");
+    let client = two_folders()
+        .prompt("a.md", "second")
+        .prompt("a/below.md", "below");
     for name in ["a", "a/below"] {
         client.run(["rm", "--yes", name], "");
         client.run(["restore", name], "");
@@ -106,12 +150,23 @@ fn mv_takes_the_history_along() {
     client.write("a.md", "third");
     let before = operations(&client, "a");
     assert_eq!(before, ["by_hand", "restore", "delete", "by_hand"]);
-    printed(&client, &client.words("mv a team/b"), &["prompts/team/b.md"], "");
+    printed(
+        &client,
+        &client.words("mv a team/b"),
+        &["prompts/team/b.md"],
+        "",
+    );
     assert_eq!(operations(&client, "team/b"), before);
-    assert_eq!(operations(&client, "a/below"), ["restore", "delete", "by_hand"]);
+    assert_eq!(
+        operations(&client, "a/below"),
+        ["restore", "delete", "by_hand"]
+    );
     assert!(client.words("history a").stderr.starts_with("error: "));
     client.words("restore team/b");
-    assert_eq!(fs::read(client.prompts().join("team/b.md")).unwrap(), b"second");
+    assert_eq!(
+        fs::read(client.prompts().join("team/b.md")).unwrap(),
+        b"second"
+    );
     // A name that had versions has both.
     client.write("c.md", "C");
     client.words("rm --yes c");
@@ -127,25 +182,46 @@ fn mv_takes_the_history_along() {
 fn rm_and_mv_print_json_on_request() {
     let client = two_folders().prompt("a.md", "A");
     let [from, to] = ["a.md", "b.md"].map(|file| client.prompts().join(file).display().to_string());
-    client.words("mv a b --json").printed(&format!("{}\n", json!({ "from": from, "to": to })));
-    client.words("rm b --yes --json").printed(&format!("{}\n", json!({ "removed": [to] })));
+    client
+        .words("mv a b --json")
+        .printed(&format!("{}\n", json!({ "from": from, "to": to })));
+    client
+        .words("rm b --yes --json")
+        .printed(&format!("{}\n", json!({ "removed": [to] })));
 }
 
 #[test]
 fn rm_without_a_terminal_needs_yes_and_names_the_files() {
     let client = two_folders().prompt("a.md", "A").prompt("b.md", "B");
     let path = |file: &str| client.prompts().join(file).display().to_string();
-    let said = format!("not a terminal; add --yes to remove {}, {}\n", path("a.md"), path("b.md"));
-    refused(&client, &["rm", "a", "b"], &["error: cannot ask for confirmation, ", &said]);
+    let said = format!(
+        "not a terminal; add --yes to remove {}, {}\n",
+        path("a.md"),
+        path("b.md")
+    );
+    refused(
+        &client,
+        &["rm", "a", "b"],
+        &["error: cannot ask for confirmation, ", &said],
+    );
 }
 
 #[test]
 fn rm_and_mv_take_exact_names_only_and_change_nothing_if_one_is_wrong() {
-    let client = two_folders().prompt("a.md", "A").prompt("git/commit.md", "C").prompt("Upper.md", "U");
+    let client = two_folders()
+        .prompt("a.md", "A")
+        .prompt("git/commit.md", "C")
+        .prompt("Upper.md", "U");
     fs::write(client.root().join("other/other.md"), "O").unwrap();
     for (name, said) in [
-        ("comit", "no prompt named `comit`; did you mean `commit` or `git/commit`?"),
-        ("commit", "`commit` is a built-in prompt, which cannot be changed"),
+        (
+            "comit",
+            "no prompt named `comit`; did you mean `commit` or `git/commit`?",
+        ),
+        (
+            "commit",
+            "`commit` is a built-in prompt, which cannot be changed",
+        ),
         ("other", "/other/other.md`, where nothing is written"),
         ("A", "no prompt is named exactly `A`; did you mean `a`?"),
         ("upper", "no prompt is named exactly `upper`"),
@@ -162,10 +238,14 @@ fn rm_and_mv_take_exact_names_only_and_change_nothing_if_one_is_wrong() {
 #[test]
 fn mv_renames_a_file_byte_for_byte_and_creates_folders() {
     let text = "\u{feff}---\r\ntitle: T\r\n---\r\nText";
-    let client = two_folders().prompt("git/a.md", text).prompt("broken.md", "---\n");
+    let client = two_folders()
+        .prompt("git/a.md", text)
+        .prompt("broken.md", "---\n");
     let mv = |from: &str, to: &str| client.run(["mv", from, to], "");
     printed(&client, &mv(":git:a", ":x:y:b"), &["prompts/x/y/b.md"], "");
-    client.run(["mv", "broken", "x"], "").says(0, &["prompts/x.md\n", "x.md:1:1: the frontmatter"]);
+    client
+        .run(["mv", "broken", "x"], "")
+        .says(0, &["prompts/x.md\n", "x.md:1:1: the frontmatter"]);
     let files: Vec<_> = files(&client).into_iter().map(|(_, text)| text).collect();
     assert_eq!(files, [text.into(), b"---\n".to_vec()]);
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
@@ -176,22 +256,43 @@ fn mv_says_which_prompts_have_the_two_names_now() {
     let client = two_folders().prompt("research.md", "mine");
     let said = "note: `research` now refers to the built-in prompt\n\
                 warning: the new file overrides the built-in prompt; delete the new file to restore that prompt\n";
-    printed(&client, &client.words("mv research review"), &["prompts/review.md"], said);
+    printed(
+        &client,
+        &client.words("mv research review"),
+        &["prompts/review.md"],
+        said,
+    );
 }
 
 #[test]
 fn mv_says_what_is_broken_then() {
-    let client = Client::new().prompt("a/own.md", "---\nattachments: [data.csv]\n---\nOwn.").prompt("a/data.csv", "1");
-    client.run(["mv", "a/own", "own"], "").says(0, &["own.md\n", "own.md:2:15: the attachment `data.csv`"]);
+    let client = Client::new()
+        .prompt("a/own.md", "---\nattachments: [data.csv]\n---\nOwn.")
+        .prompt("a/data.csv", "1");
+    client
+        .run(["mv", "a/own", "own"], "")
+        .says(0, &["own.md\n", "own.md:2:15: the attachment `data.csv`"]);
 }
 
 #[test]
 fn mv_overwrites_nothing() {
-    let client = two_folders().prompt("a.md", "A").prompt("b.md", "B").prompt("c.MD", "C").prompt("d.md/e.md", "E");
+    let client = two_folders()
+        .prompt("a.md", "A")
+        .prompt("b.md", "B")
+        .prompt("c.MD", "C")
+        .prompt("d.md/e.md", "E");
     for (new, file) in [("a", "a.md"), (":b", "b.md"), ("d", "d.md")] {
-        refused(&client, &["mv", "a", new], &[&format!("{file}` already exists, and is not changed")]);
+        refused(
+            &client,
+            &["mv", "a", new],
+            &[&format!("{file}` already exists, and is not changed")],
+        );
     }
-    refused(&client, &["mv", "a", "b c"], &["error: `b c` cannot be the name of a prompt: a space ends a command"]);
+    refused(
+        &client,
+        &["mv", "a", "b c"],
+        &["error: `b c` cannot be the name of a prompt: a space ends a command"],
+    );
 }
 
 #[test]
@@ -201,13 +302,38 @@ fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
     for file in ["a.md", "c.md"] {
         fs::write(path("repo/.prompts").join(file), "theirs").unwrap();
     }
-    refused(&client, &["rm", "--yes", "b"], &["`b` is in ", "prompts/b.md`, where nothing is written"]);
-    printed(&client, &client.words("mv c git:c"), &["repo/.prompts/git/c.md"], "");
+    refused(
+        &client,
+        &["rm", "--yes", "b"],
+        &["`b` is in ", "prompts/b.md`, where nothing is written"],
+    );
+    printed(
+        &client,
+        &client.words("mv c git:c"),
+        &["repo/.prompts/git/c.md"],
+        "",
+    );
     let ran = client.words("rm --yes a");
-    assert_eq!(ran.stdout, format!("{}\n", fs::canonicalize(path("repo/.prompts")).unwrap().join("a.md").display()));
-    assert!(ran.stderr.contains("note: `a` now refers to ") && ran.stderr.ends_with("/a.md\n"), "{ran:?}");
+    assert_eq!(
+        ran.stdout,
+        format!(
+            "{}\n",
+            fs::canonicalize(path("repo/.prompts"))
+                .unwrap()
+                .join("a.md")
+                .display()
+        )
+    );
+    assert!(
+        ran.stderr.contains("note: `a` now refers to ") && ran.stderr.ends_with("/a.md\n"),
+        "{ran:?}"
+    );
     let client = client.arguments(["--prompts", "../prompts"]);
-    refused(&client, &["rm", "--yes", "git/c"], &["no prompt named `git/c`"]);
+    refused(
+        &client,
+        &["rm", "--yes", "git/c"],
+        &["no prompt named `git/c`"],
+    );
     refused(&client, &["mv", "git/c", "c"], &["no prompt named `git/c`"]);
 }
 
@@ -218,14 +344,39 @@ mod at_a_terminal {
 
     #[test]
     fn rm_asks_and_removes_nothing_unless_the_answer_is_yes() {
-        let client = two_folders().prompt("a.md", "A").prompt("b.md", "B").variable("NO_COLOR", "1");
-        for (keys, is_removed) in [("n\n", false), ("\n", false), ("yet\n", false), ("\u{4}", false), ("Yes\n", true)] {
-            let Some(said) = ran(&client, 200, "rm a b; echo status $?", &[], keys) else { return };
-            assert!(said.contains("/a.md\n") && said.contains("/b.md\n"), "{said}");
-            assert!(said.contains("Remove 2 files? (`restore` brings prompts back) [y/N] "), "{said}");
+        let client = two_folders()
+            .prompt("a.md", "A")
+            .prompt("b.md", "B")
+            .variable("NO_COLOR", "1");
+        for (keys, is_removed) in [
+            ("n\n", false),
+            ("\n", false),
+            ("yet\n", false),
+            ("\u{4}", false),
+            ("Yes\n", true),
+        ] {
+            let Some(said) = ran(&client, 200, "rm a b; echo status $?", &[], keys) else {
+                return;
+            };
+            assert!(
+                said.contains("/a.md\n") && said.contains("/b.md\n"),
+                "{said}"
+            );
+            assert!(
+                said.contains("Remove 2 files? (`restore` brings prompts back) [y/N] "),
+                "{said}"
+            );
             assert!(said.ends_with("status 0\n"), "{said}");
-            assert_eq!(said.contains("note: nothing is removed\n"), !is_removed, "{said}");
-            assert_eq!(!client.prompts().join("a.md").exists(), is_removed, "{keys:?}");
+            assert_eq!(
+                said.contains("note: nothing is removed\n"),
+                !is_removed,
+                "{said}"
+            );
+            assert_eq!(
+                !client.prompts().join("a.md").exists(),
+                is_removed,
+                "{keys:?}"
+            );
         }
         assert_eq!(files(&client), []);
     }
@@ -238,36 +389,83 @@ mod similar_names {
 
     #[test]
     fn of_two_suffixes_the_prompt_is_removed_or_renamed_and_the_other_file_stays() {
-        let client = two_folders().prompt("a.md", "lower").prompt("a.MD", "upper");
+        let client = two_folders()
+            .prompt("a.md", "lower")
+            .prompt("a.MD", "upper");
         let prompts = client.prompts();
-        let lower = format!("note: `a` now refers to {}\n", prompts.join("a.md").display());
+        let lower = format!(
+            "note: `a` now refers to {}\n",
+            prompts.join("a.md").display()
+        );
         printed(&client, &client.words("mv a b"), &["prompts/b.MD"], &lower);
         refused(&client, &["mv", "a", "b"], &["b.MD` already exists"]);
-        assert_eq!(files(&client), [(prompts.join("a.md"), b"lower".into()), (prompts.join("b.MD"), b"upper".into())]);
+        assert_eq!(
+            files(&client),
+            [
+                (prompts.join("a.md"), b"lower".into()),
+                (prompts.join("b.MD"), b"upper".into())
+            ]
+        );
         client.write("a.MD", "upper");
-        printed(&client, &client.words("rm --yes a"), &["prompts/a.MD"], &lower);
-        printed(&client, &client.words("rm --yes a"), &["prompts/a.md"], &kept("a"));
+        printed(
+            &client,
+            &client.words("rm --yes a"),
+            &["prompts/a.MD"],
+            &lower,
+        );
+        printed(
+            &client,
+            &client.words("rm --yes a"),
+            &["prompts/a.md"],
+            &kept("a"),
+        );
     }
 
     #[test]
     fn accents_may_be_stored_separately_unless_that_names_two_files() {
         let (composed, separate) = ("r\u{e9}sum\u{e9}", "re\u{301}sume\u{301}");
-        let client = two_folders().prompt(&format!("{separate}.md"), "separate").prompt("a.md", "A");
+        let client = two_folders()
+            .prompt(&format!("{separate}.md"), "separate")
+            .prompt("a.md", "A");
         refused(&client, &["mv", "a", composed], &[".md` already exists"]);
-        printed(&client, &client.run(["mv", composed, "b"], ""), &["prompts/b.md"], "");
-        printed(&client, &client.run(["mv", "b", separate], ""), &[&format!("prompts/{separate}.md")], "");
+        printed(
+            &client,
+            &client.run(["mv", composed, "b"], ""),
+            &["prompts/b.md"],
+            "",
+        );
+        printed(
+            &client,
+            &client.run(["mv", "b", separate], ""),
+            &[&format!("prompts/{separate}.md")],
+            "",
+        );
         // Each by its own spelling.
         client.write(&format!("{composed}.md"), "composed");
         for removed in [composed, separate] {
-            client.run(["rm", "--yes", composed], "").says(0, &[&format!("/{removed}.md\n")]);
+            client
+                .run(["rm", "--yes", composed], "")
+                .says(0, &[&format!("/{removed}.md\n")]);
         }
     }
 
     #[test]
     fn a_name_that_holds_a_colon_is_found_before_a_folder() {
-        let client = two_folders().prompt("git:a.md", "colon").prompt("git/a.md", "folder");
-        printed(&client, &client.words("rm --yes git:a"), &["prompts/git:a.md"], &kept("git:a"));
-        printed(&client, &client.words("rm --yes git:a"), &["prompts/git/a.md"], &kept("git/a"));
+        let client = two_folders()
+            .prompt("git:a.md", "colon")
+            .prompt("git/a.md", "folder");
+        printed(
+            &client,
+            &client.words("rm --yes git:a"),
+            &["prompts/git:a.md"],
+            &kept("git:a"),
+        );
+        printed(
+            &client,
+            &client.words("rm --yes git:a"),
+            &["prompts/git/a.md"],
+            &kept("git/a"),
+        );
     }
 }
 
@@ -281,11 +479,27 @@ mod symlinks {
         let client = two_folders().prompt("real/target.md", "T");
         let link = client.prompts().join("link.md");
         symlink("real/target.md", &link).unwrap();
-        refused(&client, &["mv", "link", "new"], &["link.md` is a symlink, or in a folder of its own"]);
-        printed(&client, &client.words("rm link --yes"), &["prompts/link.md"], &kept("link"));
-        assert_eq!(files(&client), [(client.prompts().join("real/target.md"), b"T".to_vec())]);
+        refused(
+            &client,
+            &["mv", "link", "new"],
+            &["link.md` is a symlink, or in a folder of its own"],
+        );
+        printed(
+            &client,
+            &client.words("rm link --yes"),
+            &["prompts/link.md"],
+            &kept("link"),
+        );
+        assert_eq!(
+            files(&client),
+            [(client.prompts().join("real/target.md"), b"T".to_vec())]
+        );
         symlink("nowhere", &link).unwrap();
-        refused(&client, &["rm", "link", "--yes"], &["`link` cannot be read; delete it yourself"]);
+        refused(
+            &client,
+            &["rm", "link", "--yes"],
+            &["`link` cannot be read; delete it yourself"],
+        );
     }
 
     #[test]
@@ -294,25 +508,49 @@ mod symlinks {
         fs::create_dir(client.root().join("team")).unwrap();
         fs::write(client.root().join("team/a.md"), "A").unwrap();
         symlink("../team", client.prompts().join("linked")).unwrap();
-        printed(&client, &client.words("mv linked/a a"), &["prompts/a.md"], "");
+        printed(
+            &client,
+            &client.words("mv linked/a a"),
+            &["prompts/a.md"],
+            "",
+        );
     }
 
     #[test]
     fn nothing_outside_a_project_is_removed_or_renamed_or_receives_a_file() {
         let client = project();
-        let (prompts, outside) = (client.root().join("repo/.prompts"), client.root().join("outside"));
+        let (prompts, outside) = (
+            client.root().join("repo/.prompts"),
+            client.root().join("outside"),
+        );
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("a.md"), "A").unwrap();
         fs::write(prompts.join("b.md"), "B").unwrap();
         symlink("../../outside", prompts.join("out")).unwrap();
-        refused(&client, &["rm", "--yes", "out/a"], &["no prompt named `out/a`"]);
+        refused(
+            &client,
+            &["rm", "--yes", "out/a"],
+            &["no prompt named `out/a`"],
+        );
         refused(&client, &["mv", "out/a", "c"], &["no prompt named `out/a`"]);
-        refused(&client, &["mv", "b", "out/b"], &["points outside the project"]);
+        refused(
+            &client,
+            &["mv", "b", "out/b"],
+            &["points outside the project"],
+        );
 
         fs::rename(&prompts, client.root().join("elsewhere")).unwrap();
-        for (target, said) in [("../outside", "points outside the project"), ("nowhere", "the link is broken")] {
+        for (target, said) in [
+            ("../outside", "points outside the project"),
+            ("nowhere", "the link is broken"),
+        ] {
             symlink(target, &prompts).unwrap();
-            for arguments in [&["rm", "--yes", "a"][..], &["mv", "a", "b"], &["new", "n"], &["path"]] {
+            for arguments in [
+                &["rm", "--yes", "a"][..],
+                &["mv", "a", "b"],
+                &["new", "n"],
+                &["path"],
+            ] {
                 refused(&client, arguments, &[said]);
             }
             fs::remove_file(&prompts).unwrap();
@@ -322,21 +560,40 @@ mod symlinks {
     #[test]
     fn in_a_read_only_folder_nothing_changes_and_the_reason_is_given() {
         use std::os::unix::fs::PermissionsExt;
-        let client = two_folders().prompt("a/x.md", "X").prompt("b.md", "B").unprivileged();
+        let client = two_folders()
+            .prompt("a/x.md", "X")
+            .prompt("b.md", "B")
+            .unprivileged();
         let mode = |folder: &str, mode| {
-            fs::set_permissions(client.prompts().join(folder), fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(
+                client.prompts().join(folder),
+                fs::Permissions::from_mode(mode),
+            )
+            .unwrap();
         };
         mode("", 0o777);
         mode("a", 0o555);
-        refused(&client, &["rm", "--yes", "a/x"], &["a/x.md`: Permission denied"]);
+        refused(
+            &client,
+            &["rm", "--yes", "a/x"],
+            &["a/x.md`: Permission denied"],
+        );
         refused(&client, &["mv", "a/x", "y"], &["y.md`: Permission denied"]);
-        refused(&client, &["mv", "b", "a/b"], &["a/b.md`: Permission denied"]);
+        refused(
+            &client,
+            &["mv", "b", "a/b"],
+            &["a/b.md`: Permission denied"],
+        );
         // What was removed before the failure is printed.
         let ran = client.words("rm --yes b a/x");
         let root = client.root().join("prompts/b.md").display().to_string();
-        assert_eq!((ran.status.code(), ran.stdout), (Some(1), format!("{root}\n")));
+        assert_eq!(
+            (ran.status.code(), ran.stdout),
+            (Some(1), format!("{root}\n"))
+        );
         assert!(
-            ran.stderr.starts_with(&(kept("b") + "error: ")) && client.prompts().join("a/x.md").exists(),
+            ran.stderr.starts_with(&(kept("b") + "error: "))
+                && client.prompts().join("a/x.md").exists(),
             "{}",
             ran.stderr
         );

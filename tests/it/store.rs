@@ -21,10 +21,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A client whose library is a new store without built-in prompts; `None` if PostgreSQL is not installed.
+/// A client whose library is a new store without built-in prompts; `None` if PostgreSQL is not
+/// installed.
 fn client() -> Option<Client> {
     let url = database()?;
-    Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+    Client::new()
+        .arguments([])
+        .run(["store", "init", "--store", &url], "")
+        .says(0, &[]);
     Some(on(&url))
 }
 
@@ -52,7 +56,10 @@ fn revision(text: &str) -> String {
 }
 
 fn call(server: &HttpServer, tool: &str, arguments: Value) -> Value {
-    server.modern("tools/call", json!({"name": tool, "arguments": arguments})).json()["result"].clone()
+    server
+        .modern("tools/call", json!({"name": tool, "arguments": arguments}))
+        .json()["result"]
+        .clone()
 }
 
 /// A replica.
@@ -64,34 +71,98 @@ fn replica(url: &str) -> HttpServer {
 fn the_commands_do_on_a_store_what_they_do_in_a_folder() {
     let Some(client) = client() else { return };
     let place = |file: &str| format!("{}/{file}\n", address(&url(&client)));
-    Client::new().arguments([]).run(["store", "init", "--store", &url(&client)], "").says(0, &["nothing is changed"]);
-    client.run(["new", "git/commit"], prompt("Commit {{input}}.\n")).says(0, &[&place("git/commit.md")]);
+    Client::new()
+        .arguments([])
+        .run(["store", "init", "--store", &url(&client)], "")
+        .says(0, &["nothing is changed"]);
     client
-        .words("list --long")
-        .printed(&format!("git/commit\tCommit {{{{input}}}}.\tuser\t\t\t{}", place("git/commit.md")));
-    client.words("show git/commit").printed(&prompt("Commit {{input}}.\n"));
-    client.words("expand git/commit now").printed("Commit now.\n");
-    client.run(["new", "git/commit"], "Other").says(1, &["there is already a prompt named `git/commit`"]);
+        .run(["new", "git/commit"], prompt("Commit {{input}}.\n"))
+        .says(0, &[&place("git/commit.md")]);
+    client.words("list --long").printed(&format!(
+        "git/commit\tCommit {{{{input}}}}.\tuser\t\t\t{}",
+        place("git/commit.md")
+    ));
+    client
+        .words("show git/commit")
+        .printed(&prompt("Commit {{input}}.\n"));
+    client
+        .words("expand git/commit now")
+        .printed("Commit now.\n");
+    client
+        .run(["new", "git/commit"], "Other")
+        .says(1, &["there is already a prompt named `git/commit`"]);
     let editor = |text: &str| format!("sh -c 'printf \"{text}\" > \"$0\"'");
     let editing = on(&url(&client)).variable("VISUAL", &editor("Two.\\n"));
-    editing.words("edit git/commit").says(0, &[&place("git/commit.md")]);
-    editing.words("edit git/commit").says(0, &["nothing was changed"]);
+    editing
+        .words("edit git/commit")
+        .says(0, &[&place("git/commit.md")]);
+    editing
+        .words("edit git/commit")
+        .says(0, &["nothing was changed"]);
     let ran = client.words("history git/commit");
-    let shown: Vec<(&str, &str)> =
-        ran.stdout.lines().map(|line| (line.split('\t').next().unwrap(), line.split('\t').nth(2).unwrap())).collect();
-    assert_eq!(shown, [(&*revision("Two.\n"), "updated"), (&*revision(&prompt("Commit {{input}}.\n")), "created")]);
-    assert!(client.words("diff git/commit").stdout.ends_with("-Commit {{input}}.\n+Two.\n"));
-    client.words("restore git/commit").says(0, &[&place("git/commit.md")]);
-    client.words("mv git/commit commit").says(0, &[&place("commit.md")]);
-    client.words("rm --yes commit").says(0, &[&place("commit.md")]);
-    client.words("restore commit").says(0, &[&place("commit.md")]);
-    client.words("check").printed("1 file checked: 0 errors, 0 warnings\n");
+    let shown: Vec<(&str, &str)> = ran
+        .stdout
+        .lines()
+        .map(|line| {
+            (
+                line.split('\t').next().unwrap(),
+                line.split('\t').nth(2).unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (&*revision("Two.\n"), "updated"),
+            (&*revision(&prompt("Commit {{input}}.\n")), "created")
+        ]
+    );
+    assert!(
+        client
+            .words("diff git/commit")
+            .stdout
+            .ends_with("-Commit {{input}}.\n+Two.\n")
+    );
+    client
+        .words("restore git/commit")
+        .says(0, &[&place("git/commit.md")]);
+    client
+        .words("mv git/commit commit")
+        .says(0, &[&place("commit.md")]);
+    client
+        .words("rm --yes commit")
+        .says(0, &[&place("commit.md")]);
+    client
+        .words("restore commit")
+        .says(0, &[&place("commit.md")]);
+    client
+        .words("check")
+        .printed("1 file checked: 0 errors, 0 warnings\n");
     let history = client.words("history commit").stdout;
-    let done: Vec<&str> = history.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
-    assert_eq!(done, ["restored", "deleted", "updated", "restored", "updated", "created"]);
-    assert!(history.lines().all(|line| line.split('\t').nth(3) == Some("postgres")), "{history}");
-    client.words("path").says(1, &["the prompts are in a store"]);
-    assert_eq!(fs::read_dir(client.root()).unwrap().count(), 1, "nothing is written beside the folder of prompts");
+    let done: Vec<&str> = history
+        .lines()
+        .map(|line| line.split('\t').nth(2).unwrap())
+        .collect();
+    assert_eq!(
+        done,
+        [
+            "restored", "deleted", "updated", "restored", "updated", "created"
+        ]
+    );
+    assert!(
+        history
+            .lines()
+            .all(|line| line.split('\t').nth(3) == Some("postgres")),
+        "{history}"
+    );
+    client
+        .words("path")
+        .says(1, &["the prompts are in a store"]);
+    assert_eq!(
+        fs::read_dir(client.root()).unwrap().count(),
+        1,
+        "nothing is written beside the folder of prompts"
+    );
 }
 
 #[test]
@@ -103,17 +174,36 @@ fn mv_takes_the_versions_and_the_tests_along_and_rm_removes_the_tests() {
     write(&client, "in/c.md", prompt("C\n"));
     write(&client, "in/b.test.txt", "");
     store(&client, "push in --yes").says(0, &["written"]);
-    client.words("mv a c").says(1, &["c.md` already exists, and is not changed"]);
-    client.words("mv a b").says(1, &["b.test.txt` already exists, and is not changed"]);
+    client
+        .words("mv a c")
+        .says(1, &["c.md` already exists, and is not changed"]);
+    client
+        .words("mv a b")
+        .says(1, &["b.test.txt` already exists, and is not changed"]);
     let tests = format!("its test file is now {}", place("x/a.test.txt"));
-    client.words("mv a x/a").says(0, &[&place("x/a.md"), &tests]);
+    client
+        .words("mv a x/a")
+        .says(0, &[&place("x/a.md"), &tests]);
     client.words("test x/a").says(0, &["1 passed"]);
     let history = client.words("history x/a").stdout;
-    let done: Vec<Vec<&str>> = history.lines().map(|line| line.split('\t').skip(2).collect()).collect();
-    assert_eq!(done, [["updated", "postgres", "renamed from a to x/a"], ["created", "postgres", ""]]);
-    client.words("history a").says(0, &["\tdeleted\tpostgres\trenamed from a to x/a\n"]);
+    let done: Vec<Vec<&str>> = history
+        .lines()
+        .map(|line| line.split('\t').skip(2).collect())
+        .collect();
+    assert_eq!(
+        done,
+        [
+            ["updated", "postgres", "renamed from a to x/a"],
+            ["created", "postgres", ""]
+        ]
+    );
+    client
+        .words("history a")
+        .says(0, &["\tdeleted\tpostgres\trenamed from a to x/a\n"]);
     let kept = "brings the prompt back, not its test file";
-    client.words("rm --yes x/a").says(0, &[&(place("x/a.md") + &place("x/a.test.txt")), kept]);
+    client
+        .words("rm --yes x/a")
+        .says(0, &[&(place("x/a.md") + &place("x/a.test.txt")), kept]);
     assert_eq!(paths(&client), "b.test.txt c.md");
 }
 
@@ -122,12 +212,27 @@ fn a_broken_prompt_of_a_store_is_named_and_can_be_repaired() {
     let Some(client) = client() else { return };
     save(&client, "git/broken.md", "---\ntitle: T\n");
     save(&client, "a.md", "A");
-    client.words("check").says(1, &["/git/broken.md:1:1: error: the frontmatter", "2 files checked: 1 error"]);
-    client.words("list").says(0, &["/git/broken.md:1:1: the frontmatter"]);
-    client.words("expand git/broken").says(1, &["/git/broken.md:1:1: the frontmatter"]);
+    client.words("check").says(
+        1,
+        &[
+            "/git/broken.md:1:1: error: the frontmatter",
+            "2 files checked: 1 error",
+        ],
+    );
+    client
+        .words("list")
+        .says(0, &["/git/broken.md:1:1: the frontmatter"]);
+    client
+        .words("expand git/broken")
+        .says(1, &["/git/broken.md:1:1: the frontmatter"]);
     client.words("show git/broken").printed("---\ntitle: T\n");
-    on(&url(&client)).variable("VISUAL", "sh -c 'echo --- >> \"$0\"'").words("edit git/broken").says(0, &[]);
-    client.words("check").says(0, &["2 files checked: 0 errors"]);
+    on(&url(&client))
+        .variable("VISUAL", "sh -c 'echo --- >> \"$0\"'")
+        .words("edit git/broken")
+        .says(0, &[]);
+    client
+        .words("check")
+        .says(0, &["2 files checked: 0 errors"]);
 }
 
 #[test]
@@ -145,7 +250,10 @@ fn a_prompt_includes_others_of_the_store_and_no_file() {
             "---\ninclude: true\n---\n{{> ../../etc/passwd}}",
             "x.md:4:1: `../../etc/passwd` cannot be included: there is no such file",
         ),
-        ("---\nattachments: [/etc/passwd]\n---\nA", "is a file, and a store of prompts has none"),
+        (
+            "---\nattachments: [/etc/passwd]\n---\nA",
+            "is a file, and a store of prompts has none",
+        ),
     ] {
         client.run(["new", "x"], text).says(1, &[why]);
     }
@@ -159,10 +267,18 @@ fn what_a_store_cannot_keep_is_refused_and_says_why() {
     let Some(client) = client() else { return };
     client
         .run(["new", "a"], prompt(&"a".repeat(256 * 1024 - 17)))
-        .says(1, &["the file is 262,145 bytes long, the limit is 256 KiB in a store"]);
-    client.run(["new", "a"], prompt(&"a".repeat(256 * 1024 - 18))).says(0, &[]);
+        .says(
+            1,
+            &["the file is 262,145 bytes long, the limit is 256 KiB in a store"],
+        );
+    client
+        .run(["new", "a"], prompt(&"a".repeat(256 * 1024 - 18)))
+        .says(0, &[]);
     client.run(["new", "b"], "a\0b").says(1, &["NUL"]);
-    client.run(["new", "A"], "a").says(1, &["choose a name that differs from all others in more than letter case"]);
+    client.run(["new", "A"], "a").says(
+        1,
+        &["choose a name that differs from all others in more than letter case"],
+    );
 }
 
 #[test]
@@ -173,25 +289,46 @@ fn a_password_in_an_argument_is_refused_and_never_printed() {
     assert_eq!(refused.status.code(), Some(2));
     write_secret(client.root().join("address"), secret);
     let from_file = client.words("list --store-file address");
-    let from_variable = client.variable("PROMPT_EXPANDER_STORE", secret).words("list");
+    let from_variable = client
+        .variable("PROMPT_EXPANDER_STORE", secret)
+        .words("list");
     for ran in [refused, from_file, from_variable] {
-        assert!(!ran.status.success() && !ran.stderr.contains("s3cret") && ran.stdout.is_empty(), "{}", ran.stderr);
+        assert!(
+            !ran.status.success() && !ran.stderr.contains("s3cret") && ran.stdout.is_empty(),
+            "{}",
+            ran.stderr
+        );
     }
 }
 
 #[test]
 fn a_server_does_not_start_without_the_address_of_its_store() {
-    let ran = Client::new().arguments([]).words("serve --store-file missing");
-    ran.says(1, &["error: cannot read the file of --store-file missing: No such file"]);
+    let ran = Client::new()
+        .arguments([])
+        .words("serve --store-file missing");
+    ran.says(
+        1,
+        &["error: cannot read the file of --store-file missing: No such file"],
+    );
 }
 
 #[test]
 fn tables_that_are_not_prepared_or_are_those_of_others_are_named() {
     let Some(url) = database() else { return };
     let client = on(&url);
-    client.words("list").says(1, &["prepare the database with `prompt-expander store init`"]);
-    let init = || Client::new().arguments([]).run(["store", "init", "--store", &url], "");
-    for tables in ["create table file (id int)", "create table store (name text)"] {
+    client.words("list").says(
+        1,
+        &["prepare the database with `prompt-expander store init`"],
+    );
+    let init = || {
+        Client::new()
+            .arguments([])
+            .run(["store", "init", "--store", &url], "")
+    };
+    for tables in [
+        "create table file (id int)",
+        "create table store (name text)",
+    ] {
         sql(&url, tables);
         init().says(1, &["are not those of this program"]);
         sql(&url, "drop table if exists file, store");
@@ -200,13 +337,18 @@ fn tables_that_are_not_prepared_or_are_those_of_others_are_named() {
     client.run(["new", "a"], prompt("A\n")).says(0, &[]);
     sql(&url, "update store set format = 2");
     client.words("show a").printed(&prompt("A\n"));
-    client.run(["new", "b"], "B").says(1, &["the store has the format 2 of a newer version, and is only read"]);
+    client.run(["new", "b"], "B").says(
+        1,
+        &["the store has the format 2 of a newer version, and is only read"],
+    );
     init().says(1, &["update prompt-expander"]);
     sql(
         &url,
         "update store set format = 1; drop role if exists reader; create role reader login; grant select on all tables in schema public to reader",
     );
-    on(&url.replace("postgres@", "reader@")).run(["new", "b"], "B").says(1, &["permission denied"]);
+    on(&url.replace("postgres@", "reader@"))
+        .run(["new", "b"], "B")
+        .says(1, &["permission denied"]);
     sql(&url, "drop owned by reader; drop role reader");
 }
 
@@ -225,12 +367,19 @@ fn a_write_on_one_replica_is_seen_and_told_by_the_others() {
     client.run(["new", "a"], prompt("One.\n")).says(0, &[]);
     for (replica, stream) in replicas.iter().zip(&mut streams) {
         while !stream.next().unwrap().data.contains("prompts/list_changed") {}
-        let expanded = call(replica, "expand_prompt", json!({"command": "a", "input": ""}));
+        let expanded = call(
+            replica,
+            "expand_prompt",
+            json!({"command": "a", "input": ""}),
+        );
         assert_eq!(expanded["structuredContent"]["prompt"], "One.");
         let ready = replica.send("GET", "/ready", &[], "");
         assert_eq!((ready.status, ready.json()), (200, json!({"status": "ok"})));
         let metrics = replica.send("GET", "/metrics", &[], "").text();
-        assert!(metrics.contains("\nprompt_expander_store_age_seconds"), "{metrics}");
+        assert!(
+            metrics.contains("\nprompt_expander_store_age_seconds"),
+            "{metrics}"
+        );
     }
 }
 
@@ -239,34 +388,50 @@ const ADMIN: &str = "0123456789abcdef0123456789abcdef";
 /// A server on which the token [`ADMIN`] may write.
 fn writable(url: &str) -> HttpServer {
     let home = on(url);
-    write_secret(home.root().join("tokens"), &format!("{ADMIN} name=ada role=admin\n"));
+    write_secret(
+        home.root().join("tokens"),
+        &format!("{ADMIN} name=ada role=admin\n"),
+    );
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
 /// What the JSON API answers.
 fn api(server: &Endpoint, method: &str, path: &str, body: &str) -> (u16, Value) {
     let authorization = format!("Bearer {ADMIN}");
-    let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+    let headers = [
+        ("Authorization", authorization.as_str()),
+        ("Content-Type", "application/json"),
+    ];
     let answer = server.send(method, path, &headers, body);
     (answer.status, answer.json())
 }
 
 fn text(server: &Endpoint, name: &str) -> Option<String> {
-    api(server, "GET", &format!("/api/prompts/{name}"), "").1["text"].as_str().map(str::to_owned)
+    api(server, "GET", &format!("/api/prompts/{name}"), "").1["text"]
+        .as_str()
+        .map(str::to_owned)
 }
 
-/// Appends a line to a prompt, if it still is as it was read. Returns whether that was acknowledged.
+/// Appends a line to a prompt, if it still is as it was read. Returns whether that was
+/// acknowledged.
 fn append(server: &Endpoint, name: &str, line: &str) -> bool {
-    let Some(old) = text(server, name) else { return false };
+    let Some(old) = text(server, name) else {
+        return false;
+    };
     let body = json!({"file": format!("{old}{line}\n"), "expected": revision(&old)}).to_string();
     api(server, "PUT", &format!("/api/prompts/{name}"), &body).0 == 200
 }
 
 #[test]
 fn while_the_store_is_away_prompts_are_served_and_writes_are_errors() {
-    let Some(postgres) = Postgres::start() else { return };
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
     let url = postgres.url("postgres");
-    Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+    Client::new()
+        .arguments([])
+        .run(["store", "init", "--store", &url], "")
+        .says(0, &[]);
     on(&url).run(["new", "a"], prompt("One.\n")).says(0, &[]);
     let server = writable(&url);
     assert!(append(&server, "a", "Two."));
@@ -276,10 +441,19 @@ fn while_the_store_is_away_prompts_are_served_and_writes_are_errors() {
     let ready = || server.send("GET", "/ready", &[], "");
     while ready().json()["reason"].is_null() {}
     assert_eq!(ready().status, 200);
-    assert!(ready().json()["reason"].as_str().unwrap().starts_with("the store has not answered since 20"));
+    assert!(
+        ready().json()["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("the store has not answered since 20")
+    );
     let late = writable(&url);
     assert_eq!(late.send("GET", "/ready", &[], "").status, 503);
-    assert_eq!(api(&late, "GET", "/api/prompts/a", "").0, 503, "another server is asked");
+    assert_eq!(
+        api(&late, "GET", "/api/prompts/a", "").0,
+        503,
+        "another server is asked"
+    );
     postgres.shell(&format!("start data {}", postgres.port));
     while late.send("GET", "/ready", &[], "").status != 200 {}
     for server in [&server, &late] {
@@ -302,22 +476,42 @@ const HANG: Duration = Duration::from_secs(60);
 
 #[test]
 fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubled() {
-    let Some(postgres) = Postgres::start() else { return };
-    let standby = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
+    let standby = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let primary = postgres.port;
     postgres.shell(&format!(
         "\"$0/pg_basebackup\" -h 127.0.0.1 -p {primary} -U postgres -D \"$d/standby\" -R -X stream -C -S s -c fast && start standby {standby}"
     ));
-    sql(&postgres.url("postgres"), "alter system set synchronous_standby_names = '*'");
+    sql(
+        &postgres.url("postgres"),
+        "alter system set synchronous_standby_names = '*'",
+    );
     sql(&postgres.url("postgres"), "select pg_reload_conf()");
-    let url = format!("postgres://postgres@127.0.0.1:{primary},127.0.0.1:{standby}/postgres?sslmode=disable");
-    Client::new().arguments([]).run(["store", "init", "--store", &url], "").says(0, &[]);
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{primary},127.0.0.1:{standby}/postgres?sslmode=disable"
+    );
+    Client::new()
+        .arguments([])
+        .run(["store", "init", "--store", &url], "")
+        .says(0, &[]);
     for number in 0..8 {
-        on(&url).run(["new", &format!("p{number}")], prompt("")).says(0, &[]);
+        on(&url)
+            .run(["new", &format!("p{number}")], prompt(""))
+            .says(0, &[]);
     }
     let running = [writable(&url), writable(&url)];
     let servers: [Endpoint; 2] = [*running[0], *running[1]];
-    let (tried, stale, ends) = (Mutex::new(Vec::new()), AtomicUsize::new(0), AtomicBool::new(false));
+    let (tried, stale, ends) = (
+        Mutex::new(Vec::new()),
+        AtomicUsize::new(0),
+        AtomicBool::new(false),
+    );
     let (sender, received) = channel();
     let write = |writer: usize, sender: Sender<String>| {
         for number in 0.. {
@@ -329,15 +523,24 @@ fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubl
             tried.lock().unwrap().push(line.clone());
             if append(server, &name, &line) {
                 _ = sender.send(line.clone());
-                let seen = text(server, &name).is_some_and(|text| text.lines().any(|other| other == line));
+                let seen =
+                    text(server, &name).is_some_and(|text| text.lines().any(|other| other == line));
                 stale.fetch_add(usize::from(!seen), Ordering::Relaxed);
             }
         }
     };
     // 5,000 each night.
-    let half = if std::env::var_os("NIGHTLY_SECONDS").is_some() { 2_500 } else { 100 };
+    let half = if std::env::var_os("NIGHTLY_SECONDS").is_some() {
+        2_500
+    } else {
+        100
+    };
     let mut acknowledged = Vec::new();
-    let next = |_| received.recv_timeout(HANG).expect("a write is acknowledged");
+    let next = |_| {
+        received
+            .recv_timeout(HANG)
+            .expect("a write is acknowledged")
+    };
     thread::scope(|scope| {
         let _end = End(&ends);
         for writer in 0..4 {
@@ -350,7 +553,10 @@ fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubl
             &format!("postgres://postgres@127.0.0.1:{standby}/postgres"),
             "alter system set synchronous_standby_names = ''",
         );
-        sql(&format!("postgres://postgres@127.0.0.1:{standby}/postgres"), "select pg_reload_conf()");
+        sql(
+            &format!("postgres://postgres@127.0.0.1:{standby}/postgres"),
+            "select pg_reload_conf()",
+        );
         acknowledged.extend((0..half).map(next));
     });
     let stored = |name: &str| {
@@ -364,20 +570,35 @@ fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubl
         for (number, stored) in texts.iter().enumerate() {
             let since = Instant::now();
             while text(server, &format!("p{number}")).is_none_or(|text| text.trim_end() != stored) {
-                assert!(since.elapsed() < HANG, "a server still has not what the database has of p{number}");
+                assert!(
+                    since.elapsed() < HANG,
+                    "a server still has not what the database has of p{number}"
+                );
             }
         }
     }
-    let count = |line: &String| texts.iter().flat_map(|text| text.lines()).filter(|other| other == line).count();
+    let count = |line: &String| {
+        texts
+            .iter()
+            .flat_map(|text| text.lines())
+            .filter(|other| other == line)
+            .count()
+    };
     drop(sender);
     acknowledged.extend(received);
     let tried = tried.into_inner().unwrap();
     let lost = acknowledged.iter().filter(|line| count(line) == 0).count();
     let doubled = tried.iter().filter(|line| count(line) > 1).count();
-    assert_eq!((lost, doubled, stale.into_inner()), (0, 0, 0), "of {} acknowledged", acknowledged.len());
+    assert_eq!(
+        (lost, doubled, stale.into_inner()),
+        (0, 0, 0),
+        "of {} acknowledged",
+        acknowledged.len()
+    );
 }
 
-/// Passes connections on to a database. If `loses` is set, the answer to the next commit is lost, with its connection.
+/// Passes connections on to a database. If `loses` is set, the answer to the next commit is lost,
+/// with its connection.
 fn proxy(port: u16, loses: Arc<AtomicBool>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
@@ -387,7 +608,10 @@ fn proxy(port: u16, loses: Arc<AtomicBool>) -> u16 {
             let is_lost = Arc::new(AtomicBool::new(false));
             for is_up in [true, false] {
                 let [from, to] = [&client, &server].map(|stream| stream.try_clone().unwrap());
-                let ((mut from, mut to), is_lost) = (if is_up { (from, to) } else { (to, from) }, Arc::clone(&is_lost));
+                let ((mut from, mut to), is_lost) = (
+                    if is_up { (from, to) } else { (to, from) },
+                    Arc::clone(&is_lost),
+                );
                 let loses = Arc::clone(&loses);
                 thread::spawn(move || {
                     let mut buffer = [0; 65536];
@@ -395,7 +619,9 @@ fn proxy(port: u16, loses: Arc<AtomicBool>) -> u16 {
                         if is_up && buffer[..count].windows(6).any(|word| word == b"COMMIT") {
                             is_lost.fetch_or(loses.swap(false, Ordering::SeqCst), Ordering::SeqCst);
                         }
-                        if (!is_up && is_lost.load(Ordering::SeqCst)) || to.write_all(&buffer[..count]).is_err() {
+                        if (!is_up && is_lost.load(Ordering::SeqCst))
+                            || to.write_all(&buffer[..count]).is_err()
+                        {
                             break;
                         }
                     }
@@ -409,7 +635,14 @@ fn proxy(port: u16, loses: Arc<AtomicBool>) -> u16 {
 
 /// The port in the address of a store.
 fn port(url: &str) -> u16 {
-    url.split_once("127.0.0.1:").unwrap().1.split('/').next().unwrap().parse().unwrap()
+    url.split_once("127.0.0.1:")
+        .unwrap()
+        .1
+        .split('/')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 #[test]
@@ -427,7 +660,10 @@ fn a_write_whose_answer_was_lost_can_be_repeated_and_has_one_version() {
         loses.store(true, Ordering::SeqCst);
         let (status, answer) = api(&server, method, "/api/prompts/a", &body.to_string());
         let message = answer["error"]["message"].as_str().unwrap_or_default();
-        assert!(status >= 400 && message.contains("it may have been written; try again"), "{method} {status} {answer}");
+        assert!(
+            status >= 400 && message.contains("it may have been written; try again"),
+            "{method} {status} {answer}"
+        );
         let (status, answer) = api(&server, method, "/api/prompts/a", &body.to_string());
         assert_eq!(status, 200, "{method} {answer}");
     }
@@ -437,7 +673,11 @@ fn a_write_whose_answer_was_lost_can_be_repeated_and_has_one_version() {
 #[test]
 fn a_host_that_is_silent_does_not_keep_the_next_one_from_being_used() {
     let Some(client) = client() else { return };
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let silent = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let listener = TcpListener::bind(("127.0.0.1", silent)).unwrap(); // nobody accepts
     on(&url(&client).replace("127.0.0.1:", &format!("127.0.0.1:{silent},127.0.0.1:")))
         .words("list")
@@ -447,26 +687,51 @@ fn a_host_that_is_silent_does_not_keep_the_next_one_from_being_used() {
 
 #[test]
 fn a_connection_with_tls_checks_the_certificate_and_the_password_is_that_of_the_file() {
-    let Some(postgres) = Postgres::start() else { return };
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
     let authority = Authority::new();
     let (certificate, key) = authority.issue(|_| {});
-    sql(&postgres.url("postgres"), "create role ada login superuser password E's3:cr\\\\et'");
-    for (file, text) in
-        [("server.crt", &*certificate), ("server.key", &key), ("pg_hba.conf", "hostssl all all all scram-sha-256\n")]
-    {
+    sql(
+        &postgres.url("postgres"),
+        "create role ada login superuser password E's3:cr\\\\et'",
+    );
+    for (file, text) in [
+        ("server.crt", &*certificate),
+        ("server.key", &key),
+        ("pg_hba.conf", "hostssl all all all scram-sha-256\n"),
+    ] {
         let text = STANDARD.encode(text);
-        postgres.shell(&format!("echo {text} | base64 -d > \"$d/data/{file}\"; chmod 600 \"$d/data/{file}\""));
+        postgres.shell(&format!(
+            "echo {text} | base64 -d > \"$d/data/{file}\"; chmod 600 \"$d/data/{file}\""
+        ));
     }
-    postgres.shell(&format!("echo ssl=on >> \"$d/data/postgresql.conf\"; stop; start data {}", postgres.port));
+    postgres.shell(&format!(
+        "echo ssl=on >> \"$d/data/postgresql.conf\"; stop; start data {}",
+        postgres.port
+    ));
     let client = Client::new().arguments([]);
-    let [trusted, passwords] = ["ca.pem", "passwords"].map(|file| client.root().join(file).display().to_string());
+    let [trusted, passwords] =
+        ["ca.pem", "passwords"].map(|file| client.root().join(file).display().to_string());
     write_secret(&trusted, &authority.pem());
-    let password = |text: &str| write_secret(&passwords, &format!("other:*:*:*:x\nlocalhost:*:postgres:ada:{text}\n"));
+    let password = |text: &str| {
+        write_secret(
+            &passwords,
+            &format!("other:*:*:*:x\nlocalhost:*:postgres:ada:{text}\n"),
+        )
+    };
     password("s3\\:cr\\\\et");
-    let untrusting = Client::new().arguments([]).variable("PGPASSFILE", &passwords);
-    let client = client.variable("PGPASSFILE", &passwords).variable("SSL_CERT_FILE", &trusted);
+    let untrusting = Client::new()
+        .arguments([])
+        .variable("PGPASSFILE", &passwords);
+    let client = client
+        .variable("PGPASSFILE", &passwords)
+        .variable("SSL_CERT_FILE", &trusted);
     let init = |client: &Client, host: &str, mode: &str| {
-        client.words(&format!("store init --store postgres://ada@{host}:{}/postgres?sslmode={mode}", postgres.port))
+        client.words(&format!(
+            "store init --store postgres://ada@{host}:{}/postgres?sslmode={mode}",
+            postgres.port
+        ))
     };
     for mode in ["verify-full", "require", "prefer"] {
         init(&client, "localhost", mode).says(0, &["localhost"]);
@@ -475,32 +740,62 @@ fn a_connection_with_tls_checks_the_certificate_and_the_password_is_that_of_the_
     }
     init(&client, "localhost", "disable").says(1, &["no encryption"]);
     password("wrong");
-    init(&client, "localhost", "require")
-        .says(1, &["password authentication failed", "correct the address or the password"]);
+    init(&client, "localhost", "require").says(
+        1,
+        &[
+            "password authentication failed",
+            "correct the address or the password",
+        ],
+    );
 }
 
 #[test]
 fn a_role_with_the_rights_that_the_page_names_writes_and_others_are_told_what_they_lack() {
     let Some(url) = database() else { return };
     let page = include_str!("../../docs/team.md");
-    let grants = page.split_once("```sql\n").unwrap().1.split_once("```").unwrap().0;
-    sql(&url, "create schema team; revoke create on schema public from public; create role nobody login");
+    let grants = page
+        .split_once("```sql\n")
+        .unwrap()
+        .1
+        .split_once("```")
+        .unwrap()
+        .0;
+    sql(
+        &url,
+        "create schema team; revoke create on schema public from public; create role nobody login",
+    );
     let of = |role: &str, end: &str| url.replace("postgres@", &format!("{role}@")) + end;
     let in_team = |role: &str| of(role, "&options=-csearch_path%3Dteam");
-    let init = |url: &str| Client::new().arguments([]).run(["store", "init", "--store", url], "");
+    let init = |url: &str| {
+        Client::new()
+            .arguments([])
+            .run(["store", "init", "--store", url], "")
+    };
     init(&of("nobody", "")).says(1, &["permission denied for schema public"]);
     init(&in_team("postgres")).says(0, &["is ready"]);
-    sql(&in_team("postgres"), &format!("{grants}; grant usage on schema team to prompts"));
+    sql(
+        &in_team("postgres"),
+        &format!("{grants}; grant usage on schema team to prompts"),
+    );
     let client = on(&in_team("prompts"));
     client.run(["new", "a"], prompt("A\n")).says(0, &[]);
     for line in ["mv a b", "rm --yes b", "restore b", "check"] {
         client.words(line).says(0, &[]);
     }
     assert_eq!(sql(&url, "select path from team.file"), "b.md");
-    for (role, end) in [("postgres", ""), ("nobody", "&options=-csearch_path%3Dteam")] {
-        on(&of(role, end)).words("list").says(1, &["prepare the database with `prompt-expander store init`"]);
+    for (role, end) in [
+        ("postgres", ""),
+        ("nobody", "&options=-csearch_path%3Dteam"),
+    ] {
+        on(&of(role, end)).words("list").says(
+            1,
+            &["prepare the database with `prompt-expander store init`"],
+        );
     }
-    sql(&url, "drop owned by prompts; drop role prompts; drop role nobody");
+    sql(
+        &url,
+        "drop owned by prompts; drop role prompts; drop role nobody",
+    );
 }
 
 /// It ends when the test does.
@@ -521,21 +816,37 @@ fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed
     let Some(client) = client() else { return };
     let replica = || {
         let home = on(&url(&client));
-        write_secret(home.root().join("tokens"), &format!("{ADMIN} name=ada role=admin\n"));
-        HttpServer::start_with(home, &["--token-file", "tokens", "--trusted-proxy", "127.0.0.1"])
+        write_secret(
+            home.root().join("tokens"),
+            &format!("{ADMIN} name=ada role=admin\n"),
+        );
+        HttpServer::start_with(
+            home,
+            &["--token-file", "tokens", "--trusted-proxy", "127.0.0.1"],
+        )
     };
     let mut replicas = [replica(), replica(), replica()];
-    let [front, plain] = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let [front, plain] = [0; 2].map(|_| {
+        TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+    });
     let root = client.root();
     let (certificate, key) = Authority::new().issue(|_| {});
     write(&client, "prompts.pem", certificate);
     write(&client, "prompts.key", key);
-    let mut site = include_str!("../../docs/team/nginx.conf").replace("/etc/ssl", &root.display().to_string());
+    let mut site =
+        include_str!("../../docs/team/nginx.conf").replace("/etc/ssl", &root.display().to_string());
     for (port, replica) in [":3331 ", ":3332 ", ":3333 "].into_iter().zip(&replicas) {
         site = site.replace(port, &format!(":{} ", replica.address.port()));
     }
-    site = site.replace("listen 443 ssl;", &format!("listen {front} ssl; listen {plain};"));
-    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|of| format!("{of}_temp_path temp-{of};"));
+    site = site.replace(
+        "listen 443 ssl;",
+        &format!("listen {front} ssl; listen {plain};"),
+    );
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|of| format!("{of}_temp_path temp-{of};"));
     write(
         &client,
         "nginx.conf",
@@ -545,17 +856,30 @@ fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed
         ),
     );
     let mut command = std::process::Command::new("/usr/sbin/nginx");
-    command.arg("-p").arg(root).args(["-c", "nginx.conf", "-e", "nginx.log"]);
+    command
+        .arg("-p")
+        .arg(root)
+        .args(["-c", "nginx.conf", "-e", "nginx.log"]);
     let mut nginx = Nginx(command.spawn().unwrap());
     while TcpStream::connect(plain).is_err() {
-        assert!(nginx.0.try_wait().unwrap().is_none(), "{}", fs::read_to_string(root.join("nginx.log")).unwrap());
+        assert!(
+            nginx.0.try_wait().unwrap().is_none(),
+            "{}",
+            fs::read_to_string(root.join("nginx.log")).unwrap()
+        );
     }
     let front = Endpoint { address: plain };
     client.run(["new", "a"], prompt("")).says(0, &[]);
-    replicas.iter().for_each(|replica| while text(replica, "a").is_none() {});
+    replicas
+        .iter()
+        .for_each(|replica| while text(replica, "a").is_none() {});
     for number in 0..12 {
         if number == 4 {
-            kill_process(Pid::from_raw(replicas[0].id().cast_signed()).unwrap(), Signal::KILL).unwrap();
+            kill_process(
+                Pid::from_raw(replicas[0].id().cast_signed()).unwrap(),
+                Signal::KILL,
+            )
+            .unwrap();
             replicas[0].wait();
         }
         while !append(&front, "a", &format!("{number}")) {
@@ -565,16 +889,31 @@ fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed
         }
     }
     let lines: Vec<String> = (0..12).map(|number| number.to_string()).collect();
-    assert_eq!(text_of(&client, "a.md").unwrap().lines().skip(3).collect::<Vec<_>>(), lines);
+    assert_eq!(
+        text_of(&client, "a.md")
+            .unwrap()
+            .lines()
+            .skip(3)
+            .collect::<Vec<_>>(),
+        lines
+    );
 }
 
 /// Runs `store ACTION` on the store of a client, and in its folder.
 fn store(client: &Client, line: &str) -> Ran {
     let words = format!("store {line} --store {}", url(client));
     let mut command = client.command();
-    let output = command.args(words.split(' ')).stdin(std::process::Stdio::null()).output().unwrap();
+    let output = command
+        .args(words.split(' '))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+    Ran {
+        status: output.status,
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 /// Writes a file of a client, and the folders in its path.
@@ -591,7 +930,9 @@ fn paths(client: &Client) -> String {
 
 /// The files below a folder, and their bytes.
 fn bytes_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let below = entries.flat_map(|path| match path.is_dir() {
         true => bytes_below(&path),
         false => BTreeMap::from([(path.clone(), fs::read(&path).unwrap())]),
@@ -620,7 +961,12 @@ fn push_and_then_pull_gives_the_same_bytes() {
     write(&client, "in/.history/plain.md", "hidden");
     let dry = store(&client, "push in --dry-run");
     dry.says(0, &["create git/crlf.md\n"]);
-    assert_eq!((dry.stdout.lines().count(), &*paths(&client)), (files.len(), ""), "{}", dry.stdout);
+    assert_eq!(
+        (dry.stdout.lines().count(), &*paths(&client)),
+        (files.len(), ""),
+        "{}",
+        dry.stdout
+    );
     store(&client, "push in").says(1, &["add --yes to write 10 files"]);
     assert_eq!(paths(&client), "");
     store(&client, "push in --yes").says(0, &["written"]);
@@ -642,11 +988,27 @@ fn what_the_store_cannot_take_is_listed_and_nothing_is_written_without_skip() {
     let Some(client) = client() else { return };
     let refused: [(&str, &[u8], &str); 7] = [
         ("A.md", b"A", ""),
-        ("a.md", b"a", "in/a.md: another file differs only in letter case"),
-        ("broken.md", b"---\ninclude: true\n---\n{{> /gone}}", "in/broken.md:4:1: `/gone` cannot be included"),
-        ("image.png", b"x", "in/image.png: only Markdown and test files are taken"),
+        (
+            "a.md",
+            b"a",
+            "in/a.md: another file differs only in letter case",
+        ),
+        (
+            "broken.md",
+            b"---\ninclude: true\n---\n{{> /gone}}",
+            "in/broken.md:4:1: `/gone` cannot be included",
+        ),
+        (
+            "image.png",
+            b"x",
+            "in/image.png: only Markdown and test files are taken",
+        ),
         ("latin.md", b"gr\xfc\xdfe", "in/latin.md:1:3: "),
-        ("long.md", &[b'a'; 256 * 1024 + 1], "in/long.md: the file is"),
+        (
+            "long.md",
+            &[b'a'; 256 * 1024 + 1],
+            "in/long.md: the file is",
+        ),
         ("nul.md", b"a\0b", "in/nul.md: the file has a NUL character"),
     ];
     for (path, bytes, _) in refused {
@@ -669,10 +1031,15 @@ fn push_with_prune_deletes_what_the_folder_does_not_have_but_not_everything() {
     write(&client, "in/b.md", "\0");
     fs::create_dir(client.root().join("empty")).unwrap();
     store(&client, "push empty --prune --yes").says(1, &["--force deletes everything"]);
-    store(&client, "push gone --prune --yes --skip").says(1, &["warning: gone: ", "--force deletes everything"]);
+    store(&client, "push gone --prune --yes --skip")
+        .says(1, &["warning: gone: ", "--force deletes everything"]);
     assert_eq!(paths(&client), "a.md b.md c.md");
     let pushed = store(&client, "push in --prune --yes --skip");
-    assert_eq!(pushed.stdout, "change a.md\ndelete c.md\n", "{}", pushed.stderr);
+    assert_eq!(
+        pushed.stdout, "change a.md\ndelete c.md\n",
+        "{}",
+        pushed.stderr
+    );
     assert_eq!(paths(&client), "a.md b.md");
     client.words("restore c").says(0, &["c.md"]);
     store(&client, "push empty --prune --yes --force").says(0, &["delete a.md\n"]);
@@ -685,7 +1052,10 @@ fn a_path_that_differs_from_one_of_the_store_only_in_letter_case_is_refused() {
     client.run(["new", "a"], prompt("One.\n")).says(0, &[]);
     write(&client, "in/A.md", "A");
     write(&client, "in/b.md", "B");
-    store(&client, "push in --yes").says(1, &["choose a name that differs from all others in more than letter case"]);
+    store(&client, "push in --yes").says(
+        1,
+        &["choose a name that differs from all others in more than letter case"],
+    );
     assert_eq!(paths(&client), "a.md");
 }
 
@@ -699,16 +1069,26 @@ fn pull_shows_the_files_that_it_changes_and_the_others_and_asks() {
     let Some(shown) = typed(
         &client,
         80,
-        &format!("{} store pull out --store '{}'", env!("CARGO_BIN_EXE_prompt-expander"), url(&client)),
+        &format!(
+            "{} store pull out --store '{}'",
+            env!("CARGO_BIN_EXE_prompt-expander"),
+            url(&client)
+        ),
         "n\n",
     ) else {
         return;
     };
-    assert!(shown.contains("keep other.md\nchange a.md\nwrite 1 file into out? [y/N]"), "{shown}");
+    assert!(
+        shown.contains("keep other.md\nchange a.md\nwrite 1 file into out? [y/N]"),
+        "{shown}"
+    );
     let read = |path: &str| fs::read_to_string(client.root().join("out").join(path)).unwrap();
     assert_eq!(read("a.md"), "Mine.");
     store(&client, "pull out --yes").says(0, &["1 file in out"]);
-    assert_eq!((read("a.md"), read("other.md")), (prompt("One.\n"), "Other.".to_owned()));
+    assert_eq!(
+        (read("a.md"), read("other.md")),
+        (prompt("One.\n"), "Other.".to_owned())
+    );
 }
 
 #[test]
@@ -718,6 +1098,9 @@ fn pull_writes_nothing_outside_of_the_folder() {
         &url(&client),
         "insert into history (seq, path, text) values (1, 'a.md', 'A'), (2, '../b.md', 'B'); insert into file (path, folded, text, seq) select path, path, text, seq from history",
     );
-    store(&client, "pull out --yes").says(1, &["`../b.md` is no path below a folder; nothing is written"]);
+    store(&client, "pull out --yes").says(
+        1,
+        &["`../b.md` is no path below a folder; nothing is written"],
+    );
     assert!(!client.root().join("out").exists() && !client.root().join("b.md").exists());
 }

@@ -1,4 +1,5 @@
-//! `team` in `config.toml`: the prompts of a team's server as a layer of one's own library, with and without the server.
+//! `team` in `config.toml`: the prompts of a team's server as a layer of one's own library, with
+//! and without the server.
 
 use crate::certificates::Authority;
 use crate::client::{Client, LEGACY, Ran};
@@ -16,7 +17,9 @@ use std::thread;
 
 /// A server that lets the owner of its token edit these prompts.
 fn server(files: &[(&str, &str)]) -> HttpServer {
-    let home = files.iter().fold(Client::new(), |home, (file, text)| home.prompt(file, text));
+    let home = files
+        .iter()
+        .fold(Client::new(), |home, (file, text)| home.prompt(file, text));
     HttpServer::start_with(home, &["--edit"])
 }
 
@@ -37,21 +40,35 @@ fn person_with(url: &str, settings: &str) -> Client {
 /// The same with the token that the server has made.
 fn person(server: &HttpServer) -> Client {
     let person = person_with(&url(server), "");
-    write_secret(person.root().join(".config/prompt-expander/team-token"), &server.edit_token());
+    write_secret(
+        person.root().join(".config/prompt-expander/team-token"),
+        &server.edit_token(),
+    );
     person
 }
 
 /// The names and layers of a list.
 fn listed(person: &Client) -> Vec<String> {
     let lines = person.words("list").stdout;
-    let shown = |line: &str| line.split('\t').step_by(2).take(2).collect::<Vec<_>>().join(" ");
+    let shown = |line: &str| {
+        line.split('\t')
+            .step_by(2)
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     lines.lines().map(shown).collect()
 }
 
 /// Where the cache of the person is.
 fn cache(person: &Client) -> PathBuf {
     let folders = fs::read_dir(person.root().join(".cache/prompt-expander/team")).unwrap();
-    let [only] = &folders.map(|folder| folder.unwrap().path()).collect::<Vec<_>>()[..] else { panic!("one server") };
+    let [only] = &folders
+        .map(|folder| folder.unwrap().path())
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("one server")
+    };
     only.clone()
 }
 
@@ -65,8 +82,15 @@ fn output(ran: Ran) -> String {
 /// What `doctor` says of the team.
 fn doctor(person: &Client) -> String {
     let findings: Value = serde_json::from_str(&person.words("doctor --json").stdout).unwrap();
-    let messages = findings["findings"].as_array().unwrap().iter().map(|finding| finding["message"].as_str().unwrap());
-    messages.filter(|message| message.contains("the team's server")).collect::<Vec<_>>().join("\n")
+    let messages = findings["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["message"].as_str().unwrap());
+    messages
+        .filter(|message| message.contains("the team's server"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn hook(person: &Client, prompt: &str) -> String {
@@ -77,7 +101,12 @@ fn hook(person: &Client, prompt: &str) -> String {
 /// The expansion by the server itself.
 fn expanded_there(server: &HttpServer, command: &str, input: &str) -> String {
     let body = json!({ "command": command, "input": input }).to_string();
-    let answer = server.send("POST", "/api/expand", &[("Content-Type", "application/json")], body);
+    let answer = server.send(
+        "POST",
+        "/api/expand",
+        &[("Content-Type", "application/json")],
+        body,
+    );
     answer.json()["prompt"].as_str().unwrap().to_owned()
 }
 
@@ -97,16 +126,27 @@ fn the_teams_prompts_are_below_ones_own_in_each_interface_and_expand_to_the_byte
     let person = person(&server).prompt("review.md", "Mine: {{input}}");
     assert_eq!(listed(&person), ["git/onboarding team", "review user"]);
     let want = expanded_there(&server, "git/onboarding", "Ana");
-    assert!(want.contains("Welcome Ana.\nBe brief.\n\u{1F600} {{unknown}} {{who}}"), "{want}");
-    person.words("expand git/onboarding Ana").printed(&format!("{want}\n"));
-    assert!(hook(&person, ":git/onboarding Ana").contains(&json!(want).to_string().trim_matches('"').to_owned()));
+    assert!(
+        want.contains("Welcome Ana.\nBe brief.\n\u{1F600} {{unknown}} {{who}}"),
+        "{want}"
+    );
+    person
+        .words("expand git/onboarding Ana")
+        .printed(&format!("{want}\n"));
+    assert!(
+        hook(&person, ":git/onboarding Ana")
+            .contains(&json!(want).to_string().trim_matches('"').to_owned())
+    );
     person.words("show git/onboarding").printed(ONBOARDING);
     person.words("expand review x").printed("Mine: x\n");
     let mut person = person;
     person.expand("git/onboarding", "Ana").text(&want);
     let prompts = person.request("prompts/list", json!({}))["result"]["prompts"].clone();
     let argument = json!({ "name": "who", "title": "Who", "required": true });
-    assert_eq!((&prompts[0]["description"], &prompts[0]["arguments"][0]), (&json!("(team) Begin"), &argument));
+    assert_eq!(
+        (&prompts[0]["description"], &prompts[0]["arguments"][0]),
+        (&json!("(team) Begin"), &argument)
+    );
     person.ignore_notifications();
 }
 
@@ -117,14 +157,23 @@ fn without_the_server_everything_comes_from_the_cache_and_nobody_asks_for_a_whil
     let text = json!({ "text": "Hello {{input}}", "revision": "0" });
     let is_there = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let switch = std::sync::Arc::clone(&is_there);
-    let service = Service::start(move |request: &Request| match is_there.load(std::sync::atomic::Ordering::Relaxed) {
-        true if request.head.contains("/api/prompts/") => response("200 OK", "application/json", &text.to_string()),
-        true => response("200 OK", "application/json", &list.to_string()),
-        false => String::new(), // it closes the connection
+    let service = Service::start(move |request: &Request| {
+        match is_there.load(std::sync::atomic::Ordering::Relaxed) {
+            true if request.head.contains("/api/prompts/") => {
+                response("200 OK", "application/json", &text.to_string())
+            }
+            true => response("200 OK", "application/json", &list.to_string()),
+            false => String::new(), // it closes the connection
+        }
     });
     let person = person_with(&service.url(), "");
     assert_eq!(listed(&person), ["a team", "b team"]);
-    assert!(service.requests().iter().all(|request| request.head.contains("x-prompt-expander-team: 1")));
+    assert!(
+        service
+            .requests()
+            .iter()
+            .all(|request| request.head.contains("x-prompt-expander-team: 1"))
+    );
     person.words("expand a x").printed("Hello x\n");
     assert_eq!(service.requests().len(), 1, "the list is current");
     switch.store(false, std::sync::atomic::Ordering::Relaxed);
@@ -134,11 +183,17 @@ fn without_the_server_everything_comes_from_the_cache_and_nobody_asks_for_a_whil
         person.words("expand a z").printed("Hello z\n");
         assert_eq!(listed(&person), ["a team", "b team"]);
         let error = person.words("expand b").stderr;
-        assert!(error.contains("its text is not in the cache: the team's server"), "{error}");
+        assert!(
+            error.contains("its text is not in the cache: the team's server"),
+            "{error}"
+        );
     }
     assert_eq!(service.requests(), []);
     switch.store(true, std::sync::atomic::Ordering::Relaxed);
-    assert!(doctor(&person).contains("cannot read"), "it asks in any case, and the service has no such answer");
+    assert!(
+        doctor(&person).contains("cannot read"),
+        "it asks in any case, and the service has no such answer"
+    );
     person.words("expand b x").printed("Hello x\n");
 }
 
@@ -147,7 +202,8 @@ fn a_server_that_never_answers_is_waited_for_once_by_a_hook_with_several_prompts
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let asked = || std::iter::from_fn(|| listener.accept().ok()).count();
-    let person = person_with(&format!("http://{}", listener.local_addr().unwrap()), "").prompt("own.md", "Own");
+    let person = person_with(&format!("http://{}", listener.local_addr().unwrap()), "")
+        .prompt("own.md", "Own");
     assert_eq!(listed(&person), ["own user"]);
     assert_eq!(asked(), 1);
     assert!(hook(&person, ":own and :other").contains("Own"));
@@ -158,20 +214,31 @@ fn a_server_that_never_answers_is_waited_for_once_by_a_hook_with_several_prompts
 #[test]
 fn only_a_request_for_a_prompt_of_the_team_is_counted_among_those_that_wait() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut person = person_with(&format!("http://{}", listener.local_addr().unwrap()), "").prompt("own.md", "Own");
+    let mut person = person_with(&format!("http://{}", listener.local_addr().unwrap()), "")
+        .prompt("own.md", "Own");
     person.initialize(LEGACY);
     let request = |id: usize| {
         let (method, params) = match id % 3 {
             0 => ("prompts/get", json!({ "name": "own" })),
             1 => ("resources/read", json!({ "uri": "prompt://own" })),
-            _ => ("tools/call", json!({ "name": "expand_prompt", "arguments": { "command": "own", "input": "" } })),
+            _ => (
+                "tools/call",
+                json!({ "name": "expand_prompt", "arguments": { "command": "own", "input": "" } }),
+            ),
         };
-        format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+        format!(
+            "{}\n",
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+        )
     };
     person.send((0..90).map(request).collect::<String>());
     for id in 0..90 {
         let response = person.read();
-        assert_eq!((&response["id"], &response["error"]), (&json!(id), &Value::Null), "{response}");
+        assert_eq!(
+            (&response["id"], &response["error"]),
+            (&json!(id), &Value::Null),
+            "{response}"
+        );
     }
 }
 
@@ -181,34 +248,93 @@ fn edits_of_the_teams_prompts_go_to_the_server_with_the_persons_token() {
     let person = person(&server);
     let there = |file: &str| fs::read_to_string(server.home.prompts().join(file)).ok();
     let page = |name: &str| format!("{}/prompts/{name}\n", url(&server));
-    let created = person.run(["new", "--team", "team/standup"], "What was done: {{input}}\n");
+    let created = person.run(
+        ["new", "--team", "team/standup"],
+        "What was done: {{input}}\n",
+    );
     assert_eq!(output(created), page("team/standup"));
-    assert!(there("team/standup.md").unwrap().ends_with("What was done: {{input}}\n"));
-    assert_eq!(listed(&person), ["git/onboarding team", "review team", "team/standup team"]);
-    let typo = person.run(["new", "--team", "git/typo"], "---\ninclude: true\n---\n{{inptu}}\n{{> parts/_style}}");
-    assert!(typo.status.success() && typo.stderr.contains("`{{inptu}}` is not a placeholder"), "{typo:?}");
+    assert!(
+        there("team/standup.md")
+            .unwrap()
+            .ends_with("What was done: {{input}}\n")
+    );
+    assert_eq!(
+        listed(&person),
+        ["git/onboarding team", "review team", "team/standup team"]
+    );
+    let typo = person.run(
+        ["new", "--team", "git/typo"],
+        "---\ninclude: true\n---\n{{inptu}}\n{{> parts/_style}}",
+    );
+    assert!(
+        typo.status.success() && typo.stderr.contains("`{{inptu}}` is not a placeholder"),
+        "{typo:?}"
+    );
     output(person.words("rm --yes git/typo"));
-    let again = person.run(["new", "--team", "team/standup"], "Other").stderr;
-    assert!(again.contains("there is already a prompt named `team/standup`"), "{again}");
+    let again = person
+        .run(["new", "--team", "team/standup"], "Other")
+        .stderr;
+    assert!(
+        again.contains("there is already a prompt named `team/standup`"),
+        "{again}"
+    );
     let person = person.variable("EDITOR", "sed -i s/done/planned/");
-    assert_eq!(output(person.words("edit team/standup")), page("team/standup"));
-    assert!(there("team/standup.md").unwrap().contains("What was planned"));
-    assert!(person.words("edit team/standup").stderr.contains("nothing was changed"));
+    assert_eq!(
+        output(person.words("edit team/standup")),
+        page("team/standup")
+    );
+    assert!(
+        there("team/standup.md")
+            .unwrap()
+            .contains("What was planned")
+    );
+    assert!(
+        person
+            .words("edit team/standup")
+            .stderr
+            .contains("nothing was changed")
+    );
     let person = person.variable("EDITOR", "sh -c 'echo --- > \"$0\"'");
     let broken = person.words("edit team/standup").stderr;
-    assert!(broken.contains("is never closed") && broken.contains("your text is in "), "{broken}");
-    assert_eq!(output(person.words("mv team/standup team/daily")), page("team/daily"));
-    assert!(there("team/standup.md").is_none() && there("team/daily.md").unwrap().contains("planned"));
-    assert_eq!(output(person.words("rm --yes team/daily")), page("team/daily"));
+    assert!(
+        broken.contains("is never closed") && broken.contains("your text is in "),
+        "{broken}"
+    );
+    assert_eq!(
+        output(person.words("mv team/standup team/daily")),
+        page("team/daily")
+    );
+    assert!(
+        there("team/standup.md").is_none() && there("team/daily.md").unwrap().contains("planned")
+    );
+    assert_eq!(
+        output(person.words("rm --yes team/daily")),
+        page("team/daily")
+    );
     assert_eq!(there("team/daily.md"), None);
-    assert_eq!(output(person.words("restore team/daily")), page("team/daily"));
+    assert_eq!(
+        output(person.words("restore team/daily")),
+        page("team/daily")
+    );
     let history = person.words("history team/daily").stdout;
-    let done: Vec<&str> = history.lines().flat_map(|line| line.split('\t').skip(2).take(2)).collect();
-    assert_eq!(done, ["restored", "edit", "deleted", "edit", "created", "edit"]);
-    assert!(fs::read_dir(person.prompts()).unwrap().next().is_none(), "nothing is written here");
+    let done: Vec<&str> = history
+        .lines()
+        .flat_map(|line| line.split('\t').skip(2).take(2))
+        .collect();
+    assert_eq!(
+        done,
+        ["restored", "edit", "deleted", "edit", "created", "edit"]
+    );
+    assert!(
+        fs::read_dir(person.prompts()).unwrap().next().is_none(),
+        "nothing is written here"
+    );
     let own = person.prompt("mine.md", "Mine");
     output(own.words("rm --yes mine"));
-    assert_eq!(listed(&own), ["git/onboarding team", "review team", "team/daily team"]);
+    assert_eq!(
+        listed(&own),
+        ["git/onboarding team", "review team", "team/daily team"]
+    );
 }
 
 #[test]
@@ -216,14 +342,26 @@ fn a_prompt_that_has_changed_meanwhile_is_not_overwritten_and_the_text_of_the_pe
     let server = server(&TEAM);
     let file = server.home.prompts().join("review.md");
     // Somebody else is faster.
-    let editor = format!("sh -c 'echo Mine >> \"$0\"; echo Theirs > {}'", file.display());
+    let editor = format!(
+        "sh -c 'echo Mine >> \"$0\"; echo Theirs > {}'",
+        file.display()
+    );
     let person = person(&server).variable("EDITOR", &editor);
     output(person.words("list"));
     let error = person.words("edit review").stderr;
-    assert!(error.contains("`review` has changed since you read it, and nothing is written"), "{error}");
-    assert!(error.contains("-Theirs\n+The team's review: {{input}}Mine"), "{error}");
+    assert!(
+        error.contains("`review` has changed since you read it, and nothing is written"),
+        "{error}"
+    );
+    assert!(
+        error.contains("-Theirs\n+The team's review: {{input}}Mine"),
+        "{error}"
+    );
     let kept = error.split("your text is in ").nth(1).unwrap().trim();
-    assert_eq!(fs::read_to_string(kept).unwrap(), "The team's review: {{input}}Mine\n");
+    assert_eq!(
+        fs::read_to_string(kept).unwrap(),
+        "The team's review: {{input}}Mine\n"
+    );
     fs::remove_file(kept).unwrap();
     assert_eq!(fs::read_to_string(file).unwrap(), "Theirs\n");
 }
@@ -234,12 +372,20 @@ fn a_token_that_may_only_read_writes_nothing() {
     write_secret(home.root().join("tokens"), "a-token-for-reading name=ana");
     let tokens = home.root().join("tokens").display().to_string();
     let server = HttpServer::start_with(home, &["--token-file", &tokens]);
-    let person =
-        person_with(&url(&server), "team-token-env = 'TEAM_TOKEN'").variable("TEAM_TOKEN", "a-token-for-reading");
+    let person = person_with(&url(&server), "team-token-env = 'TEAM_TOKEN'")
+        .variable("TEAM_TOKEN", "a-token-for-reading");
     person.words("expand review x").printed("Review x\n");
     let refused = person.run(["new", "--team", "other"], "Other").stderr;
-    assert!(refused.contains("needs a token with the role `write`"), "{refused}");
-    assert!(person.words("rm --yes review").stderr.contains("role `write`"));
+    assert!(
+        refused.contains("needs a token with the role `write`"),
+        "{refused}"
+    );
+    assert!(
+        person
+            .words("rm --yes review")
+            .stderr
+            .contains("role `write`")
+    );
     assert_eq!(listed(&person), ["review team"]);
 }
 
@@ -254,13 +400,21 @@ fn the_cached_texts_of_a_token_that_is_no_longer_valid_are_deleted() {
     let token = person.root().join(".config/prompt-expander/secret");
     write_secret(&token, "a-token-for-reading\n");
     person.words("expand review x").printed("Review x\n");
-    let is_kept = || fs::read_dir(person.root().join(".cache/prompt-expander/team")).unwrap().next().is_some();
+    let is_kept = || {
+        fs::read_dir(person.root().join(".cache/prompt-expander/team"))
+            .unwrap()
+            .next()
+            .is_some()
+    };
     assert!(is_kept());
     write_secret(&tokens, "another-token-for-reading name=bo");
     let authorization = [("Authorization", "Bearer a-token-for-reading")];
     while server.send("GET", "/api/me", &authorization, "").status != 401 {}
     let error = person.words("expand review x").stderr;
-    assert!(error.contains("401") && !error.contains("a-token-for-reading"), "{error}");
+    assert!(
+        error.contains("401") && !error.contains("a-token-for-reading"),
+        "{error}"
+    );
     assert!(!is_kept());
     assert_eq!(listed(&person), [""; 0]);
     assert!(doctor(&person).contains("answered 401 Unauthorized"));
@@ -269,7 +423,10 @@ fn the_cached_texts_of_a_token_that_is_no_longer_valid_are_deleted() {
     assert!(doctor(&person).ends_with("answers, and you have the role `read`"));
     fs::remove_file(token).unwrap();
     person.words("expand review x").printed("Review x\n");
-    assert!(is_kept(), "a token that cannot be read is not one that is refused");
+    assert!(
+        is_kept(),
+        "a token that cannot be read is not one that is refused"
+    );
 }
 
 #[test]
@@ -282,34 +439,67 @@ fn the_cache_and_the_token_are_only_for_the_person() {
     let token = person.root().join(".config/prompt-expander/team-token");
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     let Ran { stdout, stderr, .. } = person.words("list");
-    assert!(stdout.is_empty() && stderr.contains("`team` is not used: other users may read its token"), "{stderr}");
+    assert!(
+        stdout.is_empty() && stderr.contains("`team` is not used: other users may read its token"),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn what_only_the_server_can_render_is_expanded_there() {
     let desk = "openapi: 3.1.0\npaths: { /brief: { get: { operationId: brief, x-mcp-prompt: {},\n  parameters: [{ name: on, in: query, \
                 schema: { type: string } }], responses: { '200': { description: Text } } } } }";
-    let service = Service::start(|request| response("200 OK", "text/plain", request.head.lines().next().unwrap()));
-    let home = Client::new().prompt("skill/SKILL.md", "---\nname: skill\ndescription: A skill\n---\nScripts");
+    let service = Service::start(|request| {
+        response("200 OK", "text/plain", request.head.lines().next().unwrap())
+    });
+    let home = Client::new().prompt(
+        "skill/SKILL.md",
+        "---\nname: skill\ndescription: A skill\n---\nScripts",
+    );
     fs::write(home.root().join("desk.yaml"), desk).unwrap();
     fs::create_dir_all(home.root().join(".claude/commands")).unwrap();
-    fs::write(home.root().join(".claude/commands/fix.md"), "Fix $1 of $ARGUMENTS").unwrap();
-    fs::write(home.prompts().join("map.md"), "---\nattachments: [_map.txt]\n---\nThe map").unwrap();
+    fs::write(
+        home.root().join(".claude/commands/fix.md"),
+        "Fix $1 of $ARGUMENTS",
+    )
+    .unwrap();
+    fs::write(
+        home.prompts().join("map.md"),
+        "---\nattachments: [_map.txt]\n---\nThe map",
+    )
+    .unwrap();
     fs::write(home.prompts().join("_map.txt"), "North").unwrap();
     let base = base(&service);
     let server = HttpServer::start_with(
         home,
-        &["--prompts", ".claude/commands", "--openapi", "desk.yaml", "--openapi-base", &base],
+        &[
+            "--prompts",
+            ".claude/commands",
+            "--openapi",
+            "desk.yaml",
+            "--openapi-base",
+            &base,
+        ],
     );
     let person = person_with(&url(&server), "");
-    assert_eq!(listed(&person), ["brief team", "fix team", "map team", "skill team"]);
-    for (command, input) in [("fix", "a b"), ("skill", "x"), ("map", "x"), ("brief", "on=Monday")] {
+    assert_eq!(
+        listed(&person),
+        ["brief team", "fix team", "map team", "skill team"]
+    );
+    for (command, input) in [
+        ("fix", "a b"),
+        ("skill", "x"),
+        ("map", "x"),
+        ("brief", "on=Monday"),
+    ] {
         let want = format!("{}\n", expanded_there(&server, command, input));
         person.run(["expand", command, input], "").printed(&want);
     }
     assert!(expanded_there(&server, "map", "").contains("North"));
     service.requests();
-    assert!(hook(&person, ":brief on=Monday").contains("which a service renders when it is asked for"));
+    assert!(
+        hook(&person, ":brief on=Monday").contains("which a service renders when it is asked for")
+    );
     output(person.run(["explain", "brief", "on=Monday"], ""));
     assert_eq!(service.requests(), []);
 }
@@ -323,7 +513,9 @@ fn a_prompt_of_the_team_cannot_read_files_of_the_person() {
         let text = |text: &str| answer(&json!({ "text": text }));
         match request.head.split(' ').nth(1).unwrap() {
             "/api/prompts/absolute" => text("---\ninclude: true\n---\n{{> /etc/hosts.md}}"),
-            "/api/prompts/above" => text("---\ninclude: true\n---\n{{> ../../../../prompts/own.md}}"),
+            "/api/prompts/above" => {
+                text("---\ninclude: true\n---\n{{> ../../../../prompts/own.md}}")
+            }
             "/api/prompts/attached" => text("---\nattachments: [own.md]\n---\nText"),
             "/api/expand" => answer(&json!({ "prompt": "From there" })),
             _ => answer(&json!({ "prompts": names.iter().map(entry).collect::<Vec<_>>() })),
@@ -332,7 +524,10 @@ fn a_prompt_of_the_team_cannot_read_files_of_the_person() {
     let person = person_with(&service.url(), "").prompt("own.md", "s3cret");
     for name in ["absolute", "above"] {
         let Ran { stdout, stderr, .. } = person.run(["expand", name], "");
-        assert!(stdout.is_empty() && stderr.contains("cannot be included: there is no such file"), "{stderr}");
+        assert!(
+            stdout.is_empty() && stderr.contains("cannot be included: there is no such file"),
+            "{stderr}"
+        );
     }
     person.words("expand attached").printed("From there\n");
 }
@@ -346,13 +541,22 @@ fn ones_own_server_shows_the_team_to_an_admin_only_and_to_no_team_layer() {
     let token = format!("Bearer {}", own.edit_token());
     let names = |headers: &[(&str, &str)]| {
         let list = own.send("GET", "/api/prompts", headers, "").json();
-        let names =
-            list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap().to_owned());
+        let names = list["prompts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|prompt| prompt["name"].as_str().unwrap().to_owned());
         names.collect::<Vec<String>>().join(" ")
     };
     assert_eq!(names(&[]), "own");
-    assert_eq!(names(&[("Authorization", &token)]), "git/onboarding own review");
-    assert_eq!(names(&[("Authorization", &token), ("x-prompt-expander-team", "1")]), "own");
+    assert_eq!(
+        names(&[("Authorization", &token)]),
+        "git/onboarding own review"
+    );
+    assert_eq!(
+        names(&[("Authorization", &token), ("x-prompt-expander-team", "1")]),
+        "own"
+    );
     assert_eq!(own.send("GET", "/api/prompts/review", &[], "").status, 404);
 }
 
@@ -382,7 +586,9 @@ fn endless() -> (String, Receiver<usize>) {
         for stream in listener.incoming() {
             let (mut stream, piece) = (stream.unwrap(), [b' '; 64 * 1024]);
             _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
-            let pieces = std::iter::repeat_with(|| stream.write_all(&piece)).take_while(Result::is_ok).count();
+            let pieces = std::iter::repeat_with(|| stream.write_all(&piece))
+                .take_while(Result::is_ok)
+                .count();
             _ = sender.send(pieces * piece.len()); // the test may have ended
         }
     });
@@ -391,12 +597,21 @@ fn endless() -> (String, Receiver<usize>) {
 
 #[test]
 fn a_broken_prompt_of_the_team_is_named_in_lists_and_says_what_is_wrong() {
-    let server = server(&[("git/broken.md", "---\ndescription: x"), ("fine.md", "Fine")]);
+    let server = server(&[
+        ("git/broken.md", "---\ndescription: x"),
+        ("fine.md", "Fine"),
+    ]);
     let person = person(&server);
     let Ran { stdout, stderr, .. } = person.words("list");
     let why = "the frontmatter that line 1 opens with `---` is never closed";
-    assert!(stdout.starts_with("fine\t") && stdout.lines().count() == 1, "{stdout}");
-    assert!(stderr.contains(&format!("{}/prompts/git/broken:1:1: {why}", url(&server))), "{stderr}");
+    assert!(
+        stdout.starts_with("fine\t") && stdout.lines().count() == 1,
+        "{stdout}"
+    );
+    assert!(
+        stderr.contains(&format!("{}/prompts/git/broken:1:1: {why}", url(&server))),
+        "{stderr}"
+    );
     let json: Value = serde_json::from_str(&person.words("list --json").stdout).unwrap();
     assert_eq!(json["problems"][0]["name"], "git/broken");
     for command in ["check", "explain", "expand"] {
@@ -404,8 +619,15 @@ fn a_broken_prompt_of_the_team_is_named_in_lists_and_says_what_is_wrong() {
         assert!((stdout + &stderr).contains(why), "{command}: {stderr}");
     }
     assert!(hook(&person, ":git/broken").contains(why));
-    output(person.variable("EDITOR", "sed -i '$a\\---'").words("edit git/broken"));
-    assert_eq!(fs::read_to_string(server.home.prompts().join("git/broken.md")).unwrap(), "---\ndescription: x\n---\n");
+    output(
+        person
+            .variable("EDITOR", "sed -i '$a\\---'")
+            .words("edit git/broken"),
+    );
+    assert_eq!(
+        fs::read_to_string(server.home.prompts().join("git/broken.md")).unwrap(),
+        "---\ndescription: x\n---\n"
+    );
 }
 
 #[test]
@@ -417,49 +639,104 @@ fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
         untouched.local_addr().unwrap()
     );
     for (answer, want) in [
-        (response("200 OK", "text/html", "<html>"), "answered 200 OK, and not with JSON; write the address"),
-        (redirect, "answered 302 Found, and not with JSON; write the address"),
-        (response("200 OK", "application/json", "[]"), "answered with what this program cannot read"),
-        (response("404 Not Found", "application/json", "[]"), "answered 404 Not Found"),
-        (response("502 Bad Gateway", "text/html", "<html>"), "502 Bad Gateway, and not with JSON; try again later"),
-        (response("503 Service Unavailable", "application/json", "{}"), "answered 503 Service Unavailable"),
+        (
+            response("200 OK", "text/html", "<html>"),
+            "answered 200 OK, and not with JSON; write the address",
+        ),
+        (
+            redirect,
+            "answered 302 Found, and not with JSON; write the address",
+        ),
+        (
+            response("200 OK", "application/json", "[]"),
+            "answered with what this program cannot read",
+        ),
+        (
+            response("404 Not Found", "application/json", "[]"),
+            "answered 404 Not Found",
+        ),
+        (
+            response("502 Bad Gateway", "text/html", "<html>"),
+            "502 Bad Gateway, and not with JSON; try again later",
+        ),
+        (
+            response("503 Service Unavailable", "application/json", "{}"),
+            "answered 503 Service Unavailable",
+        ),
         ("nonsense".to_owned(), "cannot be reached"),
     ] {
         let service = Service::answering(answer);
         let person = person_with(&service.url(), "").prompt("own.md", "Own");
         for _ in 0..2 {
             let Ran { stdout, stderr, .. } = person.words("list");
-            assert!(stdout.starts_with("own\t") && stderr.contains(want), "{stderr}");
+            assert!(
+                stdout.starts_with("own\t") && stderr.contains(want),
+                "{stderr}"
+            );
         }
         let said = doctor(&person);
         assert!(said.contains(want.split(';').next().unwrap()), "{said}");
     }
-    assert_eq!(untouched.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(
+        untouched.accept().unwrap_err().kind(),
+        ErrorKind::WouldBlock
+    );
     let (url, sent) = endless();
     let said = doctor(&person_with(&url, ""));
     assert!(said.contains("answered with more than 64 MiB"), "{said}");
     assert!(sent.iter().take(1).all(|bytes| bytes < 100_000_000));
     let identity = Authority::new().issue(|_| {});
     let service = Service::start_tls(&identity, |_| String::new());
-    let said = doctor(&person_with(&format!("https://localhost:{}", service.address.port()), ""));
-    assert!(said.contains("cannot be reached") && said.to_lowercase().contains("certificate"), "{said}");
+    let said = doctor(&person_with(
+        &format!("https://localhost:{}", service.address.port()),
+        "",
+    ));
+    assert!(
+        said.contains("cannot be reached") && said.to_lowercase().contains("certificate"),
+        "{said}"
+    );
 }
 
 #[test]
 fn an_address_that_may_not_be_the_teams_is_a_problem_and_nothing_is_asked() {
     for (url, settings, want) in [
-        ("http://prompts.example.com", "", "`team` is not used: it must begin with https://"),
-        ("https://ana:s3cret@prompts.example.com", "", "must not have a user name"),
+        (
+            "http://prompts.example.com",
+            "",
+            "`team` is not used: it must begin with https://",
+        ),
+        (
+            "https://ana:s3cret@prompts.example.com",
+            "",
+            "must not have a user name",
+        ),
         ("prompts.example.com", "", "must be a whole address"),
     ] {
         let person = person_with(url, settings).prompt("own.md", "Own");
         let Ran { stdout, stderr, .. } = person.words("list");
-        assert!(stdout.starts_with("own\t") && stderr.contains("config.toml:3:8: "), "{stderr}");
-        assert!(stderr.contains(want) && !stderr.contains("s3cret"), "{stderr}");
+        assert!(
+            stdout.starts_with("own\t") && stderr.contains("config.toml:3:8: "),
+            "{stderr}"
+        );
+        assert!(
+            stderr.contains(want) && !stderr.contains("s3cret"),
+            "{stderr}"
+        );
         assert!(!person.root().join(".cache").exists());
     }
     // A repository cannot name a team.
-    let project = Client::new().arguments(["--config", "config.toml"]).working_in("repository");
-    fs::write(project.root().join("repository/config.toml"), "team = 'https://localhost:1'").unwrap();
-    assert!(project.words("list").stderr.contains("`team` is not taken from a file inside a project"));
+    let project = Client::new()
+        .arguments(["--config", "config.toml"])
+        .working_in("repository");
+    fs::write(
+        project.root().join("repository/config.toml"),
+        "team = 'https://localhost:1'",
+    )
+    .unwrap();
+    assert!(
+        project
+            .words("list")
+            .stderr
+            .contains("`team` is not taken from a file inside a project")
+    );
 }

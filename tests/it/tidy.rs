@@ -18,8 +18,25 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("doctor", &["agents", "library", "prompt"]),
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
     ("api", &["agents", "hook", "library", "prompt"]),
-    ("transport", &["agents", "hook", "jsonrpc", "library", "prompt", "api", "server"]),
-    ("cli", &["agents", "doctor", "hook", "library", "prompt", "api", "server", "transport"]),
+    (
+        "transport",
+        &[
+            "agents", "hook", "jsonrpc", "library", "prompt", "api", "server",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "agents",
+            "doctor",
+            "hook",
+            "library",
+            "prompt",
+            "api",
+            "server",
+            "transport",
+        ],
+    ),
 ];
 
 /// The wording of messages, and how a lock is taken.
@@ -59,15 +76,28 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() { collect(&path, files) } else { files.push(path) }
+            if path.is_dir() {
+                collect(&path, files)
+            } else {
+                files.push(path)
+            }
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files = Vec::new();
     collect(&root, &mut files);
     files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
-    let name = |file: &Path| file.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-    files.iter().map(|file| (name(file), fs::read_to_string(file).unwrap())).collect()
+    let name = |file: &Path| {
+        file.strip_prefix(&root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .replace('\\', "/")
+    };
+    files
+        .iter()
+        .map(|file| (name(file), fs::read_to_string(file).unwrap()))
+        .collect()
 }
 
 /// The code of each file of `src`, without comments and unit tests, and the module that it belongs
@@ -75,26 +105,47 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 fn code() -> Vec<(String, String, String)> {
     let of_module = |(file, text): (String, String)| {
         let module = file.split(['/', '.']).next().unwrap().to_owned();
-        let code = text.split("#[cfg(test)]").next().unwrap().split("\nmod tests").next().unwrap();
-        let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code = text
+            .split("#[cfg(test)]")
+            .next()
+            .unwrap()
+            .split("\nmod tests")
+            .next()
+            .unwrap();
+        let code: Vec<&str> = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
         (module, file, code.join("\n"))
     };
     let is_code = |(file, _): &(String, String)| !file.ends_with("/tests.rs");
     let files = sources("src").into_iter().filter(is_code).map(of_module);
-    files.filter(|(module, ..)| !matches!(module.as_str(), "lib" | "main")).collect()
+    files
+        .filter(|(module, ..)| !matches!(module.as_str(), "lib" | "main"))
+        .collect()
 }
 
 #[test]
 fn dependencies_between_modules_point_one_way() {
     for (module, file, code) in code() {
         let known = MAY_USE.iter().find(|(name, _)| *name == module);
-        let (_, may_use) = known.unwrap_or_else(|| panic!("{file} is not in the table of this test"));
+        let (_, may_use) =
+            known.unwrap_or_else(|| panic!("{file} is not in the table of this test"));
         for used in code.split("crate::").skip(1) {
-            let used = used.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap();
-            assert!(used == module || COMMON.contains(&used) || may_use.contains(&used), "{file} uses crate::{used}");
+            let used = used
+                .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+                .next()
+                .unwrap();
+            assert!(
+                used == module || COMMON.contains(&used) || may_use.contains(&used),
+                "{file} uses crate::{used}"
+            );
         }
         let above_the_module = "super::".repeat(file.matches('/').count() + 1);
-        assert!(!code.contains(&above_the_module), "{file} uses the crate's root through `super`");
+        assert!(
+            !code.contains(&above_the_module),
+            "{file} uses the crate's root through `super`"
+        );
     }
 }
 
@@ -108,8 +159,11 @@ const MAX_CODE_TOKENS: usize = 324_000;
 const MAX_TEST_TOKENS: usize = 332_000;
 
 /// How many methods the traits have at most that a new source implements.
-const MAX_METHODS: [(&str, &str, usize); 3] =
-    [("library/source.rs", "Source", 7), ("library/source.rs", "Handle", 8), ("library/source.rs", "Store", 5)];
+const MAX_METHODS: [(&str, &str, usize); 3] = [
+    ("library/source.rs", "Source", 7),
+    ("library/source.rs", "Handle", 8),
+    ("library/source.rs", "Store", 5),
+];
 
 /// The modules and items that the code of a file imports, or names with a path, as paths from the
 /// root of the crate.
@@ -121,7 +175,9 @@ fn imports(file: &str, code: &str, modules: &BTreeSet<Vec<String>>) -> BTreeSet<
     let code: Vec<&str> = code
         .lines()
         .map(|line| {
-            line.split_once("pub(crate::").map_or(line, |(_, rest)| rest.split_once(')').map_or(line, |(_, rest)| rest))
+            line.split_once("pub(crate::").map_or(line, |(_, rest)| {
+                rest.split_once(')').map_or(line, |(_, rest)| rest)
+            })
         })
         .collect();
     let code = code.join("\n").replace("pub(super::super)", "");
@@ -195,21 +251,31 @@ fn collect_paths(words: &[&str], start: Vec<String>, found: &mut BTreeSet<Vec<St
 
 /// The path of the module that a file holds.
 fn module_of(file: &str) -> Vec<String> {
-    file.trim_end_matches(".rs").split('/').map(str::to_owned).collect()
+    file.trim_end_matches(".rs")
+        .split('/')
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
 fn no_file_imports_itself_through_others() {
     let code = code();
     let modules: BTreeSet<Vec<String>> = code.iter().map(|(_, file, _)| module_of(file)).collect();
-    let target =
-        |path: &Vec<String>| (1..=path.len()).rev().map(|end| path[..end].to_vec()).find(|path| modules.contains(path));
+    let target = |path: &Vec<String>| {
+        (1..=path.len())
+            .rev()
+            .map(|end| path[..end].to_vec())
+            .find(|path| modules.contains(path))
+    };
     let graph: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = code
         .iter()
         .map(|(_, file, code)| {
             let own = module_of(file);
-            let imported: BTreeSet<_> =
-                imports(file, code, &modules).iter().filter_map(target).filter(|of| *of != own).collect();
+            let imported: BTreeSet<_> = imports(file, code, &modules)
+                .iter()
+                .filter_map(target)
+                .filter(|of| *of != own)
+                .collect();
             (own, imported)
         })
         .collect();
@@ -219,7 +285,11 @@ fn no_file_imports_itself_through_others() {
     loop {
         let imports_left = |own: &Vec<String>| left[own].iter().any(|of| left.contains_key(of));
         let is_imported = |own: &Vec<String>| left.values().any(|imported| imported.contains(own));
-        let free: Vec<_> = left.keys().filter(|own| !imports_left(own) || !is_imported(own)).cloned().collect();
+        let free: Vec<_> = left
+            .keys()
+            .filter(|own| !imports_left(own) || !is_imported(own))
+            .cloned()
+            .collect();
         if free.is_empty() {
             break;
         }
@@ -232,14 +302,21 @@ fn no_file_imports_itself_through_others() {
             inside.map(|of| format!("{} -> {}", own.join("/"), of.join("/")))
         })
         .collect();
-    assert!(shown.is_empty(), "files that import each other in a circle:\n{}", shown.join("\n"));
+    assert!(
+        shown.is_empty(),
+        "files that import each other in a circle:\n{}",
+        shown.join("\n")
+    );
 }
 
 #[test]
 fn no_file_is_too_long() {
     for (_, file, code) in code() {
         let count = code.lines().filter(|line| !line.trim().is_empty()).count();
-        assert!(count <= MAX_FILE, "{file} has {count} lines of code, the limit is {MAX_FILE}");
+        assert!(
+            count <= MAX_FILE,
+            "{file} has {count} lines of code, the limit is {MAX_FILE}"
+        );
     }
 }
 
@@ -250,7 +327,11 @@ fn code_and_tests_keep_their_budgets_of_tokens() {
     for (file, text) in sources("src") {
         let all = count_tokens(&text);
         let is_test_file = file.ends_with("/tests.rs") || file.contains("/tests/");
-        let own = if is_test_file { 0 } else { count_tokens(&without_test_modules(&text)) };
+        let own = if is_test_file {
+            0
+        } else {
+            count_tokens(&without_test_modules(&text))
+        };
         code_tokens += own;
         test_tokens += all - own;
     }
@@ -259,8 +340,14 @@ fn code_and_tests_keep_their_budgets_of_tokens() {
             test_tokens += count_tokens(&text);
         }
     }
-    assert!(code_tokens <= MAX_CODE_TOKENS, "src has {code_tokens} tokens, the limit is {MAX_CODE_TOKENS}");
-    assert!(test_tokens <= MAX_TEST_TOKENS, "the tests have {test_tokens} tokens, the limit is {MAX_TEST_TOKENS}");
+    assert!(
+        code_tokens <= MAX_CODE_TOKENS,
+        "src has {code_tokens} tokens, the limit is {MAX_CODE_TOKENS}"
+    );
+    assert!(
+        test_tokens <= MAX_TEST_TOKENS,
+        "the tests have {test_tokens} tokens, the limit is {MAX_TEST_TOKENS}"
+    );
 }
 
 /// Returns the text of a file without its modules for tests.
@@ -303,8 +390,8 @@ fn count_tokens(text: &str) -> usize {
 
 /// Operators of several characters. The longest come first.
 const OPERATORS: [&str; 23] = [
-    "..=", "...", "<<=", ">>=", "::", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "*=", "/=", "%=",
-    "^=", "&=", "|=", "<<", "..",
+    "..=", "...", "<<=", ">>=", "::", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=",
+    "*=", "/=", "%=", "^=", "&=", "|=", "<<", "..",
 ];
 
 /// Returns the length in bytes of the comment or token that a text begins with.
@@ -318,11 +405,15 @@ fn token_length(text: &str) -> usize {
     if let Some(length) = literal_length(text) {
         return length;
     }
-    let word_length = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
+    let word_length = text
+        .find(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .unwrap_or(text.len());
     if word_length > 0 {
         return word_length;
     }
-    let operator = OPERATORS.iter().find(|operator| text.starts_with(**operator));
+    let operator = OPERATORS
+        .iter()
+        .find(|operator| text.starts_with(**operator));
     match operator {
         Some(operator) => operator.len(),
         None => text.chars().next().map_or(0, char::len_utf8),
@@ -362,7 +453,9 @@ fn literal_length(text: &str) -> Option<usize> {
 /// Whether a text that begins with an apostrophe is a lifetime, not a character.
 fn is_lifetime(text: &str) -> bool {
     let mut letters = text.chars().skip(1);
-    let first = letters.next().is_some_and(|letter| letter.is_alphabetic() || letter == '_');
+    let first = letters
+        .next()
+        .is_some_and(|letter| letter.is_alphabetic() || letter == '_');
     first && letters.next() != Some('\'')
 }
 
@@ -372,8 +465,14 @@ fn what_a_source_implements_is_small() {
         let (_, _, code) = code().into_iter().find(|(_, of, _)| of == file).unwrap();
         let body = code.split_once(&format!("trait {name}")).unwrap().1;
         let body = &body[..body.find("\n}").unwrap()];
-        let count = body.lines().filter(|line| line.trim_start().starts_with("fn ")).count();
-        assert!((1..=limit).contains(&count), "{name} has {count} methods, the limit is {limit}");
+        let count = body
+            .lines()
+            .filter(|line| line.trim_start().starts_with("fn "))
+            .count();
+        assert!(
+            (1..=limit).contains(&count),
+            "{name} has {count} methods, the limit is {limit}"
+        );
     }
 }
 
@@ -392,8 +491,16 @@ fn a_dependency_is_used_in_its_modules_only() {
 
 #[test]
 fn only_http_and_a_database_need_a_runtime() {
-    for dependency in ["axum", "http_body_util", "hyper", "hyper_util", "tokio", "tokio_rustls", "tower", "tower_http"]
-    {
+    for dependency in [
+        "axum",
+        "http_body_util",
+        "hyper",
+        "hyper_util",
+        "tokio",
+        "tokio_rustls",
+        "tower",
+        "tower_http",
+    ] {
         for (_, file, code) in code() {
             let is_used = code.contains(&format!("{dependency}::"));
             let may_use = file.starts_with("transport/http")
@@ -412,15 +519,26 @@ fn every_module_begins_with_what_it_is() {
 
 #[test]
 fn every_dependency_says_what_it_is_for_and_is_used() {
-    let code: String = ["src", "tests", "benches"].into_iter().flat_map(sources).map(|(_, text)| text).collect();
-    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let code: String = ["src", "tests", "benches"]
+        .into_iter()
+        .flat_map(sources)
+        .map(|(_, text)| text)
+        .collect();
+    let manifest =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
     let (mut section, mut previous) = ("", "");
     for line in manifest.lines() {
         match line.split_once(" = ") {
             _ if line.starts_with('[') => section = line,
             Some((name, _)) if section.ends_with("dependencies]") => {
-                assert!(previous.starts_with('#'), "{name} needs a comment above it that says what it is for");
-                assert!(code.contains(&format!("{}::", name.replace('-', "_"))), "{name} is not used");
+                assert!(
+                    previous.starts_with('#'),
+                    "{name} needs a comment above it that says what it is for"
+                );
+                assert!(
+                    code.contains(&format!("{}::", name.replace('-', "_"))),
+                    "{name} is not used"
+                );
             }
             _ => {}
         }

@@ -19,7 +19,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{
-    ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned, SupportedProtocolVersion, version,
+    ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned,
+    SupportedProtocolVersion, version,
 };
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -35,7 +36,10 @@ fn trusting(
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_protocol_versions(versions).unwrap();
     let mut config = config.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|protocol| protocol.as_bytes().to_vec())
+        .collect();
     Arc::new(config)
 }
 
@@ -66,10 +70,22 @@ fn start(arguments: &[&str]) -> (Authority, HttpServer) {
 /// A server with the files of the page, whose certificate is trusted by itself.
 pub(crate) fn self_signed(home: Client) -> HttpServer {
     let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
-    write_secret(home.root().join("privkey.pem"), &pem("PRIVATE KEY", &key.serialize_der()));
-    write_secret(home.root().join("fullchain.pem"), &pem("CERTIFICATE", certificate.der()));
-    HttpServer::start_with(home, &["--tls-cert", "fullchain.pem", "--tls-key", "privkey.pem"])
+    let certificate = CertificateParams::new(["localhost".to_owned()])
+        .unwrap()
+        .self_signed(&key)
+        .unwrap();
+    write_secret(
+        home.root().join("privkey.pem"),
+        &pem("PRIVATE KEY", &key.serialize_der()),
+    );
+    write_secret(
+        home.root().join("fullchain.pem"),
+        &pem("CERTIFICATE", certificate.der()),
+    );
+    HttpServer::start_with(
+        home,
+        &["--tls-cert", "fullchain.pem", "--tls-key", "privkey.pem"],
+    )
 }
 
 const FILES: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
@@ -78,7 +94,10 @@ const FILES: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
 fn tunnel(to: SocketAddr, config: Arc<ClientConfig>) -> Endpoint {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
@@ -93,15 +112,22 @@ fn tunnel(to: SocketAddr, config: Arc<ClientConfig>) -> Endpoint {
             }
         });
     });
-    Endpoint { address: receiver.recv().unwrap() }
+    Endpoint {
+        address: receiver.recv().unwrap(),
+    }
 }
 
 /// A connection over TLS, after the handshake.
-fn connect(to: SocketAddr, config: Arc<ClientConfig>) -> Result<StreamOwned<ClientConnection, TcpStream>, String> {
+fn connect(
+    to: SocketAddr,
+    config: Arc<ClientConfig>,
+) -> Result<StreamOwned<ClientConnection, TcpStream>, String> {
     let mut client = ClientConnection::new(config, localhost()).unwrap();
     let mut stream = TcpStream::connect(to).unwrap();
     while client.is_handshaking() {
-        client.complete_io(&mut stream).map_err(|error| error.to_string())?;
+        client
+            .complete_io(&mut stream)
+            .map_err(|error| error.to_string())?;
     }
     Ok(StreamOwned::new(client, stream))
 }
@@ -124,7 +150,10 @@ fn requests_streams_and_websockets_work_over_tls() {
     socket.initialize();
     assert_eq!(socket.expand("review", "x"), "Review this.\n\nx");
     let long = "x".repeat(1_000_000);
-    assert_eq!(socket.expand("review", &long), format!("Review this.\n\n{long}"));
+    assert_eq!(
+        socket.expand("review", &long),
+        format!("Review this.\n\n{long}")
+    );
     server.home.save("new.md", "New.");
     events.message();
 }
@@ -132,19 +161,34 @@ fn requests_streams_and_websockets_work_over_tls() {
 #[test]
 fn tls_1_2_and_1_3_are_spoken_and_http_1_1_is_chosen() {
     let (authority, server) = start(&[]);
-    for (version, want) in [(&version::TLS12, ProtocolVersion::TLSv1_2), (&version::TLS13, ProtocolVersion::TLSv1_3)] {
-        let mut stream = connect(server.address, trusting(&authority, &[version], &["h2", "http/1.1"])).unwrap();
+    for (version, want) in [
+        (&version::TLS12, ProtocolVersion::TLSv1_2),
+        (&version::TLS13, ProtocolVersion::TLSv1_3),
+    ] {
+        let mut stream = connect(
+            server.address,
+            trusting(&authority, &[version], &["h2", "http/1.1"]),
+        )
+        .unwrap();
         assert_eq!(stream.conn.protocol_version(), Some(want));
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
-        stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        stream
+            .write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .unwrap();
         let mut answer = String::new();
         // The end is announced, so that nobody can cut off an answer.
         stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(r#"{"status":"ok"}"#), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(r#"{"status":"ok"}"#),
+            "{answer}"
+        );
     }
     let error = connect(server.address, trusting(&authority, BOTH, &["h2"])).unwrap_err();
     assert!(error.contains("NoApplicationProtocol"), "{error}");
-    assert!(connect(server.address, trusting(&Authority::new(), BOTH, &[])).is_err(), "another authority");
+    assert!(
+        connect(server.address, trusting(&Authority::new(), BOTH, &[])).is_err(),
+        "another authority"
+    );
     shown(&server, &authority);
 }
 
@@ -157,23 +201,55 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
     let damaged = |text: &str| text.replacen("\nM", "\n*", 1);
     let encrypted = good.1.replace("PRIVATE", "ENCRYPTED PRIVATE");
     let not_a_key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n".to_owned();
-    let not_a_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_owned();
+    let not_a_certificate =
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_owned();
     let needs_certificate = "--tls-cert needs a PEM file with `BEGIN CERTIFICATE`";
     let needs_key = "--tls-key needs a PEM file with `BEGIN PRIVATE KEY`";
     for (certificate, key, parts) in [
         (
             &good.0,
             &other.1,
-            &["the key in key.pem does not belong to the first certificate in cert.pem", "put this server's own"][..],
+            &[
+                "the key in key.pem does not belong to the first certificate in cert.pem",
+                "put this server's own",
+            ][..],
         ),
-        (&good.1, &good.0, &["cert.pem has no certificate", needs_certificate]),
+        (
+            &good.1,
+            &good.0,
+            &["cert.pem has no certificate", needs_certificate],
+        ),
         (&good.0, &good.0, &["key.pem has no private key", needs_key]),
-        (&String::new(), &good.1, &["cert.pem has no certificate", needs_certificate]),
-        (&damaged(&good.0), &good.1, &["cert.pem has no certificate", needs_certificate]),
-        (&good.0, &damaged(&good.1), &["key.pem has no private key", needs_key]),
-        (&good.0, &encrypted, &["key.pem has no private key", "openssl pkey"]),
-        (&good.0, &not_a_key, &["the key in key.pem cannot be used", needs_key]),
-        (&not_a_certificate, &good.1, &["the certificate in cert.pem cannot be used", "renew it"]),
+        (
+            &String::new(),
+            &good.1,
+            &["cert.pem has no certificate", needs_certificate],
+        ),
+        (
+            &damaged(&good.0),
+            &good.1,
+            &["cert.pem has no certificate", needs_certificate],
+        ),
+        (
+            &good.0,
+            &damaged(&good.1),
+            &["key.pem has no private key", needs_key],
+        ),
+        (
+            &good.0,
+            &encrypted,
+            &["key.pem has no private key", "openssl pkey"],
+        ),
+        (
+            &good.0,
+            &not_a_key,
+            &["the key in key.pem cannot be used", needs_key],
+        ),
+        (
+            &not_a_certificate,
+            &good.1,
+            &["the certificate in cert.pem cannot be used", "renew it"],
+        ),
     ] {
         write(home.root(), &(certificate.clone(), key.clone()));
         let ran = home.run([&["serve", "--http", "0"][..], &FILES].concat(), "");
@@ -181,19 +257,42 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
         for part in parts {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }
-        let key: Vec<&str> = key.lines().filter(|line| line.len() > 20 && !line.contains(' ')).collect();
-        assert!(key.iter().all(|line| !ran.stderr.contains(line)), "{}", ran.stderr);
+        let key: Vec<&str> = key
+            .lines()
+            .filter(|line| line.len() > 20 && !line.contains(' '))
+            .collect();
+        assert!(
+            key.iter().all(|line| !ran.stderr.contains(line)),
+            "{}",
+            ran.stderr
+        );
     }
     write(home.root(), &good);
-    fs::set_permissions(home.root().join("key.pem"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(
+        home.root().join("key.pem"),
+        fs::Permissions::from_mode(0o640),
+    )
+    .unwrap();
     let ran = home.run([&["serve", "--http", "0"][..], &FILES].concat(), "");
-    ran.failed(1, "error: others can read or change the key key.pem: run `chmod 600 key.pem`\n");
+    ran.failed(
+        1,
+        "error: others can read or change the key key.pem: run `chmod 600 key.pem`\n",
+    );
     fs::remove_file(home.root().join("cert.pem")).unwrap();
     let ran = home.run([&["serve", "--http", "0"][..], &FILES].concat(), "");
-    assert!(ran.stderr.starts_with("error: cannot read the certificate cert.pem: No such file"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .starts_with("error: cannot read the certificate cert.pem: No such file"),
+        "{}",
+        ran.stderr
+    );
     for arguments in [&FILES[..2], &FILES[2..]] {
         let ran = home.run([&["serve", "--http", "0"], arguments].concat(), "");
-        assert_eq!(ran.status.code(), Some(2), "each of the options requires the other");
+        assert_eq!(
+            ran.status.code(),
+            Some(2),
+            "each of the options requires the other"
+        );
     }
 }
 
@@ -211,14 +310,25 @@ fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     );
     assert_eq!(shown(&server, &authority), first);
     fs::write(server.home.root().join("key.pem"), &renewed.1).unwrap();
-    let second = (0..10_000).map(|_| shown(&server, &authority)).find(|now| *now != first).expect("the renewed one");
+    let second = (0..10_000)
+        .map(|_| shown(&server, &authority))
+        .find(|now| *now != first)
+        .expect("the renewed one");
     fs::remove_file(server.home.root().join("key.pem")).unwrap();
-    assert!(server.stderr_line().starts_with("warning: cannot read the key key.pem: "));
+    assert!(
+        server
+            .stderr_line()
+            .starts_with("warning: cannot read the key key.pem: ")
+    );
     assert_eq!(shown(&server, &authority), second);
-    open.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    open.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut answer = String::new();
     open.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 "), "an open connection goes on: {answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 "),
+        "an open connection goes on: {answer}"
+    );
 }
 
 #[test]
@@ -255,12 +365,20 @@ fn a_page_of_this_server_may_use_it_over_https_only() {
     let (authority, server) = start(&["--allow-host", "prompts.example.com"]);
     let endpoint = tunnel(server.address, trusting(&authority, BOTH, &[]));
     let host = ("Host", "prompts.example.com");
-    for (origin, want) in [("https://prompts.example.com", 200), ("http://prompts.example.com", 403)] {
-        assert_eq!(endpoint.post_with(&[host, ("Origin", origin)], PING).status, want, "{origin}");
+    for (origin, want) in [
+        ("https://prompts.example.com", 200),
+        ("http://prompts.example.com", 403),
+    ] {
+        assert_eq!(
+            endpoint.post_with(&[host, ("Origin", origin)], PING).status,
+            want,
+            "{origin}"
+        );
     }
 }
 
-/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
+/// Waits for a time limit of the server, in
+/// [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_client_that_does_not_finish_the_handshake_is_disconnected() {
     let (_, server) = start(&[]);
     let mut silent = server.connect();

@@ -1,10 +1,14 @@
-//! `tools/list`: the two definitions as golden files, and the names in a description that is made anew each time.
+//! `tools/list`: the two definitions as golden files, and the names in a description that is made
+//! anew each time.
 
 use crate::client::{Client, LEGACY, golden};
 use serde_json::{Value, json};
 
 fn tools(client: &mut Client) -> Vec<Value> {
-    client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().clone()
+    client.request("tools/list", json!({}))["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 fn description(client: &mut Client) -> String {
@@ -13,11 +17,16 @@ fn description(client: &mut Client) -> String {
 
 #[test]
 fn each_definition_has_its_golden_file() {
-    let mut client =
-        Client::new().prompt("git/commit.md", "Commit.").prompt("ask.md", "Ask.").arguments(["--prompts", "prompts"]);
+    let mut client = Client::new()
+        .prompt("git/commit.md", "Commit.")
+        .prompt("ask.md", "Ask.")
+        .arguments(["--prompts", "prompts"]);
     client.initialize(LEGACY);
     let tools = tools(&mut client);
-    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["list_prompts", "expand_prompt"]);
     for (tool, name) in tools.iter().zip(names) {
         let mut tool = tool.clone();
@@ -38,15 +47,31 @@ fn every_tool_is_always_loaded_says_that_it_only_reads_and_has_plain_schemas() {
         for schema in ["inputSchema", "outputSchema"] {
             assert_eq!(tool[schema]["type"], "object");
             let text = tool[schema].to_string();
-            for unwanted in ["\"default\":", "$ref", "oneOf", "anyOf", "allOf", "\"additionalProperties\":false"] {
+            for unwanted in [
+                "\"default\":",
+                "$ref",
+                "oneOf",
+                "anyOf",
+                "allOf",
+                "\"additionalProperties\":false",
+            ] {
                 assert!(!text.contains(unwanted), "{unwanted} in {text}");
             }
         }
     }
     let expand = &tools(&mut Client::new())[1];
-    assert_eq!(expand["inputSchema"]["required"], json!(["command", "input"]));
-    assert_eq!(expand["inputSchema"]["properties"]["command"]["type"], "string");
-    assert_eq!(expand["inputSchema"]["properties"]["input"]["type"], "string");
+    assert_eq!(
+        expand["inputSchema"]["required"],
+        json!(["command", "input"])
+    );
+    assert_eq!(
+        expand["inputSchema"]["properties"]["command"]["type"],
+        "string"
+    );
+    assert_eq!(
+        expand["inputSchema"]["properties"]["input"]["type"],
+        "string"
+    );
 }
 
 #[test]
@@ -55,19 +80,27 @@ fn the_descriptions_say_when_to_call_a_tool_and_what_to_pass() {
     for (tool, said) in [
         (0, "by writing `:<command>` in a message"),
         (1, "When any user message has a `:`-prefixed command token"),
-        (1, "(`:research topic`, `:summarize this article`, `:critique \"draft\"`), call this tool before responding"),
+        (
+            1,
+            "(`:research topic`, `:summarize this article`, `:critique \"draft\"`), call this tool before responding",
+        ),
         (1, "strip the colon from the name"),
         (1, "pass all remaining text, quotes included, as `input`"),
         (1, "Do not answer without calling it"),
     ] {
-        assert!(tools[tool]["description"].as_str().unwrap().contains(said), "{said}");
+        assert!(
+            tools[tool]["description"].as_str().unwrap().contains(said),
+            "{said}"
+        );
     }
 }
 
 #[test]
 fn the_description_of_expand_prompt_names_own_commands_before_shipped_ones() {
-    let mut client =
-        Client::new().prompt("zebra.md", "Z").prompt("test.md", "Mine.").arguments(["--prompts", "prompts"]);
+    let mut client = Client::new()
+        .prompt("zebra.md", "Z")
+        .prompt("test.md", "Mine.")
+        .arguments(["--prompts", "prompts"]);
     let description = description(&mut client);
     let names = description.split("Available commands: ").nth(1).unwrap();
     assert_eq!(
@@ -87,7 +120,9 @@ fn a_new_file_is_in_the_very_next_description() {
 
 #[test]
 fn the_description_names_files_that_turn_out_to_be_no_prompts() {
-    let mut client = Client::new().prompt("broken.md", b"\xff").prompt("unclosed.md", "---\nx: y\n");
+    let mut client = Client::new()
+        .prompt("broken.md", b"\xff")
+        .prompt("unclosed.md", "---\nx: y\n");
     assert!(description(&mut client).ends_with("Available commands: :broken, :unclosed."));
 }
 
@@ -100,6 +135,12 @@ fn many_names_stay_within_2_kib() {
     let description = description(&mut client);
     assert!(description.chars().count() < 4096);
     let names = description.split("Available commands: ").nth(1).unwrap();
-    assert!(names.len() <= 2048 && names.starts_with(":prompt-0000, :prompt-0001, "), "{names}");
-    assert!(names.ends_with(" more, which list_prompts names."), "{names}");
+    assert!(
+        names.len() <= 2048 && names.starts_with(":prompt-0000, :prompt-0001, "),
+        "{names}"
+    );
+    assert!(
+        names.ends_with(" more, which list_prompts names."),
+        "{names}"
+    );
 }

@@ -1,4 +1,5 @@
-//! `--log-level`, `--log-file` and `--tap`: what they record of a conversation. Standard output stays the same.
+//! `--log-level`, `--log-file` and `--tap`: what they record of a conversation. Standard output
+//! stays the same.
 
 use crate::client::Client;
 use serde_json::Value;
@@ -8,7 +9,9 @@ const WITH_PROMPTS: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
 
 /// A client whose server has these additional options.
 fn client_with(options: &[&str]) -> Client {
-    Client::new().prompt("review.md", "Review this.").arguments(WITH_PROMPTS.iter().chain(options).copied())
+    Client::new()
+        .prompt("review.md", "Review this.")
+        .arguments(WITH_PROMPTS.iter().chain(options).copied())
 }
 
 /// A record's lines without time and process: direction and text.
@@ -40,7 +43,13 @@ fn a_tap_has_every_line_in_both_directions_unchanged() {
     let mut lines = conversation(&record);
     // Answers may be written together, later than the next line was read.
     let first: Vec<_> = lines.drain(..5).collect();
-    let of = |direction| first.iter().filter(|(its, _)| *its == direction).map(|(_, text)| *text).collect::<Vec<_>>();
+    let of = |direction| {
+        first
+            .iter()
+            .filter(|(its, _)| *its == direction)
+            .map(|(_, text)| *text)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of("in"), [ping, "  ", "no JSON"]);
     assert_eq!(of("out"), [pong.trim_end(), refusal.trim_end()]);
     assert_eq!(lines, [("in", call), ("out", expanded.trim_end())]);
@@ -50,11 +59,20 @@ fn a_tap_has_every_line_in_both_directions_unchanged() {
 fn a_tap_has_the_json_of_a_frame_in_one_line() {
     let client = client_with(&["serve", "--tap", "conversation.log"]);
     let pong = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-    let ran = client.run([], "Content-Length: 9\r\n\r\n{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"ping\"}");
-    assert_eq!(ran.stdout, format!("Content-Length: {}\r\n\r\n{pong}", pong.len()));
+    let ran = client.run(
+        [],
+        "Content-Length: 9\r\n\r\n{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"ping\"}",
+    );
+    assert_eq!(
+        ran.stdout,
+        format!("Content-Length: {}\r\n\r\n{pong}", pong.len())
+    );
     let record = fs::read_to_string(client.root().join("conversation.log")).unwrap();
     let ping = r#"frame {"jsonrpc":"2.0", "id":1,"method":"ping"}"#;
-    assert_eq!(conversation(&record), [("in", ping), ("out", &*format!("frame {pong}"))]);
+    assert_eq!(
+        conversation(&record),
+        [("in", ping), ("out", &*format!("frame {pong}"))]
+    );
 }
 
 #[test]
@@ -65,19 +83,27 @@ fn a_tap_is_appended_to_and_only_its_owner_can_read_it() {
     client.finish();
     let first = fs::read_to_string(client.root().join("conversation.log")).unwrap();
     let mut again = client_with(&[]);
-    again = again
-        .arguments(WITH_PROMPTS.into_iter().chain(["--tap", client.root().join("conversation.log").to_str().unwrap()]));
+    again = again.arguments(WITH_PROMPTS.into_iter().chain([
+        "--tap",
+        client.root().join("conversation.log").to_str().unwrap(),
+    ]));
     again.list();
     again.finish();
     let both = fs::read_to_string(client.root().join("conversation.log")).unwrap();
-    assert!(both.starts_with(&first) && both.len() > first.len(), "{both}");
+    assert!(
+        both.starts_with(&first) && both.len() > first.len(),
+        "{both}"
+    );
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let mut fresh = client_with(&["--tap", "fresh.log"]);
         fresh.list();
         fresh.finish();
-        let mode = fs::metadata(fresh.root().join("fresh.log")).unwrap().permissions().mode();
+        let mode = fs::metadata(fresh.root().join("fresh.log"))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 }
@@ -106,7 +132,9 @@ fn a_tap_that_is_full_or_a_pipe_causes_one_warning_and_the_server_goes_on() {
     let said = "warning: the conversation is no longer recorded: No space left on device (os error 28); start the server again \
                 with another file\n";
     let mut client = client_with(&["--tap", "/dev/full"]).stderr(Some(said));
-    client.expand("review", &long).text(&format!("Review this.\n\n{long}"));
+    client
+        .expand("review", &long)
+        .text(&format!("Review this.\n\n{long}"));
     client.expand("review", "y").text("Review this.\n\ny");
     client.finish();
 }
@@ -132,47 +160,92 @@ fn a_log_has_the_client_each_request_and_its_outcome() {
         ("INFO", "serving version="),
         ("INFO", r#"initialize client={"name":"it","#),
         ("DEBUG", "answered id=2 method=\"tools/call\" took="),
-        ("INFO", "the tool refused tool=\"expand_prompt\" reason=\"No prompt named"),
+        (
+            "INFO",
+            "the tool refused tool=\"expand_prompt\" reason=\"No prompt named",
+        ),
         ("DEBUG", "method=\"no/method\" took="),
         ("WARN", "a line is not a message bytes=7"),
         ("INFO", "the end of input"),
     ] {
-        assert!(log.lines().any(|line| line.contains(level) && line.contains(words)), "{level} {words}\n{log}");
+        assert!(
+            log.lines()
+                .any(|line| line.contains(level) && line.contains(words)),
+            "{level} {words}\n{log}"
+        );
     }
-    assert!(!log.contains("Review this") && !log.contains("TRACE"), "{log}");
+    assert!(
+        !log.contains("Review this") && !log.contains("TRACE"),
+        "{log}"
+    );
 }
 
 #[test]
 fn an_event_is_one_line_without_control_characters_whatever_a_client_writes() {
     let mut client = client_with(&["--log-file", "server.log", "--log-level", "trace"]);
     let nasty = "a\u{1b}[31m\n\r2026-11-21T00:00:00Z  INFO forged\u{7f}\u{85}\u{9b}5m\u{2028}b";
-    client.expand("review", nasty).text(&format!("Review this.\n\n{nasty}"));
+    client
+        .expand("review", nasty)
+        .text(&format!("Review this.\n\n{nasty}"));
     client.expand(nasty, "x").error();
     client.request(nasty, serde_json::json!({}));
     client.request("tools/call", serde_json::json!({"name": nasty}));
-    client.request("initialize", serde_json::json!({"protocolVersion": nasty, "clientInfo": {"name": nasty}}));
+    client.request(
+        "initialize",
+        serde_json::json!({"protocolVersion": nasty, "clientInfo": {"name": nasty}}),
+    );
     client.finish();
     let log = fs::read_to_string(client.root().join("server.log")).unwrap();
-    let is_control = |character: char| character.is_control() || "\u{2028}\u{2029}".contains(character);
+    let is_control =
+        |character: char| character.is_control() || "\u{2028}\u{2029}".contains(character);
     for line in log.lines() {
-        assert!(!line.contains(is_control) && !line.starts_with("2026-11-21T00:00:00Z"), "{line:?}");
+        assert!(
+            !line.contains(is_control) && !line.starts_with("2026-11-21T00:00:00Z"),
+            "{line:?}"
+        );
     }
     assert!(log.lines().count() >= 12, "{log}");
 }
 
 #[test]
 fn a_json_log_has_one_object_for_each_event_whatever_a_client_writes() {
-    let mut client = client_with(&["--log-format", "json", "--log-file", "server.log", "--log-level", "debug"]);
+    let mut client = client_with(&[
+        "--log-format",
+        "json",
+        "--log-file",
+        "server.log",
+        "--log-level",
+        "debug",
+    ]);
     client.expand("a\n\"}\u{1b}[31m", "x").error();
     client.finish();
     let log = fs::read_to_string(client.root().join("server.log")).unwrap();
-    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for (level, message) in [("INFO", "serving"), ("DEBUG", "answered"), ("INFO", "the end of input")] {
-        let event = events.iter().find(|event| event["level"] == level && event["message"] == message);
+    let events: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for (level, message) in [
+        ("INFO", "serving"),
+        ("DEBUG", "answered"),
+        ("INFO", "the end of input"),
+    ] {
+        let event = events
+            .iter()
+            .find(|event| event["level"] == level && event["message"] == message);
         let event = event.unwrap_or_else(|| panic!("{level} {message}\n{log}"));
-        assert!(event["timestamp"].as_str().is_some_and(|time| time.ends_with('Z')), "{event}");
+        assert!(
+            event["timestamp"]
+                .as_str()
+                .is_some_and(|time| time.ends_with('Z')),
+            "{event}"
+        );
     }
-    assert!(events.iter().any(|event| event["method"] == "tools/call" && event["took"].is_string()), "{log}");
+    assert!(
+        events
+            .iter()
+            .any(|event| event["method"] == "tools/call" && event["took"].is_string()),
+        "{log}"
+    );
 }
 
 #[test]
@@ -180,16 +253,28 @@ fn a_log_format_alone_logs_on_standard_error() {
     let mut client = client_with(&["--log-format", "json"]).stderr(None);
     client.list();
     let (_, _, log) = client.finish();
-    assert!(log.lines().all(|line| line.starts_with('{')) && log.contains("\"message\":\"serving\""), "{log}");
+    assert!(
+        log.lines().all(|line| line.starts_with('{')) && log.contains("\"message\":\"serving\""),
+        "{log}"
+    );
 }
 
 #[test]
 fn an_option_of_the_server_before_a_command_is_refused() {
-    for options in
-        [["--tap", "x"], ["--log-file", "x"], ["--log-level", "debug"], ["--log-format", "json"], ["--page-size", "7"]]
-    {
+    for options in [
+        ["--tap", "x"],
+        ["--log-file", "x"],
+        ["--log-level", "debug"],
+        ["--log-format", "json"],
+        ["--page-size", "7"],
+    ] {
         let ran = Client::new().run(options.into_iter().chain(["list"]), "");
         assert_eq!(ran.status.code(), Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("`list` has no option {}", options[0])), "{}", ran.stderr);
+        assert!(
+            ran.stderr
+                .contains(&format!("`list` has no option {}", options[0])),
+            "{}",
+            ran.stderr
+        );
     }
 }

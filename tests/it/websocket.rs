@@ -1,4 +1,5 @@
-//! `/ws`: a conversation in text frames. The client here is a few lines over a socket of the system.
+//! `/ws`: a conversation in text frames. The client here is a few lines over a socket of the
+//! system.
 
 use crate::client::{Client, LEGACY, modern};
 use crate::http_client::{HttpServer, write_secret};
@@ -37,7 +38,8 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Asks for an upgrade with these additional header lines; the head of the answer, and the connection.
+/// Asks for an upgrade with these additional header lines; the head of the answer, and the
+/// connection.
 fn ask(address: &str, headers: &str) -> (String, BufReader<TcpStream>) {
     let mut stream = TcpStream::connect(address).unwrap();
     // The key and its answer are those of RFC 6455, section 1.3.
@@ -56,7 +58,11 @@ impl WebSocket {
     pub(crate) fn open(address: &str, headers: &str) -> WebSocket {
         let (head, stream) = ask(address, headers);
         assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-        assert!(head.to_lowercase().contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{head}");
+        assert!(
+            head.to_lowercase()
+                .contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="),
+            "{head}"
+        );
         WebSocket { stream, next_id: 1 }
     }
 
@@ -111,7 +117,10 @@ impl WebSocket {
     pub(crate) fn send_request(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.send(TEXT, json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        self.send(
+            TEXT,
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
         id
     }
 
@@ -124,26 +133,36 @@ impl WebSocket {
     }
 
     pub(crate) fn initialize(&mut self) {
-        let params =
-            json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+        let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         let answer = self.request("initialize", params);
         assert_eq!(answer["result"]["protocolVersion"], LEGACY, "{answer}");
-        self.send(TEXT, json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+        self.send(
+            TEXT,
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+        );
     }
 
     pub(crate) fn expand(&mut self, command: &str, input: &str) -> String {
-        let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
+        let params =
+            json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
         let answer = self.request("tools/call", params);
-        answer["result"]["structuredContent"]["prompt"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+        answer["result"]["structuredContent"]["prompt"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"))
+            .to_owned()
     }
 
-    /// Reads until the server closes; the code of its close frame, and its reason. `None` if there was no such frame.
+    /// Reads until the server closes; the code of its close frame, and its reason. `None` if there
+    /// was no such frame.
     fn closed(mut self) -> Option<(u16, String)> {
         let mut said = None;
         while let Ok((opcode, payload)) = self.try_read() {
             if opcode == CLOSE {
                 let (code, reason) = payload.split_at(2);
-                said = Some((u16::from_be_bytes([code[0], code[1]]), String::from_utf8(reason.to_vec()).unwrap()));
+                said = Some((
+                    u16::from_be_bytes([code[0], code[1]]),
+                    String::from_utf8(reason.to_vec()).unwrap(),
+                ));
             }
         }
         said
@@ -151,7 +170,9 @@ impl WebSocket {
 }
 
 fn server() -> HttpServer {
-    HttpServer::start(Client::new().prompt("review.md", "---\ndescription: Review\n---\nReview this."))
+    HttpServer::start(
+        Client::new().prompt("review.md", "---\ndescription: Review\n---\nReview this."),
+    )
 }
 
 fn open(server: &HttpServer) -> WebSocket {
@@ -164,29 +185,54 @@ fn it_has_all_abilities_of_stdio() {
     let mut socket = open(&server);
     let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
     let answer = socket.request("initialize", params);
-    assert_eq!(answer["result"]["capabilities"]["resources"], json!({"subscribe": true, "listChanged": true}));
-    socket.send(TEXT, json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+    assert_eq!(
+        answer["result"]["capabilities"]["resources"],
+        json!({"subscribe": true, "listChanged": true})
+    );
+    socket.send(
+        TEXT,
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+    );
     assert_eq!(socket.expand("review", "x"), "Review this.\n\nx");
-    assert_eq!(socket.request("prompts/list", json!({}))["result"]["prompts"][0]["name"], "review");
-    assert_eq!(socket.request("no/method", json!({}))["error"]["code"], -32601);
-    assert_eq!(socket.request("server/discover", modern(json!({})))["result"]["resultType"], "complete");
+    assert_eq!(
+        socket.request("prompts/list", json!({}))["result"]["prompts"][0]["name"],
+        "review"
+    );
+    assert_eq!(
+        socket.request("no/method", json!({}))["error"]["code"],
+        -32601
+    );
+    assert_eq!(
+        socket.request("server/discover", modern(json!({})))["result"]["resultType"],
+        "complete"
+    );
     // `initialized` has been handled before the first answer: from now on, the lists are watched.
     socket.request("resources/subscribe", json!({"uri": "prompt://review"}));
     socket.request("resources/list", json!({}));
-    server.home.save("review.md", "---\ndescription: Review\n---\nReview that.");
+    server
+        .home
+        .save("review.md", "---\ndescription: Review\n---\nReview that.");
     // Lists that it was not shown may be announced, too.
     let mut methods = std::collections::BTreeSet::new();
     let updated = loop {
         let message = socket.message();
-        if !methods.insert(message["method"].to_string()) || methods.contains("\"notifications/resources/updated\"") {
+        if !methods.insert(message["method"].to_string())
+            || methods.contains("\"notifications/resources/updated\"")
+        {
             break message;
         }
     };
     assert_eq!(
         (&updated["method"], &updated["params"]["uri"]),
-        (&json!("notifications/resources/updated"), &json!("prompt://review"))
+        (
+            &json!("notifications/resources/updated"),
+            &json!("prompt://review")
+        )
     );
-    assert!(methods.contains("\"notifications/resources/list_changed\""), "{methods:?}");
+    assert!(
+        methods.contains("\"notifications/resources/list_changed\""),
+        "{methods:?}"
+    );
     assert_eq!(socket.expand("review", "x"), "Review that.\n\nx");
 }
 
@@ -194,20 +240,33 @@ fn it_has_all_abilities_of_stdio() {
 fn a_listen_is_acknowledged_before_its_first_notification_and_ends_when_it_is_cancelled() {
     let server = server();
     let mut socket = open(&server);
-    let id =
-        socket.send_request("subscriptions/listen", modern(json!({"notifications": {"promptsListChanged": true}})));
+    let id = socket.send_request(
+        "subscriptions/listen",
+        modern(json!({"notifications": {"promptsListChanged": true}})),
+    );
     let acknowledged = socket.message();
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+    assert_eq!(
+        acknowledged["method"], "notifications/subscriptions/acknowledged",
+        "{acknowledged}"
+    );
     server.home.save("new.md", "New.");
     let changed = socket.message();
     assert_eq!(changed["method"], "notifications/prompts/list_changed");
-    assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
-    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    assert_eq!(
+        changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        id
+    );
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     socket.send(TEXT, cancel.to_string());
     server.home.save("newer.md", "Newer.");
-    // Another listener is told of the change; this one gets nothing before the answer to its next request.
+    // Another listener is told of the change; this one gets nothing before the answer to its next
+    // request.
     let mut other = open(&server);
-    other.send_request("subscriptions/listen", modern(json!({"notifications": {"promptsListChanged": true}})));
+    other.send_request(
+        "subscriptions/listen",
+        modern(json!({"notifications": {"promptsListChanged": true}})),
+    );
     other.message();
     server.home.save("newest.md", "Newest.");
     other.message();
@@ -225,7 +284,10 @@ fn the_order_of_answers_is_that_of_the_requests() {
             socket.send_request(method, json!({}))
         })
         .collect();
-    let answered: Vec<u64> = ids.iter().map(|_| socket.message()["id"].as_u64().unwrap()).collect();
+    let answered: Vec<u64> = ids
+        .iter()
+        .map(|_| socket.message()["id"].as_u64().unwrap())
+        .collect();
     assert_eq!(answered, ids);
 }
 
@@ -234,14 +296,21 @@ fn the_subprotocol_mcp_is_taken_if_it_is_offered() {
     let server = server();
     for (offered, taken) in [
         ("Sec-WebSocket-Protocol: mcp\r\n", true),
-        ("Sec-WebSocket-Protocol: chat, mcp\r\nSec-WebSocket-Extensions: permessage-deflate\r\n", true),
+        (
+            "Sec-WebSocket-Protocol: chat, mcp\r\nSec-WebSocket-Extensions: permessage-deflate\r\n",
+            true,
+        ),
         ("Sec-WebSocket-Protocol: chat\r\n", false),
         ("", false),
     ] {
         let (head, _) = ask(&server.address.to_string(), offered);
         let head = head.to_lowercase();
         assert!(head.starts_with("http/1.1 101 "), "{head}");
-        assert_eq!(head.contains("\r\nsec-websocket-protocol: mcp\r\n"), taken, "{offered}");
+        assert_eq!(
+            head.contains("\r\nsec-websocket-protocol: mcp\r\n"),
+            taken,
+            "{offered}"
+        );
         assert!(!head.contains("sec-websocket-extensions"), "{head}");
     }
 }
@@ -251,12 +320,26 @@ fn what_is_not_an_upgrade_is_refused() {
     let server = server();
     for (method, headers) in [
         ("GET", &[][..]),
-        ("POST", &[("Connection", "Upgrade"), ("Upgrade", "websocket")]),
+        (
+            "POST",
+            &[("Connection", "Upgrade"), ("Upgrade", "websocket")],
+        ),
         ("GET", &[("Connection", "Upgrade"), ("Upgrade", "h2c")]),
-        ("GET", &[("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "12")]),
+        (
+            "GET",
+            &[
+                ("Connection", "Upgrade"),
+                ("Upgrade", "websocket"),
+                ("Sec-WebSocket-Version", "12"),
+            ],
+        ),
     ] {
         let answer = server.send(method, "/ws", headers, "");
-        assert!((400..500).contains(&answer.status), "{method} {headers:?}: {}", answer.status);
+        assert!(
+            (400..500).contains(&answer.status),
+            "{method} {headers:?}: {}",
+            answer.status
+        );
     }
 }
 
@@ -269,7 +352,10 @@ fn a_ping_is_answered_also_between_fragments_and_broken_text_with_an_error() {
     socket.send_bytes(&frame(0x80, br#"7,"method":"ping"}"#));
     socket.send(TEXT, "{oops");
     assert_eq!(socket.read(), (PONG, b"still there?".to_vec()));
-    assert_eq!(socket.message(), json!({"jsonrpc": "2.0", "id": 7, "result": {}}));
+    assert_eq!(
+        socket.message(),
+        json!({"jsonrpc": "2.0", "id": 7, "result": {}})
+    );
     assert_eq!(socket.message()["error"]["code"], -32700);
     assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
 }
@@ -281,15 +367,27 @@ fn frames_that_are_no_text_or_too_long_end_the_conversation_with_a_code_that_say
     for (what, bytes, code) in [
         ("binary", frame(0x80 | BINARY, b"{}"), 1003),
         ("not UTF-8", frame(0x80 | TEXT, b"\"\xff\""), 1002),
-        ("too long", frame(0x80 | TEXT, format!("{ping:1001}").as_bytes()), 1002),
+        (
+            "too long",
+            frame(0x80 | TEXT, format!("{ping:1001}").as_bytes()),
+            1002,
+        ),
         ("not masked", vec![0x80 | TEXT, 2, b'{', b'}'], 1002),
     ] {
         let mut socket = open(&server);
         socket.send(TEXT, format!("{ping:1000}"));
-        assert_eq!(socket.message()["result"], json!({}), "as long as it may be");
+        assert_eq!(
+            socket.message()["result"],
+            json!({}),
+            "as long as it may be"
+        );
         socket.send_bytes(&bytes);
         let said = socket.closed();
-        assert_eq!(said.as_ref().map(|(code, _)| *code), Some(code), "{what}: {said:?}");
+        assert_eq!(
+            said.as_ref().map(|(code, _)| *code),
+            Some(code),
+            "{what}: {said:?}"
+        );
     }
     open(&server).initialize();
 }
@@ -300,7 +398,9 @@ fn a_client_that_sends_pings_and_reads_no_answer_takes_no_memory() {
     let mut deaf = open(&server);
     // The server reads no further while its answers are not read, so that the client has to wait.
     let stream = deaf.stream.get_mut();
-    stream.set_write_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
+    stream
+        .set_write_timeout(Some(std::time::Duration::from_secs(1)))
+        .unwrap();
     let pings = frame(0x80 | PING, &[0; 125]).repeat(1_000);
     let written = (0..1_000).try_for_each(|_| stream.write_all(&pings));
     assert!(written.is_err(), "131 MB were read");
@@ -327,11 +427,15 @@ fn when_the_server_stops_it_says_so_and_answers_what_it_has_received() {
     socket.initialize();
     socket.request("ping", json!({}));
     server.terminate();
-    assert_eq!(socket.closed().unwrap(), (1001, "the server was stopped".to_owned()));
+    assert_eq!(
+        socket.closed().unwrap(),
+        (1001, "the server was stopped".to_owned())
+    );
     assert!(server.wait().success());
 }
 
-/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
+/// Waits for a time limit of the server, in
+/// [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn a_client_that_does_not_read_is_closed_and_the_others_are_served() {
     let long = "x".repeat(4 * 1024 * 1024);
     let server = HttpServer::start(Client::new().prompt("long.md", long));
@@ -346,7 +450,11 @@ pub(crate) fn a_client_that_does_not_read_is_closed_and_the_others_are_served() 
     // The server gives up after half a minute: then the rest is missing.
     let opened = |server: &HttpServer| {
         let metrics = server.send("GET", "/metrics", &[], "").text();
-        metrics.lines().find_map(|line| line.strip_prefix("prompt_expander_websockets ")).unwrap().to_owned()
+        metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("prompt_expander_websockets "))
+            .unwrap()
+            .to_owned()
     };
     assert_eq!(opened(&server), "2");
     while opened(&server) != "1" {
@@ -366,13 +474,19 @@ fn many_conversations_are_notified_of_a_change() {
     server.home.save("new.md", "New.");
     for socket in &mut sockets {
         let methods = [0; 3].map(|_| socket.message()["method"].as_str().unwrap().to_owned());
-        assert_eq!(methods, ["tools", "prompts", "resources"].map(|list| format!("notifications/{list}/list_changed")));
+        assert_eq!(
+            methods,
+            ["tools", "prompts", "resources"]
+                .map(|list| format!("notifications/{list}/list_changed"))
+        );
     }
 }
 
 /// A server with these tokens.
 fn server_with_tokens(tokens: &str) -> HttpServer {
-    let home = Client::new().prompt("team-a/review.md", "Review this.").prompt("team-b/secret.md", "Secret.");
+    let home = Client::new()
+        .prompt("team-a/review.md", "Review this.")
+        .prompt("team-b/secret.md", "Secret.");
     write_secret(home.root().join("tokens"), tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
@@ -387,7 +501,10 @@ fn with_tokens_an_upgrade_needs_one_and_the_conversation_sees_what_it_allows() {
     for headers in ["", "Authorization: Bearer wrong\r\n"] {
         let (head, _) = ask(&address, headers);
         assert!(
-            head.starts_with("HTTP/1.1 401 ") && head.to_lowercase().contains("\r\nwww-authenticate: bearer "),
+            head.starts_with("HTTP/1.1 401 ")
+                && head
+                    .to_lowercase()
+                    .contains("\r\nwww-authenticate: bearer "),
             "{head}"
         );
     }
@@ -396,9 +513,16 @@ fn with_tokens_an_upgrade_needs_one_and_the_conversation_sees_what_it_allows() {
     assert_eq!(socket.expand("team-a/review", ""), "Review this.");
     let list = socket.request("prompts/list", json!({}))["result"]["prompts"].clone();
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
-    assert_eq!(socket.request("prompts/get", json!({"name": "team-b/secret"}))["error"]["code"], -32602);
+    assert_eq!(
+        socket.request("prompts/get", json!({"name": "team-b/secret"}))["error"]["code"],
+        -32602
+    );
     // Without its token, the conversation ends with the next message at the latest.
-    std::fs::write(server.home.root().join("tokens"), "another-token-of-forty-characters-for-it\n").unwrap();
+    std::fs::write(
+        server.home.root().join("tokens"),
+        "another-token-of-forty-characters-for-it\n",
+    )
+    .unwrap();
     let closed = loop {
         socket.send_request("ping", json!({}));
         match socket.try_read().unwrap() {
@@ -432,7 +556,8 @@ fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
     assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
 }
 
-/// Waits for a time limit of the server, in [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
+/// Waits for a time limit of the server, in
+/// [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn an_idle_client_is_pinged_and_closed_if_it_does_not_answer() {
     let server = server();
     let mut silent = open(&server);
@@ -443,7 +568,10 @@ pub(crate) fn an_idle_client_is_pinged_and_closed_if_it_does_not_answer() {
         assert_eq!(alive.try_read().unwrap(), (PING, Vec::new()));
         alive.send(PONG, "");
     }
-    assert_eq!(silent.closed().unwrap(), (1008, "the client does not answer pings".to_owned()));
+    assert_eq!(
+        silent.closed().unwrap(),
+        (1008, "the client does not answer pings".to_owned())
+    );
     assert_eq!(alive.try_read().unwrap(), (PING, Vec::new()));
     alive.initialize();
 }

@@ -12,7 +12,11 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 #[track_caller]
 fn refused(client: &mut Client, line: &str, code: i64, id: Value) {
     let answer = client.line(line);
-    assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{line}: {answer}");
+    assert_eq!(
+        (&answer["error"]["code"], &answer["id"]),
+        (&code.into(), &id),
+        "{line}: {answer}"
+    );
 }
 
 /// The two messages of the table of frames, and the header of a frame with the answer.
@@ -20,12 +24,23 @@ const B: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 const A: &str = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
 const FRAMED: &str = "Content-Length: 36\r\n\r\n";
 
-/// What the server writes to this input while its standard input stays open, which must be nothing more than expected.
+/// What the server writes to this input while its standard input stays open, which must be nothing
+/// more than expected.
 #[track_caller]
 fn writes(input: &str, expected: &str) {
     let client = Client::new();
-    let mut server = client.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    server.stdin.as_ref().unwrap().write_all(input.as_bytes()).unwrap();
+    let mut server = client
+        .command()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server
+        .stdin
+        .as_ref()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
     let mut stdout = server.stdout.take().unwrap();
     let mut written = vec![0; expected.len()];
     stdout.read_exact(&mut written).unwrap();
@@ -43,11 +58,19 @@ fn a_frame_is_answered_in_a_frame_and_a_line_in_a_line_as_soon_as_each_is_comple
     for (input, expected) in [
         (format!("Content-Length: 300\n\n{B}\n"), frame.clone()),
         (
-            format!("content-length:40\r\nContent-Type: application/json\r\n\r\n{B}Content-Length: 40\r\n\r\n{B}"),
+            format!(
+                "content-length:40\r\nContent-Type: application/json\r\n\r\n{B}Content-Length: 40\r\n\r\n{B}"
+            ),
             frame.repeat(2),
         ),
-        (format!("Content-Length: 40\r\n\r\n{B}{B}\n"), format!("{frame}{A}\n")),
-        (format!("Content-Length: 40\n\n{}", B.replace(',', ",\n  ")), frame.clone()),
+        (
+            format!("Content-Length: 40\r\n\r\n{B}{B}\n"),
+            format!("{frame}{A}\n"),
+        ),
+        (
+            format!("Content-Length: 40\n\n{}", B.replace(',', ",\n  ")),
+            frame.clone(),
+        ),
         (format!("Content-Type: x\n\n{B}"), frame),
     ] {
         writes(&input, &expected);
@@ -62,7 +85,10 @@ fn an_answer_does_not_wait_for_a_frame_that_is_not_complete() {
     client.send(format!("{}\n{B}\n", &B[20..]));
     let framed = client.read_raw(); // the header
     assert_eq!(framed, "Content-Length: 36\r\n");
-    assert_eq!((client.read_raw(), client.read_raw()), ("\r\n".to_owned(), format!("{A}{A}\n")));
+    assert_eq!(
+        (client.read_raw(), client.read_raw()),
+        ("\r\n".to_owned(), format!("{A}{A}\n"))
+    );
 }
 
 #[test]
@@ -76,7 +102,10 @@ fn notifications_have_the_framing_of_the_last_message() {
     client.send(format!("{list}\n"));
     client.read_raw();
     client.send(format!("Content-Length: 1\n\n{B}"));
-    assert_eq!((client.read_raw(), client.read_raw()), ("Content-Length: 36\r\n".to_owned(), "\r\n".to_owned()));
+    assert_eq!(
+        (client.read_raw(), client.read_raw()),
+        ("Content-Length: 36\r\n".to_owned(), "\r\n".to_owned())
+    );
     client.write("b.md", "B.");
     // The answer has no line ending, so the header of the notification is in its line.
     let line = client.read_raw();
@@ -96,7 +125,14 @@ fn a_frame_without_json_is_a_parse_error_in_a_frame_and_the_next_line_is_read() 
 
 #[test]
 fn before_and_after_initialize_a_line_has_the_same_answer() {
-    let served = [r#"0"#, r#""""#, r#""7""#, "-1", "9007199254740993", "18446744073709551615"];
+    let served = [
+        r#"0"#,
+        r#""""#,
+        r#""7""#,
+        "-1",
+        "9007199254740993",
+        "18446744073709551615",
+    ];
     let odd = ["null", "1.5", "true", "{}", "[]", "99999999999999999999"];
     let with_id = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     for version in [None, Some("2025-03-26"), Some("2025-11-25")] {
@@ -116,7 +152,10 @@ fn before_and_after_initialize_a_line_has_the_same_answer() {
         }
         for id in served {
             let answer = client.line(with_id(id));
-            assert_eq!((answer["id"].to_string(), &answer["result"]), (id.to_owned(), &json!({})));
+            assert_eq!(
+                (answer["id"].to_string(), &answer["result"]),
+                (id.to_owned(), &json!({}))
+            );
         }
         for id in odd {
             refused(&mut client, &with_id(id), -32600, Value::Null);
@@ -131,16 +170,36 @@ fn before_and_after_initialize_a_line_has_the_same_answer() {
             ("{}", -32600, Value::Null),
             (r#"{"id":"a","method":"ping"}"#, -32600, "a".into()),
             (r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into()),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, -32602, 7.into()),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"prompts/Get"}"#, -32601, 7.into()),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}"#, -32601, 7.into()),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#,
+                -32602,
+                7.into(),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"prompts/Get"}"#,
+                -32601,
+                7.into(),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}"#,
+                -32601,
+                7.into(),
+            ),
         ] {
             refused(&mut client, line, code, id);
         }
         client.send([0xff, 0xfe, b'\n']);
         assert_eq!(client.read()["error"]["code"], -32700, "not UTF-8");
         let list = client.line(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
-        assert_eq!(list["result"].as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"], "legacy, and no more");
+        assert_eq!(
+            list["result"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .collect::<Vec<_>>(),
+            ["tools"],
+            "legacy, and no more"
+        );
     }
 }
 
@@ -150,7 +209,10 @@ fn null_is_no_value_for_a_required_member() {
     for (method, params) in [
         ("initialize", json!({"protocolVersion": null})),
         ("tools/call", json!({"name": null})),
-        ("tools/call", json!({"name": "expand_prompt", "arguments": {"command": "p", "input": null}})),
+        (
+            "tools/call",
+            json!({"name": "expand_prompt", "arguments": {"command": "p", "input": null}}),
+        ),
         ("prompts/get", json!({"name": null})),
         ("resources/read", json!({"uri": null})),
         (
@@ -158,9 +220,16 @@ fn null_is_no_value_for_a_required_member() {
             json!({"ref": {"type": "ref/prompt", "name": null}, "argument": {"name": "x", "value": ""}}),
         ),
         ("logging/setLevel", json!({"level": null})),
-        ("subscriptions/listen", modern(json!({"notifications": null}))),
+        (
+            "subscriptions/listen",
+            modern(json!({"notifications": null})),
+        ),
     ] {
-        assert_eq!(client.request(method, params.clone())["error"]["code"], -32602, "{method} {params}");
+        assert_eq!(
+            client.request(method, params.clone())["error"]["code"],
+            -32602,
+            "{method} {params}"
+        );
     }
 }
 
@@ -182,7 +251,10 @@ fn the_end_of_input_is_the_end_with_status_0() {
     let mut client = Client::new();
     client.initialize(LEGACY);
     let (rest, status, stderr) = client.finish();
-    assert_eq!((rest.as_str(), status.code(), stderr.as_str()), ("", Some(0), ""));
+    assert_eq!(
+        (rest.as_str(), status.code(), stderr.as_str()),
+        ("", Some(0), "")
+    );
     let mut unasked = Client::new();
     assert_eq!(unasked.finish().1.code(), Some(0));
 }
@@ -198,9 +270,21 @@ fn the_answers_to_a_batch_are_bounded_and_the_rest_is_refused_one_by_one() {
     let answers = client.line(json!((0..20).map(call).collect::<Vec<_>>()).to_string());
     let answers = answers.as_array().unwrap();
     assert_eq!(answers.len(), 20);
-    let codes: Vec<_> = answers.iter().map(|answer| answer["error"]["code"].as_i64()).collect();
-    assert_eq!((codes[0], codes[7], codes[19]), (None, None, Some(-32603)), "{codes:?}");
-    assert!(answers[19]["error"]["message"].as_str().unwrap().ends_with("longer than 64 MiB; send this request alone"));
+    let codes: Vec<_> = answers
+        .iter()
+        .map(|answer| answer["error"]["code"].as_i64())
+        .collect();
+    assert_eq!(
+        (codes[0], codes[7], codes[19]),
+        (None, None, Some(-32603)),
+        "{codes:?}"
+    );
+    assert!(
+        answers[19]["error"]["message"]
+            .as_str()
+            .unwrap()
+            .ends_with("longer than 64 MiB; send this request alone")
+    );
 }
 
 #[test]
@@ -209,9 +293,20 @@ fn a_batch_is_served_in_2025_03_26_only() {
     let mut client = Client::new();
     client.initialize("2025-03-26");
     let answer = client.line(batch);
-    let codes: Vec<(&Value, &Value)> =
-        answer.as_array().unwrap().iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
-    assert_eq!(codes, [(&json!(1), &Value::Null), (&json!(2), &json!(-32601)), (&Value::Null, &json!(-32600))]);
+    let codes: Vec<(&Value, &Value)> = answer
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| (&answer["id"], &answer["error"]["code"]))
+        .collect();
+    assert_eq!(
+        codes,
+        [
+            (&json!(1), &Value::Null),
+            (&json!(2), &json!(-32601)),
+            (&Value::Null, &json!(-32600))
+        ]
+    );
     client.silent(r#"[{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":9,"result":{}}]"#);
     refused(&mut client, "[]", -32600, Value::Null);
     for element in [
@@ -220,7 +315,11 @@ fn a_batch_is_served_in_2025_03_26_only() {
         json!({"jsonrpc": "2.0", "id": 3, "method": "server/discover"}),
     ] {
         let answer = client.line(json!([element]).to_string());
-        assert_eq!((&answer[0]["id"], &answer[0]["error"]["code"]), (&json!(3), &json!(-32600)), "{element}");
+        assert_eq!(
+            (&answer[0]["id"], &answer[0]["error"]["code"]),
+            (&json!(3), &json!(-32600)),
+            "{element}"
+        );
     }
     assert_eq!(
         client.line(format!("[{PING}]")).as_array().unwrap().len(),
@@ -247,8 +346,17 @@ fn the_rest_of_a_line_that_is_too_long_is_not_stored() {
     }
     client.send("\n");
     let answer = client.read();
-    assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("longer than 32 MiB"), "{answer}");
+    assert_eq!(
+        (&answer["error"]["code"], &answer["id"]),
+        (&json!(-32600), &Value::Null)
+    );
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("longer than 32 MiB"),
+        "{answer}"
+    );
     assert_eq!(client.line(PING)["result"], json!({}));
     let peak = client.peak_memory_kib();
     assert!(peak < 64 * 1024, "{peak} KiB for a line of 256 MiB");
@@ -267,7 +375,10 @@ fn the_messages_of_one_write_are_answered_in_order() {
     for id in 0..50 {
         let answer = client.read();
         assert_eq!(answer["id"], id);
-        assert_eq!(answer["result"]["structuredContent"]["prompt"], format!("n{id}"));
+        assert_eq!(
+            answer["result"]["structuredContent"]["prompt"],
+            format!("n{id}")
+        );
     }
 }
 
@@ -277,14 +388,23 @@ fn a_frame_is_written_in_one_piece() {
     let (ours, theirs) = UnixDatagram::pair().unwrap();
     let client = Client::new();
     let mut command = client.command();
-    command.arg("serve").args(client.library_arguments()).stdin(Stdio::piped()).stdout(OwnedFd::from(theirs));
+    command
+        .arg("serve")
+        .args(client.library_arguments())
+        .stdin(Stdio::piped())
+        .stdout(OwnedFd::from(theirs));
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     for _ in 0..2 {
-        input.write_all(format!("Content-Length: 40\r\n\r\n{B}").as_bytes()).unwrap();
+        input
+            .write_all(format!("Content-Length: 40\r\n\r\n{B}").as_bytes())
+            .unwrap();
         let mut piece = [0; 1000];
         let length = ours.recv(&mut piece).unwrap();
-        assert_eq!(str::from_utf8(&piece[..length]).unwrap(), format!("{FRAMED}{A}"));
+        assert_eq!(
+            str::from_utf8(&piece[..length]).unwrap(),
+            format!("{FRAMED}{A}")
+        );
     }
     drop(input);
     assert!(child.wait().unwrap().success());

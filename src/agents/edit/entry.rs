@@ -15,7 +15,10 @@ pub(crate) struct Entry {
 impl Entry {
     /// All that a new entry contains.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        let required = self.required.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?)));
+        let required = self
+            .required
+            .iter()
+            .filter_map(|(key, value)| Some((*key, value.as_ref()?)));
         required.chain(self.initial.iter().map(|(key, value)| (*key, value)))
     }
 }
@@ -23,8 +26,17 @@ impl Entry {
 /// The error that a text cannot be parsed.
 pub(super) fn syntax_error(text: &str, byte: usize, message: &str) -> Diagnostic {
     let mut letters = message.lines().next().unwrap_or_default().chars();
-    let message: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
-    Diagnostic::new(Kind::Invalid, message, "correct it").at(Position::in_text(text, byte.min(text.len()), 1))
+    let message: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_lowercase)
+        .chain(letters)
+        .collect();
+    Diagnostic::new(Kind::Invalid, message, "correct it").at(Position::in_text(
+        text,
+        byte.min(text.len()),
+        1,
+    ))
 }
 
 /// The error that the value at the end of these keys is not a map of keys, or not a list.

@@ -1,5 +1,5 @@
-//! The plugin of opencode, in JavaScript, which runs this program as a hook of other agents would: a whole file is written, and recognized
-//! by its first line.
+//! The plugin of opencode, in JavaScript, which runs this program as a hook of other agents would:
+//! a whole file is written, and recognized by its first line.
 
 use crate::prompt::{Diagnostic, Kind};
 use serde_json::{Value, json};
@@ -13,11 +13,14 @@ const COMMAND: &str = "\nconst command = ";
 /// The event of opencode that the plugin handles.
 const EVENT: &str = "chat.message";
 
-/// The value of the plugin, as if it were a file of hooks in JSON; an empty object for the plugin of somebody else.
+/// The value of the plugin, as if it were a file of hooks in JSON; an empty object for the plugin
+/// of somebody else.
 pub(super) fn parse(text: &str) -> Value {
     let line = |words: Vec<String>| shlex::try_join(words.iter().map(String::as_str)).ok();
     match words(text).and_then(line) {
-        Some(line) => json!({"hooks": {EVENT: [{"hooks": [{"type": "command", "command": line}]}]}}),
+        Some(line) => {
+            json!({"hooks": {EVENT: [{"hooks": [{"type": "command", "command": line}]}]}})
+        }
         None => json!({}),
     }
 }
@@ -36,12 +39,20 @@ fn words(text: &str) -> Option<Vec<String>> {
 pub(super) fn set(text: &str, words: &Value) -> Result<String, Diagnostic> {
     if !text.trim().is_empty() && remove(text) == text {
         let message = "it is another plugin, which is left alone";
-        return Err(Diagnostic::new(Kind::Clash, message, "rename it, or use --no-hook"));
+        return Err(Diagnostic::new(
+            Kind::Clash,
+            message,
+            "rename it, or use --no-hook",
+        ));
     }
     Ok(PLUGIN.replace("\nconst command = []", &format!("{COMMAND}{words}")))
 }
 
 /// Nothing, if the text is this plugin, else the text.
 pub(super) fn remove(text: &str) -> String {
-    if words(text).is_some() { String::new() } else { text.to_owned() }
+    if words(text).is_some() {
+        String::new()
+    } else {
+        text.to_owned()
+    }
 }

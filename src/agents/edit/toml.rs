@@ -17,15 +17,25 @@ pub(super) fn position(text: &str, keys: &[String]) -> Option<Position> {
     let (mut start, mut item) = (0, document.as_item());
     for key in keys {
         let (name, value) = item.as_table_like()?.get_key_value(key)?;
-        start = name.span().or_else(|| value.span()).map_or(start, |span| span.start);
+        start = name
+            .span()
+            .or_else(|| value.span())
+            .map_or(start, |span| span.start);
         item = value;
     }
     Some(Position::in_text(text, start, 1))
 }
 
 /// See [`Syntax::set`](super::Syntax::set).
-pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, Diagnostic> {
-    let Some((name, parents)) = keys.split_last() else { return Ok(text.to_owned()) };
+pub(super) fn set(
+    text: &str,
+    keys: &[String],
+    entry: &Entry,
+    replaced: bool,
+) -> Result<String, Diagnostic> {
+    let Some((name, parents)) = keys.split_last() else {
+        return Ok(text.to_owned());
+    };
     let mut document = document(text)?;
     let table = table_at(&mut document, text, parents)?;
     match table.get_mut(name).and_then(Item::as_table_like_mut) {
@@ -36,7 +46,9 @@ pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) ->
     }
     match table.get_mut(name).map(Item::as_table_like_mut) {
         None => {
-            let pairs = entry.all().map(|(key, value)| (key, Item::Value(to_toml(value))));
+            let pairs = entry
+                .all()
+                .map(|(key, value)| (key, Item::Value(to_toml(value))));
             table.insert(name, Item::Table(pairs.collect()));
         }
         Some(None) => return Err(not_a_table(text, keys)),
@@ -73,7 +85,9 @@ fn table_at<'d>(
             parent.set_implicit(true);
             Item::Table(parent)
         });
-        table = item.as_table_like_mut().ok_or_else(|| not_a_table(text, &keys[..=depth]))?;
+        table = item
+            .as_table_like_mut()
+            .ok_or_else(|| not_a_table(text, &keys[..=depth]))?;
     }
     Ok(table)
 }
@@ -110,7 +124,11 @@ fn document(text: &str) -> Result<DocumentMut, Diagnostic> {
 }
 
 fn not_toml(error: &TomlError, text: &str) -> Diagnostic {
-    syntax_error(text, error.span().map_or(0, |span| span.start), error.message())
+    syntax_error(
+        text,
+        error.span().map_or(0, |span| span.start),
+        error.message(),
+    )
 }
 
 /// A value of an entry in TOML. No entry has a null, or a number.
@@ -118,27 +136,46 @@ fn to_toml(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(boolean) => (*boolean).into(),
         Value::Array(values) => toml_edit::Value::Array(values.iter().map(to_toml).collect()),
-        Value::Object(pairs) => {
-            pairs.iter().map(|(key, value)| (key.as_str(), to_toml(value))).collect::<toml_edit::InlineTable>().into()
-        }
+        Value::Object(pairs) => pairs
+            .iter()
+            .map(|(key, value)| (key.as_str(), to_toml(value)))
+            .collect::<toml_edit::InlineTable>()
+            .into(),
         other => other.as_str().unwrap_or_default().into(),
     }
 }
 
-/// Removes what is at the end of the keys, and the tables on the way that are empty then; returns the comment above it.
+/// Removes what is at the end of the keys, and the tables on the way that are empty then; returns
+/// the comment above it.
 fn remove_from(table: &mut dyn TableLike, keys: &[String]) -> Option<String> {
     let (key, below) = keys.split_first()?;
     if below.is_empty() {
-        let above = |decor: &toml_edit::Decor| decor.prefix().and_then(RawString::as_str).map(str::to_owned);
+        let above = |decor: &toml_edit::Decor| {
+            decor
+                .prefix()
+                .and_then(RawString::as_str)
+                .map(str::to_owned)
+        };
         let of_key = table.key(key).and_then(|key| above(key.leaf_decor()));
-        let of_table = table.get(key).and_then(Item::as_table).and_then(|table| above(table.decor()));
+        let of_table = table
+            .get(key)
+            .and_then(Item::as_table)
+            .and_then(|table| above(table.decor()));
         table.remove(key)?;
         return of_table.or(of_key);
     }
     let parent = table.get_mut(key)?.as_table_like_mut()?;
     let above = remove_from(parent, below);
-    let is_implicit = table.get(key).and_then(Item::as_table).is_some_and(|parent| parent.is_implicit());
-    if is_implicit && table.get(key).and_then(Item::as_table_like).is_some_and(|parent| parent.is_empty()) {
+    let is_implicit = table
+        .get(key)
+        .and_then(Item::as_table)
+        .is_some_and(|parent| parent.is_implicit());
+    if is_implicit
+        && table
+            .get(key)
+            .and_then(Item::as_table_like)
+            .is_some_and(|parent| parent.is_empty())
+    {
         table.remove(key);
     }
     above
@@ -146,25 +183,37 @@ fn remove_from(table: &mut dyn TableLike, keys: &[String]) -> Option<String> {
 
 /// A text with the line endings of another, if that is CRLF throughout.
 fn with_line_endings_of(text: &str, changed: String) -> String {
-    let is_crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
-    if is_crlf { changed.replace("\r\n", "\n").replace('\n', "\r\n") } else { changed }
+    let is_crlf =
+        text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
+    if is_crlf {
+        changed.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        changed
+    }
 }
 
 fn of_item(item: &Item) -> Value {
-    item.clone().into_value().map_or(Value::Null, |value| of_value(&value))
+    item.clone()
+        .into_value()
+        .map_or(Value::Null, |value| of_value(&value))
 }
 
 fn of_value(value: &toml_edit::Value) -> Value {
     match value {
         toml_edit::Value::String(text) => Value::String(text.value().clone()),
         toml_edit::Value::Integer(number) => Value::Number((*number.value()).into()),
-        toml_edit::Value::Float(number) => Number::from_f64(*number.value()).map_or(Value::Null, Value::Number),
+        toml_edit::Value::Float(number) => {
+            Number::from_f64(*number.value()).map_or(Value::Null, Value::Number)
+        }
         toml_edit::Value::Boolean(boolean) => Value::Bool(*boolean.value()),
         toml_edit::Value::Datetime(time) => Value::String(time.value().to_string()),
         toml_edit::Value::Array(array) => Value::Array(array.iter().map(of_value).collect()),
-        toml_edit::Value::InlineTable(table) => {
-            Value::Object(table.iter().map(|(key, value)| (key.to_owned(), of_value(value))).collect())
-        }
+        toml_edit::Value::InlineTable(table) => Value::Object(
+            table
+                .iter()
+                .map(|(key, value)| (key.to_owned(), of_value(value)))
+                .collect(),
+        ),
     }
 }
 
@@ -180,32 +229,57 @@ mod tests {
         let new = "[mcp_servers.prompts]\ncommand = \"/p\"\nargs = [\"a b\"]\n";
         there_and_back(Syntax::Toml, "", new, "");
         let before = "# c\nmodel = \"x\"   # d\n\n[mcp_servers.other] # e\ncommand = 'y'\n\n[profiles.z]\na = 1\n# f\n";
-        there_and_back(Syntax::Toml, before, &before.replace("\n[profiles", &format!("\n{new}\n[profiles")), before);
-        there_and_back(Syntax::Toml, "a = 1\r\n", &format!("a = 1\n\n{new}").replace('\n', "\r\n"), "a = 1\r\n");
+        there_and_back(
+            Syntax::Toml,
+            before,
+            &before.replace("\n[profiles", &format!("\n{new}\n[profiles")),
+            before,
+        );
+        there_and_back(
+            Syntax::Toml,
+            "a = 1\r\n",
+            &format!("a = 1\n\n{new}").replace('\n', "\r\n"),
+            "a = 1\r\n",
+        );
     }
 
     #[test]
     fn no_empty_line_remains_where_an_entry_was_first() {
         let text = "[mcp_servers.prompts]\ncommand = 'x'\n\n[a]\nb = 1\n";
-        assert_eq!(remove(text, &keys("mcp_servers.prompts")).unwrap(), "[a]\nb = 1\n");
+        assert_eq!(
+            remove(text, &keys("mcp_servers.prompts")).unwrap(),
+            "[a]\nb = 1\n"
+        );
     }
 
     #[test]
     fn a_comment_above_an_entry_of_toml_stays_when_it_is_replaced() {
         let text = "[mcp_servers.prompts] # c\ncommand = 'x'\n[mcp_servers.prompts.env]\nE = 'e'\n\n# d\n[a]\n";
         for before in ["", "# mine\n"] {
-            let replaced = set(&format!("{before}{text}"), &keys("mcp_servers.prompts"), &entry(&[]), true).unwrap();
+            let replaced = set(
+                &format!("{before}{text}"),
+                &keys("mcp_servers.prompts"),
+                &entry(&[]),
+                true,
+            )
+            .unwrap();
             let table = "[mcp_servers.prompts] # c\nenv = {}\ncommand = \"/p\"\n";
             assert_eq!(replaced, format!("{before}{table}\n# d\n[a]\n"));
         }
         let replaced = set("[s]\np = 1\n", &keys("s.p"), &entry(&[]), true).unwrap();
-        assert_eq!(Syntax::Toml.parse(&replaced).unwrap()["s"]["p"]["command"], "/p");
+        assert_eq!(
+            Syntax::Toml.parse(&replaced).unwrap()["s"]["p"]["command"],
+            "/p"
+        );
     }
 
     #[test]
     fn a_comment_above_an_entry_of_toml_stays_when_it_is_removed() {
         let text = "a = 1\n\n# mine\n[mcp_servers.prompts]\ncommand = 'x'\n";
-        assert_eq!(remove(text, &keys("mcp_servers.prompts")).unwrap(), "a = 1\n\n# mine\n");
+        assert_eq!(
+            remove(text, &keys("mcp_servers.prompts")).unwrap(),
+            "a = 1\n\n# mine\n"
+        );
     }
 
     proptest! {

@@ -18,7 +18,11 @@ const MAX_UNEXPANDED_SHOWN: usize = 10;
 /// The page, in this many columns.
 pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    writeln!(text, "{NAME}{}{NAME:#}", printable(&format!(":{}", explanation.name)))?;
+    writeln!(
+        text,
+        "{NAME}{}{NAME:#}",
+        printable(&format!(":{}", explanation.name))
+    )?;
     for (heading, mut rows) in [
         ("", about(explanation)),
         ("\nArguments\n", arguments(explanation)),
@@ -50,15 +54,32 @@ fn about(explanation: &Explanation) -> Vec<Row> {
     if explanation.source != BUILT_IN {
         rows.push(row("file", shown(&explanation.source)));
     }
-    rows.extend(explanation.includes.iter().map(|file| row("includes", shown(file))));
-    rows.extend(explanation.shadows.iter().map(|shadowed| match shadowed.source.as_str() {
-        BUILT_IN => row("overrides", "the built-in prompt"),
-        path => row("overrides", shown(path)),
-    }));
-    let tags: Vec<String> = explanation.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
+    rows.extend(
+        explanation
+            .includes
+            .iter()
+            .map(|file| row("includes", shown(file))),
+    );
+    rows.extend(
+        explanation
+            .shadows
+            .iter()
+            .map(|shadowed| match shadowed.source.as_str() {
+                BUILT_IN => row("overrides", "the built-in prompt"),
+                path => row("overrides", shown(path)),
+            }),
+    );
+    let tags: Vec<String> = explanation
+        .tags
+        .iter()
+        .map(|tag| format!("#{}", output::one_line(tag)))
+        .collect();
     rows.push(row("tags", tags.join(" ")));
     rows.push(row("usage", explanation.usage.clone().unwrap_or_default()));
-    let attachments = explanation.attachments.iter().map(|path| output::one_line(path));
+    let attachments = explanation
+        .attachments
+        .iter()
+        .map(|path| output::one_line(path));
     rows.push(row("attached", attachments.collect::<Vec<_>>().join(", ")));
     rows.push(row("messages", explanation.messages.join(", ")));
     rows
@@ -66,15 +87,32 @@ fn about(explanation: &Explanation) -> Vec<Row> {
 
 /// The value of each argument, and of the input.
 fn arguments(explanation: &Explanation) -> Vec<Row> {
-    let origin = if explanation.is_input_rest { "the rest of the input" } else { "as given" };
-    let input = explanation.input.as_ref().map(|input| row(INPUT, with_origin(input, origin)));
-    explanation.arguments.iter().map(argument).chain(input).collect()
+    let origin = if explanation.is_input_rest {
+        "the rest of the input"
+    } else {
+        "as given"
+    };
+    let input = explanation
+        .input
+        .as_ref()
+        .map(|input| row(INPUT, with_origin(input, origin)));
+    explanation
+        .arguments
+        .iter()
+        .map(argument)
+        .chain(input)
+        .collect()
 }
 
 fn argument(given: &Given) -> Row {
     let origin = match given.from {
         Origin::Omitted => return row(&given.name, "(not given: empty)"),
-        Origin::Missing => return Row { style: ERROR, ..row(&given.name, "(missing)") },
+        Origin::Missing => {
+            return Row {
+                style: ERROR,
+                ..row(&given.name, "(missing)")
+            };
+        }
         Origin::Named => "by --arg",
         Origin::Pair => "by name",
         Origin::Word => "by position",
@@ -86,15 +124,22 @@ fn argument(given: &Given) -> Row {
 
 /// The placeholders: filled ones if there is an expansion, and unexpanded ones.
 fn braces(explanation: &Explanation) -> Vec<Row> {
-    let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) =
-        explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
-    let (unknown, others): (Vec<&Unexpanded>, Vec<&Unexpanded>) =
-        explanation.unexpanded.iter().partition(|found| found.reason == Reason::Unknown);
+    let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) = explanation
+        .placeholders
+        .iter()
+        .partition(|placeholder| placeholder.is_empty);
+    let (unknown, others): (Vec<&Unexpanded>, Vec<&Unexpanded>) = explanation
+        .unexpanded
+        .iter()
+        .partition(|found| found.reason == Reason::Unknown);
     let mut rows = vec![
         row("filled", list_filled(&filled)),
         row("empty", list_filled(&empty)),
         row("unexpanded", list_unexpanded(&others)),
-        Row { style: WARNING, ..row("unknown", list_unexpanded(&unknown)) },
+        Row {
+            style: WARNING,
+            ..row("unknown", list_unexpanded(&unknown))
+        },
     ];
     if let Some(place) = &explanation.input_place {
         rows[0] = row("filled", format!("none: the input {place}"));
@@ -105,10 +150,16 @@ fn braces(explanation: &Explanation) -> Vec<Row> {
 }
 
 fn list_filled(placeholders: &[&Placeholder]) -> String {
-    let shown = placeholders.iter().map(|Placeholder { written, count, .. }| {
-        let written = cut(written);
-        if *count == 1 { written } else { format!("{written} ({count} times)") }
-    });
+    let shown = placeholders
+        .iter()
+        .map(|Placeholder { written, count, .. }| {
+            let written = cut(written);
+            if *count == 1 {
+                written
+            } else {
+                format!("{written} ({count} times)")
+            }
+        });
     shown.collect::<Vec<_>>().join(", ")
 }
 
@@ -116,34 +167,69 @@ fn list_filled(placeholders: &[&Placeholder]) -> String {
 fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
     let shown = unexpanded.iter().take(MAX_UNEXPANDED_SHOWN);
     let mut texts: Vec<String> = shown
-        .map(|found| format!("{} ({})", cut(&found.written), place(found.file.as_deref(), found.position)))
+        .map(|found| {
+            format!(
+                "{} ({})",
+                cut(&found.written),
+                place(found.file.as_deref(), found.position)
+            )
+        })
         .collect();
     if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
-        texts.push(format!("and {} more", thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN)));
+        texts.push(format!(
+            "and {} more",
+            thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN)
+        ));
     }
     texts.join(", ")
 }
 
 /// Line and column, and before them the file, if it is an included one.
 fn place(file: Option<&Path>, position: Position) -> String {
-    let file = file.map(|file| format!("{}:", output::shown(file))).unwrap_or_default();
+    let file = file
+        .map(|file| format!("{}:", output::shown(file)))
+        .unwrap_or_default();
     format!("{file}{position}")
 }
 
 /// What a service would be asked.
 fn request(explanation: &Explanation) -> Vec<Row> {
-    let Some(ServiceRequest { method, url, headers, body }) = &explanation.request else { return Vec::new() };
+    let Some(ServiceRequest {
+        method,
+        url,
+        headers,
+        body,
+    }) = &explanation.request
+    else {
+        return Vec::new();
+    };
     let headers = headers.iter().map(|(name, value)| row(name, value));
     let body = body.iter().map(|body| row("body", body));
-    [row(method, url)].into_iter().chain(headers).chain(body).collect()
+    [row(method, url)]
+        .into_iter()
+        .chain(headers)
+        .chain(body)
+        .collect()
 }
 
 /// The length of the expansion, or why it failed.
 fn lengths(explanation: &Explanation) -> Vec<Row> {
     let Some(lengths) = &explanation.expansion else {
-        return explanation.error.iter().map(|error| Row { style: ERROR, ..row("error", error) }).collect();
+        return explanation
+            .error
+            .iter()
+            .map(|error| Row {
+                style: ERROR,
+                ..row("error", error)
+            })
+            .collect();
     };
-    let Lengths { bytes, characters, tokens, limits } = lengths;
+    let Lengths {
+        bytes,
+        characters,
+        tokens,
+        limits,
+    } = lengths;
     let [bytes, characters, tokens] = [bytes, characters, tokens].map(|number| thousands(*number));
     let length = format!("{bytes} bytes, {characters} characters, about {tokens} tokens");
     let mut rows = vec![row("length", length)];
@@ -157,20 +243,38 @@ fn lengths(explanation: &Explanation) -> Vec<Row> {
 }
 
 fn limit_row(measured: &MeasuredLimit) -> Row {
-    let MeasuredLimit { agent, delivery, length, limit, unit, is_whole, when_exceeded } = measured;
+    let MeasuredLimit {
+        agent,
+        delivery,
+        length,
+        limit,
+        unit,
+        is_whole,
+        when_exceeded,
+    } = measured;
     let label = format!("{agent} {delivery}");
     let measured = format!("{} of {} {unit}", thousands(*length), thousands(*limit));
     match is_whole {
         true => row(label, measured),
-        false => Row { style: WARNING, ..row(label, format!("too long, {measured}: {when_exceeded}")) },
+        false => Row {
+            style: WARNING,
+            ..row(label, format!("too long, {measured}: {when_exceeded}"))
+        },
     }
 }
 
 fn warnings(explanation: &Explanation) -> Vec<Row> {
-    let of_call = explanation.warnings.iter().map(|warning| row("call", warning));
+    let of_call = explanation
+        .warnings
+        .iter()
+        .map(|warning| row("call", warning));
     let fields = explanation.problems.iter().map(|problem| {
-        let is_other = |file: &&Path| explanation.source != BUILT_IN && *file != Path::new(&explanation.source);
-        let place = problem.position.map(|position| place(problem.file.as_deref().filter(is_other), position));
+        let is_other = |file: &&Path| {
+            explanation.source != BUILT_IN && *file != Path::new(&explanation.source)
+        };
+        let place = problem
+            .position
+            .map(|position| place(problem.file.as_deref().filter(is_other), position));
         row(place.unwrap_or_else(|| "file".to_owned()), problem.text())
     });
     of_call.chain(fields).collect()
@@ -181,7 +285,11 @@ fn with_origin(value: &str, origin: &str) -> String {
     match value.chars().count() {
         0 => format!("(empty, {origin})"),
         1..=SHOWN => format!("{} ({origin})", cut(value)),
-        length => format!("{} ({origin}, {} in all)", cut(value), count(length, "character")),
+        length => format!(
+            "{} ({origin}, {} in all)",
+            cut(value),
+            count(length, "character")
+        ),
     }
 }
 
@@ -196,6 +304,15 @@ fn shown(path: &str) -> String {
 
 fn row(label: impl Into<String>, value: impl Into<String>) -> Row {
     // Text of a service may have any characters, even those that a terminal acts on.
-    let value = value.into().split('\n').map(printable).collect::<Vec<_>>().join("\n");
-    Row { label: printable(&label.into()), style: FAINT, texts: vec![(Style::new(), value)] }
+    let value = value
+        .into()
+        .split('\n')
+        .map(printable)
+        .collect::<Vec<_>>()
+        .join("\n");
+    Row {
+        label: printable(&label.into()),
+        style: FAINT,
+        texts: vec![(Style::new(), value)],
+    }
 }

@@ -1,4 +1,5 @@
-//! What `install` and `uninstall` have in common: the agents, the preview of all changes, one question, and the writing.
+//! What `install` and `uninstall` have in common: the agents, the preview of all changes, one
+//! question, and the writing.
 
 use super::copy::Copied;
 use crate::agents::{AGENTS, Agent, Backup, ConfigFile, Plan};
@@ -22,7 +23,8 @@ pub(super) struct Target {
     /// The agents; if you name none, the agents and their status are listed
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     pub(super) agents: Vec<&'static Agent>,
-    /// Select all agents: those found on this machine or, for `uninstall`, those with a registration
+    /// Select all agents: those found on this machine or, for `uninstall`, those with a
+    /// registration
     #[arg(long)]
     pub(super) all: bool,
     /// Write without asking
@@ -31,7 +33,8 @@ pub(super) struct Target {
     /// Show what would change, and write nothing
     #[arg(long, requires = "target", conflicts_with = "yes")]
     pub(super) dry_run: bool,
-    /// Print one JSON object: what is written (with --yes or --dry-run) or, without agents, the status of every agent
+    /// Print one JSON object: what is written (with --yes or --dry-run) or, without agents, the
+    /// status of every agent
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -49,21 +52,31 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// The exit status. Of several agents, those that failed are named once more, as the last lines.
+    /// The exit status. Of several agents, those that failed are named once more, as the last
+    /// lines.
     pub(super) fn status(&self, target: &Target, agents: usize) -> ExitCode {
         if !target.json && agents > 1 {
-            self.failures.iter().for_each(|failure| output::error(failure));
+            self.failures
+                .iter()
+                .for_each(|failure| output::error(failure));
         }
-        if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if self.failures.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 
     fn fail(&mut self, agent: &Agent, error: &Diagnostic) {
         output::error(&error.to_string());
-        self.failures.push(format!("{} failed: {error}", agent.title));
+        self.failures
+            .push(format!("{} failed: {error}", agent.title));
     }
 
     fn is_empty(&self) -> bool {
-        self.settings.is_none() && self.program.is_none() && self.agents.iter().all(|(_, plan)| plan.files.is_empty())
+        self.settings.is_none()
+            && self.program.is_none()
+            && self.agents.iter().all(|(_, plan)| plan.files.is_empty())
     }
 
     /// Plans the change of each agent. One that fails does not stop the others.
@@ -75,7 +88,9 @@ impl Changes {
         for &agent in agents {
             let planned = plan(agent).and_then(|plan| {
                 // Whether the files can be written is known before the question.
-                plan.files.iter().try_for_each(|file| file.target().map(drop))?;
+                plan.files
+                    .iter()
+                    .try_for_each(|file| file.target().map(drop))?;
                 Ok(plan)
             });
             match planned {
@@ -97,14 +112,19 @@ impl Changes {
         let mut failed = Vec::new();
         for (agent, plan) in &mut self.agents {
             // The files are written in their order, up to the first that cannot be written.
-            if let Some((at, error)) =
-                plan.files.iter().enumerate().find_map(|(at, file)| Some((at, write(file).err()?)))
+            if let Some((at, error)) = plan
+                .files
+                .iter()
+                .enumerate()
+                .find_map(|(at, file)| Some((at, write(file).err()?)))
             {
                 plan.files.truncate(at);
                 failed.push((*agent, error));
             }
         }
-        failed.iter().for_each(|(agent, error)| self.fail(agent, error));
+        failed
+            .iter()
+            .for_each(|(agent, error)| self.fail(agent, error));
         Ok(())
     }
 }
@@ -115,7 +135,9 @@ fn write(file: &ConfigFile) -> Result<(), Diagnostic> {
     output::note(&match (&file.edited, file.backup) {
         (None, _) => format!("removed {path}, which had nothing else in it"),
         (_, Backup::Remove) => format!("restored {path} as it was before, and removed its backup"),
-        _ if backup.exists() => format!("wrote {path}; its backup is {}", output::full_path(&backup)),
+        _ if backup.exists() => {
+            format!("wrote {path}; its backup is {}", output::full_path(&backup))
+        }
         _ => format!("wrote {path}"),
     });
     Ok(())
@@ -129,23 +151,38 @@ impl Target {
 
     /// The agents that are selected; `is_in_all` says which are with --all.
     pub(super) fn selected(&self, is_in_all: impl Fn(&Agent) -> bool) -> Vec<&'static Agent> {
-        let is_selected = |agent: &&Agent| if self.all { is_in_all(agent) } else { self.agents.contains(agent) };
+        let is_selected = |agent: &&Agent| {
+            if self.all {
+                is_in_all(agent)
+            } else {
+                self.agents.contains(agent)
+            }
+        };
         AGENTS.into_iter().filter(is_selected).collect()
     }
 
-    /// Shows the changes, asks once, and writes them. `nothing` is said of an agent without changes. Returns whether they are written.
+    /// Shows the changes, asks once, and writes them. `nothing` is said of an agent without
+    /// changes. Returns whether they are written.
     pub(super) fn carry_out(&self, changes: &mut Changes, nothing: &str) -> anyhow::Result<bool> {
         if !self.json {
             show(changes, nothing)?;
         }
-        let changed = changes.agents.iter().filter(|(_, plan)| !plan.files.is_empty()).map(|(agent, _)| agent.title);
+        let changed = changes
+            .agents
+            .iter()
+            .filter(|(_, plan)| !plan.files.is_empty())
+            .map(|(agent, _)| agent.title);
         let question = match &changed.collect::<Vec<_>>()[..] {
             [] => "Make these changes?".to_owned(),
             agents => format!("Make these changes for {}?", list_of(agents, "and")),
         };
         let is_written = !changes.is_empty()
             && !self.dry_run
-            && (self.yes || output::confirm(&question, "write without asking, or --dry-run to see the changes only")?);
+            && (self.yes
+                || output::confirm(
+                    &question,
+                    "write without asking, or --dry-run to see the changes only",
+                )?);
         if is_written {
             changes.write()?;
         } else if !changes.is_empty() {
@@ -166,19 +203,34 @@ fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
             Some(_) => (ADDED, "+ a copy of this program"),
             None => (REMOVED, "- the copy of the program"),
         };
-        writeln!(text, "{NAME}{}{NAME:#}\n{style}{what}{style:#}", output::shown(path))?;
+        writeln!(
+            text,
+            "{NAME}{}{NAME:#}\n{style}{what}{style:#}",
+            output::shown(path)
+        )?;
     }
-    changes.settings.iter().try_for_each(|file| show_lines(&mut text, file))?;
+    changes
+        .settings
+        .iter()
+        .try_for_each(|file| show_lines(&mut text, file))?;
     for (agent, plan) in &changes.agents {
         if plan.files.is_empty() {
             writeln!(text, "{}: {nothing}", agent.name)?;
         }
-        plan.files.iter().try_for_each(|file| show_lines(&mut text, file))?;
+        plan.files
+            .iter()
+            .try_for_each(|file| show_lines(&mut text, file))?;
     }
     output::print(&text)?;
-    changes.agents.iter().flat_map(|(_, plan)| &plan.notes).for_each(|note| output::note(note));
+    changes
+        .agents
+        .iter()
+        .flat_map(|(_, plan)| &plan.notes)
+        .for_each(|note| output::note(note));
     if changes.settings.is_some() {
-        output::note("the settings file is for all agents, and is read when a server starts: restart your agents");
+        output::note(
+            "the settings file is for all agents, and is read when a server starts: restart your agents",
+        );
     }
     Ok(())
 }
@@ -197,7 +249,8 @@ fn show_lines(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
 fn json_of(changes: &Changes, is_written: bool) -> Value {
     let files = |plan: &Plan| {
         let file = |file: &ConfigFile| {
-            let mut json = json!({"file": file.path.display().to_string(), "removed": file.edited.is_none()});
+            let mut json =
+                json!({"file": file.path.display().to_string(), "removed": file.edited.is_none()});
             if file.backup_path().exists() {
                 json["backup"] = json!(file.backup_path().display().to_string());
             }
@@ -206,7 +259,9 @@ fn json_of(changes: &Changes, is_written: bool) -> Value {
         plan.files.iter().map(file).collect::<Vec<_>>()
     };
     let agents = changes.agents.iter();
-    let agents = agents.map(|(agent, plan)| json!({"name": agent.name, "files": files(plan), "notes": plan.notes}));
+    let agents = agents.map(
+        |(agent, plan)| json!({"name": agent.name, "files": files(plan), "notes": plan.notes}),
+    );
     let mut json = json!({"agents": agents.collect::<Vec<_>>(), "written": is_written});
     if let Some(file) = &changes.settings {
         json["settings"] = json!(file.path.display().to_string());

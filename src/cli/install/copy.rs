@@ -9,19 +9,29 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The absolute path of this program that stays the same after an update: if a symlink on `PATH` leads here, the symlink,
-/// because its target may be renamed.
+/// The absolute path of this program that stays the same after an update: if a symlink on `PATH`
+/// leads here, the symlink, because its target may be renamed.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
     let this = env::current_exe().context("the file of this program cannot be found")?;
     let real = fs::canonicalize(&this).unwrap_or_else(|_| this.clone());
     let is_this = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| path == real);
     let name = file_name();
     let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(&name));
-    let as_called = env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
-    let mut paths = on_path.chain(as_called.map(|called| absolute(&called))).chain([this.clone()]);
+    let on_path = env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&name));
+    let as_called = env::args_os()
+        .next()
+        .map(PathBuf::from)
+        .filter(|called| called.components().count() > 1);
+    let mut paths = on_path
+        .chain(as_called.map(|called| absolute(&called)))
+        .chain([this.clone()]);
     let program = paths.find(is_this).unwrap_or(this);
-    if program.file_name().is_none_or(|known| !known.eq_ignore_ascii_case(&name)) {
+    if program
+        .file_name()
+        .is_none_or(|known| !known.eq_ignore_ascii_case(&name))
+    {
         bail!(
             "this program is called `{}`, and would not be recognized later; rename it to {}",
             output::shown(&program),
@@ -61,7 +71,10 @@ impl Copied {
     /// Copies the program, and remembers the copy for [`Copied::known`]; or removes it.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let run = || {
-            let (folder, record) = (self.path.parent().unwrap_or(&self.path), copy_record().unwrap_or_default());
+            let (folder, record) = (
+                self.path.parent().unwrap_or(&self.path),
+                copy_record().unwrap_or_default(),
+            );
             let Some(from) = &self.from else {
                 fs::remove_file(&self.path)?;
                 return fs::remove_file(record);
@@ -73,6 +86,11 @@ impl Copied {
             fs::create_dir_all(record.parent().unwrap_or(folder))?;
             fs::write(record, InstallMethod::of(from).of_copy(&self.path))
         };
-        run().with_context(|| format!("the copy of the program, {}, cannot be changed", output::full_path(&self.path)))
+        run().with_context(|| {
+            format!(
+                "the copy of the program, {}, cannot be changed",
+                output::full_path(&self.path)
+            )
+        })
     }
 }

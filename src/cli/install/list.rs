@@ -19,12 +19,25 @@ pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode>
         output::print_json(&json!({ "clients": states.iter().map(json).collect::<Vec<_>>() }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    for state in states.iter().filter(|state| state.is_found || has_something(state)) {
-        let servers = state.registrations.iter().map(|server| (describe(server), place(&server.path, server.position)));
-        let hooks = state.hooks.iter().map(|(file, position)| ("hook".to_owned(), place(file, *position)));
+    for state in states
+        .iter()
+        .filter(|state| state.is_found || has_something(state))
+    {
+        let servers = state
+            .registrations
+            .iter()
+            .map(|server| (describe(server), place(&server.path, server.position)));
+        let hooks = state
+            .hooks
+            .iter()
+            .map(|(file, position)| ("hook".to_owned(), place(file, *position)));
         let mut rows: Vec<(String, String)> = servers.chain(hooks).collect();
         if rows.is_empty() {
-            let what = if state.errors.is_empty() { "not registered" } else { "its config cannot be read" };
+            let what = if state.errors.is_empty() {
+                "not registered"
+            } else {
+                "its config cannot be read"
+            };
             rows.push((what.to_owned(), String::new()));
         }
         let name = state.agent.name;
@@ -34,13 +47,18 @@ pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode>
                 None => format!("{name}\t{what}\t{place}"),
             })?;
         }
-        state.errors.iter().for_each(|error| output::warning(&error.to_string()));
+        state
+            .errors
+            .iter()
+            .for_each(|error| output::warning(&error.to_string()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn place(file: &Path, position: Option<Position>) -> String {
-    let line = position.map(|position| format!(":{}", position.line)).unwrap_or_default();
+    let line = position
+        .map(|position| format!(":{}", position.line))
+        .unwrap_or_default();
     format!("{}{line}", output::shown(file))
 }
 
@@ -50,8 +68,15 @@ fn describe(server: &Registration) -> String {
         (true, false) => format!("registered as {}", named(&server.name)),
         (false, _) => format!("another server is registered as `{SERVER}`"),
     };
-    let scope = if server.scope == Scope::User { "" } else { " for this project" };
-    format!("{what}{scope}{}", if server.is_disabled { ", disabled" } else { "" })
+    let scope = if server.scope == Scope::User {
+        ""
+    } else {
+        " for this project"
+    };
+    format!(
+        "{what}{scope}{}",
+        if server.is_disabled { ", disabled" } else { "" }
+    )
 }
 
 fn json(state: &Status) -> Value {

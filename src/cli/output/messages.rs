@@ -30,7 +30,8 @@ pub(crate) fn collect_messages() {
 
 /// Prints the messages that were collected, if there are any.
 pub(crate) fn print_messages() {
-    let messages = with_messages(Option::take).filter(|all| all.error.is_some() || !all.warnings.is_empty());
+    let messages =
+        with_messages(Option::take).filter(|all| all.error.is_some() || !all.warnings.is_empty());
     if let Some(Ok(json)) = messages.map(|messages| serde_json::to_string(&messages)) {
         let _ = writeln!(io::stderr(), "{}", printable_json(&json));
     }
@@ -39,21 +40,31 @@ pub(crate) fn print_messages() {
 /// Says why the command failed.
 pub(crate) fn error(message: &str) {
     say("error:", ERROR, message, |messages| {
-        messages.error = Some(messages.error.take().map_or(message.to_owned(), |error| format!("{error}; {message}")));
+        messages.error = Some(
+            messages
+                .error
+                .take()
+                .map_or(message.to_owned(), |error| format!("{error}; {message}")),
+        );
     });
 }
 
 /// Says what the user should know, though the command goes on.
 pub(crate) fn warning(message: &str) {
-    say("warning:", WARNING, message, |messages| messages.warnings.push(message.to_owned()));
+    say("warning:", WARNING, message, |messages| {
+        messages.warnings.push(message.to_owned())
+    });
 }
 
 /// The same of each of these.
 pub(crate) fn warnings(messages: impl IntoIterator<Item: ToString>) {
-    messages.into_iter().for_each(|message| warning(&message.to_string()));
+    messages
+        .into_iter()
+        .for_each(|message| warning(&message.to_string()));
 }
 
-/// Says what was done, or what to do next, to a person: nothing if messages are collected for a script.
+/// Says what was done, or what to do next, to a person: nothing if messages are collected for a
+/// script.
 pub(crate) fn note(message: &str) {
     say("note:", FAINT, message, |_| ());
 }
@@ -63,7 +74,8 @@ pub(crate) fn note_if_any(message: Option<String>) {
     message.iter().for_each(|message| note(message));
 }
 
-/// The error of a command for a prompt that cannot be found, or not be used like this. Warns of what cannot be read, which may have it.
+/// The error of a command for a prompt that cannot be found, or not be used like this. Warns of
+/// what cannot be read, which may have it.
 pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyhow::Error {
     move |why| {
         warnings(view.unreadable());
@@ -74,7 +86,9 @@ pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyh
             Kind::NoSuchPrompt { .. } | Kind::NotACommand if why.file.is_none() => {
                 " (`prompt-expander list` shows all prompts)".to_owned()
             }
-            Kind::TextInName { name } if command == "expand" => format!(": `prompt-expander expand {name} INPUT…`"),
+            Kind::TextInName { name } if command == "expand" => {
+                format!(": `prompt-expander expand {name} INPUT…`")
+            }
             Kind::TextInName { name } => format!(": `prompt-expander {command} {name}`"),
             _ => String::new(),
         };
@@ -82,7 +96,8 @@ pub(crate) fn failure(view: &View, command: &str) -> impl Fn(Diagnostic) -> anyh
     }
 }
 
-/// Asks a question that is answered with yes or no, and returns whether the answer was yes. `what` is what --yes would do.
+/// Asks a question that is answered with yes or no, and returns whether the answer was yes. `what`
+/// is what --yes would do.
 ///
 /// # Errors
 /// Standard input is not a terminal, or messages are collected for a script.
@@ -91,14 +106,21 @@ pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
         bail!("--json asks nothing; add --yes to {what}");
     }
     if !io::stdin().is_terminal() {
-        bail!("cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}");
+        bail!(
+            "cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}"
+        );
     }
     let mut stderr = stderr();
     // In one write, so that what is typed is after it.
     let asked = format!("{question} [y/N] ");
-    stderr.write_all(asked.as_bytes()).and_then(|()| stderr.flush()).context("the question cannot be asked")?;
+    stderr
+        .write_all(asked.as_bytes())
+        .and_then(|()| stderr.flush())
+        .context("the question cannot be asked")?;
     let mut answer = String::new();
-    let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
+    let length = io::stdin()
+        .read_line(&mut answer)
+        .context("the answer cannot be read")?;
     if length == 0 {
         let _ = writeln!(stderr); // Ctrl-D does not end the line of the question
     }
@@ -108,9 +130,17 @@ pub(crate) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
 fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messages)) {
     let collected = with_messages(|messages| messages.as_mut().map(collect));
     if collected.is_none() {
-        // A message from a service may contain what a terminal acts on. Line breaks stay, because a message may have a command to copy.
-        let message = message.split('\n').map(printable).collect::<Vec<_>>().join("\n");
-        let text = wrapped_lines(&format!("{style}{label}{style:#} {message}"), width_if(io::stderr().is_terminal()));
+        // A message from a service may contain what a terminal acts on. Line breaks stay, because a
+        // message may have a command to copy.
+        let message = message
+            .split('\n')
+            .map(printable)
+            .collect::<Vec<_>>()
+            .join("\n");
+        let text = wrapped_lines(
+            &format!("{style}{label}{style:#} {message}"),
+            width_if(io::stderr().is_terminal()),
+        );
         let _ = stderr().write_all(text.as_bytes());
     }
 }

@@ -31,7 +31,8 @@ pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
 
 /// Each line of a text, [wrapped] if there is a terminal.
 pub(super) fn wrapped_lines(text: &str, columns: Option<usize>) -> String {
-    let line = |line: &str| columns.map_or(line.to_owned(), |columns| wrapped(line, columns)) + "\n";
+    let line =
+        |line: &str| columns.map_or(line.to_owned(), |columns| wrapped(line, columns)) + "\n";
     text.lines().map(line).collect()
 }
 
@@ -47,32 +48,53 @@ pub(crate) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
 }
 
 fn write(mut stdout: impl Write, text: &[u8]) -> anyhow::Result<()> {
-    stdout.write_all(text).and_then(|()| stdout.flush()).context("standard output cannot be written")
+    stdout
+        .write_all(text)
+        .and_then(|()| stdout.flush())
+        .context("standard output cannot be written")
 }
 
 /// A problem as `check` prints it, with the fix on a line of its own.
 pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> String {
-    let Diagnostic { file, position, message, fix, .. } = problem;
+    let Diagnostic {
+        file,
+        position,
+        message,
+        fix,
+        ..
+    } = problem;
     let (style, severity) = match problem.severity() {
         Severity::Error => (ERROR, "error"),
         Severity::Warning => (WARNING, "warning"),
         Severity::Hint => (WARNING, "hint"),
     };
     let file = file.as_deref().map(shown).unwrap_or_default();
-    let position = position.map(|position| format!(":{position}")).unwrap_or_default();
-    format!("{file}{position}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n")
+    let position = position
+        .map(|position| format!(":{position}"))
+        .unwrap_or_default();
+    format!(
+        "{file}{position}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n"
+    )
 }
 
-/// A path for standard output, with control characters escaped: on a terminal relative in the working directory, and with `~` in the
-/// home directory.
+/// A path for standard output, with control characters escaped: on a terminal relative in the
+/// working directory, and with `~` in the home directory.
 pub(crate) fn shown(path: &Path) -> String {
     let home = dirs::home_dir().filter(|_| std::io::stdout().is_terminal());
     // In the home directory itself, `~/notes.md` says more than `notes.md`.
-    let working = std::env::current_dir().ok().filter(|folder| home.as_ref().is_some_and(|home| folder != home));
-    let below = |folder: Option<PathBuf>| path.strip_prefix(folder?).ok().filter(|below| below.iter().next().is_some());
+    let working = std::env::current_dir()
+        .ok()
+        .filter(|folder| home.as_ref().is_some_and(|home| folder != home));
+    let below = |folder: Option<PathBuf>| {
+        path.strip_prefix(folder?)
+            .ok()
+            .filter(|below| below.iter().next().is_some())
+    };
     match below(working) {
         Some(below) => full_path(below),
-        None => full_path(&below(home).map_or_else(|| path.to_owned(), |below| Path::new("~").join(below))),
+        None => full_path(
+            &below(home).map_or_else(|| path.to_owned(), |below| Path::new("~").join(below)),
+        ),
     }
 }
 
@@ -85,7 +107,9 @@ pub(crate) fn full_path(path: &Path) -> String {
 pub(crate) fn without_usage(error: &clap::Error) -> String {
     let text = error.to_string();
     let parts = text.trim_start_matches("error: ").split("\n\n");
-    let said = parts.take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more information"));
+    let said = parts.take_while(|part| {
+        !part.starts_with("Usage:") && !part.starts_with("For more information")
+    });
     one_line(&said.collect::<Vec<_>>().join("; "))
 }
 
@@ -95,32 +119,45 @@ pub(crate) fn terminal_width() -> Option<usize> {
 }
 
 pub(super) fn width_if(is_terminal: bool) -> Option<usize> {
-    is_terminal.then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
+    is_terminal
+        .then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
 }
 
 /// A text in one line: each run of whitespace and control characters becomes one space.
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || is_control(character));
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
-/// A text in lines of at most this many columns. A longer word stays whole, so that it can be copied.
+/// A text in lines of at most this many columns. A longer word stays whole, so that it can be
+/// copied.
 pub(crate) fn in_lines(text: &str, columns: usize) -> Vec<String> {
-    textwrap::wrap(text, options(columns)).into_iter().map(Cow::into_owned).collect()
+    textwrap::wrap(text, options(columns))
+        .into_iter()
+        .map(Cow::into_owned)
+        .collect()
 }
 
-/// A line in lines of at most this many columns, which continue it with an indent. Words are not broken, so that they can be copied.
+/// A line in lines of at most this many columns, which continue it with an indent. Words are not
+/// broken, so that they can be copied.
 pub(crate) fn wrapped(line: &str, columns: usize) -> String {
     textwrap::fill(line, options(columns).subsequent_indent("    "))
 }
 
 fn options<'i>(columns: usize) -> textwrap::Options<'i> {
-    textwrap::Options::new(columns.max(1)).word_splitter(WordSplitter::NoHyphenation).break_words(false)
+    textwrap::Options::new(columns.max(1))
+        .word_splitter(WordSplitter::NoHyphenation)
+        .break_words(false)
 }
 
 /// The beginning of a text; it ends in `…` if it was cut.
 pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
-    text.char_indices().nth(characters).map_or(text.into(), |(end, _)| format!("{}…", &text[..end]).into())
+    text.char_indices()
+        .nth(characters)
+        .map_or(text.into(), |(end, _)| format!("{}…", &text[..end]).into())
 }
 
 #[cfg(test)]
@@ -131,11 +168,17 @@ mod tests {
     fn a_text_is_broken_at_spaces_and_a_long_word_stays_whole() {
         assert_eq!(wrapped("one two three", 80), "one two three");
         assert_eq!(wrapped("    one two three", 11), "    one two\n    three");
-        assert_eq!(wrapped("a /a/very/long/path b", 10), "a\n    /a/very/long/path\n    b");
+        assert_eq!(
+            wrapped("a /a/very/long/path b", 10),
+            "a\n    /a/very/long/path\n    b"
+        );
         assert_eq!(wrapped("日本 日本 日本", 9), "日本 日本\n    日本");
         assert_eq!(in_lines("a git-commit", 8), ["a", "git-commit"]);
         assert_eq!(in_lines("x", 0), ["x"]);
         assert_eq!(one_line(" a\n\tb\u{1b}[31m  c "), "a b [31m c");
-        assert_eq!((cut("要約", 2), cut("要約する", 2)), ("要約".into(), "要約…".into()));
+        assert_eq!(
+            (cut("要約", 2), cut("要約する", 2)),
+            ("要約".into(), "要約…".into())
+        );
     }
 }

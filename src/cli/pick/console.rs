@@ -1,4 +1,5 @@
-//! The picker on Windows asks line by line, in the console of standard input and error: nothing is drawn there.
+//! The picker on Windows asks line by line, in the console of standard input and error: nothing is
+//! drawn there.
 
 use super::frame::Frame;
 use super::keys::Key;
@@ -22,7 +23,10 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn new() -> io::Result<Lines> {
-        Ok(Lines { input: Box::new(io::stdin().lock()), output: Box::new(io::stderr()) })
+        Ok(Lines {
+            input: Box::new(io::stdin().lock()),
+            output: Box::new(io::stderr()),
+        })
     }
 }
 

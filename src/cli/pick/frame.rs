@@ -1,4 +1,5 @@
-//! What the picker looks like: lines that fit the terminal. No text of a prompt gets there with a character that a terminal acts on.
+//! What the picker looks like: lines that fit the terminal. No text of a prompt gets there with a
+//! character that a terminal acts on.
 
 use super::keys::Input;
 use super::state::{Chosen, Field, Form, State, Step};
@@ -60,18 +61,46 @@ impl State {
     }
 
     fn list(&self, columns: usize, rows: usize) -> Frame {
-        let count = format!(" {}/{}", thousands(self.matching.len()), thousands(self.choices.found.len()));
+        let count = format!(
+            " {}/{}",
+            thousands(self.matching.len()),
+            thousands(self.choices.found.len())
+        );
         let room = columns.saturating_sub(2);
-        let room = room.checked_sub(count.len()).filter(|room| *room >= 8).unwrap_or(room);
+        let room = room
+            .checked_sub(count.len())
+            .filter(|room| *room >= 8)
+            .unwrap_or(room);
         let (query, column) = window(&self.query, room);
         let gap = " ".repeat(room.saturating_sub(query.width()));
-        let mut lines = vec![vec![(NAME, "> ".to_owned()), (PLAIN, query + &gap), (FAINT, count)]];
-        let listed = if rows < LEAST_ROWS { rows - 1 } else { (rows - 1) * 2 / 5 };
+        let mut lines = vec![vec![
+            (NAME, "> ".to_owned()),
+            (PLAIN, query + &gap),
+            (FAINT, count),
+        ]];
+        let listed = if rows < LEAST_ROWS {
+            rows - 1
+        } else {
+            (rows - 1) * 2 / 5
+        };
         let top = self.selected.saturating_sub(listed.saturating_sub(1));
-        let shown: Vec<usize> = self.matching.iter().skip(top).take(listed).copied().collect();
-        let names = shown.iter().map(|index| self.choices.found[*index].name.width() + 1);
-        let width = names.max().unwrap_or(0).min(columns.saturating_sub(2) / if columns < 24 { 1 } else { 2 });
-        let of_prompt = |(row, index): (usize, &usize)| self.of_prompt(*index, top + row == self.selected, width);
+        let shown: Vec<usize> = self
+            .matching
+            .iter()
+            .skip(top)
+            .take(listed)
+            .copied()
+            .collect();
+        let names = shown
+            .iter()
+            .map(|index| self.choices.found[*index].name.width() + 1);
+        let width = names
+            .max()
+            .unwrap_or(0)
+            .min(columns.saturating_sub(2) / if columns < 24 { 1 } else { 2 });
+        let of_prompt = |(row, index): (usize, &usize)| {
+            self.of_prompt(*index, top + row == self.selected, width)
+        };
         lines.extend(shown.iter().enumerate().map(of_prompt));
         if shown.is_empty() {
             lines.extend(wrapped(self.why_empty(), &[], FAINT, columns, listed));
@@ -80,7 +109,10 @@ impl State {
             lines.resize(1 + listed, Line::new());
             lines.extend(preview(found, columns, rows - lines.len()));
         }
-        Frame { lines, cursor: Some((0, 2 + column)) }
+        Frame {
+            lines,
+            cursor: Some((0, 2 + column)),
+        }
     }
 
     /// A row of the list: the name, then title and description.
@@ -92,15 +124,23 @@ impl State {
             None => (PLAIN, String::new()),
             Some(Ok(summary)) => {
                 let texts = [&summary.title, &summary.description].into_iter().flatten();
-                let texts: Vec<&str> =
-                    texts.map(String::as_str).filter(|text| text.to_lowercase() != *found.name.as_str()).collect();
+                let texts: Vec<&str> = texts
+                    .map(String::as_str)
+                    .filter(|text| text.to_lowercase() != *found.name.as_str())
+                    .collect();
                 (PLAIN, found.layer.mark.to_owned() + &texts.join(" — "))
             }
             Some(Err(why)) => (ERROR, why.message.clone()),
         };
-        let (mark, name_style, style) =
-            if is_selected { ("> ", NAME.bold(), style.bold()) } else { ("  ", NAME, style) };
-        vec![(name_style, mark.to_owned() + &name), (style, gap + &one_line(&about))]
+        let (mark, name_style, style) = if is_selected {
+            ("> ", NAME.bold(), style.bold())
+        } else {
+            ("  ", NAME, style)
+        };
+        vec![
+            (name_style, mark.to_owned() + &name),
+            (style, gap + &one_line(&about)),
+        ]
     }
 }
 
@@ -114,28 +154,60 @@ fn preview(found: &Found, columns: usize, rows: usize) -> Vec<Line> {
     let title = format!("── {} ({}) ", one_line(&usage), found.layer.name);
     let text = prompt.template_text();
     let template = prompt.template_of(&text);
-    let marks: Vec<Range<usize>> = template.placeholders().map(|placeholder| placeholder.range.clone()).collect();
+    let marks: Vec<Range<usize>> = template
+        .placeholders()
+        .map(|placeholder| placeholder.range.clone())
+        .collect();
     let rule = "─".repeat(columns.saturating_sub(title.width()));
     let mut lines = vec![vec![(FAINT, title + &rule)]];
-    lines.extend(wrapped(template.body(), &marks, PLAIN, columns, rows.saturating_sub(1)));
+    lines.extend(wrapped(
+        template.body(),
+        &marks,
+        PLAIN,
+        columns,
+        rows.saturating_sub(1),
+    ));
     lines
 }
 
 fn of_form(form: &Form, columns: usize, rows: usize) -> Frame {
-    let about = form.prompt.title.as_deref().or(form.prompt.description.as_deref()).unwrap_or_default();
-    let mut lines = vec![vec![(NAME, format!(":{}  ", form.found.name)), (PLAIN, one_line(about))]];
+    let about = form
+        .prompt
+        .title
+        .as_deref()
+        .or(form.prompt.description.as_deref())
+        .unwrap_or_default();
+    let mut lines = vec![vec![
+        (NAME, format!(":{}  ", form.found.name)),
+        (PLAIN, one_line(about)),
+    ]];
     let label = |field: &Field| one_line(&field.name) + if field.is_needed { "*" } else { "" };
-    let width = form.fields.iter().map(|field| label(field).width()).max().unwrap_or(0).min(columns / 3);
+    let width = form
+        .fields
+        .iter()
+        .map(|field| label(field).width())
+        .max()
+        .unwrap_or(0)
+        .min(columns / 3);
     let mut cursor = None;
     // The current field, and what is said of it, are always shown.
     let details = details(&form.fields[form.current], columns);
-    let first = (form.current + 2 + details.len()).saturating_sub(rows).min(form.current);
+    let first = (form.current + 2 + details.len())
+        .saturating_sub(rows)
+        .min(form.current);
     for (index, field) in form.fields.iter().enumerate().skip(first) {
         let label = fit(&label(field), width);
         let gap = " ".repeat(width - label.width() + 2);
         let (value, column) = window(&field.input, columns.saturating_sub(width + 4).max(1));
-        let (mark, style) = if index == form.current { ("> ", NAME.bold()) } else { ("  ", PLAIN) };
-        lines.push(vec![(style, mark.to_owned() + &label), (PLAIN, gap + &value)]);
+        let (mark, style) = if index == form.current {
+            ("> ", NAME.bold())
+        } else {
+            ("  ", PLAIN)
+        };
+        lines.push(vec![
+            (style, mark.to_owned() + &label),
+            (PLAIN, gap + &value),
+        ]);
         if index == form.current {
             cursor = Some((lines.len() - 1, width + 4 + column));
             lines.extend(details.clone());
@@ -150,30 +222,53 @@ fn of_form(form: &Form, columns: usize, rows: usize) -> Frame {
 
 /// What a field is for, and its choices.
 fn details(field: &Field, columns: usize) -> Vec<Line> {
-    let choices = Some(format!("↑↓ {}", field.choices.join(" · "))).filter(|_| !field.choices.is_empty());
-    let texts = [one_line(&field.about), one_line(&choices.unwrap_or_default())];
+    let choices =
+        Some(format!("↑↓ {}", field.choices.join(" · "))).filter(|_| !field.choices.is_empty());
+    let texts = [
+        one_line(&field.about),
+        one_line(&choices.unwrap_or_default()),
+    ];
     let texts = texts.iter().filter(|text| !text.is_empty());
-    let mut lines: Vec<Line> =
-        texts.flat_map(|text| wrapped(text, &[], FAINT, columns.saturating_sub(4), 2)).take(3).collect();
-    lines.iter_mut().for_each(|line| line.insert(0, (PLAIN, "    ".to_owned())));
+    let mut lines: Vec<Line> = texts
+        .flat_map(|text| wrapped(text, &[], FAINT, columns.saturating_sub(4), 2))
+        .take(3)
+        .collect();
+    lines
+        .iter_mut()
+        .for_each(|line| line.insert(0, (PLAIN, "    ".to_owned())));
     lines
 }
 
 /// The text from the row `top` on, after `top` was limited to the rows that exist.
 fn of_chosen(chosen: &mut Chosen, columns: usize, rows: usize) -> Frame {
-    let notes = chosen.notes.iter().flat_map(|note| wrapped(&one_line(note), &[], WARNING, columns, 3));
+    let notes = chosen
+        .notes
+        .iter()
+        .flat_map(|note| wrapped(&one_line(note), &[], WARNING, columns, 3));
     let mut lines: Vec<Line> = notes.take(rows.saturating_sub(1)).collect();
-    let text = wrapped(chosen.text.trim_end(), &[], PLAIN, columns, chosen.top + rows - lines.len());
+    let text = wrapped(
+        chosen.text.trim_end(),
+        &[],
+        PLAIN,
+        columns,
+        chosen.top + rows - lines.len(),
+    );
     chosen.top = chosen.top.min(text.len().saturating_sub(1));
     lines.extend(text.into_iter().skip(chosen.top));
-    Frame { lines, cursor: None }
+    Frame {
+        lines,
+        cursor: None,
+    }
 }
 
 /// A message that a key closes, and what the keys do.
 pub(super) fn of_message(text: &str, keys: &str, columns: usize, rows: usize) -> Frame {
     let mut lines = wrapped(text, &[], PLAIN, columns, rows.saturating_sub(1).max(1));
     lines.push(vec![(FAINT, fit(keys, columns))]);
-    Frame { lines, cursor: None }
+    Frame {
+        lines,
+        cursor: None,
+    }
 }
 
 /// Cuts a line at so many columns, and takes out what a terminal acts on.
@@ -204,7 +299,8 @@ fn beginning(characters: impl Iterator<Item = char>, columns: usize) -> impl Ite
     })
 }
 
-/// What is shown for a character: nothing that a terminal acts on, or that sets the direction of the text around it.
+/// What is shown for a character: nothing that a terminal acts on, or that sets the direction of
+/// the text around it.
 fn shown(character: char) -> char {
     match character {
         '\t' => ' ',
@@ -215,24 +311,47 @@ fn shown(character: char) -> char {
     }
 }
 
-/// The part of a text around its cursor that fits so many columns, and the column of the cursor in it.
+/// The part of a text around its cursor that fits so many columns, and the column of the cursor in
+/// it.
 fn window(input: &Input, columns: usize) -> (String, usize) {
     let (before, after) = input.text.split_at(input.cursor);
-    let before: Vec<char> = beginning(before.chars().rev().map(shown).take(4 * columns), columns).collect();
+    let before: Vec<char> =
+        beginning(before.chars().rev().map(shown).take(4 * columns), columns).collect();
     let before: String = before.into_iter().rev().collect();
     let column = before.width();
     (before + &fit(after, columns.saturating_sub(column)), column)
 }
 
-/// A text in lines of at most so many columns, broken after a space if there is one, with ranges of it marked: the first `max` lines.
-fn wrapped(text: &str, marks: &[Range<usize>], style: Style, columns: usize, max: usize) -> Vec<Line> {
+/// A text in lines of at most so many columns, broken after a space if there is one, with ranges of
+/// it marked: the first `max` lines.
+fn wrapped(
+    text: &str,
+    marks: &[Range<usize>],
+    style: Style,
+    columns: usize,
+    max: usize,
+) -> Vec<Line> {
     let style_at = |at: usize| {
         let mark = marks.get(marks.partition_point(|mark| mark.end <= at));
-        if mark.is_some_and(|mark| mark.start <= at) { MARK } else { style }
+        if mark.is_some_and(|mark| mark.start <= at) {
+            MARK
+        } else {
+            style
+        }
     };
     let cells = text.char_indices().flat_map(|(at, character)| {
         let times = if character == '\t' { 4 } else { 1 };
-        std::iter::repeat_n((style_at(at), if character == '\n' { character } else { shown(character) }), times)
+        std::iter::repeat_n(
+            (
+                style_at(at),
+                if character == '\n' {
+                    character
+                } else {
+                    shown(character)
+                },
+            ),
+            times,
+        )
     });
     let (mut lines, mut row, mut used) = (Vec::new(), Vec::<(Style, char)>::new(), 0);
     for (style, cell) in cells.chain([(style, '\n')]) {
@@ -242,11 +361,20 @@ fn wrapped(text: &str, marks: &[Range<usize>], style: Style, columns: usize, max
         let is_flood = row.len() > 4 * columns; // of characters without a width
         if cell == '\n' || used + cell.width().unwrap_or(0) > columns || is_flood {
             let is_in_word = !matches!(cell, '\n' | ' ') && !is_flood;
-            let space = row.iter().rposition(|(_, cell)| *cell == ' ').filter(|at| is_in_word && *at > 0);
+            let space = row
+                .iter()
+                .rposition(|(_, cell)| *cell == ' ')
+                .filter(|at| is_in_word && *at > 0);
             let rest = space.map_or(Vec::new(), |at| row.split_off(at + 1));
             let runs = row.chunk_by(|one, other| one.0 == other.0);
-            lines.push(runs.map(|run| (run[0].0, run.iter().map(|(_, cell)| *cell).collect())).collect());
-            (used, row) = (rest.iter().map(|(_, cell)| cell.width().unwrap_or(0)).sum(), rest);
+            lines.push(
+                runs.map(|run| (run[0].0, run.iter().map(|(_, cell)| *cell).collect()))
+                    .collect(),
+            );
+            (used, row) = (
+                rest.iter().map(|(_, cell)| cell.width().unwrap_or(0)).sum(),
+                rest,
+            );
             if matches!(cell, '\n' | ' ') {
                 continue;
             }

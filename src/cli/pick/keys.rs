@@ -9,7 +9,8 @@ pub(super) enum Key {
     Character(char),
     /// Several characters at once.
     Pasted(String),
-    /// A letter with Ctrl, or a key that does the same: Left is `b`, Right `f`, Home `a`, End `e`, Delete `d`.
+    /// A letter with Ctrl, or a key that does the same: Left is `b`, Right `f`, Home `a`, End `e`,
+    /// Delete `d`.
     Control(char),
     Enter,
     /// Ctrl-J or Alt-Enter.
@@ -27,8 +28,9 @@ pub(super) enum Key {
 /// What a terminal sends around a text that is pasted.
 const PASTE: [&[u8]; 2] = [b"\x1b[200~", b"\x1b[201~"];
 
-/// Takes the next key from the bytes that a terminal has sent; `None` if they are incomplete. What is no key is dropped. `is_all` says
-/// that nothing follows for now, so that a lone escape is a key.
+/// Takes the next key from the bytes that a terminal has sent; `None` if they are incomplete. What
+/// is no key is dropped. `is_all` says that nothing follows for now, so that a lone escape is a
+/// key.
 pub(super) fn next(bytes: &mut Vec<u8>, is_all: bool) -> Option<Key> {
     while !bytes.is_empty() {
         let (length, key) = first(bytes, is_all)?;
@@ -58,7 +60,10 @@ fn first(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
 fn character(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
     let first = &bytes[..bytes.len().min(4)];
     match first.utf8_chunks().next()?.valid().chars().next() {
-        Some(letter) => Some((letter.len_utf8(), (!letter.is_control()).then_some(Key::Character(letter)))),
+        Some(letter) => Some((
+            letter.len_utf8(),
+            (!letter.is_control()).then_some(Key::Character(letter)),
+        )),
         None => (is_all || first.len() == 4).then_some((1, None)),
     }
 }
@@ -68,16 +73,24 @@ fn sequence(bytes: &[u8], is_all: bool) -> Option<(usize, Option<Key>)> {
     if bytes.starts_with(PASTE[0]) {
         let start = PASTE[0].len();
         let end = start + memmem::find(&bytes[start..], PASTE[1])?;
-        let text = String::from_utf8_lossy(&bytes[start..end]).replace("\r\n", "\n").replace('\r', "\n");
+        let text = String::from_utf8_lossy(&bytes[start..end])
+            .replace("\r\n", "\n")
+            .replace('\r', "\n");
         return Some((end + PASTE[1].len(), Some(Key::Pasted(text))));
     }
     let end = match bytes[1] {
         b'\r' | b'\n' => return Some((2, Some(Key::NewLine))),
         b'O' => 2,
-        b'[' => bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte)).map_or(bytes.len(), |at| at + 2),
+        b'[' => bytes
+            .iter()
+            .skip(2)
+            .position(|byte| (0x40..=0x7e).contains(byte))
+            .map_or(bytes.len(), |at| at + 2),
         _ => return Some((1, Some(Key::Escape))), // Alt and a key, or an escape before it
     };
-    let Some(last) = bytes.get(end) else { return is_all.then_some((bytes.len(), None)) };
+    let Some(last) = bytes.get(end) else {
+        return is_all.then_some((bytes.len(), None));
+    };
     let key = match (last, &bytes[2..end]) {
         (b'A', _) => Key::Up,
         (b'B', _) => Key::Down,
@@ -107,18 +120,32 @@ impl Input {
     /// A text with the cursor at its end.
     pub(super) fn of(text: impl Into<String>) -> Input {
         let text = text.into();
-        Input { cursor: text.len(), text }
+        Input {
+            cursor: text.len(),
+            text,
+        }
     }
 
-    /// Changes the text or moves the cursor, if the key does so; returns whether the text was changed.
+    /// Changes the text or moves the cursor, if the key does so; returns whether the text was
+    /// changed.
     pub(super) fn edit(&mut self, key: &Key) -> bool {
         let (at, end, mut buffer) = (self.cursor, self.text.len(), [0; 4]);
         let (before, after) = self.text.split_at(at);
         let is_base = |character: &char| character.width().unwrap_or(0) > 0; // others are shown with the one before them
-        let left = before.char_indices().rev().find(|(_, character)| is_base(character)).map_or(0, |(left, _)| left);
-        let right = after.char_indices().skip(1).find(|(_, character)| is_base(character));
+        let left = before
+            .char_indices()
+            .rev()
+            .find(|(_, character)| is_base(character))
+            .map_or(0, |(left, _)| left);
+        let right = after
+            .char_indices()
+            .skip(1)
+            .find(|(_, character)| is_base(character));
         let right = right.map_or(end, |(right, _)| at + right);
-        let word = before.trim_end().trim_end_matches(|character: char| !character.is_whitespace()).len();
+        let word = before
+            .trim_end()
+            .trim_end_matches(|character: char| !character.is_whitespace())
+            .len();
         // A key that moves the cursor replaces nothing at another position.
         let (range, text) = match key {
             Key::Backspace => (left..at, ""),
@@ -157,17 +184,33 @@ mod tests {
         for (bytes, want) in [
             (
                 &b"a\r\n\t\x7f\x15"[..],
-                vec![Key::Character('a'), Key::Enter, Key::NewLine, Key::Tab, Key::Backspace, Key::Control('u')],
+                vec![
+                    Key::Character('a'),
+                    Key::Enter,
+                    Key::NewLine,
+                    Key::Tab,
+                    Key::Backspace,
+                    Key::Control('u'),
+                ],
             ),
             ("é要😀".as_bytes(), letters("é要😀")),
             (b"\x1b", vec![Key::Escape]),
             (b"\x1b\r", vec![Key::NewLine]),
             (
                 b"\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b[Z",
-                vec![Key::Up, Key::Down, Key::Control('f'), Key::Control('d'), Key::BackTab],
+                vec![
+                    Key::Up,
+                    Key::Down,
+                    Key::Control('f'),
+                    Key::Control('d'),
+                    Key::BackTab,
+                ],
             ),
             (b"\x1b[Ix\x1b[?1;2cy\x1b[<0;1;1Mz", letters("xyz")),
-            (b"\x1b[200~a\r\nb\x1bc\x1b[201~d", vec![Key::Pasted("a\nb\x1bc".into()), Key::Character('d')]),
+            (
+                b"\x1b[200~a\r\nb\x1bc\x1b[201~d",
+                vec![Key::Pasted("a\nb\x1bc".into()), Key::Character('d')],
+            ),
             (b"\xff\xc3a\0b", letters("ab")),
             (b"\x1b[12", vec![]),
         ] {
@@ -186,7 +229,11 @@ mod tests {
             for (index, byte) in bytes.iter().enumerate() {
                 received.push(*byte);
                 let key = next(&mut received, false);
-                assert_eq!(key, (index + 1 == bytes.len()).then(|| want.clone()), "{bytes:?}");
+                assert_eq!(
+                    key,
+                    (index + 1 == bytes.len()).then(|| want.clone()),
+                    "{bytes:?}"
+                );
             }
         }
     }
@@ -211,7 +258,11 @@ mod tests {
             (Key::Backspace, "", 0),
         ] {
             input.edit(&key);
-            assert_eq!((input.text.as_str(), input.cursor), (text, cursor), "{key:?}");
+            assert_eq!(
+                (input.text.as_str(), input.cursor),
+                (text, cursor),
+                "{key:?}"
+            );
         }
     }
 }

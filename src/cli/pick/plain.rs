@@ -13,17 +13,22 @@ const LISTED: usize = 15;
 impl Lines {
     /// Prints a text, without what a terminal acts on.
     fn say(&mut self, text: &str) -> io::Result<()> {
-        let text: String = text.chars().filter(|letter| *letter == '\n' || !is_control(*letter)).collect();
+        let text: String = text
+            .chars()
+            .filter(|letter| *letter == '\n' || !is_control(*letter))
+            .collect();
         self.output.write_all(text.as_bytes())?;
         self.output.flush()
     }
 
-    /// Asks, and reads a line; `None` at the end of input, and after Ctrl-C on a terminal that gives it as a letter.
+    /// Asks, and reads a line; `None` at the end of input, and after Ctrl-C on a terminal that
+    /// gives it as a letter.
     fn ask(&mut self, question: &str) -> io::Result<Option<String>> {
         self.say(question)?;
         let mut line = String::new();
         let length = self.input.read_line(&mut line)?;
-        Ok((length > 0 && !line.contains('\x03')).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
+        Ok((length > 0 && !line.contains('\x03'))
+            .then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
     }
 
     /// Asks until something is decided. Each answer becomes a key.
@@ -36,12 +41,25 @@ impl Lines {
                 Step::List => self.list(state)?,
                 Step::Form(form) => question(&form.fields[form.current]),
                 Step::Chosen(chosen) => {
-                    let notes: String = chosen.notes.iter().map(|note| one_line(note) + "\n").collect();
-                    let copy = if state.purpose.is_draft { "use it" } else { "print it, c: copy" };
-                    format!("{notes}\n{}\n\nEnter: {copy}, e: editor, q: end: ", chosen.text)
+                    let notes: String = chosen
+                        .notes
+                        .iter()
+                        .map(|note| one_line(note) + "\n")
+                        .collect();
+                    let copy = if state.purpose.is_draft {
+                        "use it"
+                    } else {
+                        "print it, c: copy"
+                    };
+                    format!(
+                        "{notes}\n{}\n\nEnter: {copy}, e: editor, q: end: ",
+                        chosen.text
+                    )
                 }
             };
-            let Some(answer) = self.ask(&question)? else { return Ok(Choice::Nothing) };
+            let Some(answer) = self.ask(&question)? else {
+                return Ok(Choice::Nothing);
+            };
             let key = match &mut state.step {
                 Step::List if answer.trim().is_empty() => Key::Escape,
                 Step::List => match answer.trim().parse() {
@@ -60,9 +78,17 @@ impl Lines {
                     if !answer.is_empty() {
                         field.input = Input::of(answer);
                     }
-                    if is_last || field.is_missing() { Key::Enter } else { Key::Tab }
+                    if is_last || field.is_missing() {
+                        Key::Enter
+                    } else {
+                        Key::Tab
+                    }
                 }
-                Step::Chosen(_) => answer.trim().chars().next().map_or(Key::Enter, Key::Character),
+                Step::Chosen(_) => answer
+                    .trim()
+                    .chars()
+                    .next()
+                    .map_or(Key::Enter, Key::Character),
             };
             let mut action = state.key(&key);
             if let Action::Expand(found, call) = &action {
@@ -79,8 +105,18 @@ impl Lines {
         state.update();
         for (number, index) in state.matching.iter().take(LISTED).enumerate() {
             let found = &state.choices.found[*index];
-            let about = found.info().summary.ok().and_then(|summary| summary.description.clone()).unwrap_or_default();
-            self.say(&format!("{:2} :{}  {}\n", number + 1, found.name, one_line(&about)))?;
+            let about = found
+                .info()
+                .summary
+                .ok()
+                .and_then(|summary| summary.description.clone())
+                .unwrap_or_default();
+            self.say(&format!(
+                "{:2} :{}  {}\n",
+                number + 1,
+                found.name,
+                one_line(&about)
+            ))?;
         }
         match state.matching.len().saturating_sub(LISTED) {
             0 if state.matching.is_empty() => self.say(&format!("{}\n", state.why_empty()))?,
@@ -99,9 +135,21 @@ impl Lines {
 /// What asks for a value; an empty answer leaves it as it is.
 fn question(field: &Field) -> String {
     let about = [&field.about, &field.choices.join(", ")].map(|text| one_line(text));
-    let about: Vec<&str> = about.iter().map(String::as_str).filter(|about| !about.is_empty()).collect();
-    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join("; ")) };
+    let about: Vec<&str> = about
+        .iter()
+        .map(String::as_str)
+        .filter(|about| !about.is_empty())
+        .collect();
+    let about = if about.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", about.join("; "))
+    };
     let value = one_line(&field.input.text);
-    let value = if value.is_empty() { value } else { format!(" [{value}]") };
+    let value = if value.is_empty() {
+        value
+    } else {
+        format!(" [{value}]")
+    };
     format!("{}{about}{value}: ", printable(&field.name))
 }

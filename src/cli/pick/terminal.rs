@@ -1,15 +1,17 @@
-//! The terminal of the picker: drawn on, read, and restored as it was found, also after a panic or a signal.
+//! The terminal of the picker: drawn on, read, and restored as it was found, also after a panic or
+//! a signal.
 //!
-//! It is the controlling terminal, so that standard input and output may be pipes. An agent may have left it raw, with reports of
-//! focus and the mouse, on its alternate screen; so everything is set here, and nothing is expected. A read waits a tenth of a second at
-//! most, and then looks at the size and at what another thread has read.
+//! It is the controlling terminal, so that standard input and output may be pipes. An agent may
+//! have left it raw, with reports of focus and the mouse, on its alternate screen; so everything is
+//! set here, and nothing is expected. A read waits a tenth of a second at most, and then looks at
+//! the size and at what another thread has read.
 
 use super::frame::Frame;
 use super::keys::{self, Key};
 use anstyle::Style;
 use rustix::termios::{
-    ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr,
-    tcgetwinsize, tcsetattr,
+    ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios,
+    tcgetattr, tcgetwinsize, tcsetattr,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
@@ -19,7 +21,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::{Mutex, Once, PoisonError};
 use std::{env, panic, thread};
 
-/// The alternate screen; reports of focus and the mouse off, pasted texts marked; long lines are cut.
+/// The alternate screen; reports of focus and the mouse off, pasted texts marked; long lines are
+/// cut.
 const ENTER: &str = "\x1b[?1049h\x1b[?1000;1002;1003;1004;1006l\x1b[?2004h\x1b[?7l\x1b[H\x1b[2J";
 const LEAVE: &str = "\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 
@@ -67,13 +70,26 @@ impl Terminal {
         })?;
         tty.write_all(ENTER.as_bytes())?;
         let has_colors = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Ok(Terminal { tty, received: Vec::new(), shown: Vec::new(), size: (0, 0), cursor: None, has_colors })
+        Ok(Terminal {
+            tty,
+            received: Vec::new(),
+            shown: Vec::new(),
+            size: (0, 0),
+            cursor: None,
+            has_colors,
+        })
     }
 
-    /// Shows the frame that is made for so many columns and rows: writes the rows that are different.
+    /// Shows the frame that is made for so many columns and rows: writes the rows that are
+    /// different.
     pub(super) fn draw(&mut self, frame: impl FnOnce(usize, usize) -> Frame) -> io::Result<()> {
-        let size = tcgetwinsize(&self.tty).map_or((0, 0), |size| (size.ws_col.into(), size.ws_row.into()));
-        let size = if size.0 == 0 || size.1 == 0 { (80, 24) } else { size };
+        let size =
+            tcgetwinsize(&self.tty).map_or((0, 0), |size| (size.ws_col.into(), size.ws_row.into()));
+        let size = if size.0 == 0 || size.1 == 0 {
+            (80, 24)
+        } else {
+            size
+        };
         let frame = frame(size.0, size.1);
         let mut text = String::new();
         if size != self.size {
@@ -85,7 +101,13 @@ impl Terminal {
             false => text.clone(),
         };
         for (row, shown) in self.shown.iter_mut().enumerate() {
-            let line = frame.lines.get(row).into_iter().flatten().map(part).collect();
+            let line = frame
+                .lines
+                .get(row)
+                .into_iter()
+                .flatten()
+                .map(part)
+                .collect();
             if *shown != line {
                 let _ = write!(text, "\x1b[{};1H\x1b[2K{line}", row + 1);
                 *shown = line;
@@ -95,8 +117,11 @@ impl Terminal {
             return Ok(());
         }
         self.cursor = frame.cursor;
-        let cursor = frame.cursor.map(|(row, column)| format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1));
-        self.tty.write_all(format!("\x1b[?25l{text}{}", cursor.unwrap_or_default()).as_bytes())
+        let cursor = frame
+            .cursor
+            .map(|(row, column)| format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1));
+        self.tty
+            .write_all(format!("\x1b[?25l{text}{}", cursor.unwrap_or_default()).as_bytes())
     }
 
     /// Waits for a key, and draws the frame meanwhile.
@@ -110,7 +135,9 @@ impl Terminal {
                 return Ok(key);
             }
             if self.received.len() > MAX_KEY {
-                return Err(io::Error::other("what was pasted is too long, or its end is missing"));
+                return Err(io::Error::other(
+                    "what was pasted is too long, or its end is missing",
+                ));
             }
             self.draw(&mut frame)?;
             let mut bytes = [0; 4096];
@@ -147,7 +174,10 @@ impl Lines {
             modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN;
             modes.control_modes |= ControlModes::CREAD;
         })?;
-        Ok(Lines { input: Box::new(BufReader::new(tty.try_clone()?)), output: Box::new(tty) })
+        Ok(Lines {
+            input: Box::new(BufReader::new(tty.try_clone()?)),
+            output: Box::new(tty),
+        })
     }
 }
 
@@ -165,7 +195,8 @@ fn set(leave: &str, change: impl FnOnce(&mut Termios)) -> io::Result<File> {
     let modes = tcgetattr(&tty)?;
     let mut changed = modes.clone();
     change(&mut changed);
-    *FOUND.lock().unwrap_or_else(PoisonError::into_inner) = Some((tty.try_clone()?, modes, leave.to_owned()));
+    *FOUND.lock().unwrap_or_else(PoisonError::into_inner) =
+        Some((tty.try_clone()?, modes, leave.to_owned()));
     tcsetattr(&tty, OptionalActions::Now, &changed)?;
     Ok(tty)
 }
@@ -173,21 +204,25 @@ fn set(leave: &str, change: impl FnOnce(&mut Termios)) -> io::Result<File> {
 /// Restores the terminal; returns whether it was used.
 fn restore() -> bool {
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner); // until all is restored
-    let Some((mut tty, modes, leave)) = found.take() else { return false };
+    let Some((mut tty, modes, leave)) = found.take() else {
+        return false;
+    };
     let _ = tty.write_all(leave.as_bytes());
     let _ = tcsetattr(&tty, OptionalActions::Now, &modes);
     true
 }
 
-/// Restores the terminal before a panic is reported, since the report would be gone with the screen, and before a signal ends the
-/// program.
+/// Restores the terminal before a panic is reported, since the report would be gone with the
+/// screen, and before a signal ends the program.
 fn watch() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         restore();
         report(panic);
     }));
-    let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]) else { return };
+    let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]) else {
+        return;
+    };
     let _ = thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             // While an editor has the terminal, keys that send a signal are for the editor.

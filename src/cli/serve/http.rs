@@ -30,24 +30,28 @@ const KEY_VARIABLE: &str = "PROMPT_EXPANDER_KEY";
 #[derive(Debug, Args)]
 #[group(id = "http_options")]
 pub(in super::super) struct Http {
-    /// Serve over HTTP at this address, instead of on standard input and output; a port alone is on this machine, and port 0
-    /// takes a free one
+    /// Serve over HTTP at this address, instead of on standard input and output; a port alone is on
+    /// this machine, and port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) http: Option<String>,
-    /// The file with the key that signs session ids, the same for all servers behind one address; a second line can hold the
-    /// previous key
+    /// The file with the key that signs session ids, the same for all servers behind one address; a
+    /// second line can hold the previous key
     ///
-    /// The environment variable PROMPT_EXPANDER_KEY has the same effect. Without both, a key is made and stored in your state
-    /// directory (~/.local/state/prompt-expander on Linux), so that sessions survive a restart.
+    /// The environment variable PROMPT_EXPANDER_KEY has the same effect. Without both, a key is
+    /// made and stored in your state directory (~/.local/state/prompt-expander on Linux), so that
+    /// sessions survive a restart.
     #[arg(long, value_name = "FILE", requires = "http")]
     key: Option<PathBuf>,
-    /// Only accept requests with a bearer token of this file; needed for an address that other machines can reach
+    /// Only accept requests with a bearer token of this file; needed for an address that other
+    /// machines can reach
     ///
-    /// Each line is a token or `sha256:` and its hash, and what it may do, as `prompt-expander token add` prints it. The file
-    /// is read again when it changes. Without tokens, everyone on this machine can read your prompts.
+    /// Each line is a token or `sha256:` and its hash, and what it may do, as
+    /// `prompt-expander token add` prints it. The file is read again when it changes. Without
+    /// tokens, everyone on this machine can read your prompts.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Serve over HTTPS with the certificate in this PEM file, which its intermediate certificates follow
+    /// Serve over HTTPS with the certificate in this PEM file, which its intermediate certificates
+    /// follow
     ///
     /// This file and that of --tls-key are read again when they change.
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_key")]
@@ -55,34 +59,40 @@ pub(in super::super) struct Http {
     /// The PEM file with the key of the certificate, which only you may read
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Trust a proxy at this address, or in this network, to say who its clients are; may be repeated
+    /// Trust a proxy at this address, or in this network, to say who its clients are; may be
+    /// repeated
     ///
-    /// It does so in the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Limits for each address then apply to
-    /// the client's address instead of the proxy's.
+    /// It does so in the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Limits
+    /// for each address then apply to the client's address instead of the proxy's.
     #[arg(long, value_name = "ADDR[/BITS]", requires = "http", value_parser = parse_proxy)]
     trusted_proxy: Vec<IpNet>,
-    /// Also accept requests in which this server has a name other than `localhost` or its address, such as that of a proxy; may
-    /// be repeated
+    /// Also accept requests in which this server has a name other than `localhost` or its address,
+    /// such as that of a proxy; may be repeated
     #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
     allow_host: Vec<AllowedHost>,
-    /// Also accept requests of the web pages of this origin, such as `https://app.example.com`; may be repeated
+    /// Also accept requests of the web pages of this origin, such as `https://app.example.com`; may
+    /// be repeated
     ///
-    /// Those of this machine may always use the server. Programs that are not web pages need no origin.
+    /// Those of this machine may always use the server. Programs that are not web pages need no
+    /// origin.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<AllowedOrigin>,
-    /// How many messages a client may send, such as `600/minute` or `prompts/list=30/minute,burst=5`; may be repeated
+    /// How many messages a client may send, such as `600/minute` or
+    /// `prompts/list=30/minute,burst=5`; may be repeated
     ///
-    /// The limit is for each token or, without tokens, for each address. That of a method applies in addition to that of all
-    /// messages. `burst` is how many may come at once after a pause; by default, as many as in a minute. Without this option, there
-    /// is no limit.
+    /// The limit is for each token or, without tokens, for each address. That of a method applies
+    /// in addition to that of all messages. `burst` is how many may come at once after a pause; by
+    /// default, as many as in a minute. Without this option, there is no limit.
     #[arg(long, value_name = "[METHOD=]N/minute[,burst=B]", requires = "http")]
     rate_limit: Vec<RateLimit>,
-    /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; by default 32 MiB
+    /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; by default
+    /// 32 MiB
     #[arg(long, value_name = "BYTES", requires = "http", value_parser = parse_bytes)]
     max_body: Option<usize>,
 }
 
-/// Warnings before the first line of standard error, which says where the server listens; `None` after it.
+/// Warnings before the first line of standard error, which says where the server listens; `None`
+/// after it.
 static EARLY_WARNINGS: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Prints a warning, or holds it back until the server listens.
@@ -99,7 +109,8 @@ pub(super) fn hold_warnings() {
 }
 
 impl Http {
-    /// Serves at this address until the process is told to stop. `started` is called when clients can connect.
+    /// Serves at this address until the process is told to stop. `started` is called when clients
+    /// can connect.
     pub(super) fn serve(
         self,
         address: &str,
@@ -121,15 +132,30 @@ impl Http {
                 "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy authenticates its users",
             );
         }
-        let own = (may_edit && self.token_file.is_none()).then(edit_token).transpose()?;
+        let own = (may_edit && self.token_file.is_none())
+            .then(edit_token)
+            .transpose()?;
         // Other users of this machine may be among them.
-        let role = if own.is_some() { Role::Read } else { Caller::local().role };
-        let anonymous = self.token_file.is_none().then(|| Caller { role, sees_team: false, ..Caller::local() });
+        let role = if own.is_some() {
+            Role::Read
+        } else {
+            Caller::local().role
+        };
+        let anonymous = self.token_file.is_none().then(|| Caller {
+            role,
+            sees_team: false,
+            ..Caller::local()
+        });
         let has_tokens = self.token_file.is_some();
-        let token_file = self.token_file.clone().or(own.as_ref().map(|(path, _)| path.clone()));
+        let token_file = self
+            .token_file
+            .clone()
+            .or(own.as_ref().map(|(path, _)| path.clone()));
         let keys = self.keys()?;
         let tls = self.tls_cert.zip(self.tls_key);
-        let tls = tls.map(|(certificate, key)| Tls::new(certificate, key, warn)).transpose();
+        let tls = tls
+            .map(|(certificate, key)| Tls::new(certificate, key, warn))
+            .transpose();
         let tls = tls.map_err(anyhow::Error::msg)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let options = Options {
@@ -139,37 +165,54 @@ impl Http {
             keys,
             max_body: self.max_body.unwrap_or(MAX_BODY),
             access: Access::new(token_file, anonymous, warn).map_err(anyhow::Error::msg)?,
-            sites: Sites { bound: address.ip(), hosts: self.allow_host, origins: self.allow_origin },
+            sites: Sites {
+                bound: address.ip(),
+                hosts: self.allow_host,
+                origins: self.allow_origin,
+            },
             rate_limits: RateLimits::new(self.rate_limit),
             tap: tap.map(Arc::new),
         };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.
-            let mut lines =
-                format!("listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/");
+            let mut lines = format!(
+                "listening on {scheme}://{address}{MCP_PATH}\nthe page is at {scheme}://{address}/"
+            );
             lines += &match &own {
                 // A log must not get the token; a browser does not send the fragment.
-                Some((_, token)) if io::stderr().is_terminal() => format!("#token={token}; editing is on"),
-                Some((path, _)) => {
-                    format!("; editing is on\nthe token for edits is the first word in {}", path.display())
+                Some((_, token)) if io::stderr().is_terminal() => {
+                    format!("#token={token}; editing is on")
                 }
-                None if has_tokens => "; editing is on for tokens with the role `write` or `admin`".to_owned(),
+                Some((path, _)) => {
+                    format!(
+                        "; editing is on\nthe token for edits is the first word in {}",
+                        path.display()
+                    )
+                }
+                None if has_tokens => {
+                    "; editing is on for tokens with the role `write` or `admin`".to_owned()
+                }
                 None => "; editing is off, and `--edit` turns it on".to_owned(),
             };
             let _ = writeln!(io::stderr(), "{lines}");
             started();
             let warnings = lock(&EARLY_WARNINGS).take();
-            warnings.iter().flatten().for_each(|warning| output::warning(warning));
+            warnings
+                .iter()
+                .flatten()
+                .for_each(|warning| output::warning(warning));
         };
-        http::serve(Arc::new(server), options, listening)
-            .map_err(|error| anyhow!("cannot serve on {address}: {error}; choose another address or port"))
+        http::serve(Arc::new(server), options, listening).map_err(|error| {
+            anyhow!("cannot serve on {address}: {error}; choose another address or port")
+        })
     }
 
     /// The keys of session ids.
     fn keys(&self) -> anyhow::Result<Keys> {
         let (key, of) = if let Some(path) = &self.key {
             let needs = "--key needs a file with a key, or with two in two lines";
-            let key = secret_file::read(path, "key", needs, |_| true).map_err(anyhow::Error::msg)?;
+            let key =
+                secret_file::read(path, "key", needs, |_| true).map_err(anyhow::Error::msg)?;
             (key, named(&path.display().to_string()))
         } else if let Some(key) = std::env::var_os(KEY_VARIABLE).filter(|key| !key.is_empty()) {
             (key.into_encoded_bytes(), KEY_VARIABLE.to_owned())
@@ -181,7 +224,10 @@ impl Http {
                 ));
                 Keys::random()
             });
-            (key.map_err(anyhow::Error::msg)?.into_bytes(), "the stored key of session ids".to_owned())
+            (
+                key.map_err(anyhow::Error::msg)?.into_bytes(),
+                "the stored key of session ids".to_owned(),
+            )
         };
         let text = String::from_utf8(key).with_context(|| format!("{of} is not UTF-8"))?;
         Keys::parse(&text).map_err(|why| anyhow!("{of} is not a valid key: {why}"))
@@ -190,20 +236,33 @@ impl Http {
 
 /// The file with the token that every write needs where no other tokens are given, and the token.
 fn edit_token() -> anyhow::Result<(PathBuf, String)> {
-    let line = || Ok(Entry::generate("edit", Role::Admin, None, None)?.0 + " name=edit role=admin\n");
+    let line =
+        || Ok(Entry::generate("edit", Role::Admin, None, None)?.0 + " name=edit role=admin\n");
     let (path, line) = stored("edit-token", line).map_err(|reason| {
         anyhow!("the token for edits cannot be stored ({reason}); give --token-file, or leave out --edit")
     })?;
-    Ok((path, line.split_whitespace().next().unwrap_or_default().to_owned()))
+    Ok((
+        path,
+        line.split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+    ))
 }
 
 /// A secret in the folder with what the program itself stores, which is made if there is none.
 ///
 /// # Errors
 /// Why it cannot be stored or read.
-fn stored(file: &str, make: impl FnOnce() -> Result<String, String>) -> Result<(PathBuf, String), String> {
-    let folder = dirs::state_dir().or_else(dirs::data_local_dir).ok_or("the home directory is unknown")?;
-    stored_in(&folder.join("prompt-expander"), file, make).map_err(|error| format!("{}: {error}", folder.display()))
+fn stored(
+    file: &str,
+    make: impl FnOnce() -> Result<String, String>,
+) -> Result<(PathBuf, String), String> {
+    let folder = dirs::state_dir()
+        .or_else(dirs::data_local_dir)
+        .ok_or("the home directory is unknown")?;
+    stored_in(&folder.join("prompt-expander"), file, make)
+        .map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 fn stored_in(
@@ -213,15 +272,18 @@ fn stored_in(
 ) -> io::Result<(PathBuf, String)> {
     let path = folder.join(file);
     let read = || {
-        let bytes =
-            secret_file::read(&path, "file", "remove it to get a new one", |_| true).map_err(io::Error::other)?;
-        String::from_utf8(bytes).map(|text| (path.clone(), text)).map_err(io::Error::other)
+        let bytes = secret_file::read(&path, "file", "remove it to get a new one", |_| true)
+            .map_err(io::Error::other)?;
+        String::from_utf8(bytes)
+            .map(|text| (path.clone(), text))
+            .map_err(io::Error::other)
     };
     if path.exists() {
         return read();
     }
     fs::create_dir_all(folder)?;
-    // Complete when it gets its name: another server may start at the same time, and the first one wins.
+    // Complete when it gets its name: another server may start at the same time, and the first one
+    // wins.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(make().map_err(io::Error::other)?.as_bytes())?;
     match file.persist_noclobber(&path) {
@@ -237,10 +299,15 @@ fn socket_address(text: &str) -> anyhow::Result<SocketAddr> {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
     let advice = "write an address and a port, such as 127.0.0.1:3333";
-    let mut addresses = text
-        .to_socket_addrs()
-        .map_err(|error| anyhow!("--http {} is not an address: {error}; {advice}", named(text)))?;
-    addresses.next().ok_or_else(|| anyhow!("--http {} names no address; {advice}", named(text)))
+    let mut addresses = text.to_socket_addrs().map_err(|error| {
+        anyhow!(
+            "--http {} is not an address: {error}; {advice}",
+            named(text)
+        )
+    })?;
+    addresses
+        .next()
+        .ok_or_else(|| anyhow!("--http {} names no address; {advice}", named(text)))
 }
 
 #[cfg(test)]
@@ -256,9 +323,20 @@ mod tests {
             ("[::1]:80", "[::1]:80"),
             ("0.0.0.0:80", "0.0.0.0:80"),
         ] {
-            assert_eq!(socket_address(text).unwrap(), want.parse().unwrap(), "{text}");
+            assert_eq!(
+                socket_address(text).unwrap(),
+                want.parse().unwrap(),
+                "{text}"
+            );
         }
-        for text in ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "http://127.0.0.1:80", "::1"] {
+        for text in [
+            "",
+            "127.0.0.1",
+            "127.0.0.1:",
+            "127.0.0.1:65536",
+            "http://127.0.0.1:80",
+            "::1",
+        ] {
             let error = socket_address(text).unwrap_err().to_string();
             assert!(error.contains("127.0.0.1:3333"), "{text}: {error}");
         }
@@ -273,9 +351,15 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
             fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-            assert!(stored_in(&folder, "key", Keys::random).is_err(), "others could have read it");
+            assert!(
+                stored_in(&folder, "key", Keys::random).is_err(),
+                "others could have read it"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which addresses a service may have, so that a document or a name server cannot make this program call a host that only this machine
-//! can reach.
+//! Which addresses a service may have, so that a document or a name server cannot make this program
+//! call a host that only this machine can reach.
 
 use super::operation::{Operation, Options};
 use crate::prompt::{Diagnostic, Kind};
@@ -13,7 +13,8 @@ const SPECIAL: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.
                        192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
                        ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
 
-/// The scheme, the host, the port and the beginning of the path of a service, and the addresses that may be called.
+/// The scheme, the host, the port and the beginning of the path of a service, and the addresses
+/// that may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base {
     /// Without a slash at its end.
@@ -37,19 +38,23 @@ pub(super) enum Allowed {
 }
 
 impl Base {
-    /// Reads the base address of a service. Without `allow_private`, its host must have public addresses, or must be this machine by the
-    /// name that the user gives it.
+    /// Reads the base address of a service. Without `allow_private`, its host must have public
+    /// addresses, or must be this machine by the name that the user gives it.
     ///
     /// # Errors
-    /// Why it cannot be one, as a clause that follows its name, with what to do. The text is not repeated, because it may have a password.
+    /// Why it cannot be one, as a clause that follows its name, with what to do. The text is not
+    /// repeated, because it may have a password.
     pub(super) fn new(text: &str, allow_private: bool) -> Result<Base, &'static str> {
-        const NOT_ABSOLUTE: &str = "must be a whole address, such as `https://prompts.example.com/v1`";
+        const NOT_ABSOLUTE: &str =
+            "must be a whole address, such as `https://prompts.example.com/v1`";
         let uri: Uri = text.trim().parse().map_err(|_| NOT_ABSOLUTE)?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(NOT_ABSOLUTE);
         };
         if text.contains(['@', '?', '#']) {
-            return Err("must not have a user name, a password (use a header, or a token), `?` or `#`");
+            return Err(
+                "must not have a user name, a password (use a header, or a token), `?` or `#`",
+            );
         }
         let is_encrypted = scheme == "https";
         let is_loopback = is_loopback(&authority.host().to_ascii_lowercase());
@@ -62,7 +67,11 @@ impl Base {
             (true, true) => Allowed::Loopback,
             (true, false) => Allowed::Public,
         };
-        let url = format!("{scheme}://{}{}", authority.as_str().to_ascii_lowercase(), uri.path().trim_end_matches('/'));
+        let url = format!(
+            "{scheme}://{}{}",
+            authority.as_str().to_ascii_lowercase(),
+            uri.path().trim_end_matches('/')
+        );
         Ok(Base { url, allowed })
     }
 
@@ -83,7 +92,11 @@ impl Base {
             Ok(base) => return Ok(base),
             Err(why) => why,
         };
-        Err(Diagnostic::new(Kind::Service, format!("the address of the service {why}"), FIX))
+        Err(Diagnostic::new(
+            Kind::Service,
+            format!("the address of the service {why}"),
+            FIX,
+        ))
     }
 }
 
@@ -92,7 +105,9 @@ impl Base {
 /// # Errors
 /// Why it cannot be one, without the text, which may have a password.
 pub(crate) fn check_base(text: &str) -> Result<String, String> {
-    Base::new(text, true).map(|base| base.url).map_err(|why| format!("it {why}"))
+    Base::new(text, true)
+        .map(|base| base.url)
+        .map_err(|why| format!("it {why}"))
 }
 
 impl Allowed {
@@ -106,30 +121,47 @@ impl Allowed {
             Allowed::Loopback => (address.to_canonical().is_loopback(), "of this machine"),
             Allowed::All => return Ok(()),
         };
-        let why = || format!("its host {} has the address {address}, which is not {kind}", quoted(host));
+        let why = || {
+            format!(
+                "its host {} has the address {address}, which is not {kind}",
+                quoted(host)
+            )
+        };
         if is_allowed { Ok(()) } else { Err(why()) }
     }
 }
 
 /// Whether a host is this machine, by its name alone.
 fn is_loopback(host: &str) -> bool {
-    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    let address = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host);
     host == "localhost"
         || host.ends_with(".localhost")
-        || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        || address
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Whether everybody can reach an address (IANA's registries of special-purpose addresses). One that contains an IPv4 address, mapped or
-/// translated (NAT64), is as public as that. Those of 6to4 are not public, because its relays no longer exist.
+/// Whether everybody can reach an address (IANA's registries of special-purpose addresses). One
+/// that contains an IPv4 address, mapped or translated (NAT64), is as public as that. Those of 6to4
+/// are not public, because its relays no longer exist.
 fn is_public(address: IpAddr) -> bool {
     let address = match address.to_canonical() {
         IpAddr::V6(v6) => match v6.segments() {
-            [0x64, 0xff9b, 0, 0, 0, 0, high, low] => IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low))),
+            [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+                IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+            }
             _ => IpAddr::V6(v6),
         },
         v4 => v4,
     };
-    SPECIAL.split(' ').all(|network| network.parse().is_ok_and(|network: IpNet| !network.contains(&address)))
+    SPECIAL.split(' ').all(|network| {
+        network
+            .parse()
+            .is_ok_and(|network: IpNet| !network.contains(&address))
+    })
 }
 
 #[cfg(test)]
@@ -156,7 +188,11 @@ mod tests {
             for text in addresses.split(' ') {
                 let address: IpAddr = text.parse().unwrap();
                 assert_eq!(super::is_public(address), is_public, "{text}");
-                assert_eq!(Allowed::Public.check("host", address).is_ok(), is_public, "{text}");
+                assert_eq!(
+                    Allowed::Public.check("host", address).is_ok(),
+                    is_public,
+                    "{text}"
+                );
                 assert!(Allowed::All.check("host", address).is_ok(), "{text}");
             }
         }
@@ -164,22 +200,56 @@ mod tests {
 
     #[test]
     fn a_service_on_this_machine_has_only_addresses_of_this_machine() {
-        for (text, is_loopback) in
-            [("127.0.0.1", true), ("::1", true), ("::ffff:127.0.0.1", true), ("10.0.0.1", false), ("1.1.1.1", false)]
-        {
-            assert_eq!(Allowed::Loopback.check("localhost", text.parse().unwrap()).is_ok(), is_loopback, "{text}");
+        for (text, is_loopback) in [
+            ("127.0.0.1", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("10.0.0.1", false),
+            ("1.1.1.1", false),
+        ] {
+            assert_eq!(
+                Allowed::Loopback
+                    .check("localhost", text.parse().unwrap())
+                    .is_ok(),
+                is_loopback,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_base_address_is_encrypted_or_on_this_machine() {
         for (text, url, allowed) in [
-            ("https://Prompts.Example.com/v1/", "https://prompts.example.com/v1", Allowed::Public),
-            ("HTTPS://example.com", "https://example.com", Allowed::Public),
-            ("https://example.com:8443//", "https://example.com:8443", Allowed::Public),
-            ("http://localhost:8080/", "http://localhost:8080", Allowed::Loopback),
-            ("http://a.localhost", "http://a.localhost", Allowed::Loopback),
-            ("http://127.9.9.9/a", "http://127.9.9.9/a", Allowed::Loopback),
+            (
+                "https://Prompts.Example.com/v1/",
+                "https://prompts.example.com/v1",
+                Allowed::Public,
+            ),
+            (
+                "HTTPS://example.com",
+                "https://example.com",
+                Allowed::Public,
+            ),
+            (
+                "https://example.com:8443//",
+                "https://example.com:8443",
+                Allowed::Public,
+            ),
+            (
+                "http://localhost:8080/",
+                "http://localhost:8080",
+                Allowed::Loopback,
+            ),
+            (
+                "http://a.localhost",
+                "http://a.localhost",
+                Allowed::Loopback,
+            ),
+            (
+                "http://127.9.9.9/a",
+                "http://127.9.9.9/a",
+                Allowed::Loopback,
+            ),
             ("http://[::1]:1", "http://[::1]:1", Allowed::Loopback),
             ("https://localhost", "https://localhost", Allowed::Loopback),
             ("https://10.0.0.1", "https://10.0.0.1", Allowed::Public),
@@ -197,13 +267,19 @@ mod tests {
             ("http://10.0.0.1", "must begin with https://"),
             ("http://localhost.example.com", "must begin with https://"),
             ("http://127.0.0.1.example.com", "must begin with https://"),
-            ("https://ana:secret@example.com", "must not have a user name"),
+            (
+                "https://ana:secret@example.com",
+                "must not have a user name",
+            ),
             ("http://localhost@example.com", "must not have a user name"),
             ("https://example.com/?a=b", "`?` or `#`"),
             ("https://example.com/#a", "`?` or `#`"),
         ] {
             let error = base(text).unwrap_err();
-            assert!(error.contains(why) && !error.contains("secret"), "{text}: {error}");
+            assert!(
+                error.contains(why) && !error.contains("secret"),
+                "{text}: {error}"
+            );
         }
     }
 
@@ -211,14 +287,40 @@ mod tests {
     fn a_document_names_no_service_on_this_machine() {
         let of = |text: &str, options: &Options| {
             let (path, parameters) = ("/p".to_owned(), Vec::new());
-            Base::of(&Operation { method: "GET", base: text.to_owned(), path, parameters, has_object: false }, options)
+            Base::of(
+                &Operation {
+                    method: "GET",
+                    base: text.to_owned(),
+                    path,
+                    parameters,
+                    has_object: false,
+                },
+                options,
+            )
         };
-        let private = Options { allow_private: true, ..Options::default() };
-        for text in ["http://localhost:8080", "https://127.0.0.1", "http://[::1]/"] {
+        let private = Options {
+            allow_private: true,
+            ..Options::default()
+        };
+        for text in [
+            "http://localhost:8080",
+            "https://127.0.0.1",
+            "http://[::1]/",
+        ] {
             let error = of(text, &Options::default()).unwrap_err().message;
             assert!(error.contains("only the user may name it"), "{error}");
             assert!(of(text, &private).is_ok(), "{text}");
-            assert!(of(text, &Options { base: Some(text.to_owned()), ..Options::default() }).is_ok(), "{text}");
+            assert!(
+                of(
+                    text,
+                    &Options {
+                        base: Some(text.to_owned()),
+                        ..Options::default()
+                    }
+                )
+                .is_ok(),
+                "{text}"
+            );
         }
         assert!(of("https://example.com", &Options::default()).is_ok());
     }

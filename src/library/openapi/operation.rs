@@ -1,4 +1,5 @@
-//! An operation of an OpenAPI document, as far as it is needed to call it, and the options of the calls.
+//! An operation of an OpenAPI document, as far as it is needed to call it, and the options of the
+//! calls.
 
 use std::path::PathBuf;
 use ureq::http::HeaderName;
@@ -8,8 +9,9 @@ use ureq::http::HeaderName;
 pub(crate) struct Operation {
     /// In uppercase.
     pub(crate) method: &'static str,
-    /// The address that the path follows: that of the [options](Options::base), else `servers[0].url` of the document with the
-    /// defaults of its variables. As written; empty if there is none.
+    /// The address that the path follows: that of the [options](Options::base), else
+    /// `servers[0].url` of the document with the defaults of its variables. As written; empty if
+    /// there is none.
     pub(crate) base: String,
     /// The template of the path: `/triage/{service}`. It begins with `/`.
     pub(crate) path: String,
@@ -37,7 +39,8 @@ pub(crate) enum Place {
     Query { is_joined: bool },
     /// A property of the JSON object that is the body.
     Body,
-    /// The body itself, as JSON, if it is not an object with properties. No other parameter is for the body then.
+    /// The body itself, as JSON, if it is not an object with properties. No other parameter is for
+    /// the body then.
     WholeBody,
 }
 
@@ -49,7 +52,8 @@ pub(crate) enum Kind {
     Number,
     /// `true` or `false`.
     Boolean,
-    /// A text that is JSON: a list, an object, or one of several types. In an address, a list is divided, and a string has no quotes.
+    /// A text that is JSON: a list, an object, or one of several types. In an address, a list is
+    /// divided, and a string has no quotes.
     Json,
 }
 
@@ -57,7 +61,10 @@ pub(crate) enum Kind {
 ///
 /// # Errors
 /// The first error of `value_of`.
-pub(super) fn fill<E>(template: &str, mut value_of: impl FnMut(&str) -> Result<String, E>) -> Result<String, E> {
+pub(super) fn fill<E>(
+    template: &str,
+    mut value_of: impl FnMut(&str) -> Result<String, E>,
+) -> Result<String, E> {
     let (mut filled, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once('{')
         && let Some((name, after)) = after.split_once('}')
@@ -72,7 +79,8 @@ pub(super) fn fill<E>(template: &str, mut value_of: impl FnMut(&str) -> Result<S
 /// How documents are read, and how their services are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The `operationId`s of operations that render prompts although no extension says so (`--openapi-operation`).
+    /// The `operationId`s of operations that render prompts although no extension says so
+    /// (`--openapi-operation`).
     pub operations: Vec<String>,
     /// The address that replaces that of each document (`--openapi-base`).
     pub base: Option<String>,
@@ -84,7 +92,8 @@ pub struct Options {
     pub(crate) are_shared: bool,
 }
 
-/// The headers that this program sets: they say where a message ends, to whom it goes, and what may answer it.
+/// The headers that this program sets: they say where a message ends, to whom it goes, and what may
+/// answer it.
 const RESERVED: &str = "accept accept-encoding connection content-encoding content-length content-type expect host te trailer \
                         transfer-encoding upgrade";
 
@@ -132,6 +141,8 @@ impl SecretHeader {
     /// Its value for a person, without the secret.
     pub(super) fn shown_value(&self) -> String {
         let value = format!("(secret: {})", self.value.named());
-        self.scheme.as_ref().map_or(value.clone(), |scheme| format!("{scheme} {value}"))
+        self.scheme
+            .as_ref()
+            .map_or(value.clone(), |scheme| format!("{scheme} {value}"))
     }
 }

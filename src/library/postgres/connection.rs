@@ -26,23 +26,35 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// How long a statement may take.
 pub(super) const STATEMENT: Duration = Duration::from_secs(3);
 
-/// Whether the host takes writes; and the same limit for the server, which also ends a transaction that is idle for so long, because it may
-/// hold the lock of all writers.
-const SESSION: &str = "select current_setting('transaction_read_only'), set_config('statement_timeout', '3s', false),
+/// Whether the host takes writes; and the same limit for the server, which also ends a transaction
+/// that is idle for so long, because it may hold the lock of all writers.
+const SESSION: &str =
+    "select current_setting('transaction_read_only'), set_config('statement_timeout', '3s', false),
     set_config('idle_in_transaction_session_timeout', '3s', false)";
 
 /// The message `SSLRequest` of PostgreSQL's protocol.
 const ASK_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
-/// Where a database is, and who connects to it: for each of its hosts. `Config` never shows the password.
+/// Where a database is, and who connects to it: for each of its hosts. `Config` never shows the
+/// password.
 #[derive(Debug, Clone)]
 pub struct Address(Vec<Config>);
 
 /// Without user, password and options.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts = self.0.iter().map(place).map(|(host, port)| format!("{host}:{port}")).collect::<Vec<_>>();
-        write!(f, "postgres://{}/{}", hosts.join(","), self.0.first().map_or("", database))
+        let hosts = self
+            .0
+            .iter()
+            .map(place)
+            .map(|(host, port)| format!("{host}:{port}"))
+            .collect::<Vec<_>>();
+        write!(
+            f,
+            "postgres://{}/{}",
+            hosts.join(","),
+            self.0.first().map_or("", database)
+        )
     }
 }
 
@@ -58,7 +70,10 @@ fn place(config: &Config) -> (String, u16) {
 }
 
 fn database(config: &Config) -> &str {
-    config.get_dbname().or(config.get_user()).unwrap_or_default()
+    config
+        .get_dbname()
+        .or(config.get_user())
+        .unwrap_or_default()
 }
 
 impl Address {
@@ -69,15 +84,25 @@ impl Address {
     pub fn parse(text: &str) -> Result<Address, String> {
         let parse = || {
             let (scheme, rest) = text.trim().split_once("://")?;
-            let (user, rest) = rest.split_once('@').map_or(("", rest), |(user, _)| rest.split_at(user.len() + 1));
+            let (user, rest) = rest
+                .split_once('@')
+                .map_or(("", rest), |(user, _)| rest.split_at(user.len() + 1));
             let (hosts, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
             // Whoever asks for TLS gets a certificate checked in full.
             let rest = rest.replace("sslmode=verify-full", "sslmode=require");
-            let config = |host| format!("{scheme}://{user}{host}{rest}").parse::<Config>().ok();
-            let configs = hosts.split(',').map(|host| config(host).filter(|config| !config.get_hosts().is_empty()));
+            let config = |host| {
+                format!("{scheme}://{user}{host}{rest}")
+                    .parse::<Config>()
+                    .ok()
+            };
+            let configs = hosts
+                .split(',')
+                .map(|host| config(host).filter(|config| !config.get_hosts().is_empty()));
             configs.collect::<Option<Vec<_>>>()
         };
-        parse().map(Address).ok_or_else(|| "it is not an address such as postgres://USER@HOST/DATABASE".to_owned())
+        parse()
+            .map(Address)
+            .ok_or_else(|| "it is not an address such as postgres://USER@HOST/DATABASE".to_owned())
     }
 
     /// Whether it has a password.
@@ -85,17 +110,32 @@ impl Address {
         self.0.iter().any(|config| config.get_password().is_some())
     }
 
-    /// The same with its passwords from the text of a file, in the form of PostgreSQL's own programs: lines of
-    /// `HOST:PORT:DATABASE:USER:PASSWORD`, in which `*` is anything, and `\` stands before a `:` or `\` of the password.
+    /// The same with its passwords from the text of a file, in the form of PostgreSQL's own
+    /// programs: lines of `HOST:PORT:DATABASE:USER:PASSWORD`, in which `*` is anything, and `\`
+    /// stands before a `:` or `\` of the password.
     #[must_use]
     pub fn with_passwords(mut self, file: &str) -> Address {
-        for config in self.0.iter_mut().filter(|config| config.get_password().is_none()) {
+        for config in self
+            .0
+            .iter_mut()
+            .filter(|config| config.get_password().is_none())
+        {
             let (host, port) = place(config);
-            let own = [&host, &port.to_string(), database(config), config.get_user().unwrap_or_default()];
+            let own = [
+                &host,
+                &port.to_string(),
+                database(config),
+                config.get_user().unwrap_or_default(),
+            ];
             let password = file.lines().find_map(|line| {
-                let (fields, password) =
-                    line.match_indices(':').nth(3).map(|(at, _)| (&line[..at], &line[at + 1..]))?;
-                let is_own = fields.split(':').zip(own).all(|(field, own)| field == "*" || field == own);
+                let (fields, password) = line
+                    .match_indices(':')
+                    .nth(3)
+                    .map(|(at, _)| (&line[..at], &line[at + 1..]))?;
+                let is_own = fields
+                    .split(':')
+                    .zip(own)
+                    .all(|(field, own)| field == "*" || field == own);
                 is_own.then(|| password.replace("\\:", ":").replace("\\\\", "\\"))
             });
             _ = password.map(|password| config.password(password));
@@ -103,11 +143,14 @@ impl Address {
         self
     }
 
-    /// Connects to the first host that takes writes. The receiver gets something for each notification, and ends with the connection.
+    /// Connects to the first host that takes writes. The receiver gets something for each
+    /// notification, and ends with the connection.
     pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<()>), Diagnostic> {
         let mut last = Err(slow());
         for config in &self.0 {
-            last = timeout(CONNECT, connect(config)).await.unwrap_or_else(|_| Err(slow()));
+            last = timeout(CONNECT, connect(config))
+                .await
+                .unwrap_or_else(|_| Err(slow()));
             if last.is_ok() {
                 break;
             }
@@ -123,9 +166,13 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Connects to a host, if it takes writes.
 async fn connect(config: &Config) -> Result<(Client, UnboundedReceiver<()>), Diagnostic> {
-    let stream = open(config).await.map_err(|error| gone(&error.to_string()))?;
+    let stream = open(config)
+        .await
+        .map_err(|error| gone(&error.to_string()))?;
     let mut config = config.clone();
-    config.ssl_mode(SslMode::Disable).application_name("prompt-expander");
+    config
+        .ssl_mode(SslMode::Disable)
+        .application_name("prompt-expander");
     let (client, mut connection) = within(CONNECT, config.connect_raw(stream, NoTls)).await?;
     let (sender, receiver) = unbounded_channel();
     tokio::spawn(async move {
@@ -135,7 +182,11 @@ async fn connect(config: &Config) -> Result<(Client, UnboundedReceiver<()>), Dia
             }
         }
     });
-    match ask(&client, SESSION, &[]).await?.first().map(|row| row.get(0)) {
+    match ask(&client, SESSION, &[])
+        .await?
+        .first()
+        .map(|row| row.get(0))
+    {
         Some("off") => Ok((client, receiver)),
         _ => Err(gone("it takes no writes")),
     }
@@ -146,7 +197,9 @@ async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
     let (host, port) = place(config);
     #[cfg(unix)]
     if host.starts_with('/') {
-        return Ok(Box::new(tokio::net::UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).await?));
+        return Ok(Box::new(
+            tokio::net::UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).await?,
+        ));
     }
     let mut stream = TcpStream::connect((&*host, port)).await?;
     stream.set_nodelay(true)?;
@@ -156,12 +209,19 @@ async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
     stream.write_all(&ASK_FOR_TLS).await?;
     match stream.read_u8().await? {
         b'S' => {}
-        _ if config.get_ssl_mode() == SslMode::Require => return Err(io::Error::other("it has no TLS")),
+        _ if config.get_ssl_mode() == SslMode::Require => {
+            return Err(io::Error::other("it has no TLS"));
+        }
         _ => return Ok(Box::new(stream)),
     }
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let tls = tls.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-    let tls = tls.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth();
+    let tls = tls
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?;
+    let tls = tls
+        .with_platform_verifier()
+        .map_err(io::Error::other)?
+        .with_no_client_auth();
     let host = ServerName::try_from(host).map_err(io::Error::other)?;
     let stream = TlsConnector::from(Arc::new(tls)).connect(host, stream).await.map_err(|why| {
         let fix = "name the file with its authority in SSL_CERT_FILE, or add sslmode=disable to the address";
@@ -171,8 +231,14 @@ async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
 }
 
 /// Waits for an answer, and not longer.
-pub(super) async fn within<T>(time: Duration, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Diagnostic> {
-    timeout(time, answer).await.map_or_else(|_| Err(slow()), |answered| answered.map_err(|error| failed(&error)))
+pub(super) async fn within<T>(
+    time: Duration,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Diagnostic> {
+    timeout(time, answer).await.map_or_else(
+        |_| Err(slow()),
+        |answered| answered.map_err(|error| failed(&error)),
+    )
 }
 
 fn slow() -> Diagnostic {
@@ -190,7 +256,11 @@ pub(super) async fn ask(
 
 /// The store cannot be asked now.
 pub(super) fn gone(why: &str) -> Diagnostic {
-    Diagnostic::new(Kind::Busy, format!("the store does not answer: {why}"), "try again")
+    Diagnostic::new(
+        Kind::Busy,
+        format!("the store does not answer: {why}"),
+        "try again",
+    )
 }
 
 fn failed(error: &Error) -> Diagnostic {
@@ -204,11 +274,23 @@ fn failed(error: &Error) -> Diagnostic {
     let message = format!("the database says: {}", printable(refused.message()));
     // Appendix A of PostgreSQL's documentation has the codes.
     let (kind, fix) = match refused.code().code() {
-        "42P01" | "42703" => (Kind::Missing, "prepare the database with `prompt-expander store init`"),
-        "42501" => (Kind::NotWritable, "let the owner of the tables grant it, as docs/team.md says"),
-        "23505" => (Kind::Exists, "choose a name that differs from all others in more than letter case"),
+        "42P01" | "42703" => (
+            Kind::Missing,
+            "prepare the database with `prompt-expander store init`",
+        ),
+        "42501" => (
+            Kind::NotWritable,
+            "let the owner of the tables grant it, as docs/team.md says",
+        ),
+        "23505" => (
+            Kind::Exists,
+            "choose a name that differs from all others in more than letter case",
+        ),
         "42P07" => (Kind::Clash, ""),
-        "3D000" | "28000" | "28P01" => (Kind::Unreadable, "correct the address or the password of the store"),
+        "3D000" | "28000" | "28P01" => (
+            Kind::Unreadable,
+            "correct the address or the password of the store",
+        ),
         _ => (Kind::Busy, "try again"), // it restarts, is full, waits for a lock or the like
     };
     Diagnostic::new(kind, message, fix)

@@ -19,7 +19,8 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, IsolationLevel};
 
 /// The writes after the last one that is known.
-pub(super) const FRESH: &str = "select seq, path, text, at from history where seq > $1 order by seq";
+pub(super) const FRESH: &str =
+    "select seq, path, text, at from history where seq > $1 order by seq";
 
 /// How long to wait between two attempts to connect: at first, and at most.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -30,8 +31,7 @@ const ASK: Duration = Duration::from_secs(1);
 /// How many files are read at once.
 const PORTION: i32 = 500;
 
-const ALL: &str =
-    "select seq, file.path, file.text, coalesce(history.at, 'epoch') from file left join history using (seq)";
+const ALL: &str = "select seq, file.path, file.text, coalesce(history.at, 'epoch') from file left join history using (seq)";
 
 /// What its threads share.
 #[derive(Debug)]
@@ -44,7 +44,8 @@ pub(super) struct Shared {
     pub(super) failure: Mutex<Option<Diagnostic>>,
     /// Who is notified of changes.
     pub(super) changes: Mutex<Arc<Changes>>,
-    /// Whoever writes, or reads everything, holds it. `None` until the first write, and after a connection was lost.
+    /// Whoever writes, or reads everything, holds it. `None` until the first write, and after a
+    /// connection was lost.
     pub(super) writer: tokio::sync::Mutex<Option<Client>>,
     /// Whether the first attempt to read everything has ended.
     pub(super) tried: watch::Sender<bool>,
@@ -57,7 +58,16 @@ pub(super) type Written = (Arc<str>, i64, Option<Row>);
 pub(super) fn writes(rows: &[tokio_postgres::Row]) -> Vec<Written> {
     let write = |row: &tokio_postgres::Row| {
         let (number, path, text): (i64, &str, Option<&str>) = (row.get(0), row.get(1), row.get(2));
-        (path.into(), number, text.map(|text| Row { text: text.into(), number, at: row.get(3), summary: None }))
+        (
+            path.into(),
+            number,
+            text.map(|text| Row {
+                text: text.into(),
+                number,
+                at: row.get(3),
+                summary: None,
+            }),
+        )
     };
     rows.iter().map(write).collect()
 }
@@ -70,10 +80,19 @@ pub(super) async fn follow(shared: Arc<Shared>) {
         tracing::warn!(store = %shared.address, %why, "the store cannot be followed");
         let why = match lock(&shared.answered).and_then(|at| Timestamp::try_from(at).ok()) {
             Some(at) => {
-                let message = format!("the store has not answered since {at:.0}, and what it had then is served");
-                Diagnostic::new(Kind::Hint, message, "find the reason in the log of this program")
+                let message = format!(
+                    "the store has not answered since {at:.0}, and what it had then is served"
+                );
+                Diagnostic::new(
+                    Kind::Hint,
+                    message,
+                    "find the reason in the log of this program",
+                )
             }
-            None => Diagnostic { kind: Kind::Missing, ..why },
+            None => Diagnostic {
+                kind: Kind::Missing,
+                ..why
+            },
         };
         *lock(&shared.failure) = Some(why.in_file(Path::new(&shared.address.to_string())));
         shared.tried.send_replace(true);
@@ -106,18 +125,25 @@ async fn follow_until_lost(shared: &Shared, wait: &mut Duration) -> Result<Infal
 /// The format of the tables.
 pub(super) async fn format(client: &impl GenericClient) -> Result<i32, Diagnostic> {
     let rows = ask(client, "select format from store", &[]).await?;
-    rows.first().and_then(|row| row.try_get(0).ok()).ok_or_else(not_ours)
+    rows.first()
+        .and_then(|row| row.try_get(0).ok())
+        .ok_or_else(not_ours)
 }
 
 pub(super) fn not_ours() -> Diagnostic {
-    let message = "the database has tables named store, file or history that are not those of this program";
-    let fix = "use a database of its own, or a schema: add options=-csearch_path%3DSCHEMA to the address";
+    let message =
+        "the database has tables named store, file or history that are not those of this program";
+    let fix =
+        "use a database of its own, or a schema: add options=-csearch_path%3DSCHEMA to the address";
     Diagnostic::new(Kind::Clash, message, fix)
 }
 
 impl Shared {
     /// The connection that writes.
-    pub(super) async fn connected<'w>(&self, writer: &'w mut Option<Client>) -> Result<&'w mut Client, Diagnostic> {
+    pub(super) async fn connected<'w>(
+        &self,
+        writer: &'w mut Option<Client>,
+    ) -> Result<&'w mut Client, Diagnostic> {
         if writer.as_ref().is_none_or(Client::is_closed) {
             *writer = Some(self.address.connect().await?.0);
         }
@@ -131,15 +157,24 @@ impl Shared {
 
     /// Reads everything, as it is at one moment.
     pub(super) async fn load(&self, client: &mut Client) -> Result<(), Diagnostic> {
-        let transaction = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let transaction = client
+            .build_transaction()
+            .isolation_level(IsolationLevel::RepeatableRead)
+            .read_only(true);
         let transaction = within(STATEMENT, transaction.start()).await?;
         let last = "select coalesce(max(seq), 0) from history";
-        let last: i64 = within(STATEMENT, transaction.query_one(last, &[])).await?.get(0);
+        let last: i64 = within(STATEMENT, transaction.query_one(last, &[]))
+            .await?
+            .get(0);
         let all = within(STATEMENT, transaction.bind(ALL, &[])).await?;
         let mut files = BTreeMap::new();
         loop {
             let rows = within(STATEMENT, transaction.query_portal(&all, PORTION)).await?;
-            files.extend(writes(&rows).into_iter().filter_map(|(path, _, row)| Some((path, row?))));
+            files.extend(
+                writes(&rows)
+                    .into_iter()
+                    .filter_map(|(path, _, row)| Some((path, row?))),
+            );
             if rows.len() < PORTION as usize {
                 break;
             }
@@ -160,7 +195,11 @@ impl Shared {
         let root = &self.folder.files.root;
         let names: Option<BTreeSet<Name>> = changed
             .iter()
-            .map(|path| root.name_of(&root.path.join(&**path)).and_then(Result::ok).map(|(name, _)| name))
+            .map(|path| {
+                root.name_of(&root.path.join(&**path))
+                    .and_then(Result::ok)
+                    .map(|(name, _)| name)
+            })
             .collect();
         lock(&self.changes).tell(&names.map_or(Change::Anything, Change::Prompts));
     }

@@ -1,4 +1,5 @@
-//! The cache of what the team's server has: a folder that only the user can read, and all processes of the user share.
+//! The cache of what the team's server has: a folder that only the user can read, and all processes
+//! of the user share.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -6,8 +7,9 @@
 //! | `texts/HASH.json` | the text of a prompt, with what it includes and its ETag |
 //! | `state.json` | when the list was last current; and the last failure, after which nobody asks for 30 s |
 //!
-//! Nothing waits for the list: a thread of a server refreshes the list and the texts, and a command refreshes the list after it has
-//! answered. Only the text of a prompt that is used is waited for, for 300 ms at most; without an answer, the text in the cache is used.
+//! Nothing waits for the list: a thread of a server refreshes the list and the texts, and a command
+//! refreshes the list after it has answered. Only the text of a prompt that is used is waited for,
+//! for 300 ms at most; without an answer, the text in the cache is used.
 
 use super::super::cache::{Cache, SETTLING};
 use super::super::history::failed;
@@ -32,17 +34,19 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a call or a hook waits for the server, all in all: with what it does besides, 300 ms. A debug build, as in the tests, is slower
-/// in everything.
+/// How long a call or a hook waits for the server, all in all: with what it does besides, 300 ms. A
+/// debug build, as in the tests, is slower in everything.
 const WAIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 290 });
 
-/// The same of a command without a list: the first connection to a server that is far away takes longer.
+/// The same of a command without a list: the first connection to a server that is far away takes
+/// longer.
 const FIRST_WITHIN: Duration = Duration::from_secs(3);
 
 /// For how many seconds nobody asks after a failure.
 const REST: u64 = 30;
 
-/// After how many seconds a server refreshes the list while a client is notified of changes; and everybody else.
+/// After how many seconds a server refreshes the list while a client is notified of changes; and
+/// everybody else.
 const OFTEN: u64 = 5;
 const SELDOM: u64 = 30;
 
@@ -132,7 +136,9 @@ struct State {
 }
 
 fn now() -> u64 {
-    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
+    SystemTime::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |since| since.as_secs())
 }
 
 /// The file in the cache with the text of a prompt.
@@ -143,9 +149,22 @@ fn file_of(name: &str) -> String {
 impl Team {
     /// The team whose server is at `url`. `caches`: the folder for what programs can make again.
     pub(crate) fn new(url: String, token: Vec<SecretHeader>, caches: &Path) -> Team {
-        let folder = caches.join("prompt-expander").join("team").join(Revision::of(url.as_bytes()).to_string());
-        let (lists, waited, is_server) = (Cache::new(1, SETTLING), Mutex::default(), AtomicBool::new(false));
-        Team { server: Server::new(url, token), folder, lists, waited, is_server }
+        let folder = caches
+            .join("prompt-expander")
+            .join("team")
+            .join(Revision::of(url.as_bytes()).to_string());
+        let (lists, waited, is_server) = (
+            Cache::new(1, SETTLING),
+            Mutex::default(),
+            AtomicBool::new(false),
+        );
+        Team {
+            server: Server::new(url, token),
+            folder,
+            lists,
+            waited,
+            is_server,
+        }
     }
 
     fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
@@ -159,7 +178,10 @@ impl Team {
             let folder = path.parent().unwrap_or(&self.folder);
             fs::create_dir_all(folder)?;
             #[cfg(unix)]
-            fs::set_permissions(&self.folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+            fs::set_permissions(
+                &self.folder,
+                std::os::unix::fs::PermissionsExt::from_mode(0o700),
+            )?;
             let mut new = tempfile::NamedTempFile::new_in(folder)?;
             new.write_all(&serde_json::to_vec(value)?)?;
             Ok(new.persist(&path).map(|_| ())?)
@@ -175,39 +197,65 @@ impl Team {
     fn rest(&self) -> Option<Diagnostic> {
         let State { failed, why, .. } = self.state();
         let is_over = self.patience().is_zero();
-        let why = if is_over { "the team's server is not asked again in this call".to_owned() } else { why };
+        let why = if is_over {
+            "the team's server is not asked again in this call".to_owned()
+        } else {
+            why
+        };
         (is_over || now().abs_diff(failed) < REST).then(|| Diagnostic::new(Kind::Service, why, ""))
     }
 
     /// That the server is gone, and of when the list in the cache is.
     pub(crate) fn absence(&self) -> Option<String> {
-        let State { listed, failed, why } = self.state();
-        let at = Timestamp::from_second(listed.try_into().ok()?).ok()?.strftime("%Y-%m-%d %H:%M UTC");
+        let State {
+            listed,
+            failed,
+            why,
+        } = self.state();
+        let at = Timestamp::from_second(listed.try_into().ok()?)
+            .ok()?
+            .strftime("%Y-%m-%d %H:%M UTC");
         (failed > 0 && listed > 0).then(|| format!("{why}; the team's prompts are those of {at}"))
     }
 
     /// Whether the server answers at this moment.
     pub(crate) fn examine(&self) -> Diagnostic {
         let (Server { url, .. }, me) = (&self.server, self.server.address("/api/me", ""));
-        match self.get(me, "", ANSWER_WITHIN).and_then(|answer| answer.member::<String>("role")) {
+        match self
+            .get(me, "", ANSWER_WITHIN)
+            .and_then(|answer| answer.member::<String>("role"))
+        {
             Err(why) => why,
             Ok(role) => {
-                let message = format!("the team's server {url} answers, and you have the role `{role}`");
+                let message =
+                    format!("the team's server {url} answers, and you have the role `{role}`");
                 Diagnostic::new(Kind::Hint, message, "")
             }
         }
     }
 
     /// Asks for what is at an address, unless it still has this tag. Without one, that is empty.
-    pub(super) fn get(&self, url: String, tag: &str, within: Duration) -> Result<Answer, Diagnostic> {
+    pub(super) fn get(
+        &self,
+        url: String,
+        tag: &str,
+        within: Duration,
+    ) -> Result<Answer, Diagnostic> {
         let mut request = server::request("GET", url, &Value::Null);
         let tag = Some(tag.to_owned()).filter(|tag| !tag.is_empty());
-        request.headers.extend(tag.map(|tag| ("if-none-match".to_owned(), tag)));
+        request
+            .headers
+            .extend(tag.map(|tag| ("if-none-match".to_owned(), tag)));
         self.ask(&request, within)
     }
 
-    /// Asks the server, and remembers whether it answers. What was read with a token that is no longer valid is deleted.
-    pub(super) fn ask(&self, request: &ServiceRequest, within: Duration) -> Result<Answer, Diagnostic> {
+    /// Asks the server, and remembers whether it answers. What was read with a token that is no
+    /// longer valid is deleted.
+    pub(super) fn ask(
+        &self,
+        request: &ServiceRequest,
+        within: Duration,
+    ) -> Result<Answer, Diagnostic> {
         let started = Instant::now();
         let answered = self.server.send(request, within);
         *lock(&self.waited) += started.elapsed();
@@ -215,10 +263,25 @@ impl Team {
         match &answered {
             Err(why) if why.kind == Kind::Service => {
                 // Without it, the next one asks again.
-                _ = self.write(STATE, &State { listed, failed: now(), why: why.text() });
+                _ = self.write(
+                    STATE,
+                    &State {
+                        listed,
+                        failed: now(),
+                        why: why.text(),
+                    },
+                );
             }
             Ok(Err(_)) => _ = fs::remove_dir_all(&self.folder),
-            _ if failed > 0 => _ = self.write(STATE, &State { listed, ..State::default() }),
+            _ if failed > 0 => {
+                _ = self.write(
+                    STATE,
+                    &State {
+                        listed,
+                        ..State::default()
+                    },
+                )
+            }
             _ => {}
         }
         answered?
@@ -227,7 +290,11 @@ impl Team {
     /// How long may still be waited.
     pub(super) fn patience(&self) -> Duration {
         let is_server = self.is_server.load(Ordering::Relaxed);
-        if is_server { WAIT } else { WAIT.saturating_sub(*lock(&self.waited)) }
+        if is_server {
+            WAIT
+        } else {
+            WAIT.saturating_sub(*lock(&self.waited))
+        }
     }
 
     pub(super) fn list(&self) -> Arc<List> {
@@ -243,22 +310,45 @@ impl Team {
         let Answer { tag, body } = self.get(url, &self.list().tag, within)?;
         if !body.is_null() {
             let Listed { prompts, problems } = server::read(body)?;
-            let named = prompts.into_iter().chain(problems).filter(|entry| !entry.name.is_empty());
-            let list = List { tag, prompts: named.map(|entry| (entry.name.clone(), entry)).collect() };
+            let named = prompts
+                .into_iter()
+                .chain(problems)
+                .filter(|entry| !entry.name.is_empty());
+            let list = List {
+                tag,
+                prompts: named.map(|entry| (entry.name.clone(), entry)).collect(),
+            };
             self.write(LIST, &list)?;
-            let known: BTreeSet<_> = list.prompts.keys().map(|name| self.folder.join(file_of(name))).collect();
-            let kept = fs::read_dir(self.folder.join(TEXTS)).into_iter().flatten().flatten().map(|file| file.path());
-            kept.filter(|file| !known.contains(file)).for_each(|file| _ = fs::remove_file(file));
+            let known: BTreeSet<_> = list
+                .prompts
+                .keys()
+                .map(|name| self.folder.join(file_of(name)))
+                .collect();
+            let kept = fs::read_dir(self.folder.join(TEXTS))
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|file| file.path());
+            kept.filter(|file| !known.contains(file))
+                .for_each(|file| _ = fs::remove_file(file));
         }
-        self.write(STATE, &State { listed: now(), ..self.state() })
+        self.write(
+            STATE,
+            &State {
+                listed: now(),
+                ..self.state()
+            },
+        )
     }
 
-    /// Whether nobody has refreshed the list for so many seconds, and the last failure is long enough ago.
+    /// Whether nobody has refreshed the list for so many seconds, and the last failure is long
+    /// enough ago.
     fn is_due(&self, seconds: u64) -> bool {
         now().abs_diff(self.state().listed) >= seconds && self.rest().is_none()
     }
 
-    /// Refreshes the list after a command or a hook has answered, unless another process has done so.
+    /// Refreshes the list after a command or a hook has answered, unless another process has done
+    /// so.
     pub(crate) fn refresh_if_due(&self) {
         if !self.is_server.load(Ordering::Relaxed) && self.is_due(SELDOM) {
             _ = self.refresh(self.patience()); // `absence` says why it failed
@@ -271,7 +361,8 @@ impl Team {
     /// There is still none.
     pub(crate) fn get_first_list(&self) -> Result<(), Diagnostic> {
         if self.state().listed == 0 {
-            self.rest().map_or_else(|| self.refresh(FIRST_WITHIN), Err)?;
+            self.rest()
+                .map_or_else(|| self.refresh(FIRST_WITHIN), Err)?;
             *lock(&self.waited) = Duration::ZERO;
         }
         Ok(())
@@ -300,7 +391,8 @@ impl Team {
         _ = thread::Builder::new().name("team".to_owned()).spawn(follow); // without it, commands refresh the list
     }
 
-    /// Asks for the texts that are not in the cache: from far away, an answer takes longer than a call may wait.
+    /// Asks for the texts that are not in the cache: from far away, an answer takes longer than a
+    /// call may wait.
     fn fetch_texts(&self, list: &List) {
         for entry in list.prompts.values().filter(|entry| !entry.is_remote()) {
             let kept: Option<Text> = self.read(&file_of(&entry.name));
@@ -310,19 +402,33 @@ impl Team {
         }
     }
 
-    /// The text of a prompt: that of the server or, if it does not answer in time, the one in the cache.
+    /// The text of a prompt: that of the server or, if it does not answer in time, the one in the
+    /// cache.
     pub(super) fn text(&self, name: &str, within: Duration) -> Result<Text, Diagnostic> {
         let file = file_of(name);
         let kept: Option<Text> = self.read(&file);
         let tag = kept.as_ref().map_or("", |kept| &kept.tag);
-        let asked = self.rest().map_or_else(|| self.get(self.server.address("/api/prompts/", name), tag, within), Err);
+        let asked = self.rest().map_or_else(
+            || self.get(self.server.address("/api/prompts/", name), tag, within),
+            Err,
+        );
         match (asked, kept) {
-            (Ok(Answer { body: Value::Null, .. }), Some(kept)) => Ok(kept),
-            (Err(why), kept) if why.kind == Kind::Service => kept
-                .ok_or_else(|| Diagnostic { message: format!("its text is not in the cache: {}", why.message), ..why }),
+            (
+                Ok(Answer {
+                    body: Value::Null, ..
+                }),
+                Some(kept),
+            ) => Ok(kept),
+            (Err(why), kept) if why.kind == Kind::Service => kept.ok_or_else(|| Diagnostic {
+                message: format!("its text is not in the cache: {}", why.message),
+                ..why
+            }),
             (asked, _) => {
                 let Answer { tag, body } = asked?;
-                let text = Text { tag, ..server::read(body)? };
+                let text = Text {
+                    tag,
+                    ..server::read(body)?
+                };
                 _ = self.write(&file, &text); // the text is used in any case
                 Ok(text)
             }
@@ -331,9 +437,13 @@ impl Team {
 }
 
 impl Entry {
-    /// Whether only the server can expand it: a service renders it, or it is written as for another program.
+    /// Whether only the server can expand it: a service renders it, or it is written as for another
+    /// program.
     pub(super) fn is_remote(&self) -> bool {
-        let is_own_file = self.source.ends_with(&format!("{}.md", self.name.rsplit('/').next().unwrap_or_default()));
+        let is_own_file = self.source.ends_with(&format!(
+            "{}.md",
+            self.name.rsplit('/').next().unwrap_or_default()
+        ));
         let is_own = self.layer != Layer::SERVICE.name && self.format.is_none() && is_own_file;
         !is_own && self.problem.is_none()
     }

@@ -1,7 +1,10 @@
-//! The team's server over HTTP: what its API answers, within limits of time and size. No redirect is followed.
+//! The team's server over HTTP: what its API answers, within limits of time and size. No redirect
+//! is followed.
 
 use super::super::caller::TEAM_HEADER;
-use super::super::openapi::{self, SecretHeader, bundle, client_settings, exchange, no_answer, secrets};
+use super::super::openapi::{
+    self, SecretHeader, bundle, client_settings, exchange, no_answer, secrets,
+};
 use super::super::source::ServiceRequest;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{printable, shortened};
@@ -27,7 +30,12 @@ const MAX_SHOWN: usize = 300;
 const JSON: &str = "application/json";
 
 /// All characters except `/` and the unreserved ones of RFC 3986, section 2.3.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
 
 /// The team's server.
 #[derive(Debug)]
@@ -53,10 +61,16 @@ pub(super) type Answered = Result<Answer, Diagnostic>;
 
 impl Server {
     pub(super) fn new(url: String, token: Vec<SecretHeader>) -> Server {
-        Server { url, token, first: OnceLock::new(), second: OnceLock::new() }
+        Server {
+            url,
+            token,
+            first: OnceLock::new(),
+            second: OnceLock::new(),
+        }
     }
 
-    /// The address of something at the server, perhaps of a prompt: what is before its name is `path`.
+    /// The address of something at the server, perhaps of a prompt: what is before its name is
+    /// `path`.
     pub(super) fn address(&self, path: &str, name: &str) -> String {
         format!("{}{path}{}", self.url, utf8_percent_encode(name, ENCODED))
     }
@@ -66,31 +80,54 @@ impl Server {
     /// # Errors
     /// [`Kind::Service`]: the server cannot be reached, or something else answers in its place. Otherwise, what the API says of the
     /// request.
-    pub(super) fn send(&self, request: &ServiceRequest, within: Duration) -> Result<Answered, Diagnostic> {
+    pub(super) fn send(
+        &self,
+        request: &ServiceRequest,
+        within: Duration,
+    ) -> Result<Answered, Diagnostic> {
         let agent = |roots| client_settings(2, roots).new_agent();
         let answered = secrets(&self.token).and_then(|secrets| {
             let ask = |agent: &Agent| exchange(agent, request, &secrets, within, MAX_ANSWER);
             let mut asked = ask(self.first.get_or_init(|| agent(bundle(&self.url))));
             // Perhaps only the folder of the system has the certificate. Nothing was sent.
             if matches!(&asked, Err(ureq::Error::Io(why)) if why.kind() == ErrorKind::InvalidData) {
-                asked = ask(self.second.get_or_init(|| agent(RootCerts::PlatformVerifier)));
+                asked = ask(self
+                    .second
+                    .get_or_init(|| agent(RootCerts::PlatformVerifier)));
             }
             answer(asked.map_err(|error| no_answer(error, &self.url, MAX_ANSWER))?)
         });
-        answered.map_err(|why| Diagnostic { message: format!("the team's server {}", why.message), ..why })
+        answered.map_err(|why| Diagnostic {
+            message: format!("the team's server {}", why.message),
+            ..why
+        })
     }
 }
 
-fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) -> Result<Answered, Diagnostic> {
+fn answer(
+    openapi::Answer {
+        status,
+        content_type,
+        tag,
+        body,
+    }: openapi::Answer,
+) -> Result<Answered, Diagnostic> {
     if status.as_u16() == 304 {
-        return Ok(Ok(Answer { tag, body: Value::Null }));
+        return Ok(Ok(Answer {
+            tag,
+            body: Value::Null,
+        }));
     }
-    let body: Option<Value> = serde_json::from_slice(&body).ok().filter(|_| content_type.starts_with(JSON));
+    let body: Option<Value> = serde_json::from_slice(&body)
+        .ok()
+        .filter(|_| content_type.starts_with(JSON));
     let Some(body) = body else {
         let what = format!("answered {status}, and not with JSON");
         let fix = match status.is_server_error() {
             true => "try again later",
-            false => "write the address of `prompt-expander serve --http` into the settings file, without a redirect",
+            false => {
+                "write the address of `prompt-expander serve --http` into the settings file, without a redirect"
+            }
         };
         return Err(Diagnostic::new(Kind::Service, what, fix));
     };
@@ -98,30 +135,49 @@ fn answer(openapi::Answer { status, content_type, tag, body }: openapi::Answer) 
         return Ok(Ok(Answer { tag, body }));
     }
     if status.as_u16() == 401 {
-        let what = format!("the team's server answered {status}: the token is missing or not valid");
-        let fix = "put the token that you were given into the file `team-token` beside the settings file";
+        let what =
+            format!("the team's server answered {status}: the token is missing or not valid");
+        let fix =
+            "put the token that you were given into the file `team-token` beside the settings file";
         return Ok(Err(Diagnostic::new(Kind::Unreadable, what, fix)));
     }
     let error = &body["error"];
-    let message = printable(&shortened(error["message"].as_str().unwrap_or_default(), MAX_SHOWN));
+    let message = printable(&shortened(
+        error["message"].as_str().unwrap_or_default(),
+        MAX_SHOWN,
+    ));
     let kind = match status.as_u16() {
         300..=399 | 408 | 429 | 500.. => Kind::Service,
         403 => Kind::NotWritable,
-        404 => Kind::NoSuchPrompt { closest: Vec::new() },
-        409 if error.get("current").is_some() => {
-            Kind::Conflict { current: Option::deserialize(&error["current"]).unwrap_or_default(), diff: String::new() }
-        }
+        404 => Kind::NoSuchPrompt {
+            closest: Vec::new(),
+        },
+        409 if error.get("current").is_some() => Kind::Conflict {
+            current: Option::deserialize(&error["current"]).unwrap_or_default(),
+            diff: String::new(),
+        },
         409 => Kind::Exists,
         _ => Kind::Invalid,
     };
-    Err(Diagnostic::new(kind, format!("answered {status}: {message}"), ""))
+    Err(Diagnostic::new(
+        kind,
+        format!("answered {status}: {message}"),
+        "",
+    ))
 }
 
 /// A request to the API, without the token.
 pub(super) fn request(method: &str, url: String, body: &Value) -> ServiceRequest {
     let headers = [(TEAM_HEADER, "1"), ("content-type", JSON)];
-    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    ServiceRequest { method: method.to_owned(), url, headers, body: (!body.is_null()).then(|| body.to_string()) }
+    let headers = headers
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    ServiceRequest {
+        method: method.to_owned(),
+        url,
+        headers,
+        body: (!body.is_null()).then(|| body.to_string()),
+    }
 }
 
 impl Answer {
@@ -134,7 +190,8 @@ impl Answer {
 /// Reads what a server has answered.
 pub(super) fn read<T: DeserializeOwned>(answer: Value) -> Result<T, Diagnostic> {
     T::deserialize(answer).map_err(|error| {
-        let what = format!("the team's server answered with what this program cannot read: {error}");
+        let what =
+            format!("the team's server answered with what this program cannot read: {error}");
         Diagnostic::new(Kind::Service, what, "update both programs")
     })
 }

@@ -1,5 +1,6 @@
-//! Commands and skills of Claude Code: Markdown in which `$ARGUMENTS` is the whole text, and `$name` is a word of it if the
-//! frontmatter names it in `arguments`. And the commands of opencode and Cursor and the workflows of others, which are simpler.
+//! Commands and skills of Claude Code: Markdown in which `$ARGUMENTS` is the whole text, and
+//! `$name` is a word of it if the frontmatter names it in `arguments`. And the commands of opencode
+//! and Cursor and the workflows of others, which are simpler.
 
 use super::frontmatter::Dialect;
 use super::markdown;
@@ -8,76 +9,145 @@ use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
-use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES};
+use crate::prompt::template::{
+    ARGUMENTS, Escape, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES,
+};
 
 const CLAUDE_SYNTAX: Syntax = Syntax {
-    marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, Mark { names: Names::Declared, ..ARGUMENTS }],
+    marks: &[
+        TWO_ANGLES,
+        THREE_BRACES,
+        TWO_BRACES,
+        Mark {
+            names: Names::Declared,
+            ..ARGUMENTS
+        },
+    ],
     fallback: None,
     escape: Escape::BackslashAndDigit,
 };
 
-const OPENCODE_SYNTAX: Syntax =
-    Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS], fallback: None, ..Syntax::OWN };
+const OPENCODE_SYNTAX: Syntax = Syntax {
+    marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS],
+    fallback: None,
+    ..Syntax::OWN
+};
 
 /// Reads a command of Claude Code.
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn command(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+pub(crate) fn command(
+    name: &Name,
+    text: &str,
+    _: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
     let mut prompt = read(name, text)?;
-    // Claude Code puts a value with one of these in quotes itself, such as `argument-hint: [file] [options]`.
-    let is_repaired = |line: &str| line.split_once(':').is_some_and(|(_, value)| value.contains(QUOTED));
+    // Claude Code puts a value with one of these in quotes itself, such as
+    // `argument-hint: [file] [options]`.
+    let is_repaired = |line: &str| {
+        line.split_once(':')
+            .is_some_and(|(_, value)| value.contains(QUOTED))
+    };
     let line = |warning: &Diagnostic| text.lines().nth(warning.position?.line - 1);
-    prompt.lenient.retain(|warning| !line(warning).is_some_and(is_repaired));
+    prompt
+        .lenient
+        .retain(|warning| !line(warning).is_some_and(is_repaired));
     Ok(prompt)
 }
 
 /// What Claude Code looks for in the values of a frontmatter that YAML refuses.
-const QUOTED: [char; 13] = ['{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`'];
+const QUOTED: [char; 13] = [
+    '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
+];
 
 fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
-    let is_bare = prompt.messages.iter().any(|it| it.placeholders().any(|mark| it.written(mark).starts_with('$')));
-    Ok(Prompt { has_words: is_bare, marks: &CLAUDE_CODE, ..prompt })
+    let is_bare = prompt.messages.iter().any(|it| {
+        it.placeholders()
+            .any(|mark| it.written(mark).starts_with('$'))
+    });
+    Ok(Prompt {
+        has_words: is_bare,
+        marks: &CLAUDE_CODE,
+        ..prompt
+    })
 }
 
 /// Reads a skill.
 ///
 /// # Errors
 /// Those of the frontmatter; or it has no text.
-pub(crate) fn skill(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+pub(crate) fn skill(
+    name: &Name,
+    text: &str,
+    _: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
     let prompt = read(name, text)?; // other programs read skills, too, and repair nothing
-    if prompt.messages.iter().all(|message| message.body().is_empty()) {
-        return Err(Diagnostic::error(None, "the skill has no text", "write its instructions below the frontmatter"));
+    if prompt
+        .messages
+        .iter()
+        .all(|message| message.body().is_empty())
+    {
+        return Err(Diagnostic::error(
+            None,
+            "the skill has no text",
+            "write its instructions below the frontmatter",
+        ));
     }
-    Ok(Prompt { names_its_folder: true, ..prompt })
+    Ok(Prompt {
+        names_its_folder: true,
+        ..prompt
+    })
 }
 
 /// Reads a command of opencode.
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn opencode(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+pub(crate) fn opencode(
+    name: &Name,
+    text: &str,
+    _: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
     let prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
-    Ok(Prompt { marks: &OPENCODE, ..prompt })
+    Ok(Prompt {
+        marks: &OPENCODE,
+        ..prompt
+    })
 }
 
 /// Reads a command of Cursor.
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn cursor(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+pub(crate) fn cursor(
+    name: &Name,
+    text: &str,
+    _: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
     let prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
-    Ok(Prompt { marks: &CURSOR, ..prompt })
+    Ok(Prompt {
+        marks: &CURSOR,
+        ..prompt
+    })
 }
 
-/// Reads a workflow, in which the program replaces nothing; what is typed after the name goes beside the text.
+/// Reads a workflow, in which the program replaces nothing; what is typed after the name goes
+/// beside the text.
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn workflow(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+pub(crate) fn workflow(
+    name: &Name,
+    text: &str,
+    _: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
     let prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
-    Ok(Prompt { marks: &NONE, ..prompt })
+    Ok(Prompt {
+        marks: &NONE,
+        ..prompt
+    })
 }
 
 #[cfg(test)]
@@ -90,25 +160,66 @@ mod tests {
 
     #[test]
     fn arguments_is_the_text_exactly_as_typed() {
-        check(COMMAND, "Fix issue $ARGUMENTS now.", "12 \"high prio\"", "Fix issue 12 \"high prio\" now.");
+        check(
+            COMMAND,
+            "Fix issue $ARGUMENTS now.",
+            "12 \"high prio\"",
+            "Fix issue 12 \"high prio\" now.",
+        );
         check(COMMAND, "Review.", "a b", "Review.\n\na b");
-        check(COMMAND, "$ARGUMENTS", "costs $& $$ $1 $ARGUMENTS", "costs $& $$ $1 $ARGUMENTS");
-        check(COMMAND, "Fix \\$ARGUMENTS: [$ARGUMENTS]", "", "Fix $ARGUMENTS: []");
-        check(COMMAND, "docs/$ARGUMENTS_notes.md $ARGUMENTS-1 $ARGUMENTS[0]", "x", "docs/x_notes.md x-1 $ARGUMENTS[0]");
+        check(
+            COMMAND,
+            "$ARGUMENTS",
+            "costs $& $$ $1 $ARGUMENTS",
+            "costs $& $$ $1 $ARGUMENTS",
+        );
+        check(
+            COMMAND,
+            "Fix \\$ARGUMENTS: [$ARGUMENTS]",
+            "",
+            "Fix $ARGUMENTS: []",
+        );
+        check(
+            COMMAND,
+            "docs/$ARGUMENTS_notes.md $ARGUMENTS-1 $ARGUMENTS[0]",
+            "x",
+            "docs/x_notes.md x-1 $ARGUMENTS[0]",
+        );
         check(COMMAND, "```\n$ARGUMENTS\n```", "x", "```\nx\n```");
         // Next to `{{input}}` too, unlike in a file of this program.
         check(COMMAND, "$ARGUMENTS {{input}}", "x", "x x");
-        check(COMMAND, "awk '{print $1}' $0 $3.5M $10", "", "awk '{print $1}' $0 $3.5M $10");
+        check(
+            COMMAND,
+            "awk '{print $1}' $0 $3.5M $10",
+            "",
+            "awk '{print $1}' $0 $3.5M $10",
+        );
     }
 
     #[test]
     fn lines_between_two_rules_at_the_start_are_no_text_whatever_they_say() {
         let file = "---\nFor tickets, or other lists of tasks.\n---\n\nDivide $ARGUMENTS.";
-        for format in [COMMAND, super::skill, super::super::codex::parse, super::opencode, super::super::vscode::parse]
-        {
+        for format in [
+            COMMAND,
+            super::skill,
+            super::super::codex::parse,
+            super::opencode,
+            super::super::vscode::parse,
+        ] {
             let prompt = parsed(format, file);
-            assert!(!prompt.expand(Call::Text("x")).unwrap().into_text().contains("tickets"), "{format:?}");
-            assert!(prompt.warnings()[0].message.contains("they are left out"), "{:?}", prompt.warnings());
+            assert!(
+                !prompt
+                    .expand(Call::Text("x"))
+                    .unwrap()
+                    .into_text()
+                    .contains("tickets"),
+                "{format:?}"
+            );
+            assert!(
+                prompt.warnings()[0].message.contains("they are left out"),
+                "{:?}",
+                prompt.warnings()
+            );
         }
         check(COMMAND, file, "x", "Divide x.");
         check(COMMAND, "---\n---\nA", "", "A");
@@ -117,14 +228,33 @@ mod tests {
 
     #[test]
     fn broken_frontmatter_is_a_warning_and_a_placeholder_in_arguments_declares_nothing() {
-        for (value, want) in [("$QUERY", vec![]), ("[$1, issue]", vec!["issue"]), ("issue $2", vec!["issue"])] {
+        for (value, want) in [
+            ("$QUERY", vec![]),
+            ("[$1, issue]", vec!["issue"]),
+            ("issue $2", vec!["issue"]),
+        ] {
             let prompt = parsed(COMMAND, &format!("---\narguments: {value}\n---\nFind it."));
-            assert_eq!(prompt.value_names().iter().filter(|name| **name != "input").copied().collect::<Vec<_>>(), want);
+            assert_eq!(
+                prompt
+                    .value_names()
+                    .iter()
+                    .filter(|name| **name != "input")
+                    .copied()
+                    .collect::<Vec<_>>(),
+                want
+            );
         }
-        warned(COMMAND, "---\nargument-hint: [file] [options]\n---\nDo $ARGUMENTS", &[]);
+        warned(
+            COMMAND,
+            "---\nargument-hint: [file] [options]\n---\nDo $ARGUMENTS",
+            &[],
+        );
         for format in [COMMAND, super::skill] {
             let file = "---\ndescription: \"a \"b\" c\"\n---\nText.";
-            assert_eq!(parsed(format, file).description.as_deref(), Some("a \"b\" c"));
+            assert_eq!(
+                parsed(format, file).description.as_deref(),
+                Some("a \"b\" c")
+            );
             let want = "2:14: the value of `description` is not valid YAML without quotes, and is read as text; write \
                         `description: 'a \"b\" c'`";
             assert_eq!(shown(&parsed(format, file).warnings()[0]), want);
@@ -141,8 +271,16 @@ mod tests {
         check(COMMAND, file, "branch=main 12", "Cost $1 for 12 on main$x.");
         check(COMMAND, file, "$branch b", "Cost $1 for $branch on b$x.");
         let text = "---\narguments: issue branch 1\n---\n$issue/$branch $issues $issue[0] \\$issue: $ARGUMENTS";
-        check(COMMAND, text, "12 main \"and more\"", "12/main $issues $issue[0] $issue: 12 main \"and more\"");
-        assert_eq!(parsed(COMMAND, text).value_names(), ["issue", "branch", "input"]);
+        check(
+            COMMAND,
+            text,
+            "12 main \"and more\"",
+            "12/main $issues $issue[0] $issue: 12 main \"and more\"",
+        );
+        assert_eq!(
+            parsed(COMMAND, text).value_names(),
+            ["issue", "branch", "input"]
+        );
         let longest = "---\narguments: [a, a-b]\n---\n$a-b $a-c";
         check(COMMAND, longest, "1 2", "2 1-c");
     }
@@ -150,12 +288,26 @@ mod tests {
     #[test]
     fn words_without_a_place_are_left_out_with_a_warning() {
         let prompt = parsed(COMMAND, "---\narguments: [issue]\n---\nFix $issue.");
-        check(COMMAND, "---\narguments: [issue]\n---\nFix $issue.", "12 now please", "Fix 12.");
+        check(
+            COMMAND,
+            "---\narguments: [issue]\n---\nFix $issue.",
+            "12 now please",
+            "Fix 12.",
+        );
         let want = "the prompt has no place for the text from `now` on, which is left out";
         assert_eq!(prompt.bind(Call::Text("12 now please")).warnings, [want]);
         assert!(prompt.bind(Call::Text("12")).warnings.is_empty());
         let words = ["12".to_owned(), "now".to_owned()];
-        assert_eq!(prompt.bind(Call::Piped { words: &words, text: "", at: 0 }).warnings, [want]);
+        assert_eq!(
+            prompt
+                .bind(Call::Piped {
+                    words: &words,
+                    text: "",
+                    at: 0
+                })
+                .warnings,
+            [want]
+        );
     }
 
     #[test]
@@ -163,19 +315,58 @@ mod tests {
         let prompt = parsed(COMMAND, "---\narguments: [a, b]\n---\n[$a][$b] $ARGUMENTS");
         let words = ["x y".to_owned(), "z".to_owned(), "w".to_owned()];
         let expanded = |call| prompt.expand(call).unwrap().into_text();
-        assert_eq!(expanded(Call::Piped { words: &words, text: "", at: 0 }), "[x y][z] x y z w");
-        assert_eq!(expanded(Call::Piped { words: &words[..1], text: "p\n", at: 1 }), "[x y][p\n] x y\n\np\n");
-        let [first, piped] =
-            ["[$a][$b]", "$a"].map(|body| parsed(COMMAND, &format!("---\narguments: [a, b]\n---\n{body}")));
-        let error = first.bind(Call::Piped { words: &words[..2], text: "p", at: 2 }).error.unwrap().to_string();
+        assert_eq!(
+            expanded(Call::Piped {
+                words: &words,
+                text: "",
+                at: 0
+            }),
+            "[x y][z] x y z w"
+        );
+        assert_eq!(
+            expanded(Call::Piped {
+                words: &words[..1],
+                text: "p\n",
+                at: 1
+            }),
+            "[x y][p\n] x y\n\np\n"
+        );
+        let [first, piped] = ["[$a][$b]", "$a"]
+            .map(|body| parsed(COMMAND, &format!("---\narguments: [a, b]\n---\n{body}")));
+        let error = first
+            .bind(Call::Piped {
+                words: &words[..2],
+                text: "p",
+                at: 2,
+            })
+            .error
+            .unwrap()
+            .to_string();
         assert_eq!(
             error,
             "`p` belongs to none of its arguments; write `:p [a=…] [b=…]`, with quotes around a value of several words"
         );
         let text = "piped, in several words";
-        assert_eq!(piped.expand(Call::Piped { words: &[], text, at: 0 }).unwrap().into_text(), text);
+        assert_eq!(
+            piped
+                .expand(Call::Piped {
+                    words: &[],
+                    text,
+                    at: 0
+                })
+                .unwrap()
+                .into_text(),
+            text
+        );
         let values = BTreeMap::from([("b".to_owned(), "$a".to_owned())]);
-        assert_eq!(expanded(Call::Named { values: &values, input: "in", is_strict: true }), "[][$a] in");
+        assert_eq!(
+            expanded(Call::Named {
+                values: &values,
+                input: "in",
+                is_strict: true
+            }),
+            "[][$a] in"
+        );
     }
 
     #[test]
@@ -188,13 +379,22 @@ mod tests {
 
     #[test]
     fn a_skill_begins_with_its_base_directory_which_is_never_searched_for_placeholders() {
-        let skill = |file: &str| parsed(super::skill, file).with_base_directory("/h/$ARGUMENTS/{{input}}/pdf");
-        let expanded = |file: &str, text: &str| skill(file).expand(Call::Text(text)).unwrap().into_text();
+        let skill = |file: &str| {
+            parsed(super::skill, file).with_base_directory("/h/$ARGUMENTS/{{input}}/pdf")
+        };
+        let expanded =
+            |file: &str, text: &str| skill(file).expand(Call::Text(text)).unwrap().into_text();
         let base = "Base directory for this skill: /h/$ARGUMENTS/{{input}}/pdf\n\n";
         let file = "---\nname: pdf\ndescription: D\n---\nUse scripts/fill.py.\n";
         assert_eq!(expanded(file, ""), format!("{base}Use scripts/fill.py."));
-        assert_eq!(expanded(file, "a.pdf"), format!("{base}Use scripts/fill.py.\n\na.pdf"));
-        assert_eq!(expanded("Fill $ARGUMENTS", "a.pdf"), format!("{base}Fill a.pdf"));
+        assert_eq!(
+            expanded(file, "a.pdf"),
+            format!("{base}Use scripts/fill.py.\n\na.pdf")
+        );
+        assert_eq!(
+            expanded("Fill $ARGUMENTS", "a.pdf"),
+            format!("{base}Fill a.pdf")
+        );
         let command = parsed(COMMAND, "Do").with_base_directory("/h");
         assert_eq!(command.expand(Call::Text("")).unwrap().into_text(), "Do");
     }
@@ -208,10 +408,17 @@ mod tests {
 
     #[test]
     fn what_is_typed_follows_the_text_of_a_workflow() {
-        let file =
-            "---\ndescription: How to deploy\nauto_execution_mode: 3\n---\n// turbo\n1. Run `make`, see @README.md.";
-        check(super::workflow, file, "staging", "// turbo\n1. Run `make`, see @README.md.\n\nstaging");
-        assert_eq!(parsed(super::workflow, file).description.as_deref(), Some("How to deploy"));
+        let file = "---\ndescription: How to deploy\nauto_execution_mode: 3\n---\n// turbo\n1. Run `make`, see @README.md.";
+        check(
+            super::workflow,
+            file,
+            "staging",
+            "// turbo\n1. Run `make`, see @README.md.\n\nstaging",
+        );
+        assert_eq!(
+            parsed(super::workflow, file).description.as_deref(),
+            Some("How to deploy")
+        );
         warned(super::workflow, file, &[]);
     }
 }

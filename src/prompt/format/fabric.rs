@@ -1,7 +1,9 @@
-//! Patterns of fabric: a `system.md` without frontmatter. The input goes to `{{input}}`, else into the next line after the text.
+//! Patterns of fabric: a `system.md` without frontmatter. The input goes to `{{input}}`, else into
+//! the next line after the text.
 //!
-//! fabric takes every `{{name}}` for a variable and refuses to run without its value. Patterns about other templates are full of
-//! such texts; so here a variable without a value stays as written.
+//! fabric takes every `{{name}}` for a variable and refuses to run without its value. Patterns
+//! about other templates are full of such texts; so here a variable without a value stays as
+//! written.
 
 use super::frontmatter::Frontmatter;
 use super::markdown::Source;
@@ -13,27 +15,46 @@ use crate::prompt::name::Name;
 use crate::prompt::outline::Code;
 use crate::prompt::template::{Escape, Mark, Names, Syntax, TWO_BRACES};
 
-const SYNTAX: Syntax =
-    Syntax { marks: &[Mark { names: Names::Declared, ..TWO_BRACES }], fallback: None, escape: Escape::None };
+const SYNTAX: Syntax = Syntax {
+    marks: &[Mark {
+        names: Names::Declared,
+        ..TWO_BRACES
+    }],
+    fallback: None,
+    escape: Escape::None,
+};
 
 /// Reads the text of a pattern.
 ///
 /// # Errors
 /// It has too many variables.
-pub(crate) fn parse(name: &Name, text: &str, _: Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic> {
+pub(crate) fn parse(
+    name: &Name,
+    text: &str,
+    _: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
     let mut source = Source::new(Frontmatter::default(), text, 1);
     let code = Code::of(&source.body);
-    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let is_letter =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     let variables = source.body.match_indices("{{").filter_map(|(at, open)| {
         let inside = &source.body[at + open.len()..];
         let (name, after) = inside.split_at(inside.find(|letter| !is_letter(letter))?);
         let is_variable = !name.is_empty() && after.starts_with("}}") && !code.contains(at);
         let default = Some(format!("{{{{{name}}}}}"));
-        (is_variable && name != "input").then(|| Argument { name: name.to_owned(), default, ..Argument::default() })
+        (is_variable && name != "input").then(|| Argument {
+            name: name.to_owned(),
+            default,
+            ..Argument::default()
+        })
     });
     let variables = variables.collect();
     source.declare(&SYNTAX, variables)?;
-    Ok(Prompt { append: Append::Line, marks: &NONE, ..source.into_prompt(name, &SYNTAX) })
+    Ok(Prompt {
+        append: Append::Line,
+        marks: &NONE,
+        ..source.into_prompt(name, &SYNTAX)
+    })
 }
 
 #[cfg(test)]
@@ -45,22 +66,71 @@ mod tests {
 
     #[test]
     fn the_input_is_in_the_next_line_unless_it_has_a_placeholder() {
-        check(FABRIC, "# INPUT:\n\nINPUT:", "hello", "# INPUT:\n\nINPUT:\nhello");
-        check(FABRIC, "# INPUT:\n\nINPUT:\n", "hello", "# INPUT:\n\nINPUT:\nhello");
+        check(
+            FABRIC,
+            "# INPUT:\n\nINPUT:",
+            "hello",
+            "# INPUT:\n\nINPUT:\nhello",
+        );
+        check(
+            FABRIC,
+            "# INPUT:\n\nINPUT:\n",
+            "hello",
+            "# INPUT:\n\nINPUT:\nhello",
+        );
         check(FABRIC, "# INPUT", "", "# INPUT");
-        check(FABRIC, "A {{input}} B", "{{input}} $ARGUMENTS", "A {{input}} $ARGUMENTS B");
+        check(
+            FABRIC,
+            "A {{input}} B",
+            "{{input}} $ARGUMENTS",
+            "A {{input}} $ARGUMENTS B",
+        );
         check(FABRIC, "A {{{input}}} B", "x", "A {x} B");
-        check(FABRIC, "A {{ input }} $ARGUMENTS <<input>>", "x", "A {{ input }} $ARGUMENTS <<input>>\nx");
-        warned(FABRIC, "", &["the prompt has no body: it expands to its input only; write the instructions"]);
-        check(FABRIC, "---\ntitle: T\n---\nB", "x", "---\ntitle: T\n---\nB\nx");
+        check(
+            FABRIC,
+            "A {{ input }} $ARGUMENTS <<input>>",
+            "x",
+            "A {{ input }} $ARGUMENTS <<input>>\nx",
+        );
+        warned(
+            FABRIC,
+            "",
+            &["the prompt has no body: it expands to its input only; write the instructions"],
+        );
+        check(
+            FABRIC,
+            "---\ntitle: T\n---\nB",
+            "x",
+            "---\ntitle: T\n---\nB\nx",
+        );
     }
 
     #[test]
     fn a_variable_is_filled_if_it_is_given_and_else_stays() {
-        check(FABRIC, "Translate to {{lang}}: {{input}}", "lang=German hi", "Translate to German: hi");
-        check(FABRIC, "Translate to {{lang}}: {{input}}", "hi", "Translate to {{lang}}: hi");
-        check(FABRIC, "Translate to {{lang_code}}.", "lang_code=de hi there", "Translate to de.\nhi there");
-        check(FABRIC, "Translate to {{lang_code}}.", "hi there", "Translate to {{lang_code}}.\nhi there");
+        check(
+            FABRIC,
+            "Translate to {{lang}}: {{input}}",
+            "lang=German hi",
+            "Translate to German: hi",
+        );
+        check(
+            FABRIC,
+            "Translate to {{lang}}: {{input}}",
+            "hi",
+            "Translate to {{lang}}: hi",
+        );
+        check(
+            FABRIC,
+            "Translate to {{lang_code}}.",
+            "lang_code=de hi there",
+            "Translate to de.\nhi there",
+        );
+        check(
+            FABRIC,
+            "Translate to {{lang_code}}.",
+            "hi there",
+            "Translate to {{lang_code}}.\nhi there",
+        );
         let code = "Write `{{code}}` for {{Hostname}} and {{BaseURL}}.";
         check(FABRIC, code, "x", &format!("{code}\nx"));
         assert_eq!(parsed(FABRIC, code).arguments, []);

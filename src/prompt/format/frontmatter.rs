@@ -1,7 +1,8 @@
 //! The frontmatter of a Markdown file: where it ends, and what its keys say.
 //!
-//! It is read as strict YAML first ([`yaml`]). What a strict reader refuses is read again, key by key ([`lenient`]), so that a mistake
-//! in one key costs no other. Nothing here fails on a mistake; it becomes a warning with its fix.
+//! It is read as strict YAML first ([`yaml`]). What a strict reader refuses is read again, key by
+//! key ([`lenient`]), so that a mistake in one key costs no other. Nothing here fails on a mistake;
+//! it becomes a warning with its fix.
 
 use super::lenient;
 use super::yaml::{self, Field, Node, Refusal, Value};
@@ -57,25 +58,38 @@ pub(crate) enum Dialect {
     Other,
 }
 
-/// Finds the frontmatter: the lines between a first line `---` and the next line `---`, with or without spaces after them.
+/// Finds the frontmatter: the lines between a first line `---` and the next line `---`, with or
+/// without spaces after them.
 ///
 /// # Errors
 /// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
 pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
     let mut lines = text.split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
-        return Ok(Split { yaml: None, body: text, body_line: 1 });
+        return Ok(Split {
+            yaml: None,
+            body: text,
+            body_line: 1,
+        });
     };
     let mut end = opening.len();
     for (count, line) in lines.enumerate() {
         if is_fence(line) {
             let yaml = &text[opening.len()..end];
             if yaml.len() > MAX_FRONTMATTER {
-                let message = format!("the frontmatter is {}", too_long(yaml.len(), MAX_FRONTMATTER));
-                let fix = "move what is not `title`, `description`, `arguments` or `tags` into the body";
+                let message = format!(
+                    "the frontmatter is {}",
+                    too_long(yaml.len(), MAX_FRONTMATTER)
+                );
+                let fix =
+                    "move what is not `title`, `description`, `arguments` or `tags` into the body";
                 return Err(Diagnostic::error(Some(Position::START), message, fix));
             }
-            return Ok(Split { yaml: Some(yaml), body: &text[end + line.len()..], body_line: count + 3 });
+            return Ok(Split {
+                yaml: Some(yaml),
+                body: &text[end + line.len()..],
+                body_line: count + 3,
+            });
         }
         end += line.len();
     }
@@ -87,11 +101,12 @@ pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
 }
 
 fn is_fence(line: &str) -> bool {
-    line.strip_prefix("---").is_some_and(|after| after.trim_end().is_empty())
+    line.strip_prefix("---")
+        .is_some_and(|after| after.trim_end().is_empty())
 }
 
-/// A warning about a text without frontmatter, if it has what looks like one but does not begin in line 1, or not with
-/// `---`.
+/// A warning about a text without frontmatter, if it has what looks like one but does not begin in
+/// line 1, or not with `---`.
 pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     let late = text.trim_start();
     let first = late.lines().next()?;
@@ -108,13 +123,32 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 10] =
-    ["title", "description", "arguments", "tags", "mention", "messages", "attachments", "include", "engine", "words"];
-const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
+const KEYS: [&str; 10] = [
+    "title",
+    "description",
+    "arguments",
+    "tags",
+    "mention",
+    "messages",
+    "attachments",
+    "include",
+    "engine",
+    "words",
+];
+const ARGUMENT_KEYS: [&str; 7] = [
+    "name",
+    "title",
+    "description",
+    "required",
+    "default",
+    "choices",
+    "strict",
+];
 
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
-/// `None`: no line of it has a key of one word, so it is not a frontmatter but text between two rules.
+/// `None`: no line of it has a key of one word, so it is not a frontmatter but text between two
+/// rules.
 ///
 /// # Errors
 /// Its YAML aliases make it larger than [`MAX_WEIGHT`], or there are more than [`MAX_ARGUMENTS`].
@@ -128,9 +162,16 @@ pub(crate) fn read(
     let is_known = |field: &Field| KEYS.contains(&field.key.as_str());
     let fields = match parsed {
         Err(Refusal::TooLarge(error)) => return Err(error),
-        Ok(_) if yaml.lines().all(lenient::is_empty_or_comment) => return Ok(Some(Frontmatter::default())),
-        Ok(Node { value: Value::Map(fields), .. }) if fields.iter().any(is_known) || lenient::has_keys(yaml) => fields,
-        _ if lenient::has_keys(yaml) => lenient::fields(yaml, FIRST_LINE, &mut MAX_WEIGHT.clone(), warnings)?,
+        Ok(_) if yaml.lines().all(lenient::is_empty_or_comment) => {
+            return Ok(Some(Frontmatter::default()));
+        }
+        Ok(Node {
+            value: Value::Map(fields),
+            ..
+        }) if fields.iter().any(is_known) || lenient::has_keys(yaml) => fields,
+        _ if lenient::has_keys(yaml) => {
+            lenient::fields(yaml, FIRST_LINE, &mut MAX_WEIGHT.clone(), warnings)?
+        }
         _ => return Ok(None),
     };
     let mut reader = Reader { dialect, warnings };
@@ -153,7 +194,11 @@ pub(crate) fn read(
             version: reader.text(take("version")),
             category: reader.text(take("category")),
         },
-        attachments: if is_own { reader.attachments(take("attachments"))? } else { Vec::new() },
+        attachments: if is_own {
+            reader.attachments(take("attachments"))?
+        } else {
+            Vec::new()
+        },
         has_messages: is_own && reader.truth(take("messages")),
         has_words: is_own && reader.truth(take("words")),
         is_no_mention: take("mention").is_some_and(|field| !reader.truth(Some(field))),
@@ -161,7 +206,15 @@ pub(crate) fn read(
     };
     fields.retain(|field| !KEYS.contains(&field.key.as_str())); // those that mean something here only
     fields.sort_by_key(|field| field.position);
-    let other = |Field { key, position, node }: Field| OtherKey { key, position, value: yaml::in_one_line(&node) };
+    let other = |Field {
+                     key,
+                     position,
+                     node,
+                 }: Field| OtherKey {
+        key,
+        position,
+        value: yaml::in_one_line(&node),
+    };
     frontmatter.other_keys = fields.into_iter().map(other).collect();
     Ok(Some(frontmatter))
 }
@@ -185,15 +238,25 @@ struct Reader<'w> {
 }
 
 impl Reader<'_> {
-    fn warn(&mut self, position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) {
-        self.warnings.push(Diagnostic::warning(position, message, fix));
+    fn warn(
+        &mut self,
+        position: Option<Position>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        self.warnings
+            .push(Diagnostic::warning(position, message, fix));
     }
 
-    /// Warns of unknown keys that are one letter away from a known one, of keys that appear twice, and of those of an argument that are
-    /// in none.
+    /// Warns of unknown keys that are one letter away from a known one, of keys that appear twice,
+    /// and of those of an argument that are in none.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
         let mut known = BTreeSet::new();
-        let fields = if self.dialect == Dialect::Own { fields } else { &[] }; // the warnings about others are dropped
+        let fields = if self.dialect == Dialect::Own {
+            fields
+        } else {
+            &[]
+        }; // the warnings about others are dropped
         for Field { key, position, .. } in fields {
             if !known.insert(key) {
                 let message = format!("{} appears twice; the last is used", quoted(key));
@@ -202,16 +265,33 @@ impl Reader<'_> {
             if keys.contains(&key.as_str()) {
                 continue;
             }
-            let of_argument = ARGUMENT_KEYS.iter().filter(|of| !keys.contains(of) && **of != "name");
+            let of_argument = ARGUMENT_KEYS
+                .iter()
+                .filter(|of| !keys.contains(of) && **of != "name");
             let length = key.chars().count();
-            let is_near = |near: &&&str| near.len().abs_diff(length) <= 1 && matches!(distance(key, near), Some(0 | 1));
-            let Some(near) = keys.iter().chain(of_argument).find(is_near) else { continue };
+            let is_near = |near: &&&str| {
+                near.len().abs_diff(length) <= 1 && matches!(distance(key, near), Some(0 | 1))
+            };
+            let Some(near) = keys.iter().chain(of_argument).find(is_near) else {
+                continue;
+            };
             if keys.contains(near) {
                 let message = format!("unknown key {}", quoted(key));
-                self.warn(Some(*position), message, format!("write `{near}:` if that is meant"));
+                self.warn(
+                    Some(*position),
+                    message,
+                    format!("write `{near}:` if that is meant"),
+                );
             } else {
-                let message = format!("{} has no effect here, because it is a key of an argument", quoted(key));
-                self.warn(Some(*position), message, format!("write `{near}:` below `- name: …`, in `arguments`"));
+                let message = format!(
+                    "{} has no effect here, because it is a key of an argument",
+                    quoted(key)
+                );
+                self.warn(
+                    Some(*position),
+                    message,
+                    format!("write `{near}:` below `- name: …`, in `arguments`"),
+                );
             }
         }
     }
@@ -222,11 +302,17 @@ impl Reader<'_> {
         let text = match node.value {
             Value::Null(_) => return None,
             // A default in quotes is verbatim.
-            Value::Text { text, is_quoted: true } if key == "default" => text,
+            Value::Text {
+                text,
+                is_quoted: true,
+            } if key == "default" => text,
             Value::Text { text, .. } => text.trim().to_owned(),
             Value::List(_) | Value::Map(_) => {
                 let text = yaml::in_one_line(&node);
-                let message = format!("{} is a list or a map to YAML; it is read as text", quoted(&key));
+                let message = format!(
+                    "{} is a list or a map to YAML; it is read as text",
+                    quoted(&key)
+                );
                 self.warn(Some(node.position), message, lenient::quote_it(&key, &text));
                 text
             }
@@ -236,14 +322,26 @@ impl Reader<'_> {
 
     /// `arguments` as a list of maps, or, in short form, of names.
     fn arguments(&mut self, field: Option<Field>) -> Result<Vec<Argument>, Diagnostic> {
-        let Some(Field { node, .. }) = field else { return Ok(Vec::new()) };
+        let Some(Field { node, .. }) = field else {
+            return Ok(Vec::new());
+        };
         let nodes = match node.value {
             Value::Null(_) => return Ok(Vec::new()),
             Value::List(nodes) => nodes,
             Value::Text { text, .. } if self.dialect == Dialect::Claude => {
-                let names = text.split([' ', ',', '\n', '[', ']', '"']).filter(|name| !name.is_empty());
-                let value = |name: &str| Value::Text { text: name.to_owned(), is_quoted: false };
-                names.map(|name| Node { position: node.position, value: value(name) }).collect()
+                let names = text
+                    .split([' ', ',', '\n', '[', ']', '"'])
+                    .filter(|name| !name.is_empty());
+                let value = |name: &str| Value::Text {
+                    text: name.to_owned(),
+                    is_quoted: false,
+                };
+                names
+                    .map(|name| Node {
+                        position: node.position,
+                        value: value(name),
+                    })
+                    .collect()
             }
             Value::Text { .. } | Value::Map(_) => {
                 let message = "`arguments` is not a list, and declares nothing";
@@ -262,13 +360,31 @@ impl Reader<'_> {
             }
             if argument.name.is_empty() {
                 let message = format!("argument {} has no usable name, and is ignored", index + 1);
-                self.warn(position, message, "write `- name: …`, with a name without spaces or braces");
-            } else if arguments.iter().any(|earlier| earlier.name == argument.name) {
-                let message = format!("the argument {} is declared twice; the first is used", quoted(&argument.name));
-                self.warn(position, message, "give one of the two another name, or delete it");
+                self.warn(
+                    position,
+                    message,
+                    "write `- name: …`, with a name without spaces or braces",
+                );
+            } else if arguments
+                .iter()
+                .any(|earlier| earlier.name == argument.name)
+            {
+                let message = format!(
+                    "the argument {} is declared twice; the first is used",
+                    quoted(&argument.name)
+                );
+                self.warn(
+                    position,
+                    message,
+                    "give one of the two another name, or delete it",
+                );
             } else if arguments.len() == MAX_ARGUMENTS {
                 let message = format!("more than {MAX_ARGUMENTS} arguments are declared");
-                return Err(Diagnostic::error(position, message, "declare fewer, or take them all as `{{input}}`"));
+                return Err(Diagnostic::error(
+                    position,
+                    message,
+                    "declare fewer, or take them all as `{{input}}`",
+                ));
             } else {
                 arguments.push(argument);
             }
@@ -280,17 +396,28 @@ impl Reader<'_> {
     fn argument(&mut self, node: Node) -> Argument {
         match node.value {
             Value::Text { text, .. } => {
-                let name = Some(text.trim().to_owned()).filter(|name| is_argument_name(name)).unwrap_or_default();
-                Argument { name, ..Argument::default() }
+                let name = Some(text.trim().to_owned())
+                    .filter(|name| is_argument_name(name))
+                    .unwrap_or_default();
+                Argument {
+                    name,
+                    ..Argument::default()
+                }
             }
             Value::Map(fields) => {
                 self.lint(&fields, &ARGUMENT_KEYS);
-                let default = fields.iter().rfind(|field| field.key == "default").map(|field| field.position);
+                let default = fields
+                    .iter()
+                    .rfind(|field| field.key == "default")
+                    .map(|field| field.position);
                 let mut fields = fields;
                 let mut take = |key: &str| take(&mut fields, key);
                 let value = self.text(take("default"));
                 let argument = Argument {
-                    name: self.text(take("name")).filter(|name| is_argument_name(name)).unwrap_or_default(),
+                    name: self
+                        .text(take("name"))
+                        .filter(|name| is_argument_name(name))
+                        .unwrap_or_default(),
                     title: self.text(take("title")),
                     description: self.text(take("description")),
                     required: self.truth(take("required")) && value.is_none(),
@@ -298,10 +425,21 @@ impl Reader<'_> {
                     choices: self.texts(take("choices")),
                     strict: self.truth(take("strict")),
                 };
-                if let Some(value) = argument.default.as_ref().filter(|value| !argument.allows(value)) {
+                if let Some(value) = argument
+                    .default
+                    .as_ref()
+                    .filter(|value| !argument.allows(value))
+                {
                     let choices = alternatives(&argument.choices);
-                    let message = format!("the default {} is not among the choices, {choices}", quoted(value));
-                    self.warn(default, message, "add it to `choices`, or write one of them as `default`");
+                    let message = format!(
+                        "the default {} is not among the choices, {choices}",
+                        quoted(value)
+                    );
+                    self.warn(
+                        default,
+                        message,
+                        "add it to `choices`, or write one of them as `default`",
+                    );
                 }
                 argument
             }
@@ -311,13 +449,24 @@ impl Reader<'_> {
 
     /// A value that should be a list of texts; a text is one of them, or several between commas.
     fn texts(&mut self, field: Option<Field>) -> Vec<String> {
-        let Some(field) = field else { return Vec::new() };
+        let Some(field) = field else {
+            return Vec::new();
+        };
         let texts = match &field.node.value {
-            Value::Text { text, is_quoted: false } => {
-                let texts = text.split(',').map(|text| text.trim().trim_matches(['"', '\'', '[', ']']));
+            Value::Text {
+                text,
+                is_quoted: false,
+            } => {
+                let texts = text
+                    .split(',')
+                    .map(|text| text.trim().trim_matches(['"', '\'', '[', ']']));
                 texts.map(str::to_owned).collect()
             }
-            _ => self.items(field).into_iter().map(|(text, _)| text).collect(),
+            _ => self
+                .items(field)
+                .into_iter()
+                .map(|(text, _)| text)
+                .collect(),
         };
         distinct(texts)
     }
@@ -330,12 +479,19 @@ impl Reader<'_> {
             _ => vec![node],
         };
         let mut items = Vec::new();
-        for Node { value, position, .. } in nodes {
+        for Node {
+            value, position, ..
+        } in nodes
+        {
             match value {
                 Value::Text { text, .. } | Value::Null(text) => items.push((text, position)),
                 Value::List(_) | Value::Map(_) => {
                     let message = format!("a part of {} is not text, and is ignored", quoted(&key));
-                    self.warn(Some(position), message, "write it as text, in quotes if it begins with `[` or `{`");
+                    self.warn(
+                        Some(position),
+                        message,
+                        "write it as text, in quotes if it begins with `[` or `{`",
+                    );
                 }
             }
         }
@@ -347,21 +503,35 @@ impl Reader<'_> {
     /// # Errors
     /// There are more than [`MAX_ATTACHMENTS`].
     fn attachments(&mut self, field: Option<Field>) -> Result<Vec<AttachmentPath>, Diagnostic> {
-        let Some(field) = field else { return Ok(Vec::new()) };
+        let Some(field) = field else {
+            return Ok(Vec::new());
+        };
         let position = Some(field.position);
         let items = self.items(field);
         if items.len() > MAX_ATTACHMENTS {
-            let message = format!("the prompt has {} attachments, the limit is {MAX_ATTACHMENTS}", items.len());
+            let message = format!(
+                "the prompt has {} attachments, the limit is {MAX_ATTACHMENTS}",
+                items.len()
+            );
             let fix = "attach fewer, or write their paths for the agent to read";
             return Err(Diagnostic::error(position, message, fix));
         }
-        let items = items.into_iter().filter(|(path, _)| !path.trim().is_empty());
-        Ok(items.map(|(path, position)| AttachmentPath { path: path.trim().to_owned(), position }).collect())
+        let items = items
+            .into_iter()
+            .filter(|(path, _)| !path.trim().is_empty());
+        Ok(items
+            .map(|(path, position)| AttachmentPath {
+                path: path.trim().to_owned(),
+                position,
+            })
+            .collect())
     }
 
     /// A value that should be `true` or `false`; without one it is `false`.
     fn truth(&mut self, field: Option<Field>) -> bool {
-        let Some(Field { key, node, .. }) = field else { return false };
+        let Some(Field { key, node, .. }) = field else {
+            return false;
+        };
         let text = match &node.value {
             Value::Null(_) => String::new(),
             Value::Text { text, .. } => text.to_lowercase(),
@@ -371,8 +541,15 @@ impl Reader<'_> {
             "true" | "yes" | "on" => true,
             "" | "false" | "no" | "off" => false,
             _ => {
-                let message = format!("{} is neither `true` nor `false`, and is read as `false`", quoted(&key));
-                self.warn(Some(node.position), message, format!("write `{key}: true` or `{key}: false`"));
+                let message = format!(
+                    "{} is neither `true` nor `false`, and is read as `false`",
+                    quoted(&key)
+                );
+                self.warn(
+                    Some(node.position),
+                    message,
+                    format!("write `{key}: true` or `{key}: false`"),
+                );
                 false
             }
         }
@@ -381,7 +558,8 @@ impl Reader<'_> {
 
 /// Whether a placeholder can have this name.
 pub(crate) fn is_argument_name(name: &str) -> bool {
-    let is_forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
+    let is_forbidden =
+        |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
     !name.is_empty() && !name.contains(is_forbidden)
 }
 

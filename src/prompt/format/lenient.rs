@@ -8,8 +8,8 @@ use crate::wording::quoted;
 /// The longest line that a fix repeats, in bytes.
 const MAX_REPEATED: usize = 200;
 
-/// The keys that begin a line, each with the lines that belong to it, so that a mistake in one costs no other. A value that YAML
-/// refuses is read as text. What is wrong is added to `warnings`.
+/// The keys that begin a line, each with the lines that belong to it, so that a mistake in one
+/// costs no other. A value that YAML refuses is read as text. What is wrong is added to `warnings`.
 ///
 /// # Errors
 /// The aliases of the text exceed the `budget`.
@@ -22,11 +22,21 @@ pub(super) fn fields(
     let mut fields = Vec::new();
     let mut lines = (first_line..).zip(yaml.split_inclusive('\n')).peekable();
     while let Some((number, line)) = lines.next() {
-        let position = Position { line: number, column: 1 };
+        let position = Position {
+            line: number,
+            column: 1,
+        };
         let Some((key, raw)) = key_of(line) else {
             if !is_empty_or_comment(line) {
-                let message = format!("the line {} is not a `key: value`, and is ignored", quoted(line.trim()));
-                warnings.push(Diagnostic::warning(Some(position), message, "give it a key, or delete it"));
+                let message = format!(
+                    "the line {} is not a `key: value`, and is ignored",
+                    quoted(line.trim())
+                );
+                warnings.push(Diagnostic::warning(
+                    Some(position),
+                    message,
+                    "give it a key, or delete it",
+                ));
             }
             continue;
         };
@@ -36,9 +46,10 @@ pub(super) fn fields(
             block += line;
         }
         let mut parse = |text: &str| match yaml::parse(text, number, budget) {
-            Ok(Node { value: Value::Map(mut map), .. }) if map.len() == 1 && map[0].key == key => {
-                Ok(map.pop().map(|field| field.node))
-            }
+            Ok(Node {
+                value: Value::Map(mut map),
+                ..
+            }) if map.len() == 1 && map[0].key == key => Ok(map.pop().map(|field| field.node)),
             Err(Refusal::TooLarge(error)) => Err(error),
             _ => Ok(None),
         };
@@ -55,7 +66,11 @@ pub(super) fn fields(
                 Node { position, value: Value::Text { text, is_quoted: false } }
             }),
         };
-        fields.push(Field { key: key.to_owned(), position, node });
+        fields.push(Field {
+            key: key.to_owned(),
+            position,
+            node,
+        });
     }
     Ok(fields)
 }
@@ -68,29 +83,54 @@ fn repaired(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> S
         let indent = line.len() - line.trim_start().len();
         let is_text = indent > text_below || line.trim().is_empty();
         let item = line.trim_start_matches([' ', '\t', '-']);
-        let Some((key, raw)) = key_value(item).filter(|(_, raw)| !is_text && !raw.is_empty()) else {
+        let Some((key, raw)) = key_value(item).filter(|(_, raw)| !is_text && !raw.is_empty())
+        else {
             repaired += line;
             continue;
         };
-        text_below = if raw.starts_with(['|', '>']) { indent } else { usize::MAX };
+        text_below = if raw.starts_with(['|', '>']) {
+            indent
+        } else {
+            usize::MAX
+        };
         let parsed = yaml::parse(item, number, &mut MAX_WEIGHT.clone());
-        if matches!(parsed, Ok(Node { value: Value::Map(map), .. }) if map.iter().all(|field| field.key == key)) {
+        if matches!(parsed, Ok(Node { value: Value::Map(map), .. }) if map.iter().all(|field| field.key == key))
+        {
             repaired += line;
             continue;
         }
         let before = &line[..line.trim_end().len() - raw.len()];
-        let position = Position { line: number, column: before.chars().count() + 1 };
-        let message = format!("the value of {} is not valid YAML without quotes, and is read as text", quoted(key));
-        warnings.push(Diagnostic::warning(Some(position), message, quote_it(key, raw)));
-        repaired += &format!("{}{key}: {}\n", &line[..line.len() - item.len()], in_quotes(unquoted(raw)));
+        let position = Position {
+            line: number,
+            column: before.chars().count() + 1,
+        };
+        let message = format!(
+            "the value of {} is not valid YAML without quotes, and is read as text",
+            quoted(key)
+        );
+        warnings.push(Diagnostic::warning(
+            Some(position),
+            message,
+            quote_it(key, raw),
+        ));
+        repaired += &format!(
+            "{}{key}: {}\n",
+            &line[..line.len() - item.len()],
+            in_quotes(unquoted(raw))
+        );
     }
     repaired
 }
 
 /// Whether a line has a key of one word, which frontmatter has and other text has not.
 pub(super) fn has_keys(yaml: &str) -> bool {
-    let is_word = |key: &str| key.chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter));
-    yaml.lines().filter_map(key_of).any(|(key, _)| is_word(key) && key.starts_with(char::is_alphabetic))
+    let is_word = |key: &str| {
+        key.chars()
+            .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
+    };
+    yaml.lines()
+        .filter_map(key_of)
+        .any(|(key, _)| is_word(key) && key.starts_with(char::is_alphabetic))
 }
 
 pub(super) fn is_empty_or_comment(line: &str) -> bool {
@@ -102,18 +142,26 @@ fn key_of(line: &str) -> Option<(&str, &str)> {
     key_value(line).filter(|_| !line.starts_with([' ', '\t']))
 }
 
-/// `key: value` of one line, or `key:value`, if that is not `https://…`, `std::vec`, `C:\…` or `10:30`.
+/// `key: value` of one line, or `key:value`, if that is not `https://…`, `std::vec`, `C:\…` or
+/// `10:30`.
 pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let is_spaced = |at: usize| matches!(line[at + 1..].chars().next(), None | Some(' ' | '\t'));
     let is_glued = |at: usize| {
         line.starts_with(char::is_alphabetic)
-            && line[..at].chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
+            && line[..at]
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
             && !line[at + 1..].starts_with(['/', ':', '\\'])
     };
     let first = line.find(':')?;
-    let at =
-        if is_glued(first) { first } else { line.match_indices(':').map(|(at, _)| at).find(|at| is_spaced(*at))? };
+    let at = if is_glued(first) {
+        first
+    } else {
+        line.match_indices(':')
+            .map(|(at, _)| at)
+            .find(|at| is_spaced(*at))?
+    };
     let key = line[..at].trim_end().trim_matches('"');
     let is_key = !key.is_empty() && !key.starts_with(|first| "-?[]{},#&*!|>\"'".contains(first));
     is_key.then(|| (key, line[at + 1..].trim()))
@@ -124,13 +172,19 @@ fn unquoted(raw: &str) -> &str {
     let inside = |quote: char| {
         let inside = raw.strip_prefix(quote)?.strip_suffix(quote)?;
         // `a "b" c`, in which the quotes belong together, and not `a" and "b`.
-        let mut edges = inside.split(' ').map(|word| (word.starts_with(quote), word.ends_with(quote)));
-        let depth = edges
-            .try_fold(0, |depth: usize, (opens, closes)| (depth + usize::from(opens)).checked_sub(usize::from(closes)));
+        let mut edges = inside
+            .split(' ')
+            .map(|word| (word.starts_with(quote), word.ends_with(quote)));
+        let depth = edges.try_fold(0, |depth: usize, (opens, closes)| {
+            (depth + usize::from(opens)).checked_sub(usize::from(closes))
+        });
         (depth == Some(0)).then_some(inside)
     };
     let unclosed = || raw.strip_prefix('"').filter(|rest| !rest.contains('"'));
-    inside('"').or_else(|| inside('\'')).or_else(unclosed).unwrap_or(raw)
+    inside('"')
+        .or_else(|| inside('\''))
+        .or_else(unclosed)
+        .unwrap_or(raw)
 }
 
 /// A text as a value in quotes.
@@ -143,7 +197,8 @@ fn in_quotes(text: &str) -> String {
 
 /// The fix: the line with its value in quotes.
 pub(super) fn quote_it(key: &str, raw: &str) -> String {
-    if raw.is_empty() || raw.len() > MAX_REPEATED || [key, raw].concat().contains(char::is_control) {
+    if raw.is_empty() || raw.len() > MAX_REPEATED || [key, raw].concat().contains(char::is_control)
+    {
         return "put the value in quotes".to_owned();
     }
     format!("write `{key}: {}`", in_quotes(unquoted(raw)))

@@ -18,13 +18,20 @@ fn body_of(prompt: &Prompt) -> &str {
 }
 
 fn expand(prompt: &Prompt, text: &str) -> Result<String, String> {
-    prompt.expand(Call::Text(text)).map(Messages::into_text).map_err(|error| error.to_string())
+    prompt
+        .expand(Call::Text(text))
+        .map(Messages::into_text)
+        .map_err(|error| error.to_string())
 }
 
 #[track_caller]
 fn check(file: &str, description: &str, body: &str) {
     let prompt = parse(file);
-    assert_eq!(prompt.description.clone().unwrap_or_default(), description, "{file:?}");
+    assert_eq!(
+        prompt.description.clone().unwrap_or_default(),
+        description,
+        "{file:?}"
+    );
     assert_eq!(body_of(&prompt), body, "{file:?}");
 }
 
@@ -35,20 +42,39 @@ fn problem(file: &[u8], want: &str) {
 
 #[test]
 fn frontmatter_and_each_of_its_keys_are_optional_and_the_body_gives_title_and_description() {
-    check("---\ndescription: D\ntitle: T\n---\nBody {{input}}\n", "D", "Body {{input}}");
+    check(
+        "---\ndescription: D\ntitle: T\n---\nBody {{input}}\n",
+        "D",
+        "Body {{input}}",
+    );
     check("---\ntitle: T\n---\nBody\n", "Body", "Body");
     check("---\n---\nBody\n", "Body", "Body");
-    check("---\n# nothing but a comment\n\n---\nBody\n", "Body", "Body");
+    check(
+        "---\n# nothing but a comment\n\n---\nBody\n",
+        "Body",
+        "Body",
+    );
     check("Body\n", "Body", "Body");
-    check("---\ntags: [a, b]\nmodel: {x: 1}\ndescription: D\n---\nBody", "D", "Body");
-    assert_eq!(parse("---\ntitle: T\n---\n# H\n").title.as_deref(), Some("T"));
+    check(
+        "---\ntags: [a, b]\nmodel: {x: 1}\ndescription: D\n---\nBody",
+        "D",
+        "Body",
+    );
+    assert_eq!(
+        parse("---\ntitle: T\n---\n# H\n").title.as_deref(),
+        Some("T")
+    );
     assert_eq!(parse("# H\n").title.as_deref(), Some("H"));
     assert_eq!(parse("text\n").title, None);
 }
 
 #[test]
 fn the_body_keeps_everything_but_empty_lines_at_its_two_ends() {
-    check("---\ndescription: D\n---\n\n \t\n    indented  \n\n\n  end  \n\n\n", "D", "    indented  \n\n\n  end  ");
+    check(
+        "---\ndescription: D\n---\n\n \t\n    indented  \n\n\n  end  \n\n\n",
+        "D",
+        "    indented  \n\n\n  end  ",
+    );
     check("---\ndescription: D\n---\nx\n---\ny\n", "D", "x\n---\ny");
     check("\n\n", "", "");
     check("\n\n  \n", "", "");
@@ -57,7 +83,11 @@ fn the_body_keeps_everything_but_empty_lines_at_its_two_ends() {
 
 #[test]
 fn crlf_and_bom_and_tiny_files_are_ordinary() {
-    check("---\r\ndescription: D\r\n---\r\nOne\r\nTwo\r\n", "D", "One\nTwo");
+    check(
+        "---\r\ndescription: D\r\n---\r\nOne\r\nTwo\r\n",
+        "D",
+        "One\nTwo",
+    );
     check("\u{feff}---\ndescription: D\n---\nBody\n", "D", "Body");
     check("\u{feff}Body", "Body", "Body");
     check("lone\rcr", "lone cr", "lone\rcr");
@@ -72,8 +102,15 @@ fn crlf_and_bom_and_tiny_files_are_ordinary() {
 fn an_unclosed_frontmatter_is_a_problem_not_a_body() {
     let fix = "or write the rule in line 1 as `***` if no frontmatter is meant";
     let message = "the frontmatter that line 1 opens with `---` is never closed";
-    for file in ["---\ndescription: D\ntags:\n  - a\n\nBody: text\n", "---\nBody\n", "---"] {
-        problem(file.as_bytes(), &format!("1:1: {message}; add a line `---` after its last key, {fix}"));
+    for file in [
+        "---\ndescription: D\ntags:\n  - a\n\nBody: text\n",
+        "---\nBody\n",
+        "---",
+    ] {
+        problem(
+            file.as_bytes(),
+            &format!("1:1: {message}; add a line `---` after its last key, {fix}"),
+        );
     }
 }
 
@@ -90,13 +127,27 @@ fn nested_aliases_do_not_exhaust_memory() {
         "6:50: with its aliases (`*name`) expanded, the YAML is too large; \
          write the values out instead of repeating them with aliases",
     );
-    let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));
-    assert!(parse_bytes(long.as_bytes()).is_err(), "the length of what is repeated counts");
+    let long = format!(
+        "---\na: &a {}\nb: [{}]\n---\n",
+        "x".repeat(30_000),
+        "*a, ".repeat(100)
+    );
+    assert!(
+        parse_bytes(long.as_bytes()).is_err(),
+        "the length of what is repeated counts"
+    );
     // Entry by entry, after a mistake, the aliases of all entries count together.
     let half = format!("&a {}", "x".repeat(20_000));
-    let entries: String = (0..3).map(|entry| format!("e{entry}: [{half}, *a, *a]\n")).collect();
+    let entries: String = (0..3)
+        .map(|entry| format!("e{entry}: [{half}, *a, *a]\n"))
+        .collect();
     let together = format!("---\nmistake: a: b\n{entries}---\n");
-    assert!(parse_bytes(together.as_bytes()).unwrap_err().message.contains("its aliases"));
+    assert!(
+        parse_bytes(together.as_bytes())
+            .unwrap_err()
+            .message
+            .contains("its aliases")
+    );
 }
 
 #[test]
@@ -105,13 +156,14 @@ fn a_mistake_in_one_key_costs_no_other() {
         "---\ndescription: Compare: options\narguments:\n  - name: options\n    description: What: to compare\n    \
          required: true\n  - name: criteria\n    default: cost, risk: both\ntitle: Compare\n---\n{{options}} {{criteria}}\n",
     );
-    let argument = |name: &str, description: Option<&str>, required, default: Option<&str>| Argument {
-        name: name.into(),
-        description: description.map(str::to_owned),
-        required,
-        default: default.map(str::to_owned),
-        ..Argument::default()
-    };
+    let argument =
+        |name: &str, description: Option<&str>, required, default: Option<&str>| Argument {
+            name: name.into(),
+            description: description.map(str::to_owned),
+            required,
+            default: default.map(str::to_owned),
+            ..Argument::default()
+        };
     assert_eq!(
         prompt.arguments,
         [
@@ -121,14 +173,21 @@ fn a_mistake_in_one_key_costs_no_other() {
     );
     assert_eq!(prompt.title.as_deref(), Some("Compare"));
     assert_eq!(prompt.placeholders().count(), 2);
-    let positions: Vec<_> = prompt.warnings().iter().map(|w| w.position.map(|p| (p.line, p.column))).collect();
+    let positions: Vec<_> = prompt
+        .warnings()
+        .iter()
+        .map(|w| w.position.map(|p| (p.line, p.column)))
+        .collect();
     assert_eq!(positions, [Some((2, 14)), Some((5, 18)), Some((8, 14))]);
 }
 
 #[test]
 fn a_value_of_several_lines_stays_next_to_a_mistake() {
     for (value, want) in [
-        ("default: |\n      one\n        two: # three", "[one\n  two: # three]"),
+        (
+            "default: |\n      one\n        two: # three",
+            "[one\n  two: # three]",
+        ),
         ("default: >\n      one\n      two", "[one two]"),
         ("default: 1.10", "[1.10]"),
         ("default: ~", "[]"),
@@ -153,14 +212,30 @@ fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
     ] {
         let prompt = parse(&format!("---\n{text}\n---\nBe brief."));
         assert_eq!(body_of(&prompt), format!("---\n{text}\n---\nBe brief."));
-        assert!(prompt.warnings()[0].message.contains("have no key such as `description:`"), "{:?}", prompt.warnings());
+        assert!(
+            prompt.warnings()[0]
+                .message
+                .contains("have no key such as `description:`"),
+            "{:?}",
+            prompt.warnings()
+        );
     }
 }
 
 #[test]
 fn a_mistake_costs_nothing_of_entries_whose_keys_are_not_words() {
-    for key in ["allowed tools", "$schema", "author/x", "\"q r\"", "<<", "(x)", "a,b"] {
-        let prompt = parse(&format!("---\ndescription: D\n{key}: https://x/y\ntitle: Review: now\n---\nB"));
+    for key in [
+        "allowed tools",
+        "$schema",
+        "author/x",
+        "\"q r\"",
+        "<<",
+        "(x)",
+        "a,b",
+    ] {
+        let prompt = parse(&format!(
+            "---\ndescription: D\n{key}: https://x/y\ntitle: Review: now\n---\nB"
+        ));
         assert_eq!(
             (prompt.description.clone(), prompt.title.clone()),
             (Some("D".into()), Some("Review: now".into())),
@@ -168,15 +243,22 @@ fn a_mistake_costs_nothing_of_entries_whose_keys_are_not_words() {
         );
         assert_eq!(prompt.warnings().len(), 1, "{key}");
     }
-    let prompt =
-        parse("---\narguments: # the inputs\n  - name: topic\n    default: a: b\n$schema: x\n---\nOn {{topic}}");
+    let prompt = parse(
+        "---\narguments: # the inputs\n  - name: topic\n    default: a: b\n$schema: x\n---\nOn {{topic}}",
+    );
     assert_eq!(expand(&prompt, "").unwrap(), "On a: b");
 }
 
 #[test]
 fn a_file_that_is_not_text_or_too_large_is_a_problem() {
-    problem(b"---\ntitle: T\n---\nab\xff", "4:3: the file is not UTF-8 from here on; save it with the encoding UTF-8");
-    problem(b"\xff\xfea\0b\0", "1:1: the file is UTF-16, not UTF-8; save it with the encoding UTF-8");
+    problem(
+        b"---\ntitle: T\n---\nab\xff",
+        "4:3: the file is not UTF-8 from here on; save it with the encoding UTF-8",
+    );
+    problem(
+        b"\xff\xfea\0b\0",
+        "1:1: the file is UTF-16, not UTF-8; save it with the encoding UTF-8",
+    );
     let most = vec![b'x'; MAX_FILE];
     assert!(parse_bytes(&most).is_ok());
     assert!(
@@ -193,7 +275,8 @@ fn a_file_that_is_not_text_or_too_large_is_a_problem() {
 
 #[test]
 fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
-    // Each of these once cost the square of its length; a regression here is a test that takes minutes.
+    // Each of these once cost the square of its length; a regression here is a test that takes
+    // minutes.
     let many = |piece: &str| piece.repeat(512 * 1024 / piece.len());
     for piece in [
         "{{inptu}}",
@@ -239,22 +322,41 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
         "```!",
         "{{a",
     ] {
-        for parse in [claude::command, codex::parse, claude::opencode, vscode::parse, fabric::parse] {
+        for parse in [
+            claude::command,
+            codex::parse,
+            claude::opencode,
+            vscode::parse,
+            fabric::parse,
+        ] {
             let prompt = testing::parsed(parse, &piece.repeat(8192));
             prompt.warnings();
             prompt.unexpanded();
             expand(&prompt, "x").unwrap();
         }
     }
-    let distinct: String = (0..100_000).map(|word| format!("{{{{w{word:05}}}}}")).collect();
-    let names: String = (0..MAX_ARGUMENTS).map(|name| format!("- v{name:0>60}\n")).collect();
+    let distinct: String = (0..100_000)
+        .map(|word| format!("{{{{w{word:05}}}}}"))
+        .collect();
+    let names: String = (0..MAX_ARGUMENTS)
+        .map(|name| format!("- v{name:0>60}\n"))
+        .collect();
     parse(&format!("---\narguments:\n{names}---\n{distinct}")).warnings();
-    parse(&format!("---\n\"{}\n: x\n---\n", ":".repeat(MAX_FRONTMATTER - 10))).warnings();
+    parse(&format!(
+        "---\n\"{}\n: x\n---\n",
+        ":".repeat(MAX_FRONTMATTER - 10)
+    ))
+    .warnings();
     let keys: String = (0..8000).map(|key| format!("a{key}:\n")).collect();
     parse(&format!("---\n{keys}---\n")).warnings();
     parse(&format!("---\n{keys}b: c: d\n---\n")).warnings();
-    let arguments: String = (0..8000).map(|argument| format!("- x{argument}\n")).collect();
-    let many_arguments = format!("---\narguments:\n{arguments}---\n{}", many("{{x99}} {{x98}"));
+    let arguments: String = (0..8000)
+        .map(|argument| format!("- x{argument}\n"))
+        .collect();
+    let many_arguments = format!(
+        "---\narguments:\n{arguments}---\n{}",
+        many("{{x99}} {{x98}")
+    );
     problem(
         many_arguments.as_bytes(),
         "103:3: more than 100 arguments are declared; declare fewer, or take them all as `{{input}}`",
@@ -264,28 +366,58 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
 #[test]
 fn an_expansion_beyond_the_limit_is_refused_before_it_is_allocated() {
     let prompt = parse(&"{{input}}".repeat(1000));
-    let error = prompt.expand(Call::Text(&"x".repeat(1024 * 1024))).unwrap_err();
+    let error = prompt
+        .expand(Call::Text(&"x".repeat(1024 * 1024)))
+        .unwrap_err();
     assert_eq!(error.kind, crate::prompt::Kind::TooLong);
 }
 
 #[test]
 fn arguments_with_a_dollar_is_the_input_where_nothing_else_is() {
-    let check = |file: &str, text: &str, want: &str| assert_eq!(expand(&parse(file), text).unwrap(), want, "{file:?}");
-    check("Fix $ARGUMENTS, then $ARGUMENTS.", "a \"b\" $ARGUMENTS", "Fix a \"b\" $ARGUMENTS, then a \"b\" $ARGUMENTS.");
+    let check = |file: &str, text: &str, want: &str| {
+        assert_eq!(expand(&parse(file), text).unwrap(), want, "{file:?}")
+    };
+    check(
+        "Fix $ARGUMENTS, then $ARGUMENTS.",
+        "a \"b\" $ARGUMENTS",
+        "Fix a \"b\" $ARGUMENTS, then a \"b\" $ARGUMENTS.",
+    );
     check("[$ARGUMENTS]", "", "[]");
     check("\\$ARGUMENTS: $ARGUMENTS", "x", "$ARGUMENTS: x");
     check("\\$ARGUMENTS", "x", "$ARGUMENTS\n\nx");
     check("$ARGUMENTS {{input}}", "x", "$ARGUMENTS x");
     check("$ARGUMENTS << input >>", "x", "$ARGUMENTS x");
     check("$ARGUMENTS \\{{input}}", "x", "x {{input}}");
-    check("$ARGUMENT $arguments ${ARGUMENTS} $1", "x", "$ARGUMENT $arguments ${ARGUMENTS} $1\n\nx");
-    check("---\narguments: [{name: a, required: true}]\n---\n{{a}}: $ARGUMENTS", "x y z", "x: y z");
-    check("---\narguments: [{name: input, default: d}]\n---\n$ARGUMENTS", "", "d");
+    check(
+        "$ARGUMENT $arguments ${ARGUMENTS} $1",
+        "x",
+        "$ARGUMENT $arguments ${ARGUMENTS} $1\n\nx",
+    );
+    check(
+        "---\narguments: [{name: a, required: true}]\n---\n{{a}}: $ARGUMENTS",
+        "x y z",
+        "x: y z",
+    );
+    check(
+        "---\narguments: [{name: input, default: d}]\n---\n$ARGUMENTS",
+        "",
+        "d",
+    );
     for format in [claude::opencode, claude::cursor] {
-        testing::check(format, "---\nagent: build\n---\nReview $ARGUMENTS.", "costs $& $1", "Review costs $& $1.");
+        testing::check(
+            format,
+            "---\nagent: build\n---\nReview $ARGUMENTS.",
+            "costs $& $1",
+            "Review costs $& $1.",
+        );
         testing::check(format, "Review.", "a b", "Review.\n\na b");
     }
-    testing::check(claude::opencode, "Create $1 in $2, $ARGUMENTS {{input}}", "x", "Create $1 in $2, x x");
+    testing::check(
+        claude::opencode,
+        "Create $1 in $2, $ARGUMENTS {{input}}",
+        "x",
+        "Create $1 in $2, x x",
+    );
 }
 
 /// All warnings about files, each with its position.
@@ -355,9 +487,16 @@ fn what_is_probably_a_mistake_gets_a_warning() {
     ] {
         assert_eq!(parse(file).warnings().iter().map(shown).collect::<Vec<_>>(), want, "{file}");
     }
-    assert_eq!(parse(&"{{input}} {{inptu}}\n".repeat(800)).warnings().len(), 100);
+    assert_eq!(
+        parse(&"{{input}} {{inptu}}\n".repeat(800)).warnings().len(),
+        100
+    );
     let spaced = Prompt::parse(Name::new("my prompt").unwrap(), b"B").unwrap();
-    assert!(spaced.warnings()[0].fix.contains("rename it to `my-prompt`"));
+    assert!(
+        spaced.warnings()[0]
+            .fix
+            .contains("rename it to `my-prompt`")
+    );
 }
 
 #[test]
@@ -371,19 +510,39 @@ fn values_are_the_text_as_written() {
         ("title: &n 5\ndescription: *n", "5"),
         ("description: [a,\n  b]", "[a, b]"),
         ("description: \"one\n  two\"", "one two"),
-        ("description: >\n  folded # text\n  goes on", "folded # text goes on"),
+        (
+            "description: >\n  folded # text\n  goes on",
+            "folded # text goes on",
+        ),
         ("title: T\ndescription: @team", "@team"),
         ("title: T\ndescription: - dash", "- dash"),
         ("title: T\ndescription: *", "*"),
         ("description: a\0b\ntitle: T", "a\0b"),
     ] {
-        assert_eq!(parse(&format!("---\n{yaml}\n---\nB")).description.as_deref(), Some(want), "{yaml}");
+        assert_eq!(
+            parse(&format!("---\n{yaml}\n---\nB"))
+                .description
+                .as_deref(),
+            Some(want),
+            "{yaml}"
+        );
     }
-    let argument =
-        |keys: &str| parse(&format!("---\narguments:\n  - name: x\n    {keys}\n---\n{{{{x}}}}")).arguments[0].clone();
+    let argument = |keys: &str| {
+        parse(&format!(
+            "---\narguments:\n  - name: x\n    {keys}\n---\n{{{{x}}}}"
+        ))
+        .arguments[0]
+            .clone()
+    };
     for (keys, want) in [
-        ("choices: [short, \"long, and wide\", 'x']", &["short", "long, and wide", "x"][..]),
-        ("choices:\n      - 1.10\n      - yes # really\n      - null", &["1.10", "yes", "null"]),
+        (
+            "choices: [short, \"long, and wide\", 'x']",
+            &["short", "long, and wide", "x"][..],
+        ),
+        (
+            "choices:\n      - 1.10\n      - yes # really\n      - null",
+            &["1.10", "yes", "null"],
+        ),
         ("choices: \"long, and wide\"", &["long, and wide"]),
         ("choices: fast, slow", &["fast", "slow"]),
         ("choices:", &[]),
@@ -393,9 +552,17 @@ fn values_are_the_text_as_written() {
     }
     assert_eq!(argument("default: 1.10").default.as_deref(), Some("1.10"));
     assert_eq!(argument("default: \" x \"").default.as_deref(), Some(" x "));
-    for tags in ["tags: [git, 2026]", "tags:\n- git\n- 2026", "tags: git, 2026", "description: x: y\ntags: [git, 2026]"]
-    {
-        assert_eq!(parse(&format!("---\n{tags}\n---\nB")).tags, ["git", "2026"], "{tags}");
+    for tags in [
+        "tags: [git, 2026]",
+        "tags:\n- git\n- 2026",
+        "tags: git, 2026",
+        "description: x: y\ntags: [git, 2026]",
+    ] {
+        assert_eq!(
+            parse(&format!("---\n{tags}\n---\nB")).tags,
+            ["git", "2026"],
+            "{tags}"
+        );
     }
 }
 
@@ -409,24 +576,47 @@ fn arguments_may_be_written_in_several_ways() {
         "parameters:\n  - name: a\n    type: string\n  - name: b",
     ] {
         let prompt = parse(&format!("---\n{yaml}\n---\n{{{{a}}}} {{{{b}}}}"));
-        assert_eq!((prompt.value_names(), prompt.warnings()), (vec!["a", "b"], Vec::new()), "{yaml}");
+        assert_eq!(
+            (prompt.value_names(), prompt.warnings()),
+            (vec!["a", "b"], Vec::new()),
+            "{yaml}"
+        );
     }
     for other in ["parameters: {temperature: 1}", "arguments: \"topic\""] {
-        assert_eq!(parse(&format!("---\n{other}\n---\nText")).arguments, [], "{other}");
+        assert_eq!(
+            parse(&format!("---\n{other}\n---\nText")).arguments,
+            [],
+            "{other}"
+        );
     }
 }
 
 #[test]
 fn the_whole_text_follows_a_body_without_placeholders_and_an_empty_body_is_the_text_alone() {
     for (body, separator) in [("Body", "\n\n"), ("", "")] {
-        for arguments in ["[input]", "[b, input]", "[b, {name: input, default: d}]", "[]"] {
-            let prompt = parse(&format!("---\ntitle: T\narguments: {arguments}\n---\n{body}"));
+        for arguments in [
+            "[input]",
+            "[b, input]",
+            "[b, {name: input, default: d}]",
+            "[]",
+        ] {
+            let prompt = parse(&format!(
+                "---\ntitle: T\narguments: {arguments}\n---\n{body}"
+            ));
             assert_eq!(expand(&prompt, "").unwrap(), body);
             for text in ["one two three", "input=one two", "two b=one\n"] {
                 let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-                assert_eq!(expand(&prompt, text).unwrap(), format!("{body}{separator}{text}"), "{arguments}");
                 assert_eq!(
-                    prompt.expand(Call::Piped { words: &words, text: "", at: 0 }),
+                    expand(&prompt, text).unwrap(),
+                    format!("{body}{separator}{text}"),
+                    "{arguments}"
+                );
+                assert_eq!(
+                    prompt.expand(Call::Piped {
+                        words: &words,
+                        text: "",
+                        at: 0
+                    }),
                     prompt.expand(Call::Text(text)),
                     "{arguments}"
                 );
@@ -441,9 +631,15 @@ fn a_heading_with_a_placeholder_is_no_title() {
         ("# Review {{input}}\n\nText.", None),
         ("# Fix $ARGUMENTS", None),
         ("---\nengine: jinja\n---\n# Say {{ input|upper }}", None),
-        ("# About {{ .Values.x }} {{input", Some("About {{ .Values.x }} {{input")),
+        (
+            "# About {{ .Values.x }} {{input",
+            Some("About {{ .Values.x }} {{input"),
+        ),
     ] {
         assert_eq!(parse(file).title.as_deref(), title, "{file}");
     }
-    assert_eq!(parse("# Review {{input}}").description.as_deref(), Some("Review {{input}}"));
+    assert_eq!(
+        parse("# Review {{input}}").description.as_deref(),
+        Some("Review {{input}}")
+    );
 }

@@ -1,7 +1,9 @@
-//! Prompts of Continue: YAML without a first `---`, a line `---`, and the text, in which `{{{ input }}}` is the input. Or Markdown
-//! with an ordinary frontmatter, or without one: then a `---` is a rule, and what is before it is text.
+//! Prompts of Continue: YAML without a first `---`, a line `---`, and the text, in which
+//! `{{{ input }}}` is the input. Or Markdown with an ordinary frontmatter, or without one: then a
+//! `---` is a rule, and what is before it is text.
 //!
-//! Names in braces such as `{{{ diff }}}` stay as written; a file with blocks or partials needs the engine Handlebars.
+//! Names in braces such as `{{{ diff }}}` stay as written; a file with blocks or partials needs the
+//! engine Handlebars.
 
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::format::frontmatter::{self, Dialect};
@@ -13,7 +15,11 @@ use crate::prompt::name::Name;
 use crate::prompt::template::{Place, Syntax, THREE_BRACES, TWO_BRACES};
 use crate::wording::quoted;
 
-const SYNTAX: Syntax = Syntax { marks: &[TWO_BRACES, THREE_BRACES], fallback: None, ..Syntax::OWN };
+const SYNTAX: Syntax = Syntax {
+    marks: &[TWO_BRACES, THREE_BRACES],
+    fallback: None,
+    ..Syntax::OWN
+};
 
 /// Keys of which a frontmatter has one at least.
 const KEYS: [&str; 5] = ["description", "invokable", "model", "name", "version"];
@@ -37,12 +43,27 @@ pub(in crate::prompt) fn parse(
         }
         _ => markdown::read(Dialect::Other, &text)?,
     };
-    let tags = ["{{#", "{{>", "{{/", "{{^", "{{role ", "{{media ", "{{history", "{{section "];
+    let tags = [
+        "{{#",
+        "{{>",
+        "{{/",
+        "{{^",
+        "{{role ",
+        "{{media ",
+        "{{history",
+        "{{section ",
+    ];
     if let Some(at) = tags.iter().filter_map(|tag| source.body.find(tag)).min() {
-        let tag = source.body[at..].split_inclusive("}}").next().unwrap_or_default();
+        let tag = source.body[at..]
+            .split_inclusive("}}")
+            .next()
+            .unwrap_or_default();
         return Err(Diagnostic::error(
             Some(source.place.positions(&source.body).at(at)),
-            format!("{} needs the template engine Handlebars, which is not built in", quoted(tag)),
+            format!(
+                "{} needs the template engine Handlebars, which is not built in",
+                quoted(tag)
+            ),
             "write the text for each case into a file of its own, with placeholders such as `{{name}}`",
         ));
     }
@@ -55,14 +76,23 @@ pub(in crate::prompt) fn parse(
         source.body = texts.join("\n\n");
         source.place = Place::made_at_line(1);
     }
-    Ok(Prompt { marks: &CONTINUE, ..source.into_prompt(name, &SYNTAX) })
+    Ok(Prompt {
+        marks: &CONTINUE,
+        ..source.into_prompt(name, &SYNTAX)
+    })
 }
 
-/// Whether the text before the first `---` is a frontmatter. Continue takes any text for one, and sends the model nothing of it.
+/// Whether the text before the first `---` is a frontmatter. Continue takes any text for one, and
+/// sends the model nothing of it.
 fn is_frontmatter(text: &str) -> bool {
-    let is_of_key = |line: &&str| line.starts_with(|first: char| !first.is_whitespace() && !"#-".contains(first));
-    let keys: Option<Vec<&str>> =
-        text.lines().filter(is_of_key).map(|line| Some(line.split_once(':')?.0.trim())).collect();
+    let is_of_key = |line: &&str| {
+        line.starts_with(|first: char| !first.is_whitespace() && !"#-".contains(first))
+    };
+    let keys: Option<Vec<&str>> = text
+        .lines()
+        .filter(is_of_key)
+        .map(|line| Some(line.split_once(':')?.0.trim()))
+        .collect();
     keys.is_some_and(|keys| keys.iter().any(|key| KEYS.contains(key)))
 }
 
@@ -75,8 +105,18 @@ mod tests {
 
     #[test]
     fn the_frontmatter_has_no_first_rule_and_three_braces_are_the_input() {
-        check(CONTINUE, "name: T\n---\nWrite tests.", "for a.ts", "Write tests.\n\nfor a.ts");
-        check(CONTINUE, "name: T\r\ndescription: D\r\n---\r\nWrite tests.\r\n", "", "Write tests.");
+        check(
+            CONTINUE,
+            "name: T\n---\nWrite tests.",
+            "for a.ts",
+            "Write tests.\n\nfor a.ts",
+        );
+        check(
+            CONTINUE,
+            "name: T\r\ndescription: D\r\n---\r\nWrite tests.\r\n",
+            "",
+            "Write tests.",
+        );
         check(CONTINUE, "Explain {{{ input }}}", "this", "Explain this");
         check(
             CONTINUE,
@@ -84,7 +124,12 @@ mod tests {
             "{{{ input }}}",
             "Explain {{{ input }}} now",
         );
-        check(CONTINUE, "A rule follows\n---\nText.", "", "A rule follows\n---\nText.");
+        check(
+            CONTINUE,
+            "A rule follows\n---\nText.",
+            "",
+            "A rule follows\n---\nText.",
+        );
         let file = "description: D\n---\nText.";
         assert_eq!(parsed(CONTINUE, file).description.as_deref(), Some("D"));
     }
@@ -99,26 +144,41 @@ mod tests {
         ] {
             check(CONTINUE, text, "", text);
         }
-        check(CONTINUE, "# For all\nname: T\nmodel:\n  - x\n---\nText.", "", "Text.");
+        check(
+            CONTINUE,
+            "# For all\nname: T\nmodel:\n  - x\n---\nText.",
+            "",
+            "Text.",
+        );
     }
 
     #[test]
     fn the_system_prompt_is_the_beginning_of_the_text() {
-        check(CONTINUE, "<system>\nBe brief.\n</system>\n\nExplain {{{ input }}}", "x", "Be brief.\n\nExplain x");
+        check(
+            CONTINUE,
+            "<system>\nBe brief.\n</system>\n\nExplain {{{ input }}}",
+            "x",
+            "Be brief.\n\nExplain x",
+        );
     }
 
     #[test]
     fn a_file_that_needs_handlebars_is_a_problem_that_says_so() {
         let fix = "write the text for each case into a file of its own, with placeholders such as `{{name}}`";
         for (file, tag) in [
-            ("---\nmodel: x\n---\nHi\n{{#if a}}x{{/if}}", "5:1: `{{#if a}}`"),
+            (
+                "---\nmodel: x\n---\nHi\n{{#if a}}x{{/if}}",
+                "5:1: `{{#if a}}`",
+            ),
             ("{{role \"system\"}}\nHi", "1:1: `{{role \"system\"}}`"),
             ("Hi {{>footer}}", "1:4: `{{>footer}}`"),
         ] {
             refused(
                 CONTINUE,
                 file,
-                &format!("{tag} needs the template engine Handlebars, which is not built in; {fix}"),
+                &format!(
+                    "{tag} needs the template engine Handlebars, which is not built in; {fix}"
+                ),
             );
         }
     }

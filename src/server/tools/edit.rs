@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// After an error whose remedy is to write something else than what the user has seen.
-const ASK_AGAIN: &str = "Tell the user this, and write nothing else before they have seen it and said yes.";
+const ASK_AGAIN: &str =
+    "Tell the user this, and write nothing else before they have seen it and said yes.";
 
-/// For an agent that shows its model only a part: what is not shown would be lost if the model wrote the whole file.
+/// For an agent that shows its model only a part: what is not shown would be lost if the model
+/// wrote the whole file.
 const MAY_BE_CUT: &str = "this answer is longer than what you are shown: if a part of `file` is missing, do not write it, but ask the \
                           user to edit the file";
 
@@ -31,25 +33,35 @@ struct Arguments<'l> {
 pub(super) fn create(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     let file = arguments.file()?;
-    write(context, &arguments, |editor, by| editor.create(arguments.command, file, by))
+    write(context, &arguments, |editor, by| {
+        editor.create(arguments.command, file, by)
+    })
 }
 
 pub(super) fn update(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     let file = arguments.file()?;
-    write(context, &arguments, |editor, by| editor.update(arguments.command, arguments.expected(editor)?, file, by))
+    write(context, &arguments, |editor, by| {
+        editor.update(arguments.command, arguments.expected(editor)?, file, by)
+    })
 }
 
 pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
-    write(context, &arguments, |editor, by| editor.delete(arguments.command, arguments.expected(editor)?, by))
+    write(context, &arguments, |editor, by| {
+        editor.delete(arguments.command, arguments.expected(editor)?, by)
+    })
 }
 
 pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     write(context, &arguments, |editor, by| {
         let is_there = editor.own(&editor.name(arguments.command)?).is_some();
-        let expected = if is_there { Some(arguments.expected(editor)?) } else { arguments.expected };
+        let expected = if is_there {
+            Some(arguments.expected(editor)?)
+        } else {
+            arguments.expected
+        };
         editor.restore(arguments.command, expected, arguments.revision, by)
     })
 }
@@ -58,7 +70,10 @@ pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, F
 pub(super) fn history(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let mut reading = reading(context, &read(arguments)?).map_err(for_model)?;
     let json = Json::of(&reading)?;
-    if context.part_limit().is_none_or(|limit| limit.unit.count(json.as_str()) <= limit.max) {
+    if context
+        .part_limit()
+        .is_none_or(|limit| limit.unit.count(json.as_str()) <= limit.max)
+    {
         return Ok(Answer::Now(json));
     }
     reading.warning = Some(MAY_BE_CUT);
@@ -91,29 +106,46 @@ fn reading(context: &Context, arguments: &Arguments<'_>) -> Result<Reading, Diag
         Err(why) if matches!(why.kind, Kind::NoSuchPrompt { .. }) => None,
         current => Some(current?),
     };
-    let name = current.as_ref().map_or(command, |current| &current.name).to_owned();
+    let name = current
+        .as_ref()
+        .map_or(command, |current| &current.name)
+        .to_owned();
     let revision = current.as_ref().map(|current| current.revision);
     let file = match arguments.revision {
         Some(version) => Some(editor.version(command, version)?),
         None => current.map(|current| current.file),
     };
-    Ok(Reading { warning: None, command: name, revision, file, versions })
+    Ok(Reading {
+        warning: None,
+        command: name,
+        revision,
+        file,
+        versions,
+    })
 }
 
 impl Arguments<'_> {
     fn file(&self) -> Result<&str, Failure> {
-        self.file.ok_or_else(|| Failure::invalid_params("`file` is missing"))
+        self.file
+            .ok_or_else(|| Failure::invalid_params("`file` is missing"))
     }
 
-    /// The revision that a prompt must still have which is to be changed. If there is no such prompt of the user, the error says that
-    /// instead.
+    /// The revision that a prompt must still have which is to be changed. If there is no such
+    /// prompt of the user, the error says that instead.
     fn expected(&self, editor: &Editor<'_>) -> Result<Revision, Diagnostic> {
         if let Some(expected) = self.expected {
             return Ok(expected);
         }
         editor.name(self.command)?;
-        let fix = format!("read {} with prompt_history, and give its `revision` as `expected`", named(self.command));
-        Err(Diagnostic::new(Kind::BadValue, "`expected` is missing", fix))
+        let fix = format!(
+            "read {} with prompt_history, and give its `revision` as `expected`",
+            named(self.command)
+        );
+        Err(Diagnostic::new(
+            Kind::BadValue,
+            "`expected` is missing",
+            fix,
+        ))
     }
 }
 
@@ -124,13 +156,30 @@ fn write(
     change: impl Fn(&Editor<'_>, &By) -> Result<Written, Diagnostic>,
 ) -> Result<Answer, Failure> {
     let by = context.by(arguments.note.clone()).map_err(for_model)?;
-    let written = context.editor().and_then(|editor| change(&editor, &by)).map_err(for_model)?;
+    let written = context
+        .editor()
+        .and_then(|editor| change(&editor, &by))
+        .map_err(for_model)?;
     let done = json!({ "command": written.name, "revision": written.revision });
-    Ok(Answer::Now(Json::of(&with_warnings(done, warnings(&written)))?))
+    Ok(Answer::Now(Json::of(&with_warnings(
+        done,
+        warnings(&written),
+    ))?))
 }
 
 fn for_model(error: Diagnostic) -> Failure {
-    let asks = matches!(error.kind, Kind::Exists | Kind::NotWritable | Kind::Conflict { .. });
-    let text = Diagnostic { file: None, ..error }.to_string();
-    Failure::for_model(if asks { format!("{text}. {ASK_AGAIN}") } else { text })
+    let asks = matches!(
+        error.kind,
+        Kind::Exists | Kind::NotWritable | Kind::Conflict { .. }
+    );
+    let text = Diagnostic {
+        file: None,
+        ..error
+    }
+    .to_string();
+    Failure::for_model(if asks {
+        format!("{text}. {ASK_AGAIN}")
+    } else {
+        text
+    })
 }

@@ -42,17 +42,26 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     let (values, view, limit) = (values(arguments)?, context.view(), context.part_limit());
     let part = part.unwrap_or_default();
     let found = find(&view, command)?;
-    Answer::about(found.layer, move || expand(&found, &values, &input, limit, &part))
+    Answer::about(found.layer, move || {
+        expand(&found, &values, &input, limit, &part)
+    })
 }
 
 /// The prompt of a command; an error says what the model should do.
 fn find(view: &View, command: &str) -> Result<Found, Failure> {
     view.find(command).map_err(|why| {
         let why = without_templates(why, view);
-        let untrusted = view.untrusted_hint().filter(|_| why.kind != Kind::NotACommand);
+        let untrusted = view
+            .untrusted_hint()
+            .filter(|_| why.kind != Kind::NotACommand);
         let untrusted = untrusted.map(|hint| format!("Tell the user: {hint}."));
         let next = what_next(command, &why, view);
-        let sentences = [sentence(&why.to_string()), next, untrusted.unwrap_or_default(), unreadable_places(view)];
+        let sentences = [
+            sentence(&why.to_string()),
+            next,
+            untrusted.unwrap_or_default(),
+            unreadable_places(view),
+        ];
         let said = sentences.iter().filter(|sentence| !sentence.is_empty());
         Failure::for_model(said.map(String::as_str).collect::<Vec<_>>().join(" "))
     })
@@ -72,8 +81,17 @@ fn expand(
             quoted(&found.name)
         ))
     })?;
-    let expansion =
-        found.expand(&prompt, Call::Named { values, input, is_strict: true }, &joined).map_err(|error| {
+    let expansion = found
+        .expand(
+            &prompt,
+            Call::Named {
+                values,
+                input,
+                is_strict: true,
+            },
+            &joined,
+        )
+        .map_err(|error| {
             let next = match error.kind {
                 Kind::NoSuchArgument => "Call expand_prompt again with only these.",
                 Kind::UnusedText if !values.is_empty() => {
@@ -81,10 +99,19 @@ fn expand(
                 }
                 _ => "Tell the user this.",
             };
-            Failure::for_model(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
+            Failure::for_model(format!(
+                "{} cannot be expanded: {error}. {next}",
+                quoted(&prompt.name)
+            ))
         })?;
     let text = expansion.into_text();
-    let Some(limit) = limit else { return Ok(Part { prompt: text.into(), next: None }.to_json()) };
+    let Some(limit) = limit else {
+        return Ok(Part {
+            prompt: text.into(),
+            next: None,
+        }
+        .to_json());
+    };
     let part = part(&text, limit, requested).map_err(|why| {
         Failure::for_model(format!(
             "{why}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
@@ -93,9 +120,11 @@ fn expand(
     Ok(part.to_json())
 }
 
-/// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.
+/// The values that a model gives by name. A number or a boolean is its JSON text; null is not a
+/// value.
 fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
-    let wrong = |what: &str| Failure::for_model(format!("{what}; call expand_prompt again with one."));
+    let wrong =
+        |what: &str| Failure::for_model(format!("{what}; call expand_prompt again with one."));
     let mut values = BTreeMap::new();
     match arguments.get("arguments") {
         None | Some(Value::Null) => {}
@@ -105,12 +134,21 @@ fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
                     Value::Null => continue,
                     Value::String(text) => text.clone(),
                     Value::Number(_) | Value::Bool(_) => value.to_string(),
-                    _ => return Err(wrong(&format!("{} in `arguments` must be a string", quoted(name)))),
+                    _ => {
+                        return Err(wrong(&format!(
+                            "{} in `arguments` must be a string",
+                            quoted(name)
+                        )));
+                    }
                 };
                 values.insert(name.clone(), text);
             }
         }
-        Some(_) => return Err(wrong("`arguments` must be an object whose values are strings")),
+        Some(_) => {
+            return Err(wrong(
+                "`arguments` must be an object whose values are strings",
+            ));
+        }
     }
     Ok(values)
 }
@@ -145,9 +183,17 @@ fn what_next(command: &str, why: &Diagnostic, view: &View) -> String {
 
 /// The unreadable files and folders, one of which may contain the prompt.
 fn unreadable_places(view: &View) -> String {
-    let places: String =
-        view.unreadable().iter().take(SKIPPED_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
-    if places.is_empty() { places } else { format!("Tell the user that some files or folders cannot be read:{places}") }
+    let places: String = view
+        .unreadable()
+        .iter()
+        .take(SKIPPED_IN_ERROR)
+        .map(|problem| format!("\n{problem}"))
+        .collect();
+    if places.is_empty() {
+        places
+    } else {
+        format!("Tell the user that some files or folders cannot be read:{places}")
+    }
 }
 
 /// A clause as a sentence: with a capital letter and a full stop.
@@ -158,7 +204,8 @@ fn sentence(clause: &str) -> String {
     format!("{}{}{stop}", first.collect::<String>(), letters.as_str())
 }
 
-/// The sentence that names the commands: the user's own before the built-in ones, as many as `budget` bytes allow.
+/// The sentence that names the commands: the user's own before the built-in ones, as many as
+/// `budget` bytes allow.
 pub(super) fn commands(names: &[Name], budget: usize) -> String {
     if names.is_empty() {
         return "There are no commands yet.".to_owned();
@@ -188,14 +235,33 @@ mod tests {
     fn the_description_names_own_commands_before_shipped_ones_within_2_kib() {
         let name = |text: &str| Name::new(text).unwrap();
         let names = |own: usize| -> Vec<Name> {
-            (0..own).map(|n| name(&format!("own-{n:04}"))).chain([name("research"), name("test")]).collect()
+            (0..own)
+                .map(|n| name(&format!("own-{n:04}")))
+                .chain([name("research"), name("test")])
+                .collect()
         };
-        assert_eq!(commands(&names(1), NAMES_BUDGET), "Available commands: :own-0000, :research, :test.");
+        assert_eq!(
+            commands(&names(1), NAMES_BUDGET),
+            "Available commands: :own-0000, :research, :test."
+        );
         let many = commands(&names(5000), NAMES_BUDGET);
-        assert!(many.starts_with("Available commands: :own-0000, :own-0001, "), "{many}");
-        assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
+        assert!(
+            many.starts_with("Available commands: :own-0000, :own-0001, "),
+            "{many}"
+        );
+        assert!(
+            many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET,
+            "{}",
+            many.len()
+        );
         let shown = many.matches(" :").count();
-        assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
+        assert!(
+            many.ends_with(&format!(
+                " and {} more, which list_prompts names.",
+                5002 - shown
+            )),
+            "{many}"
+        );
         let long = vec![name(&"x".repeat(1000)); 3];
         assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
         assert_eq!(commands(&[], NAMES_BUDGET), "There are no commands yet.");

@@ -1,8 +1,9 @@
 //! A long expansion in parts, for a client that shows its model only so much of a result.
 //!
-//! Each part ends in a line that says which part it is; without these lines, the parts together are the expansion. Nothing is
-//! kept between two calls: each divides the expansion anew, and the name of a part has a checksum of the whole, so that no
-//! model puts together the parts of two different texts.
+//! Each part ends in a line that says which part it is; without these lines, the parts together are
+//! the expansion. Nothing is kept between two calls: each divides the expansion anew, and the name
+//! of a part has a checksum of the whole, so that no model puts together the parts of two different
+//! texts.
 
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, write_object};
@@ -26,9 +27,15 @@ pub(super) struct Part<'t> {
 
 impl Part<'_> {
     pub(super) fn to_json(&self) -> Json {
-        let members = [("prompt", &*self.prompt), ("next", self.next.as_deref().unwrap_or_default())];
+        let members = [
+            ("prompt", &*self.prompt),
+            ("next", self.next.as_deref().unwrap_or_default()),
+        ];
         let mut json = String::with_capacity(self.prompt.len() + self.prompt.len() / 8 + 64); // a line break becomes two characters
-        write_object(&mut json, &members[..if self.next.is_some() { 2 } else { 1 }]);
+        write_object(
+            &mut json,
+            &members[..if self.next.is_some() { 2 } else { 1 }],
+        );
         Json::written(json)
     }
 }
@@ -40,29 +47,48 @@ const AROUND_LIST: usize = 3 * AROUND / 2;
 const INVALID: &str = "`part` must be the `next` of the part before";
 const CHANGED: &str = "The text has changed since you were given the part before";
 
-/// The requested part of a text, the first if `requested` names none. A text within the limit is whole, whatever is requested.
+/// The requested part of a text, the first if `requested` names none. A text within the limit is
+/// whole, whatever is requested.
 ///
 /// # Errors
 /// It is not the name of a part, or that of a part of another text.
-pub(super) fn part<'t>(text: &'t str, limit: PartLimit, requested: &str) -> Result<Part<'t>, &'static str> {
+pub(super) fn part<'t>(
+    text: &'t str,
+    limit: PartLimit,
+    requested: &str,
+) -> Result<Part<'t>, &'static str> {
     let parts = divided(text, limit);
     let (number, next) = number(requested.trim(), parts.len(), &checksum(text, limit))?;
     if parts.len() == 1 {
-        return Ok(Part { prompt: text.into(), next });
+        return Ok(Part {
+            prompt: text.into(),
+            next,
+        });
     }
     let (text, of) = (parts[number - 1], parts.len());
     let what_next = match &next {
         Some(next) => {
-            format!("call expand_prompt again with the same arguments and \"part\": \"{next}\", before you act")
+            format!(
+                "call expand_prompt again with the same arguments and \"part\": \"{next}\", before you act"
+            )
         }
         None => "this is the last; now do what all parts together say".to_owned(),
     };
-    Ok(Part { prompt: format!("{text}\n[part {number} of {of}: {what_next}]").into(), next })
+    Ok(Part {
+        prompt: format!("{text}\n[part {number} of {of}: {what_next}]").into(),
+        next,
+    })
 }
 
 /// The number of a part, from 1, and the name of the part after it.
-fn number(requested: &str, count: usize, checksum: &str) -> Result<(usize, Option<String>), &'static str> {
-    let number = requested.split_once('-').and_then(|(number, of)| Some((number.parse::<usize>().ok()?, of)));
+fn number(
+    requested: &str,
+    count: usize,
+    checksum: &str,
+) -> Result<(usize, Option<String>), &'static str> {
+    let number = requested
+        .split_once('-')
+        .and_then(|(number, of)| Some((number.parse::<usize>().ok()?, of)));
     let number = match (requested, number) {
         ("" | "1", _) => 1,
         (_, Some((number, of))) if of == checksum && (1..=count).contains(&number) => number,
@@ -70,7 +96,10 @@ fn number(requested: &str, count: usize, checksum: &str) -> Result<(usize, Optio
         _ if count == 1 => 1,
         _ => return Err(INVALID),
     };
-    Ok((number, (number < count).then(|| format!("{}-{checksum}", number + 1))))
+    Ok((
+        number,
+        (number < count).then(|| format!("{}-{checksum}", number + 1)),
+    ))
 }
 
 /// A part of a list. A list within the limit has no `says` and no `next`.
@@ -108,18 +137,26 @@ pub(super) fn part_of_list(
     let (number, next) = number(requested.trim(), count, &checksum(whole, limit))?;
     let items = starts[number - 1]..starts.get(number).copied().unwrap_or(items.len());
     let what_next = match &next {
-        Some(next) => format!("call list_prompts again with the same arguments and part {next} for the rest"),
+        Some(next) => {
+            format!("call list_prompts again with the same arguments and part {next} for the rest")
+        }
         None => "this is the last".to_owned(),
     };
     let says = (count > 1).then(|| format!("{number} of {count}: {what_next}"));
     Ok(ListPart { items, says, next })
 }
 
-/// The text in parts: each ends after an empty line, else after a line, else after a character, and is at least half as long as
-/// the limit allows.
+/// The text in parts: each ends after an empty line, else after a line, else after a character, and
+/// is at least half as long as the limit allows.
 fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
     let fits = |text: &str, twice_max: usize| end_within(text, twice_max, limit) == text.len();
-    if fits(text, limit.max.saturating_mul(2).saturating_sub(limit.twice_around())) {
+    if fits(
+        text,
+        limit
+            .max
+            .saturating_mul(2)
+            .saturating_sub(limit.twice_around()),
+    ) {
         return vec![text];
     }
     let twice_max = limit.max.saturating_sub(AROUND).saturating_mul(2);
@@ -127,7 +164,8 @@ fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
     let mut rest = text;
     while !fits(rest, twice_max) {
         // At least one character, or there would be no end.
-        let end = end_within(rest, twice_max, limit).max(rest.chars().next().map_or(0, char::len_utf8));
+        let end =
+            end_within(rest, twice_max, limit).max(rest.chars().next().map_or(0, char::len_utf8));
         let after = |separator: &str| {
             let after = rest[..end].rfind(separator)? + separator.len();
             (after >= end / 2).then_some(after)
@@ -140,7 +178,8 @@ fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
     parts
 }
 
-/// The byte at which the longest beginning of a text ends of which twice the length is at most `twice_max`.
+/// The byte at which the longest beginning of a text ends of which twice the length is at most
+/// `twice_max`.
 fn end_within(text: &str, twice_max: usize, limit: PartLimit) -> usize {
     let mut twice = 0;
     let too_long = text.char_indices().find(|(_, character)| {
@@ -164,7 +203,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn limit(max: usize, unit: Unit) -> PartLimit {
-        PartLimit { max, unit, is_printed: false }
+        PartLimit {
+            max,
+            unit,
+            is_printed: false,
+        }
     }
 
     /// All parts of a text as they are returned.
@@ -180,7 +223,10 @@ mod tests {
     fn joined(parts: &[Part<'_>]) -> String {
         match parts {
             [whole] => whole.prompt.to_string(),
-            parts => parts.iter().map(|part| part.prompt.rsplit_once('\n').unwrap().0).collect(),
+            parts => parts
+                .iter()
+                .map(|part| part.prompt.rsplit_once('\n').unwrap().0)
+                .collect(),
         }
     }
 
@@ -216,7 +262,10 @@ mod tests {
         let limit = limit(AROUND + 100, Unit::Characters);
         let cut = |text: &str| divided(text, limit)[0].len();
         let long = "x".repeat(300);
-        assert_eq!(cut(&format!("{}\n\n{}\n{long}", "x".repeat(60), "y".repeat(20))), 62);
+        assert_eq!(
+            cut(&format!("{}\n\n{}\n{long}", "x".repeat(60), "y".repeat(20))),
+            62
+        );
         assert_eq!(cut(&format!("{}\n{long}", "x".repeat(60))), 61);
         assert_eq!(cut(&long), 100);
         assert_eq!(
@@ -224,7 +273,11 @@ mod tests {
             98,
             "a part is not shorter than half of what is allowed"
         );
-        assert_eq!(cut(&"é\"".repeat(300)), 101, "34 é of two bytes and 33 quotes, which are two characters in JSON");
+        assert_eq!(
+            cut(&"é\"".repeat(300)),
+            101,
+            "34 é of two bytes and 33 quotes, which are two characters in JSON"
+        );
     }
 
     #[test]
@@ -232,7 +285,10 @@ mod tests {
         let limit = limit(LEAST_LIMIT, Unit::Bytes);
         let (old, new) = ("x".repeat(1_000), "y".repeat(1_000));
         let next = part(&old, limit, "").unwrap().next.unwrap();
-        assert!(next.starts_with("2-") && part(&old, limit, &format!(" {next} ")).is_ok(), "{next}");
+        assert!(
+            next.starts_with("2-") && part(&old, limit, &format!(" {next} ")).is_ok(),
+            "{next}"
+        );
         assert_eq!(part(&new, limit, &next), Err(CHANGED));
         assert_eq!(part("short", limit, &next), Err(CHANGED));
         assert_eq!(part(&old, limit, &next.replace('2', "9")), Err(CHANGED));

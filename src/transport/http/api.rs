@@ -1,4 +1,5 @@
-//! The API: what commands print, as JSON, and edits for those who may edit. Only JSON is taken, which no form of another web page sends.
+//! The API: what commands print, as JSON, and edits for those who may edit. Only JSON is taken,
+//! which no form of another web page sends.
 //!
 //! Names of the server, tokens and rate limits are checked as for MCP.
 
@@ -39,18 +40,95 @@ const PROMPT: &str = "/api/prompts/{*name}";
 const HISTORY: &str = "/api/history/{*name}";
 
 static ROUTES: [Route; 11] = [
-    Route::new(MethodFilter::GET, "/api/me", "api/me", "prompts/get", Role::Read, me),
-    Route::new(MethodFilter::GET, "/api/prompts", "api/prompts", "prompts/list", Role::Read, list),
-    Route::new(MethodFilter::GET, PROMPT, "api/prompts/NAME", "prompts/get", Role::Read, show),
-    Route::new(MethodFilter::POST, EXPAND, "api/expand", "prompts/get", Role::Read, expand),
-    Route::new(MethodFilter::POST, "/api/explain", "api/explain", "prompts/get", Role::Read, explain),
+    Route::new(
+        MethodFilter::GET,
+        "/api/me",
+        "api/me",
+        "prompts/get",
+        Role::Read,
+        me,
+    ),
+    Route::new(
+        MethodFilter::GET,
+        "/api/prompts",
+        "api/prompts",
+        "prompts/list",
+        Role::Read,
+        list,
+    ),
+    Route::new(
+        MethodFilter::GET,
+        PROMPT,
+        "api/prompts/NAME",
+        "prompts/get",
+        Role::Read,
+        show,
+    ),
+    Route::new(
+        MethodFilter::POST,
+        EXPAND,
+        "api/expand",
+        "prompts/get",
+        Role::Read,
+        expand,
+    ),
+    Route::new(
+        MethodFilter::POST,
+        "/api/explain",
+        "api/explain",
+        "prompts/get",
+        Role::Read,
+        explain,
+    ),
     // Whoever may write a prompt may see what it would include and attach.
-    Route::new(MethodFilter::POST, "/api/check", "api/check", "prompts/get", Role::Write, check),
-    Route::new(MethodFilter::POST, PROMPT, "api/create", "prompts/create", Role::Write, create),
-    Route::new(MethodFilter::PUT, PROMPT, "api/update", "prompts/update", Role::Write, update),
-    Route::new(MethodFilter::DELETE, PROMPT, "api/delete", "prompts/delete", Role::Write, delete),
-    Route::new(MethodFilter::GET, HISTORY, "api/history", "prompts/get", Role::Write, history),
-    Route::new(MethodFilter::POST, "/api/restore", "api/restore", "prompts/update", Role::Write, restore),
+    Route::new(
+        MethodFilter::POST,
+        "/api/check",
+        "api/check",
+        "prompts/get",
+        Role::Write,
+        check,
+    ),
+    Route::new(
+        MethodFilter::POST,
+        PROMPT,
+        "api/create",
+        "prompts/create",
+        Role::Write,
+        create,
+    ),
+    Route::new(
+        MethodFilter::PUT,
+        PROMPT,
+        "api/update",
+        "prompts/update",
+        Role::Write,
+        update,
+    ),
+    Route::new(
+        MethodFilter::DELETE,
+        PROMPT,
+        "api/delete",
+        "prompts/delete",
+        Role::Write,
+        delete,
+    ),
+    Route::new(
+        MethodFilter::GET,
+        HISTORY,
+        "api/history",
+        "prompts/get",
+        Role::Write,
+        history,
+    ),
+    Route::new(
+        MethodFilter::POST,
+        "/api/restore",
+        "api/restore",
+        "prompts/update",
+        Role::Write,
+        restore,
+    ),
 ];
 
 impl Route {
@@ -62,17 +140,28 @@ impl Route {
         role: Role,
         answer: fn(&Request<'_>) -> Answer,
     ) -> Route {
-        Route { method, path, name, counted_as, role, answer }
+        Route {
+            method,
+            path,
+            name,
+            counted_as,
+            role,
+            answer,
+        }
     }
 }
 
 pub(super) fn routes() -> Router<Arc<App>> {
-    let nothing =
-        async |_: Exchange| -> Refusal { Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address") };
-    ROUTES.iter().fold(Router::new().route("/api/{*path}", routing::any(nothing)), |router, route| {
-        let answer = move |exchange, name, request| answer(route, exchange, name, request);
-        router.route(route.path, routing::on(route.method, answer))
-    })
+    let nothing = async |_: Exchange| -> Refusal {
+        Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address")
+    };
+    ROUTES.iter().fold(
+        Router::new().route("/api/{*path}", routing::any(nothing)),
+        |router, route| {
+            let answer = move |exchange, name, request| answer(route, exchange, name, request);
+            router.route(route.path, routing::on(route.method, answer))
+        },
+    )
 }
 
 async fn answer(
@@ -92,7 +181,9 @@ async fn answer(
         headers::check_content_type(&head.headers)?;
     }
     let (body, _held) = app.requests.read(&head.headers, body).await?;
-    exchange.client.received(&[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
+    exchange
+        .client
+        .received(&[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
     exchange.take(&[route.counted_as])?;
     let threads = match route.role {
         Role::Write if route.counted_as != "prompts/get" => &app.writes,
@@ -102,11 +193,23 @@ async fn answer(
     let (of_work, started) = (exchange.clone(), Instant::now());
     let known = (head.method == Method::GET).then(|| head.headers.clone());
     let name = name.map(|Path(name)| name).unwrap_or_default();
-    let work = move || (route.answer)(&Request { exchange: &of_work, uri: &head.uri, name: &name, body: &body });
+    let work = move || {
+        (route.answer)(&Request {
+            exchange: &of_work,
+            uri: &head.uri,
+            name: &name,
+            body: &body,
+        })
+    };
     let answered = on_thread(threads, work).await.flatten();
-    app.metrics.answered("http", route.name, answered.is_err(), started.elapsed());
+    app.metrics
+        .answered("http", route.name, answered.is_err(), started.elapsed());
     let answer = answered?;
-    let headers = [(CONTENT_TYPE, JSON), (CACHE_CONTROL, "no-store"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    let headers = [
+        (CONTENT_TYPE, JSON),
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
     let Some(known) = known else {
         exchange.client.sent(&answer);
         return Ok((headers, answer).into_response());
@@ -114,20 +217,34 @@ async fn answer(
     // A team layer asks again and again.
     let tag = format!("\"{}\"", Revision::of(&answer));
     let is_known = headers::has_tag(&known, &tag);
-    let (status, answer) = if is_known { (StatusCode::NOT_MODIFIED, Bytes::new()) } else { (StatusCode::OK, answer) };
+    let (status, answer) = if is_known {
+        (StatusCode::NOT_MODIFIED, Bytes::new())
+    } else {
+        (StatusCode::OK, answer)
+    };
     exchange.client.sent(&answer);
     Ok((status, headers, [(ETAG, tag)], answer).into_response())
 }
 
-/// Whether a service renders the prompt that a body names. Calls of services have threads of their own, so that no other prompt waits for
-/// them.
-async fn calls_service(Exchange { app, caller, .. }: &Exchange, body: &Bytes) -> Result<bool, Refusal> {
+/// Whether a service renders the prompt that a body names. Calls of services have threads of their
+/// own, so that no other prompt waits for them.
+async fn calls_service(
+    Exchange { app, caller, .. }: &Exchange,
+    body: &Bytes,
+) -> Result<bool, Refusal> {
     if !app.server.library().view().calls_services() {
         return Ok(false);
     }
     let (server, caller, body) = (Arc::clone(&app.server), Arc::clone(caller), body.clone());
-    let find = move || server.view(&caller).find(&serde_json::from_slice::<Call>(&body).ok()?.command).ok();
-    Ok(on_thread(&app.files, find).await?.is_some_and(|found| found.layer == Layer::SERVICE))
+    let find = move || {
+        server
+            .view(&caller)
+            .find(&serde_json::from_slice::<Call>(&body).ok()?.command)
+            .ok()
+    };
+    Ok(on_thread(&app.files, find)
+        .await?
+        .is_some_and(|found| found.layer == Layer::SERVICE))
 }
 
 /// The JSON of an answer.
@@ -148,20 +265,34 @@ impl Request<'_> {
     }
 
     fn editor(&self) -> Result<Editor<'_>, Diagnostic> {
-        self.exchange.app.server.library().editor(&self.exchange.caller)
+        self.exchange
+            .app
+            .server
+            .library()
+            .editor(&self.exchange.caller)
     }
 
     fn query<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        Query::try_from_uri(self.uri).map(|Query(query)| query).map_err(|error| bad_request(error.body_text()))
+        Query::try_from_uri(self.uri)
+            .map(|Query(query)| query)
+            .map_err(|error| bad_request(error.body_text()))
     }
 
     fn body<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        serde_json::from_slice(self.body).map_err(|error| bad_request(format!("the body cannot be read: {error}")))
+        serde_json::from_slice(self.body)
+            .map_err(|error| bad_request(format!("the body cannot be read: {error}")))
     }
 
     /// Who writes, and why.
     fn by(&self, note: Option<String>) -> Result<By, Diagnostic> {
-        By::new(self.exchange.caller.token.as_ref().map(|token| Arc::clone(&token.name)), note)
+        By::new(
+            self.exchange
+                .caller
+                .token
+                .as_ref()
+                .map(|token| Arc::clone(&token.name)),
+            note,
+        )
     }
 }
 
@@ -172,9 +303,10 @@ fn bad_request(why: impl Into<String>) -> Refusal {
 impl From<Diagnostic> for Refusal {
     fn from(why: Diagnostic) -> Refusal {
         let status = match why.kind {
-            Kind::NoSuchPrompt { .. } | Kind::Ambiguous | Kind::TextInName { .. } | Kind::NotACommand => {
-                StatusCode::NOT_FOUND
-            }
+            Kind::NoSuchPrompt { .. }
+            | Kind::Ambiguous
+            | Kind::TextInName { .. }
+            | Kind::NotACommand => StatusCode::NOT_FOUND,
             Kind::EditorsOnly | Kind::NoVersion => StatusCode::NOT_FOUND,
             Kind::Conflict { .. } | Kind::Exists => StatusCode::CONFLICT,
             Kind::Unreadable | Kind::Busy => StatusCode::INTERNAL_SERVER_ERROR,
@@ -186,12 +318,17 @@ impl From<Diagnostic> for Refusal {
             Kind::Invalid | Kind::TooLong if why.file.is_some() => json!({ "problem": why }),
             _ => json!({}),
         };
-        Refusal { details, ..Refusal::new(status, message) }
+        Refusal {
+            details,
+            ..Refusal::new(status, message)
+        }
     }
 }
 
 fn to_json(answer: &impl Serialize) -> Answer {
-    serde_json::to_vec(answer).map(Bytes::from).map_err(|_| Refusal::bug())
+    serde_json::to_vec(answer)
+        .map(Bytes::from)
+        .map_err(|_| Refusal::bug())
 }
 
 fn me(request: &Request<'_>) -> Answer {
@@ -236,7 +373,8 @@ struct EditParams {
     file: Option<String>,
     /// The revision that the prompt must have; `None` if it was deleted.
     expected: Option<Revision>,
-    /// Which version to restore; `None`: the one before the current one, or the one that was deleted.
+    /// Which version to restore; `None`: the one before the current one, or the one that was
+    /// deleted.
     revision: Option<Revision>,
     note: Option<String>,
 }
@@ -247,23 +385,51 @@ fn needed<T>(member: &str, value: Option<T>) -> Result<T, Refusal> {
 
 fn create(request: &Request<'_>) -> Answer {
     let EditParams { file, note, .. } = request.body()?;
-    written(request.editor()?.create(request.name, &needed("file", file)?, &request.by(note)?)?)
+    written(
+        request
+            .editor()?
+            .create(request.name, &needed("file", file)?, &request.by(note)?)?,
+    )
 }
 
 fn update(request: &Request<'_>) -> Answer {
-    let EditParams { file, expected, note, .. } = request.body()?;
+    let EditParams {
+        file,
+        expected,
+        note,
+        ..
+    } = request.body()?;
     let (file, expected) = (needed("file", file)?, needed("expected", expected)?);
-    written(request.editor()?.update(request.name, expected, &file, &request.by(note)?)?)
+    written(
+        request
+            .editor()?
+            .update(request.name, expected, &file, &request.by(note)?)?,
+    )
 }
 
 fn delete(request: &Request<'_>) -> Answer {
     let EditParams { expected, note, .. } = request.body()?;
-    written(request.editor()?.delete(request.name, needed("expected", expected)?, &request.by(note)?)?)
+    written(request.editor()?.delete(
+        request.name,
+        needed("expected", expected)?,
+        &request.by(note)?,
+    )?)
 }
 
 fn restore(request: &Request<'_>) -> Answer {
-    let EditParams { command, revision, expected, note, .. } = request.body()?;
-    written(request.editor()?.restore(&needed("command", command)?, expected, revision, &request.by(note)?)?)
+    let EditParams {
+        command,
+        revision,
+        expected,
+        note,
+        ..
+    } = request.body()?;
+    written(request.editor()?.restore(
+        &needed("command", command)?,
+        expected,
+        revision,
+        &request.by(note)?,
+    )?)
 }
 
 fn written(written: Written) -> Answer {
@@ -275,10 +441,28 @@ fn history(request: &Request<'_>) -> Answer {
     let (editor, name) = (request.editor()?, request.name);
     let EditParams { revision, .. } = request.query()?;
     let versions = editor.history(name)?;
-    let current = versions.iter().find(|version| version.is_current).map(|version| version.revision);
+    let current = versions
+        .iter()
+        .find(|version| version.is_current)
+        .map(|version| version.revision);
     let revision = revision.or(current);
-    let text = |revision: Option<Revision>| revision.map(|revision| editor.version(name, revision)).transpose();
-    let (file, now) = (text(revision)?, text(current.filter(|current| Some(*current) != revision))?);
-    let changes = now.as_ref().zip(file.as_ref()).map(|(now, file)| hunks(now, file));
-    to_json(&History { revision, file: file.as_deref(), versions, changes })
+    let text = |revision: Option<Revision>| {
+        revision
+            .map(|revision| editor.version(name, revision))
+            .transpose()
+    };
+    let (file, now) = (
+        text(revision)?,
+        text(current.filter(|current| Some(*current) != revision))?,
+    );
+    let changes = now
+        .as_ref()
+        .zip(file.as_ref())
+        .map(|(now, file)| hunks(now, file));
+    to_json(&History {
+        revision,
+        file: file.as_deref(),
+        versions,
+        changes,
+    })
 }

@@ -88,8 +88,8 @@ pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
 }
 
-/// The result of blocking work on one of the threads that are free. The thread is free again when the work ends, even if nobody waits
-/// for it any more.
+/// The result of blocking work on one of the threads that are free. The thread is free again when
+/// the work ends, even if nobody waits for it any more.
 ///
 /// # Errors
 /// It panics.
@@ -97,7 +97,10 @@ pub(super) async fn on_thread<T: Send + 'static>(
     free: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    let permit = Arc::clone(free).acquire_owned().await.map_err(|_| Refusal::bug())?;
+    let permit = Arc::clone(free)
+        .acquire_owned()
+        .await
+        .map_err(|_| Refusal::bug())?;
     let span = Span::current();
     let work = move || {
         let _permit = permit;
@@ -108,7 +111,11 @@ pub(super) async fn on_thread<T: Send + 'static>(
 
 impl App {
     /// What the requests to a server share, which is told to stop through `stopping`.
-    pub(super) fn new(server: Arc<Server>, options: Options, stopping: watch::Receiver<bool>) -> App {
+    pub(super) fn new(
+        server: Arc<Server>,
+        options: Options,
+        stopping: watch::Receiver<bool>,
+    ) -> App {
         App {
             sessions: Sessions::new(options.keys.clone()),
             streams: Streams::new(Arc::clone(&server), stopping.clone()),
@@ -128,11 +135,18 @@ impl App {
     ///
     /// # Errors
     /// A bug.
-    pub(super) async fn handle(&self, mut session: Session, message: Message) -> Result<(Reply, Session), Refusal> {
+    pub(super) async fn handle(
+        &self,
+        mut session: Session,
+        message: Message,
+    ) -> Result<(Reply, Session), Refusal> {
         let server = Arc::clone(&self.server);
         let (mut reply, session) = match message {
             Message::Batch(_) => {
-                on_thread(&self.files, move || (server.handle(&mut session, message), session)).await?
+                on_thread(&self.files, move || {
+                    (server.handle(&mut session, message), session)
+                })
+                .await?
             }
             _ => (server.handle(&mut session, message), session),
         };
@@ -152,12 +166,16 @@ impl Exchange {
     /// Counts messages with these methods.
     ///
     /// # Errors
-    /// 429: the caller has sent more than a limit allows. 503: the prompts were never read, so that another server should be asked.
+    /// 429: the caller has sent more than a limit allows. 503: the prompts were never read, so that
+    /// another server should be asked.
     pub(super) fn take(&self, methods: &[&str]) -> Result<(), Refusal> {
         if self.app.server.library().store_age() == Some(None) {
             let message = "the store of the prompts has not answered yet; try again";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));
         }
-        self.app.options.rate_limits.take(&self.caller, self.client.address, methods)
+        self.app
+            .options
+            .rate_limits
+            .take(&self.caller, self.client.address, methods)
     }
 }

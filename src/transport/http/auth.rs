@@ -1,7 +1,8 @@
 //! Who sends a request: its bearer token (RFC 6750), and what that may do.
 //!
-//! Clients get tokens from their configuration, so there is no authorization server, and nothing that points to one: a client
-//! that found one would ask for it instead of telling its user that a token is needed.
+//! Clients get tokens from their configuration, so there is no authorization server, and nothing
+//! that points to one: a client that found one would ask for it instead of telling its user that a
+//! token is needed.
 
 use super::limits::{Limiter, RateLimit, network};
 use super::refusal::Refusal;
@@ -16,11 +17,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How many wrong tokens an address may send in a minute. A client with a wrong one sends two each time it starts; a guesser gets
-/// 14,400 guesses a day.
+/// How many wrong tokens an address may send in a minute. A client with a wrong one sends two each
+/// time it starts; a guesser gets 14,400 guesses a day.
 const MAX_FAILURES: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
-/// A token of this many characters cannot be guessed, whatever the number of guesses; generated ones have 47.
+/// A token of this many characters cannot be guessed, whatever the number of guesses; generated
+/// ones have 47.
 const LONG_TOKEN: usize = 32;
 
 const HOW: &str = "in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
@@ -35,14 +37,24 @@ pub struct Access {
 }
 
 impl Access {
-    /// The access with the tokens of a file, if one is given, and without any for `anonymous`. `warn` receives why a new version of the
-    /// file cannot be used.
+    /// The access with the tokens of a file, if one is given, and without any for `anonymous`.
+    /// `warn` receives why a new version of the file cannot be used.
     ///
     /// # Errors
     /// What is wrong with the file, where, and what to do.
-    pub fn new(token_file: Option<PathBuf>, anonymous: Option<Caller>, warn: fn(&str)) -> Result<Access, String> {
-        let tokens = token_file.map(|path| tokens::open(path, warn)).transpose()?;
-        Ok(Access { tokens, anonymous: anonymous.map(Arc::new), failures: Limiter::new(RateLimit::of(MAX_FAILURES)) })
+    pub fn new(
+        token_file: Option<PathBuf>,
+        anonymous: Option<Caller>,
+        warn: fn(&str),
+    ) -> Result<Access, String> {
+        let tokens = token_file
+            .map(|path| tokens::open(path, warn))
+            .transpose()?;
+        Ok(Access {
+            tokens,
+            anonymous: anonymous.map(Arc::new),
+            failures: Limiter::new(RateLimit::of(MAX_FAILURES)),
+        })
     }
 
     /// Reads the file again if it has changed; to be called each second, where waiting is allowed.
@@ -54,20 +66,31 @@ impl Access {
     /// Who sent a request with these headers from this address.
     ///
     /// # Errors
-    /// 401: there is no token that is valid now, or there are several. 429: the address has sent too many wrong ones.
-    pub(super) fn authorize(&self, headers: &HeaderMap, address: IpAddr) -> Result<Arc<Caller>, Refusal> {
+    /// 401: there is no token that is valid now, or there are several. 429: the address has sent
+    /// too many wrong ones.
+    pub(super) fn authorize(
+        &self,
+        headers: &HeaderMap,
+        address: IpAddr,
+    ) -> Result<Arc<Caller>, Refusal> {
         let mut values = headers.get_all(AUTHORIZATION).into_iter();
-        let token = values.next().filter(|_| values.next().is_none()).and_then(bearer_token);
+        let token = values
+            .next()
+            .filter(|_| values.next().is_none())
+            .and_then(bearer_token);
         let (file, token) = match (&self.tokens, token, &self.anonymous) {
-            (None, _, Some(anonymous)) | (Some(_), None, Some(anonymous)) => return Ok(Arc::clone(anonymous)),
+            (None, _, Some(anonymous)) | (Some(_), None, Some(anonymous)) => {
+                return Ok(Arc::clone(anonymous));
+            }
             (Some(file), Some(token), _) => (file, token),
             (_, _, None) => {
                 let message = format!("this server needs a bearer token; set one {HOW}");
                 return Err(challenge(StatusCode::UNAUTHORIZED, "", message));
             }
         };
-        // A guesser must not learn whether a short token is right. The owners of long ones are not locked out by somebody who
-        // sends wrong ones from the same address, such as that of a reverse proxy.
+        // A guesser must not learn whether a short token is right. The owners of long ones are not
+        // locked out by somebody who sends wrong ones from the same address, such as that of a
+        // reverse proxy.
         if token.len() < LONG_TOKEN
             && let Some(seconds) = self.failures.wait(network(address), 1, false)
         {
@@ -89,10 +112,15 @@ impl Access {
         }
         tracing::warn!(%address, reason, "refused a bearer token");
         let message = format!("{reason}; set another one {HOW}");
-        Err(challenge(StatusCode::UNAUTHORIZED, ", error=\"invalid_token\"", message))
+        Err(challenge(
+            StatusCode::UNAUTHORIZED,
+            ", error=\"invalid_token\"",
+            message,
+        ))
     }
 
-    /// Whether a caller who was authorized before would be the same now: for answers that go on for long.
+    /// Whether a caller who was authorized before would be the same now: for answers that go on for
+    /// long.
     pub(super) fn is_still_valid(&self, caller: &Caller) -> bool {
         match (&self.tokens, &caller.token) {
             (_, None) => self.anonymous.is_some(),
@@ -109,30 +137,45 @@ pub(super) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
         return Ok(());
     }
     if caller.token.is_none() {
-        let message = "this needs the token that the server made; its standard error says where it is".to_owned();
+        let message =
+            "this needs the token that the server made; its standard error says where it is"
+                .to_owned();
         return Err(challenge(StatusCode::UNAUTHORIZED, "", message));
     }
     let (needed, has) = (role.as_str(), caller.role.as_str());
-    let message = format!("this needs a token with the role `{needed}`, and yours has `{has}`; ask for another one");
-    Err(challenge(StatusCode::FORBIDDEN, ", error=\"insufficient_scope\"", message))
+    let message = format!(
+        "this needs a token with the role `{needed}`, and yours has `{has}`; ask for another one"
+    );
+    Err(challenge(
+        StatusCode::FORBIDDEN,
+        ", error=\"insufficient_scope\"",
+        message,
+    ))
 }
 
-/// The token of an `Authorization` header; `None` if it has another scheme or is empty, as with a variable that is not set.
+/// The token of an `Authorization` header; `None` if it has another scheme or is empty, as with a
+/// variable that is not set.
 fn bearer_token(value: &HeaderValue) -> Option<&[u8]> {
     let value = value.as_bytes().trim_ascii();
     let (scheme, rest) = value.split_at_checked("Bearer".len())?;
     let token = rest.trim_ascii_start();
-    (scheme.eq_ignore_ascii_case(b"Bearer") && rest.len() > token.len() && !token.is_empty()).then_some(token)
+    (scheme.eq_ignore_ascii_case(b"Bearer") && rest.len() > token.len() && !token.is_empty())
+        .then_some(token)
 }
 
-/// A refusal that says which authorization is needed. It has no `resource_metadata`, because there is no authorization server.
+/// A refusal that says which authorization is needed. It has no `resource_metadata`, because there
+/// is no authorization server.
 fn challenge(status: StatusCode, error: &'static str, message: String) -> Refusal {
     let challenge = HeaderValue::try_from(format!("Bearer realm=\"prompt-expander\"{error}"));
-    Refusal::new(status, message).with_header(WWW_AUTHENTICATE, challenge.unwrap_or(HeaderValue::from_static("Bearer")))
+    Refusal::new(status, message).with_header(
+        WWW_AUTHENTICATE,
+        challenge.unwrap_or(HeaderValue::from_static("Bearer")),
+    )
 }
 
 fn too_many_failures(seconds: u64) -> Refusal {
-    let message = format!("too many wrong bearer tokens came from this address; try again in {seconds} s");
+    let message =
+        format!("too many wrong bearer tokens came from this address; try again in {seconds} s");
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
 }
 
@@ -145,14 +188,27 @@ mod tests {
 
     fn access(folder: &tempfile::TempDir, anonymous: Option<Caller>) -> Access {
         let path = folder.path().join("tokens");
-        std::fs::write(&path, format!("{SHORT}\n{LONG} role=admin\n{SHORT}-old expires=2001-01-01")).unwrap();
+        std::fs::write(
+            &path,
+            format!("{SHORT}\n{LONG} role=admin\n{SHORT}-old expires=2001-01-01"),
+        )
+        .unwrap();
         #[cfg(unix)]
-        std::process::Command::new("chmod").arg("600").arg(&path).status().unwrap();
+        std::process::Command::new("chmod")
+            .arg("600")
+            .arg(&path)
+            .status()
+            .unwrap();
         Access::new(Some(path), anonymous, |_| {}).unwrap()
     }
 
     fn authorize(access: &Access, value: &str, address: &str) -> Result<Arc<Caller>, Refusal> {
-        let headers = [(AUTHORIZATION, HeaderValue::from_bytes(value.as_bytes()).unwrap())].into_iter().collect();
+        let headers = [(
+            AUTHORIZATION,
+            HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+        )]
+        .into_iter()
+        .collect();
         access.authorize(&headers, address.parse().unwrap())
     }
 
@@ -161,7 +217,10 @@ mod tests {
         let refusal = outcome.unwrap_err();
         assert_eq!(refusal.status, status);
         assert!(refusal.message.contains(part), "{}", refusal.message);
-        assert_eq!(refusal.headers[WWW_AUTHENTICATE], format!("Bearer realm=\"prompt-expander\"{challenge}"));
+        assert_eq!(
+            refusal.headers[WWW_AUTHENTICATE],
+            format!("Bearer realm=\"prompt-expander\"{challenge}")
+        );
     }
 
     const INVALID: &str = ", error=\"invalid_token\"";
@@ -170,15 +229,43 @@ mod tests {
     fn without_a_token_the_caller_is_whoever_reading_is_open_to() {
         let nobody = HeaderMap::new();
         let open = Access::new(None, Some(Caller::local()), |_| {}).unwrap();
-        assert_eq!(*open.authorize(&nobody, "127.0.0.1".parse().unwrap()).unwrap(), Caller::local());
+        assert_eq!(
+            *open
+                .authorize(&nobody, "127.0.0.1".parse().unwrap())
+                .unwrap(),
+            Caller::local()
+        );
         let folder = tempfile::tempdir().unwrap();
-        let reader = Caller { role: Role::Read, ..Caller::local() };
+        let reader = Caller {
+            role: Role::Read,
+            ..Caller::local()
+        };
         let half_open = access(&folder, Some(reader.clone()));
-        assert_eq!(*half_open.authorize(&nobody, "127.0.0.1".parse().unwrap()).unwrap(), reader);
+        assert_eq!(
+            *half_open
+                .authorize(&nobody, "127.0.0.1".parse().unwrap())
+                .unwrap(),
+            reader
+        );
         assert!(half_open.is_still_valid(&reader));
-        assert_eq!(authorize(&half_open, &format!("Bearer {LONG}"), "127.0.0.1").unwrap().role, Role::Admin);
-        refused(authorize(&half_open, "Bearer x", "192.0.2.1"), 401, INVALID, "is wrong");
-        refused(require(&reader, Role::Write).map(|()| Arc::new(Caller::local())), 401, "", "standard error");
+        assert_eq!(
+            authorize(&half_open, &format!("Bearer {LONG}"), "127.0.0.1")
+                .unwrap()
+                .role,
+            Role::Admin
+        );
+        refused(
+            authorize(&half_open, "Bearer x", "192.0.2.1"),
+            401,
+            INVALID,
+            "is wrong",
+        );
+        refused(
+            require(&reader, Role::Write).map(|()| Arc::new(Caller::local())),
+            401,
+            "",
+            "standard error",
+        );
     }
 
     #[test]
@@ -200,11 +287,20 @@ mod tests {
             ("Bearer x", INVALID, "is wrong"),
             (&format!("Bearer {LONG}é"), INVALID, "is wrong"),
             ("Bearer ${TOKEN}", INVALID, "a variable"),
-            (&format!("Bearer {SHORT}-old"), INVALID, "at the end of 2001-01-01"),
+            (
+                &format!("Bearer {SHORT}-old"),
+                INVALID,
+                "at the end of 2001-01-01",
+            ),
         ] {
             refused(authorize(&access, value, "192.0.2.1"), 401, challenge, part);
         }
-        let header = || (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {LONG}")).unwrap());
+        let header = || {
+            (
+                AUTHORIZATION,
+                HeaderValue::try_from(format!("Bearer {LONG}")).unwrap(),
+            )
+        };
         let mut headers: HeaderMap = [header()].into_iter().collect();
         headers.append(header().0, header().1);
         let twice = access.authorize(&headers, "192.0.2.1".parse().unwrap());
@@ -217,12 +313,22 @@ mod tests {
         let access = access(&folder, None);
         for number in 0..10 {
             let address = format!("2001:db8::{number}");
-            refused(authorize(&access, &format!("Bearer x{number}"), &address), 401, INVALID, "wrong");
+            refused(
+                authorize(&access, &format!("Bearer x{number}"), &address),
+                401,
+                INVALID,
+                "wrong",
+            );
         }
         for token in ["x", LONG.to_uppercase().as_str(), SHORT] {
-            let refusal = authorize(&access, &format!("Bearer {token}"), "2001:db8::ffff").unwrap_err();
+            let refusal =
+                authorize(&access, &format!("Bearer {token}"), "2001:db8::ffff").unwrap_err();
             assert_eq!(refusal.status, 429);
-            let seconds: u64 = refusal.headers["retry-after"].to_str().unwrap().parse().unwrap();
+            let seconds: u64 = refusal.headers["retry-after"]
+                .to_str()
+                .unwrap()
+                .parse()
+                .unwrap();
             assert!((1..=60).contains(&seconds), "{seconds}");
         }
         authorize(&access, &format!("Bearer {LONG}"), "2001:db8::ffff").unwrap();
@@ -234,8 +340,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let access = access(&folder, None);
         let reader = authorize(&access, &format!("Bearer {SHORT}"), "192.0.2.1").unwrap();
-        assert!(require(&Caller::local(), Role::Write).is_ok() && require(&reader, Role::Read).is_ok());
+        assert!(
+            require(&Caller::local(), Role::Write).is_ok() && require(&reader, Role::Read).is_ok()
+        );
         let refusal = require(&reader, Role::Admin).map(|()| reader);
-        refused(refusal, 403, ", error=\"insufficient_scope\"", "the role `admin`, and yours has `read`");
+        refused(
+            refusal,
+            403,
+            ", error=\"insufficient_scope\"",
+            "the role `admin`, and yours has `read`",
+        );
     }
 }

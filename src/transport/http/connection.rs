@@ -28,14 +28,16 @@ const MAX_CONNECTIONS: usize = 20_000;
 const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// How many open files are kept from connections for the library, whose lists would be empty without any.
+/// How many open files are kept from connections for the library, whose lists would be empty
+/// without any.
 #[cfg(unix)]
 const FILES_FOR_LIBRARY: usize = 64;
 
 /// How long a client may take for the handshake of TLS.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a client may take to send the head of a request; also how long a connection may be idle.
+/// How long a client may take to send the head of a request; also how long a connection may be
+/// idle.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a client may leave unread what was sent to it.
@@ -44,11 +46,13 @@ const READ_BY_CLIENT_WITHIN: Duration = Duration::from_secs(30);
 /// How long running requests may take once the server is told to stop.
 const END_WITHIN: Duration = Duration::from_millis(1_900);
 
-/// The longest head of a request, in bytes, and the most headers that it has. hyper may accept one of almost twice the length.
+/// The longest head of a request, in bytes, and the most headers that it has. hyper may accept one
+/// of almost twice the length.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
 
-/// Serves connections until the process is told to stop; then answers what it has received, for a while.
+/// Serves connections until the process is told to stop; then answers what it has received, for a
+/// while.
 pub(super) async fn serve(
     listener: TcpListener,
     stack: Arc<Stack>,
@@ -124,10 +128,20 @@ async fn serve_requests(
     stack: Arc<Stack>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut stopping = stack.app.stopping.clone();
-    let service = service_fn(move |request: Request<Incoming>| Box::pin(stack.answer(&peer, request.map(Body::new))));
+    let service = service_fn(move |request: Request<Incoming>| {
+        Box::pin(stack.answer(&peer, request.map(Body::new)))
+    });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD);
+    let mut connection = pin!(
+        builder
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades()
+    );
     let served = tokio::select! {
         served = connection.as_mut() => served,
         () = stopped(&mut stopping) => {
@@ -146,7 +160,10 @@ pub(super) fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let (mut terminate, mut interrupt) = (
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        );
         Ok(async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -162,13 +179,19 @@ pub(super) fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// How many connections may be open. They leave some files to the library: without any, its lists would be empty.
+/// How many connections may be open. They leave some files to the library: without any, its lists
+/// would be empty.
 fn max_connections() -> usize {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, getrlimit};
-        let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
-        files.unwrap_or(usize::MAX).saturating_sub(FILES_FOR_LIBRARY).clamp(1, MAX_CONNECTIONS)
+        let files = getrlimit(Resource::Nofile)
+            .current
+            .and_then(|files| usize::try_from(files).ok());
+        files
+            .unwrap_or(usize::MAX)
+            .saturating_sub(FILES_FOR_LIBRARY)
+            .clamp(1, MAX_CONNECTIONS)
     }
     #[cfg(not(unix))]
     MAX_CONNECTIONS
@@ -180,7 +203,13 @@ pub(super) fn raise_limit_of_files() {
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        if let Err(error) = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: maximum,
+                maximum,
+            },
+        ) {
             tracing::warn!(%error, "the limit of open files stays as it is");
         }
     }

@@ -1,5 +1,5 @@
-//! What the headers of a request must be: the rules of "Streamable HTTP" in each protocol version, as functions of headers and
-//! messages.
+//! What the headers of a request must be: the rules of "Streamable HTTP" in each protocol version,
+//! as functions of headers and messages.
 
 use super::refusal::{JSON, Refusal};
 use crate::jsonrpc::{Error, Request};
@@ -22,13 +22,22 @@ pub(super) const EVENT_STREAM: &str = "text/event-stream";
 /// The version of a legacy client that says none ("Protocol Version Header").
 pub(super) const ASSUMED: &str = "2025-03-26";
 
-/// Checks that the body of a POST is JSON. Without `Origin`, the request does not come from a page in a browser; then a body
-/// that is not labeled, or as curl's `-d` labels it, is taken for JSON as well.
+/// Checks that the body of a POST is JSON. Without `Origin`, the request does not come from a page
+/// in a browser; then a body that is not labeled, or as curl's `-d` labels it, is taken for JSON as
+/// well.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let value = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    let media_type = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let value = headers
+        .get(CONTENT_TYPE)
+        .map_or(&b""[..], HeaderValue::as_bytes);
+    let media_type = value
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii();
     let is = |other: &str| media_type.eq_ignore_ascii_case(other.as_bytes());
-    if is(JSON) || ((is("") || is("application/x-www-form-urlencoded")) && !headers.contains_key(ORIGIN)) {
+    if is(JSON)
+        || ((is("") || is("application/x-www-form-urlencoded")) && !headers.contains_key(ORIGIN))
+    {
         return Ok(());
     }
     let message = "the body must be JSON, with the header `Content-Type: application/json`";
@@ -44,7 +53,13 @@ pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), 
         range.eq_ignore_ascii_case(media_type) || range.strip_suffix("/*").is_some_and(is_of_type)
     };
     let mut values = headers.get_all(ACCEPT).iter().peekable();
-    if values.peek().is_none() || values.any(|value| value.to_str().is_ok_and(|value| value.split(',').any(accepts))) {
+    if values.peek().is_none()
+        || values.any(|value| {
+            value
+                .to_str()
+                .is_ok_and(|value| value.split(',').any(accepts))
+        })
+    {
         return Ok(());
     }
     let message = format!("the answer is {media_type}, which the header Accept excludes");
@@ -53,12 +68,19 @@ pub(super) fn check_accept(headers: &HeaderMap, media_type: &str) -> Result<(), 
 
 /// Whether the client has the answer with this ETag already.
 pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
-    headers.get_all(IF_NONE_MATCH).iter().any(|known| known.to_str().is_ok_and(|known| known.contains(tag)))
+    headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .any(|known| known.to_str().is_ok_and(|known| known.contains(tag)))
 }
 
 /// Whether a request is that of a browser for a page: no client of MCP names HTML.
 pub(super) fn asks_for_page(method: &Method, headers: &HeaderMap) -> bool {
-    let is_html = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/html"));
+    let is_html = |value: &HeaderValue| {
+        value
+            .to_str()
+            .is_ok_and(|value| value.contains("text/html"))
+    };
     method == Method::GET && headers.get_all(ACCEPT).iter().any(is_html)
 }
 
@@ -68,23 +90,30 @@ pub(super) fn asks_for_page(method: &Method, headers: &HeaderMap) -> bool {
 /// It is repeated, or is not UTF-8.
 fn value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, String> {
     let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
     if values.next().is_some() {
         return Err(format!("the header {name} is repeated"));
     }
-    let text = str::from_utf8(value.as_bytes()).map_err(|_| format!("the header {name} is not UTF-8"))?;
+    let text =
+        str::from_utf8(value.as_bytes()).map_err(|_| format!("the header {name} is not UTF-8"))?;
     Ok(Some(text.trim_matches([' ', '\t'])))
 }
 
-/// The text of a header that identifies something, such as a session; one that is not text identifies nothing.
+/// The text of a header that identifies something, such as a session; one that is not text
+/// identifies nothing.
 pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    headers.contains_key(name).then(|| value(headers, name).ok().flatten().unwrap_or_default())
+    headers
+        .contains_key(name)
+        .then(|| value(headers, name).ok().flatten().unwrap_or_default())
 }
 
 /// How a request is to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// By the rules of the versions that begin with `initialize`; the version is that of the header, if there is one.
+    /// By the rules of the versions that begin with `initialize`; the version is that of the
+    /// header, if there is one.
     Legacy(Option<&'static str>),
     /// By those of 2026-07-28.
     Modern,
@@ -93,8 +122,9 @@ pub enum Era {
 /// Which rules a request follows, and whether its headers say the same as its body.
 ///
 /// # Errors
-/// The error, whose status is 400: `-32602` for incomplete metadata, `-32020` for headers that are missing or differ from the
-/// body, `-32022` for a version that is not supported. They are checked in this order ("Error codes" of 2026-07-28).
+/// The error, whose status is 400: `-32602` for incomplete metadata, `-32020` for headers that are
+/// missing or differ from the body, `-32022` for a version that is not supported. They are checked
+/// in this order ("Error codes" of 2026-07-28).
 pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
     let header = value(headers, &PROTOCOL_VERSION);
     let Some(version) = modern_version(request)? else {
@@ -111,10 +141,19 @@ pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
     must_equal(&PROTOCOL_VERSION, header, Some(version))?;
     check_modern_version(version)?;
     must_equal(&METHOD, value(headers, &METHOD), Some(&request.method))?;
-    let Some(member) = method(&request.method).and_then(|method| method.named) else { return Ok(Era::Modern) };
+    let Some(member) = method(&request.method).and_then(|method| method.named) else {
+        return Ok(Era::Modern);
+    };
     let name = value(headers, &NAME).and_then(|name| name.map(decoded).transpose());
-    let name = name.as_ref().map(|name| name.as_deref()).map_err(String::clone);
-    must_equal(&NAME, name, request.params.get(member).and_then(Value::as_str))?;
+    let name = name
+        .as_ref()
+        .map(|name| name.as_deref())
+        .map_err(String::clone);
+    must_equal(
+        &NAME,
+        name,
+        request.params.get(member).and_then(Value::as_str),
+    )?;
     Ok(Era::Modern)
 }
 
@@ -125,7 +164,9 @@ pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
 fn of_legacy_header(header: Result<Option<&str>, String>) -> Result<Option<&'static str>, String> {
     match header {
         Ok(None) => Ok(None),
-        Ok(Some(version)) => legacy_version(version).map(Some).ok_or_else(|| quoted(version).to_string()),
+        Ok(Some(version)) => legacy_version(version)
+            .map(Some)
+            .ok_or_else(|| quoted(version).to_string()),
         Err(error) => Err(format!("invalid ({error})")),
     }
 }
@@ -141,30 +182,50 @@ pub(super) fn check_version(headers: &HeaderMap) -> Result<Era, Refusal> {
     {
         return Ok(Era::Modern);
     }
-    of_legacy_header(header).map(Era::Legacy).map_err(|version| {
-        let message = format!("the header {PROTOCOL_VERSION} is {version}, which is not supported");
-        Refusal::new(StatusCode::BAD_REQUEST, message)
-    })
+    of_legacy_header(header)
+        .map(Era::Legacy)
+        .map_err(|version| {
+            let message =
+                format!("the header {PROTOCOL_VERSION} is {version}, which is not supported");
+            Refusal::new(StatusCode::BAD_REQUEST, message)
+        })
 }
 
-fn must_equal(name: &HeaderName, header: Result<Option<&str>, String>, body: Option<&str>) -> Result<(), Error> {
+fn must_equal(
+    name: &HeaderName,
+    header: Result<Option<&str>, String>,
+    body: Option<&str>,
+) -> Result<(), Error> {
     let message = match header {
         Ok(header) if header == body => return Ok(()),
         Ok(header) => {
             let said = |text: Option<&str>| text.map_or("missing".to_owned(), quoted);
-            format!("the header {name} is {}, and in the body it is {}", said(header), said(body))
+            format!(
+                "the header {name} is {}, and in the body it is {}",
+                said(header),
+                said(body)
+            )
         }
         Err(error) => error,
     };
-    Err(Error { code: -32020, message: format!("header mismatch: {message}"), data: None })
+    Err(Error {
+        code: -32020,
+        message: format!("header mismatch: {message}"),
+        data: None,
+    })
 }
 
 /// A value that may be encoded as `=?base64?…?=`.
 fn decoded(value: &str) -> Result<String, String> {
-    let Some(encoded) = value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?=")) else {
+    let Some(encoded) = value
+        .strip_prefix("=?base64?")
+        .and_then(|value| value.strip_suffix("?="))
+    else {
         return Ok(value.to_owned());
     };
-    let bytes = STANDARD.decode(encoded).map_err(|_| format!("the header {NAME} is not valid base64"))?;
+    let bytes = STANDARD
+        .decode(encoded)
+        .map_err(|_| format!("the header {NAME} is not valid base64"))?;
     String::from_utf8(bytes).map_err(|_| format!("the header {NAME} is not UTF-8"))
 }
 
@@ -177,13 +238,20 @@ mod tests {
 
     fn headers(of: &[(&str, &str)]) -> HeaderMap {
         let header = |(name, value): &(&str, &str)| {
-            (HeaderName::try_from(*name).unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+            (
+                HeaderName::try_from(*name).unwrap(),
+                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+            )
         };
         of.iter().map(header).collect()
     }
 
     fn request(method: &str, params: Value) -> Request {
-        Request { id: Id::Unsigned(1), method: method.to_owned(), params: serde_json::from_value(params).unwrap() }
+        Request {
+            id: Id::Unsigned(1),
+            method: method.to_owned(),
+            params: serde_json::from_value(params).unwrap(),
+        }
     }
 
     fn modern(method: &str, mut params: Value) -> Request {
@@ -198,16 +266,35 @@ mod tests {
     fn the_content_type_is_json_or_without_an_origin_what_curl_sends() {
         for (of, is_accepted) in [
             (&[("content-type", "application/json")][..], true),
-            (&[("content-type", "Application/JSON; charset=utf-8"), ("origin", "http://localhost")], true),
-            (&[("content-type", "application/x-www-form-urlencoded")], true),
+            (
+                &[
+                    ("content-type", "Application/JSON; charset=utf-8"),
+                    ("origin", "http://localhost"),
+                ],
+                true,
+            ),
+            (
+                &[("content-type", "application/x-www-form-urlencoded")],
+                true,
+            ),
             (&[], true),
-            (&[("content-type", "application/x-www-form-urlencoded"), ("origin", "http://localhost")], false),
+            (
+                &[
+                    ("content-type", "application/x-www-form-urlencoded"),
+                    ("origin", "http://localhost"),
+                ],
+                false,
+            ),
             (&[("origin", "http://localhost")], false),
             (&[("content-type", "text/plain")], false),
             (&[("content-type", "application/jsonx")], false),
             (&[("content-type", "\u{e9}")], false),
         ] {
-            assert_eq!(check_content_type(&headers(of)).is_ok(), is_accepted, "{of:?}");
+            assert_eq!(
+                check_content_type(&headers(of)).is_ok(),
+                is_accepted,
+                "{of:?}"
+            );
         }
     }
 
@@ -227,7 +314,10 @@ mod tests {
             let of: Vec<_> = accept.iter().map(|accept| ("accept", *accept)).collect();
             let of = headers(&of);
             assert_eq!(
-                (check_accept(&of, JSON).is_ok(), check_accept(&of, EVENT_STREAM).is_ok()),
+                (
+                    check_accept(&of, JSON).is_ok(),
+                    check_accept(&of, EVENT_STREAM).is_ok()
+                ),
                 (has_json, has_events),
                 "{accept:?}"
             );
@@ -244,25 +334,61 @@ mod tests {
         for (of, request, want) in [
             // Rows of "one server for both eras".
             (&[][..], request("tools/list", json!({})), legacy(None)),
-            (&[("mcp-protocol-version", "2025-06-18")], request("tools/list", json!({})), legacy(Some("2025-06-18"))),
+            (
+                &[("mcp-protocol-version", "2025-06-18")],
+                request("tools/list", json!({})),
+                legacy(Some("2025-06-18")),
+            ),
             (&[v], request("tools/list", json!({})), Err(-32602)),
-            (&[("mcp-protocol-version", "1999-01-01")], request("tools/list", json!({})), Err(-32602)),
+            (
+                &[("mcp-protocol-version", "1999-01-01")],
+                request("tools/list", json!({})),
+                Err(-32602),
+            ),
             (&[v], request("initialize", json!({})), legacy(None)),
-            (&[("mcp-protocol-version", "x")], request("initialize", json!({})), legacy(None)),
+            (
+                &[("mcp-protocol-version", "x")],
+                request("initialize", json!({})),
+                legacy(None),
+            ),
             (&[v, m], request("server/discover", json!({})), Err(-32602)),
             // The order of the checks.
             (&[], list("2031-01-01"), Err(-32020)),
             (&[v, m], list("2031-01-01"), Err(-32020)),
-            (&[("mcp-protocol-version", "2031-01-01")], list("2031-01-01"), Err(-32022)),
-            (&[("mcp-protocol-version", "2025-11-25"), m], list("2025-11-25"), Err(-32022)),
-            (&[("mcp-protocol-version", "2025-11-25"), m], list("2026-07-28"), Err(-32020)),
+            (
+                &[("mcp-protocol-version", "2031-01-01")],
+                list("2031-01-01"),
+                Err(-32022),
+            ),
+            (
+                &[("mcp-protocol-version", "2025-11-25"), m],
+                list("2025-11-25"),
+                Err(-32022),
+            ),
+            (
+                &[("mcp-protocol-version", "2025-11-25"), m],
+                list("2026-07-28"),
+                Err(-32020),
+            ),
             (&[v], list("2026-07-28"), Err(-32020)),
-            (&[v, ("mcp-method", "prompts/list")], list("2026-07-28"), Err(-32020)),
-            (&[v, ("mcp-method", "Tools/List")], list("2026-07-28"), Err(-32020)),
+            (
+                &[v, ("mcp-method", "prompts/list")],
+                list("2026-07-28"),
+                Err(-32020),
+            ),
+            (
+                &[v, ("mcp-method", "Tools/List")],
+                list("2026-07-28"),
+                Err(-32020),
+            ),
             (&[v, m, m], list("2026-07-28"), Err(-32020)),
             (&[v, m], list("2026-07-28"), ok),
             (&[v, ("mcp-method", " tools/list ")], list("2026-07-28"), ok),
-            (&[("mcp-protocol-version", "2026-07-28\u{e9}"), m], list("2026-07-28"), Err(-32020)),
+            (
+                &[("mcp-protocol-version", "2026-07-28\u{e9}"), m],
+                list("2026-07-28"),
+                Err(-32020),
+            ),
         ] {
             let era = era(&headers(of), &request).map_err(|error| error.code);
             assert_eq!(era, want, "{of:?} {request:?}");
@@ -278,19 +404,58 @@ mod tests {
             ("prompts/get", json!({"name": "a"}), None, false),
             ("prompts/get", json!({}), Some("a"), false),
             ("prompts/get", json!({}), None, true), // refused because of its params
-            ("tools/call", json!({"name": "café"}), Some("=?base64?Y2Fmw6k=?="), true),
+            (
+                "tools/call",
+                json!({"name": "café"}),
+                Some("=?base64?Y2Fmw6k=?="),
+                true,
+            ),
             ("tools/call", json!({"name": "café"}), Some("café"), true),
-            ("tools/call", json!({"name": "café"}), Some("=?BASE64?Y2Fmw6k=?="), false),
-            ("tools/call", json!({"name": "café"}), Some("=?base64?Y2Fmw6k?="), false),
-            ("tools/call", json!({"name": "\u{fffd}"}), Some("=?base64?/w==?="), false),
-            ("resources/read", json!({"uri": "prompt://a"}), Some("prompt://a"), true),
-            ("resources/read", json!({"uri": "prompt://a"}), Some("a"), false),
+            (
+                "tools/call",
+                json!({"name": "café"}),
+                Some("=?BASE64?Y2Fmw6k=?="),
+                false,
+            ),
+            (
+                "tools/call",
+                json!({"name": "café"}),
+                Some("=?base64?Y2Fmw6k?="),
+                false,
+            ),
+            (
+                "tools/call",
+                json!({"name": "\u{fffd}"}),
+                Some("=?base64?/w==?="),
+                false,
+            ),
+            (
+                "resources/read",
+                json!({"uri": "prompt://a"}),
+                Some("prompt://a"),
+                true,
+            ),
+            (
+                "resources/read",
+                json!({"uri": "prompt://a"}),
+                Some("a"),
+                false,
+            ),
             ("tools/list", json!({"name": "a"}), Some("b"), true), // has no name
         ] {
             let mut of = vec![v, ("mcp-method", method)];
             of.extend(name.map(|name| ("mcp-name", name)));
-            let era = era(&headers(&of), &modern(method, params.clone())).map_err(|error| error.code);
-            assert_eq!(era, if is_equal { Ok(Era::Modern) } else { Err(-32020) }, "{method} {params} {name:?}");
+            let era =
+                era(&headers(&of), &modern(method, params.clone())).map_err(|error| error.code);
+            assert_eq!(
+                era,
+                if is_equal {
+                    Ok(Era::Modern)
+                } else {
+                    Err(-32020)
+                },
+                "{method} {params} {name:?}"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! `/health`, `/ready` and `/metrics`: whether the process is running, whether it can serve prompts, and how much it does.
+//! `/health`, `/ready` and `/metrics`: whether the process is running, whether it can serve
+//! prompts, and how much it does.
 
 use super::app::{App, Exchange, on_thread};
 use super::auth::require;
@@ -33,21 +34,34 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refus
         Some((at, found)) if at.elapsed() < CHECKED_FOR => found.clone(),
         _ => {
             let server = Arc::clone(&app.server);
-            let found = on_thread(&app.files, move || server.library().view().health(false)).await?;
-            found.iter().for_each(|problem| tracing::warn!(%problem, "not ready"));
+            let found =
+                on_thread(&app.files, move || server.library().view().health(false)).await?;
+            found
+                .iter()
+                .for_each(|problem| tracing::warn!(%problem, "not ready"));
             *checked = Some((Instant::now(), found.clone()));
             found
         }
     };
     // What is served all the same, such as the last state of a store that is gone.
-    let (hints, missing): (Vec<_>, Vec<_>) = found.iter().partition(|problem| problem.severity() == Severity::Hint);
+    let (hints, missing): (Vec<_>, Vec<_>) = found
+        .iter()
+        .partition(|problem| problem.severity() == Severity::Hint);
     if missing.is_empty() {
-        let ready = hints.first().map(|hint| json!({ "status": "ok", "reason": hint.message }));
-        return Ok(status(StatusCode::OK, ready.unwrap_or_else(|| json!({ "status": "ok" }))));
+        let ready = hints
+            .first()
+            .map(|hint| json!({ "status": "ok", "reason": hint.message }));
+        return Ok(status(
+            StatusCode::OK,
+            ready.unwrap_or_else(|| json!({ "status": "ok" })),
+        ));
     }
     let missing = missing.len();
     let reason = format!("{missing} of the prompts folders cannot be read; the log says which");
-    Ok(status(StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "unavailable", "reason": reason })))
+    Ok(status(
+        StatusCode::SERVICE_UNAVAILABLE,
+        json!({ "status": "unavailable", "reason": reason }),
+    ))
 }
 
 fn status(code: StatusCode, json: serde_json::Value) -> Response {
@@ -61,6 +75,16 @@ pub(super) async fn metrics(exchange: Exchange) -> Result<Response, Refusal> {
         require(&caller, Role::Admin)?;
     }
     let age = app.server.library().store_age().flatten();
-    let text = app.metrics.encode(app.streams.count(), age).map_err(|_| Refusal::bug())?;
-    Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
+    let text = app
+        .metrics
+        .encode(app.streams.count(), age)
+        .map_err(|_| Refusal::bug())?;
+    Ok((
+        [(
+            CONTENT_TYPE,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        )],
+        text,
+    )
+        .into_response())
 }

@@ -22,14 +22,16 @@ use tokio::time::timeout;
 /// The longest body of a request, in bytes, if no other is given.
 pub const MAX_BODY: usize = 32 * 1024 * 1024;
 
-/// The longest body whose length need not be announced, in bytes. The total of the announced lengths is limited, too.
+/// The longest body whose length need not be announced, in bytes. The total of the announced
+/// lengths is limited, too.
 const MAX_UNANNOUNCED: usize = 1024 * 1024;
 const MAX_BODIES: usize = 512 * 1024 * 1024;
 
 /// How many requests may be handled, or be waiting to be, at once.
 const MAX_REQUESTS: usize = 1_000;
 
-/// How long a client may take to send a body; and for how long the rest of one that is refused is read.
+/// How long a client may take to send a body; and for how long the rest of one that is refused is
+/// read.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
@@ -48,7 +50,11 @@ pub struct RateLimit {
 
 impl RateLimit {
     pub(super) fn of(per_minute: NonZeroU32) -> RateLimit {
-        RateLimit { method: None, per_minute, burst: per_minute }
+        RateLimit {
+            method: None,
+            per_minute,
+            burst: per_minute,
+        }
     }
 }
 
@@ -57,17 +63,32 @@ impl FromStr for RateLimit {
 
     fn from_str(text: &str) -> Result<RateLimit, String> {
         let form = || "it must be like `600/minute` or `prompts/list=30/minute,burst=5`".to_owned();
-        let (rate, burst) = text.split_once(",burst=").map_or((text, None), |(rate, burst)| (rate, Some(burst)));
-        let (method, rate) = rate.split_once('=').map_or((None, rate), |(method, rate)| (Some(method), rate));
-        let per_minute = rate.strip_suffix("/minute").and_then(|number| number.parse().ok()).ok_or_else(form)?;
+        let (rate, burst) = text
+            .split_once(",burst=")
+            .map_or((text, None), |(rate, burst)| (rate, Some(burst)));
+        let (method, rate) = rate
+            .split_once('=')
+            .map_or((None, rate), |(method, rate)| (Some(method), rate));
+        let per_minute = rate
+            .strip_suffix("/minute")
+            .and_then(|number| number.parse().ok())
+            .ok_or_else(form)?;
         let burst = burst.map_or(Ok(per_minute), |burst| burst.parse().map_err(|_| form()))?;
         let known = |method: &str| {
             let known = server::methods().find(|known| *known == method);
             known.ok_or_else(|| {
-                format!("no method {}; use {}", quoted(method), alternatives(&server::methods().collect::<Vec<_>>()))
+                format!(
+                    "no method {}; use {}",
+                    quoted(method),
+                    alternatives(&server::methods().collect::<Vec<_>>())
+                )
             })
         };
-        Ok(RateLimit { method: method.map(known).transpose()?, per_minute, burst })
+        Ok(RateLimit {
+            method: method.map(known).transpose()?,
+            per_minute,
+            burst,
+        })
     }
 }
 
@@ -77,9 +98,15 @@ impl FromStr for RateLimit {
 /// The text is not a number of bytes, or is zero.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-    let with_unit = units.into_iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let with_unit = units
+        .into_iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
     let (number, factor) = with_unit.unwrap_or((text, 1));
-    let bytes = number.trim_end().parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
+    let bytes = number
+        .trim_end()
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor));
     let form = || "it must be a number of bytes such as `1048576` or `1MiB`".to_owned();
     bytes.filter(|bytes| *bytes > 0).ok_or_else(form)
 }
@@ -98,9 +125,14 @@ pub(super) fn network(address: IpAddr) -> u128 {
 /// The methods of a message; of a batch, those of all messages in it.
 pub(super) fn methods(message: &Message) -> Vec<&str> {
     match message {
-        Message::Request(Request { method, .. }) | Message::Notification { method, .. } => vec![method],
+        Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
+            vec![method]
+        }
         Message::Response => vec![""],
-        Message::Batch(all) => all.iter().map(|message| message["method"].as_str().unwrap_or_default()).collect(),
+        Message::Batch(all) => all
+            .iter()
+            .map(|message| message["method"].as_str().unwrap_or_default())
+            .collect(),
     }
 }
 
@@ -111,8 +143,8 @@ pub struct RateLimits(Vec<Limiter>);
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: RateLimit,
-    /// For each token or network, the time at which its messages would end if they had come at the rate of the limit. (The algorithm is
-    /// called GCRA.)
+    /// For each token or network, the time at which its messages would end if they had come at the
+    /// rate of the limit. (The algorithm is called GCRA.)
     ends: Mutex<HashMap<u128, Instant>>,
 }
 
@@ -131,12 +163,29 @@ impl RateLimits {
     ///
     /// # Errors
     /// 429: the caller has sent more than a limit allows. None of the messages is answered.
-    pub(super) fn take(&self, caller: &Caller, address: IpAddr, methods: &[&str]) -> Result<(), Refusal> {
-        let key = caller.token.as_ref().map_or_else(|| network(address), |token| u128::from_be_bytes(token.id));
+    pub(super) fn take(
+        &self,
+        caller: &Caller,
+        address: IpAddr,
+        methods: &[&str],
+    ) -> Result<(), Refusal> {
+        let key = caller
+            .token
+            .as_ref()
+            .map_or_else(|| network(address), |token| u128::from_be_bytes(token.id));
         self.0.iter().try_for_each(|limiter| {
-            let RateLimit { method, per_minute, burst } = &limiter.limit;
-            let messages = methods.iter().filter(|of| method.is_none_or(|method| method == **of)).count();
-            let Some(seconds) = limiter.wait(key, messages as u32, true) else { return Ok(()) };
+            let RateLimit {
+                method,
+                per_minute,
+                burst,
+            } = &limiter.limit;
+            let messages = methods
+                .iter()
+                .filter(|of| method.is_none_or(|method| method == **of))
+                .count();
+            let Some(seconds) = limiter.wait(key, messages as u32, true) else {
+                return Ok(());
+            };
             let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
             let limit = format!("the limit of {per_minute} a minute, {burst} at once");
             let message = format!("more messages{what} than {limit}: try again in {seconds} s");
@@ -147,14 +196,25 @@ impl RateLimits {
 
 impl Limiter {
     pub(super) fn new(limit: RateLimit) -> Limiter {
-        Limiter { limit, ends: Mutex::default() }
+        Limiter {
+            limit,
+            ends: Mutex::default(),
+        }
     }
 
-    /// How many seconds to wait before this many messages are allowed; `None`: they are allowed now, and with `counts` they are counted.
+    /// How many seconds to wait before this many messages are allowed; `None`: they are allowed
+    /// now, and with `counts` they are counted.
     pub(super) fn wait(&self, key: u128, messages: u32, counts: bool) -> Option<u64> {
-        let (now, each) = (Instant::now(), Duration::from_secs(60) / self.limit.per_minute.get());
+        let (now, each) = (
+            Instant::now(),
+            Duration::from_secs(60) / self.limit.per_minute.get(),
+        );
         let mut ends = lock(&self.ends);
-        let key = if ends.len() < MAX_CALLERS || ends.contains_key(&key) { key } else { OTHERS };
+        let key = if ends.len() < MAX_CALLERS || ends.contains_key(&key) {
+            key
+        } else {
+            OTHERS
+        };
         let end = ends.get(&key).map_or(now, |end| now.max(*end)) + each * messages;
         let wait = end.saturating_duration_since(now + each * self.limit.burst.get());
         if wait.is_zero() && counts {
@@ -184,41 +244,71 @@ pub(super) struct Requests {
 impl Requests {
     pub(super) fn new(max_body: usize) -> Requests {
         let bodies = MAX_BODIES.max(max_body).min(Semaphore::MAX_PERMITS);
-        Requests { free: Semaphore::new(MAX_REQUESTS), bodies: Semaphore::new(bodies), max_body }
+        Requests {
+            free: Semaphore::new(MAX_REQUESTS),
+            bodies: Semaphore::new(bodies),
+            max_body,
+        }
     }
 
-    /// Reads the body of a request. It counts as one that is handled, and the body as one in memory, until the permits are dropped.
+    /// Reads the body of a request. It counts as one that is handled, and the body as one in
+    /// memory, until the permits are dropped.
     ///
     /// # Errors
-    /// It is too long, does not come in time, or cannot be read; there are too many requests, or bytes in memory.
+    /// It is too long, does not come in time, or cannot be read; there are too many requests, or
+    /// bytes in memory.
     pub(super) async fn read(
         &self,
         headers: &HeaderMap,
         mut body: Body,
     ) -> Result<(Bytes, [Option<SemaphorePermit<'_>>; 2]), Refusal> {
-        let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        let announced = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|length| length > self.max_body) {
-            // A client that sends all of its body before it reads would otherwise see a broken connection instead of the refusal.
+            // A client that sends all of its body before it reads would otherwise see a broken
+            // connection instead of the refusal.
             let rest = async { while let Some(Ok(_)) = body.frame().await {} };
             let _ = timeout(DRAIN_WITHIN, rest).await;
             let next = "shorten it, or start the server with a greater --max-body";
-            let message = format!("the body is longer than {}; {next}", in_bytes(self.max_body));
+            let message = format!(
+                "the body is longer than {}; {next}",
+                in_bytes(self.max_body)
+            );
             return Err(closing(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
-        let held = match announced.and_then(|length| u32::try_from(length).ok()).filter(|length| *length > 64 * 1024) {
-            Some(length) => Some(self.bodies.try_acquire_many(length).map_err(|_| too_busy())?),
+        let held = match announced
+            .and_then(|length| u32::try_from(length).ok())
+            .filter(|length| *length > 64 * 1024)
+        {
+            Some(length) => Some(
+                self.bodies
+                    .try_acquire_many(length)
+                    .map_err(|_| too_busy())?,
+            ),
             None => None,
         };
         let max = announced.unwrap_or(MAX_UNANNOUNCED.min(self.max_body));
         let body = match timeout(BODY_WITHIN, Limited::new(body, max).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let message = format!("a body of more than {} needs the header Content-Length", in_bytes(max));
+                let message = format!(
+                    "a body of more than {} needs the header Content-Length",
+                    in_bytes(max)
+                );
                 return Err(closing(StatusCode::LENGTH_REQUIRED, message));
             }
-            Ok(Err(error)) => return Err(closing(StatusCode::BAD_REQUEST, format!("the body is incomplete: {error}"))),
+            Ok(Err(error)) => {
+                return Err(closing(
+                    StatusCode::BAD_REQUEST,
+                    format!("the body is incomplete: {error}"),
+                ));
+            }
             Err(_) => {
-                let message = format!("the body was not sent within {} seconds", BODY_WITHIN.as_secs());
+                let message = format!(
+                    "the body was not sent within {} seconds",
+                    BODY_WITHIN.as_secs()
+                );
                 return Err(closing(StatusCode::REQUEST_TIMEOUT, message));
             }
         };
@@ -247,11 +337,20 @@ mod tests {
     }
 
     fn of_token(id: u8) -> Caller {
-        Caller { token: Some(Token { id: [id; 16], name: "x".into() }), ..Caller::local() }
+        Caller {
+            token: Some(Token {
+                id: [id; 16],
+                name: "x".into(),
+            }),
+            ..Caller::local()
+        }
     }
 
     fn batch(method: &str, messages: usize) -> Message {
-        Message::Batch(vec![serde_json::json!({"jsonrpc": "2.0", "method": method}); messages])
+        Message::Batch(vec![
+            serde_json::json!({"jsonrpc": "2.0", "method": method});
+            messages
+        ])
     }
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -259,16 +358,37 @@ mod tests {
     #[test]
     fn an_invalid_rate_limit_is_refused_with_an_example() {
         let limit: RateLimit = "prompts/list=30/minute,burst=5".parse().unwrap();
-        assert_eq!((limit.method, limit.per_minute.get(), limit.burst.get()), (Some("prompts/list"), 30, 5));
+        assert_eq!(
+            (limit.method, limit.per_minute.get(), limit.burst.get()),
+            (Some("prompts/list"), 30, 5)
+        );
         let limit: RateLimit = "600/minute".parse().unwrap();
-        assert_eq!((limit.method, limit.per_minute.get(), limit.burst.get()), (None, 600, 600));
-        for text in
-            ["", "600", "0/minute", "-1/minute", "600/hour", "600/minute,burst=0", "600/minute,", "5000000000/minute"]
-        {
-            assert!(text.parse::<RateLimit>().unwrap_err().contains("`600/minute`"), "{text}");
+        assert_eq!(
+            (limit.method, limit.per_minute.get(), limit.burst.get()),
+            (None, 600, 600)
+        );
+        for text in [
+            "",
+            "600",
+            "0/minute",
+            "-1/minute",
+            "600/hour",
+            "600/minute,burst=0",
+            "600/minute,",
+            "5000000000/minute",
+        ] {
+            assert!(
+                text.parse::<RateLimit>()
+                    .unwrap_err()
+                    .contains("`600/minute`"),
+                "{text}"
+            );
         }
         let unknown = "prompts/lists=30/minute".parse::<RateLimit>().unwrap_err();
-        assert!(unknown.contains("`prompts/lists`") && unknown.contains("`prompts/list`, "), "{unknown}");
+        assert!(
+            unknown.contains("`prompts/lists`") && unknown.contains("`prompts/list`, "),
+            "{unknown}"
+        );
     }
 
     #[test]
@@ -281,7 +401,11 @@ mod tests {
             let refusal = take(&caller, HERE).unwrap_err();
             assert_eq!(refusal.status, 429);
             assert_eq!(refusal.headers["retry-after"], "1");
-            assert!(refusal.message.ends_with("try again in 1 s"), "{}", refusal.message);
+            assert!(
+                refusal.message.ends_with("try again in 1 s"),
+                "{}",
+                refusal.message
+            );
         }
         assert!(take(&of_token(1), "192.0.2.1".parse().unwrap()).is_err());
         take(&Caller::local(), "192.0.2.1".parse().unwrap()).unwrap();
@@ -290,7 +414,8 @@ mod tests {
     #[test]
     fn all_addresses_of_one_ipv6_network_share_a_limit() {
         let limits = limits(&["60/minute,burst=2"]);
-        let take = |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), &["ping"]);
+        let take =
+            |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), &["ping"]);
         take("2001:db8::1").unwrap();
         take("2001:db8::ffff:1").unwrap();
         assert!(take("2001:db8::2").is_err());
@@ -304,13 +429,31 @@ mod tests {
     fn each_message_of_a_batch_counts_for_its_method_and_for_all() {
         let limits = limits(&["ping=1/minute,burst=2", "10/minute"]);
         let caller = of_token(1);
-        assert!(limits.take(&caller, HERE, &methods(&batch("ping", 3))).is_err());
-        limits.take(&caller, HERE, &methods(&batch("ping", 2))).unwrap();
-        let refusal = limits.take(&caller, HERE, &methods(&batch("ping", 1))).unwrap_err();
-        assert!(refusal.message.contains(" of `ping` "), "{}", refusal.message);
+        assert!(
+            limits
+                .take(&caller, HERE, &methods(&batch("ping", 3)))
+                .is_err()
+        );
+        limits
+            .take(&caller, HERE, &methods(&batch("ping", 2)))
+            .unwrap();
+        let refusal = limits
+            .take(&caller, HERE, &methods(&batch("ping", 1)))
+            .unwrap_err();
+        assert!(
+            refusal.message.contains(" of `ping` "),
+            "{}",
+            refusal.message
+        );
         assert_eq!(refusal.headers["retry-after"], "60");
-        limits.take(&caller, HERE, &methods(&batch("tools/list", 8))).unwrap();
-        assert!(limits.take(&caller, HERE, &methods(&batch("tools/list", 1))).is_err());
+        limits
+            .take(&caller, HERE, &methods(&batch("tools/list", 8)))
+            .unwrap();
+        assert!(
+            limits
+                .take(&caller, HERE, &methods(&batch("tools/list", 1)))
+                .is_err()
+        );
     }
 
     #[test]
@@ -325,8 +468,13 @@ mod tests {
 
     #[test]
     fn a_number_of_bytes_may_have_a_unit() {
-        for (text, bytes) in [("1", 1), ("33554432", MAX_BODY), ("32MiB", MAX_BODY), ("4 KiB", 4096), ("1GiB", 1 << 30)]
-        {
+        for (text, bytes) in [
+            ("1", 1),
+            ("33554432", MAX_BODY),
+            ("32MiB", MAX_BODY),
+            ("4 KiB", 4096),
+            ("1GiB", 1 << 30),
+        ] {
             assert_eq!(parse_bytes(text), Ok(bytes));
         }
         for text in ["", "0", "-1", "1MB", "MiB", "1.5GiB", "99999999999999GiB"] {

@@ -1,6 +1,7 @@
 //! `/metrics`, in the text format of OpenMetrics, which Prometheus reads.
 //!
-//! Each label has few values, whatever clients send: a method that the server does not know counts as `other`.
+//! Each label has few values, whatever clients send: a method that the server does not know counts
+//! as `other`.
 
 use crate::jsonrpc::Message;
 use crate::server::methods;
@@ -15,10 +16,17 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
 /// Further labels of messages, besides the methods.
-const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/initialized", "response"];
+const OTHERS: [&str; 4] = [
+    "batch",
+    "notifications/cancelled",
+    "notifications/initialized",
+    "response",
+];
 
 /// The upper bounds of the buckets of times, in seconds.
-const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
+const BUCKETS: [f64; 12] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0,
+];
 
 /// The counters of a process.
 pub(super) struct Metrics {
@@ -52,29 +60,64 @@ impl Metrics {
         let times = Family::new_with_constructor(histogram);
         let help = "The time from a message to its answer, without the network";
         registry.register_with_unit("request_duration", help, Unit::Seconds, times.clone());
-        let started = ConstGauge::new(SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |since| since.as_secs_f64()));
+        let started = ConstGauge::new(
+            SystemTime::UNIX_EPOCH
+                .elapsed()
+                .map_or(0.0, |since| since.as_secs_f64()),
+        );
         let store_age: Family<Labels<0>, Gauge<f64, AtomicU64>> = Family::default();
         let help = "How long ago the database of the prompts last answered";
         registry.register_with_unit("store_age", help, Unit::Seconds, store_age.clone());
-        registry.register_with_unit("start_time", "When the server started, since 1970", Unit::Seconds, started);
+        registry.register_with_unit(
+            "start_time",
+            "When the server started, since 1970",
+            Unit::Seconds,
+            started,
+        );
         Metrics {
             times,
             store_age,
-            requests: registered(&mut registry, "requests", "Messages of clients, by method and outcome"),
+            requests: registered(
+                &mut registry,
+                "requests",
+                "Messages of clients, by method and outcome",
+            ),
             responses: registered(&mut registry, "http_responses", "HTTP responses, by status"),
-            event_streams: registered(&mut registry, "event_streams", "Event streams of notifications that are open"),
+            event_streams: registered(
+                &mut registry,
+                "event_streams",
+                "Event streams of notifications that are open",
+            ),
             websockets: registered(&mut registry, "websockets", "WebSockets that are open"),
-            connections: registered(&mut registry, "connections", "TCP connections that are open"),
+            connections: registered(
+                &mut registry,
+                "connections",
+                "TCP connections that are open",
+            ),
             registry,
         }
     }
 
-    /// A message came over this transport, and its answer is an error or not. A notification has no answer, and no error. `method`
-    /// is a [`label`].
-    pub(super) fn answered(&self, transport: &'static str, method: &'static str, is_error: bool, took: Duration) {
+    /// A message came over this transport, and its answer is an error or not. A notification has no
+    /// answer, and no error. `method` is a [`label`].
+    pub(super) fn answered(
+        &self,
+        transport: &'static str,
+        method: &'static str,
+        is_error: bool,
+        took: Duration,
+    ) {
         let outcome = if is_error { "error" } else { "ok" };
-        self.requests.get_or_create(&[("transport", transport), ("method", method), ("outcome", outcome)]).inc();
-        self.times.get_or_create(&[("method", method)]).observe(took.as_secs_f64());
+        self.requests
+            .get_or_create(&[
+                ("transport", transport),
+                ("method", method),
+                ("outcome", outcome),
+            ])
+            .inc();
+        self.times
+            .get_or_create(&[("method", method)])
+            .observe(took.as_secs_f64());
     }
 
     /// An HTTP response has this status.
@@ -83,7 +126,11 @@ impl Metrics {
     }
 
     /// All metrics, as a text.
-    pub(super) fn encode(&self, event_streams: usize, store_age: Option<Duration>) -> Result<String, fmt::Error> {
+    pub(super) fn encode(
+        &self,
+        event_streams: usize,
+        store_age: Option<Duration>,
+    ) -> Result<String, fmt::Error> {
         if let Some(age) = store_age {
             self.store_age.get_or_create(&[]).set(age.as_secs_f64());
         }
@@ -102,7 +149,10 @@ pub(super) fn label(message: &Message) -> &'static str {
         Message::Response => "response",
         Message::Batch(_) => "batch",
     };
-    methods().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
+    methods()
+        .chain(OTHERS)
+        .find(|known| *known == method)
+        .unwrap_or("other")
 }
 
 /// Registers a new metric under this name.

@@ -1,8 +1,9 @@
 //! Who the client is: the other end of the connection, or whom a trusted reverse proxy names.
 //!
-//! A proxy does so in the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. Anybody can send them, so they count
-//! only if the connection is one of a trusted proxy. `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and
-//! would pass on what a client has made up.
+//! A proxy does so in the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
+//! Anybody can send them, so they count only if the connection is one of a trusted proxy.
+//! `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and would pass on
+//! what a client has made up.
 
 use super::sessions::Verified;
 use crate::transport::tap::Tap;
@@ -24,11 +25,17 @@ const MAX_REQUEST_ID: usize = 64;
 /// # Errors
 /// The text is neither, or would trust everybody.
 pub fn parse_proxy(text: &str) -> Result<IpNet, String> {
-    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    let network = text
+        .parse::<IpNet>()
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     match network {
         Ok(network) if network.prefix_len() > 0 => Ok(network.trunc()),
-        Ok(_) => Err("it would trust everybody, so that each client could make up its address".to_owned()),
-        Err(_) => Err("it must be an address or a network, such as `127.0.0.1` or `10.0.0.0/8`".to_owned()),
+        Ok(_) => Err(
+            "it would trust everybody, so that each client could make up its address".to_owned(),
+        ),
+        Err(_) => Err(
+            "it must be an address or a network, such as `127.0.0.1` or `10.0.0.0/8`".to_owned(),
+        ),
     }
 }
 
@@ -44,8 +51,19 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(address: IpAddr, is_tls: bool, connection: u64, held: impl Any + Send + Sync) -> Arc<Peer> {
-        Arc::new(Peer { address, is_tls, connection, session: Verified::default(), _held: Box::new(held) })
+    pub(super) fn new(
+        address: IpAddr,
+        is_tls: bool,
+        connection: u64,
+        held: impl Any + Send + Sync,
+    ) -> Arc<Peer> {
+        Arc::new(Peer {
+            address,
+            is_tls,
+            connection,
+            session: Verified::default(),
+            _held: Box::new(held),
+        })
     }
 }
 
@@ -63,11 +81,21 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(peer: &Arc<Peer>, headers: &HeaderMap, trusted: &[IpNet], tap: Option<Arc<Tap>>) -> Client {
+    pub(super) fn new(
+        peer: &Arc<Peer>,
+        headers: &HeaderMap,
+        trusted: &[IpNet],
+        tap: Option<Arc<Tap>>,
+    ) -> Client {
         let is_valid = |id: &&HeaderValue| {
-            (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+            (1..=MAX_REQUEST_ID).contains(&id.len())
+                && id.as_bytes().iter().all(u8::is_ascii_graphic)
         };
-        let request_id = headers.get(REQUEST_ID).filter(is_valid).cloned().unwrap_or_else(new_request_id);
+        let request_id = headers
+            .get(REQUEST_ID)
+            .filter(is_valid)
+            .cloned()
+            .unwrap_or_else(new_request_id);
         let is_trusted = |address: &IpAddr| trusted.iter().any(|proxy| proxy.contains(address));
         let mut client = Client {
             address: peer.address.to_canonical(),
@@ -81,15 +109,20 @@ impl Client {
             return client;
         }
         client.is_behind_proxy = true;
-        // Each proxy has appended the address that it was called from, so those before the first that is not trusted may be made up.
+        // Each proxy has appended the address that it was called from, so those before the first
+        // that is not trusted may be made up.
         let values = headers.get_all("x-forwarded-for").iter().rev();
         for value in values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b',')) {
-            let Some(next) = parse_address(value).filter(|_| is_trusted(&client.address)) else { break };
+            let Some(next) = parse_address(value).filter(|_| is_trusted(&client.address)) else {
+                break;
+            };
             client.address = next;
         }
         let proto = headers.get_all("x-forwarded-proto").iter().next_back();
         let proto = proto.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
-        client.is_https = proto.map_or(peer.is_tls, |proto| proto.trim_ascii().eq_ignore_ascii_case(b"https"));
+        client.is_https = proto.map_or(peer.is_tls, |proto| {
+            proto.trim_ascii().eq_ignore_ascii_case(b"https")
+        });
         client
     }
 
@@ -121,12 +154,17 @@ fn new_request_id() -> HeaderValue {
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// An address, as some proxies write it: perhaps with a port, and an IPv6 address perhaps in brackets.
+/// An address, as some proxies write it: perhaps with a port, and an IPv6 address perhaps in
+/// brackets.
 fn parse_address(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?.trim();
     let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
     let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
-    text.parse().ok().or_else(with_port).or_else(in_brackets).map(|address: IpAddr| address.to_canonical())
+    text.parse()
+        .ok()
+        .or_else(with_port)
+        .or_else(in_brackets)
+        .map(|address: IpAddr| address.to_canonical())
 }
 
 #[cfg(test)]
@@ -138,11 +176,21 @@ mod tests {
     const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
     fn client(peer: &str, trusted: &[&str], headers: &[(HeaderName, &str)]) -> Client {
-        let headers = headers.iter().map(|(name, value)| (name, HeaderValue::from_str(value).unwrap()));
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name, HeaderValue::from_str(value).unwrap()));
         let mut map = HeaderMap::new();
         headers.for_each(|(name, value)| _ = map.append(name, value));
-        let trusted: Vec<IpNet> = trusted.iter().map(|text| parse_proxy(text).unwrap()).collect();
-        Client::new(&Peer::new(peer.parse().unwrap(), false, 1, ()), &map, &trusted, None)
+        let trusted: Vec<IpNet> = trusted
+            .iter()
+            .map(|text| parse_proxy(text).unwrap())
+            .collect();
+        Client::new(
+            &Peer::new(peer.parse().unwrap(), false, 1, ()),
+            &map,
+            &trusted,
+            None,
+        )
     }
 
     #[test]
@@ -151,7 +199,11 @@ mod tests {
         for (peer, forwarded, want) in [
             ("127.0.0.1", &["192.0.2.7"][..], "192.0.2.7"),
             ("127.0.0.1", &["198.51.100.1, 192.0.2.7"], "192.0.2.7"),
-            ("127.0.0.1", &["192.0.2.7", "10.1.2.3,127.0.0.1"], "192.0.2.7"),
+            (
+                "127.0.0.1",
+                &["192.0.2.7", "10.1.2.3,127.0.0.1"],
+                "192.0.2.7",
+            ),
             ("127.0.0.1", &["192.0.2.7:5555"], "192.0.2.7"),
             ("127.0.0.1", &["[2001:db9::1]:443"], "2001:db9::1"),
             ("127.0.0.1", &["2001:db9::1"], "2001:db9::1"),
@@ -167,7 +219,11 @@ mod tests {
             ("127.0.0.2", &["192.0.2.7"], "127.0.0.2"),
         ] {
             let headers: Vec<_> = forwarded.iter().map(|value| (FOR, *value)).collect();
-            assert_eq!(client(peer, &trusted, &headers).address.to_string(), want, "{peer} {forwarded:?}");
+            assert_eq!(
+                client(peer, &trusted, &headers).address.to_string(),
+                want,
+                "{peer} {forwarded:?}"
+            );
         }
     }
 
@@ -183,13 +239,25 @@ mod tests {
         ] {
             let headers: Vec<_> = proto.iter().map(|value| (PROTO, *value)).collect();
             let client = client("127.0.0.1", &[proxy], &headers);
-            assert_eq!((client.is_https, client.is_behind_proxy), (want, proxy == "127.0.0.1"), "{proxy} {proto:?}");
+            assert_eq!(
+                (client.is_https, client.is_behind_proxy),
+                (want, proxy == "127.0.0.1"),
+                "{proxy} {proto:?}"
+            );
         }
     }
 
     #[test]
     fn a_proxy_is_an_address_or_a_network_but_not_everybody() {
-        for text in ["127.0.0.1", "::1", "10.0.0.0/8", "192.0.2.1/32", "128.0.0.0/1", "2001:db8::/32", "::/128"] {
+        for text in [
+            "127.0.0.1",
+            "::1",
+            "10.0.0.0/8",
+            "192.0.2.1/32",
+            "128.0.0.0/1",
+            "2001:db8::/32",
+            "::/128",
+        ] {
             parse_proxy(text).unwrap();
         }
         for (text, part) in [

@@ -12,7 +12,8 @@ pub const MCP_PATH: &str = "/mcp";
 
 pub(super) const JSON: &str = "application/json";
 
-/// A request that is refused because of how, or by whom, it was sent, or because the work that it asks for failed.
+/// A request that is refused because of how, or by whom, it was sent, or because the work that it
+/// asks for failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -27,19 +28,28 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// `message` says what to do; clients show it to their user.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
-        Refusal { status, message: message.into(), headers: Box::default(), id: None, details: json!({}) }
+        Refusal {
+            status,
+            message: message.into(),
+            headers: Box::default(),
+            id: None,
+            details: json!({}),
+        }
     }
 
     /// The work has failed because of a mistake in this program, whose place is logged.
     #[track_caller]
     pub(crate) fn bug() -> Refusal {
         tracing::error!(at = %std::panic::Location::caller(), "the request failed because of a bug");
-        let message =
-            "the request failed because of a mistake in prompt-expander; report it with what the server's log says";
+        let message = "the request failed because of a mistake in prompt-expander; report it with what the server's log says";
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    pub(crate) fn with_header(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
+    pub(crate) fn with_header(
+        mut self,
+        name: HeaderName,
+        value: impl Into<HeaderValue>,
+    ) -> Refusal {
         self.headers.append(name, value.into());
         self
     }
@@ -51,7 +61,11 @@ impl Refusal {
 
     /// The code of a JSON-RPC error is the status, which JSON-RPC leaves to applications.
     pub(crate) fn into_error(self) -> Error {
-        Error { code: i64::from(self.status.as_u16()), message: self.message, data: None }
+        Error {
+            code: i64::from(self.status.as_u16()),
+            message: self.message,
+            data: None,
+        }
     }
 }
 
@@ -67,9 +81,12 @@ impl IntoResponse for Refusal {
 
 /// Gives the response of a refusal the body that the clients of this path read.
 pub(super) fn write_body(mut response: Response, path: &str) -> Response {
-    let Some(mut refusal) = response.extensions_mut().remove::<Refusal>() else { return response };
+    let Some(mut refusal) = response.extensions_mut().remove::<Refusal>() else {
+        return response;
+    };
     let (content_type, body) = if path == MCP_PATH {
-        let answer = RpcResponse::error(refusal.id.take().as_ref(), refusal.into_error()).into_json();
+        let answer =
+            RpcResponse::error(refusal.id.take().as_ref(), refusal.into_error()).into_json();
         (JSON, answer)
     } else if path.starts_with("/api/") {
         refusal.details["message"] = refusal.message.into();
@@ -77,7 +94,9 @@ pub(super) fn write_body(mut response: Response, path: &str) -> Response {
     } else {
         ("text/plain; charset=utf-8", refusal.message + "\n")
     };
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response.headers_mut().remove(CONTENT_LENGTH); // of the empty body
     *response.body_mut() = Body::from(body);
     response

@@ -24,8 +24,8 @@ use tracing::Instrument;
 /// How long the answer to a request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// What every request passes: [`Stack::answer`]; then a layer that answers a panic with 500, that of CORS, and the routes. An MCP message
-/// without an `Origin` header skips all of these.
+/// What every request passes: [`Stack::answer`]; then a layer that answers a panic with 500, that
+/// of CORS, and the routes. An MCP message without an `Origin` header skips all of these.
 pub(super) struct Stack {
     pub(super) app: Arc<App>,
     routes: CatchPanic<Cors<Router>, Panicked>,
@@ -37,7 +37,12 @@ impl Stack {
     pub(super) fn new(app: Arc<App>) -> Stack {
         let panicked: Panicked = |_| Refusal::bug().into_response();
         let router = Router::new()
-            .route(MCP_PATH, routing::post(mcp::post).get(mcp::open_stream).delete(mcp::delete))
+            .route(
+                MCP_PATH,
+                routing::post(mcp::post)
+                    .get(mcp::open_stream)
+                    .delete(mcp::delete),
+            )
             .route(websocket::PATH, routing::get(websocket::open))
             .route(health::METRICS, routing::get(health::metrics))
             .merge(api::routes())
@@ -45,25 +50,42 @@ impl Stack {
             .route(health::READY, routing::get(health::ready))
             .merge(page::routes())
             .with_state(Arc::clone(&app));
-        let layers = ServiceBuilder::new().layer(CatchPanicLayer::custom(panicked)).layer(origin::cors());
-        Stack { app, routes: layers.service(router) }
+        let layers = ServiceBuilder::new()
+            .layer(CatchPanicLayer::custom(panicked))
+            .layer(origin::cors());
+        Stack {
+            app,
+            routes: layers.service(router),
+        }
     }
 
-    /// Answers a request: finds out who the client is, checks by which name and from which page it asks, limits how long the answer takes, and
-    /// counts and names the response. What needs no waiting is done at once, so that the future is small: the allocator is slow for large ones.
+    /// Answers a request: finds out who the client is, checks by which name and from which page it
+    /// asks, limits how long the answer takes, and counts and names the response. What needs no
+    /// waiting is done at once, so that the future is small: the allocator is slow for large ones.
     pub(super) fn answer(
         &self,
         peer: &Arc<Peer>,
         mut request: Request,
     ) -> impl Future<Output = Result<Response, Infallible>> + use<> {
-        let Options { trusted_proxies, tap, sites, .. } = &self.app.options;
-        let client = Arc::new(Client::new(peer, request.headers(), trusted_proxies, tap.clone()));
+        let Options {
+            trusted_proxies,
+            tap,
+            sites,
+            ..
+        } = &self.app.options;
+        let client = Arc::new(Client::new(
+            peer,
+            request.headers(),
+            trusted_proxies,
+            tap.clone(),
+        ));
         let (connection, address, id) = (peer.connection, client.address, client.request_id());
         let span = tracing::info_span!("request", connection, client = %address, id);
         let (id, path) = (client.request_id.clone(), request.uri().path().to_owned());
         let checked = sites.check(&request, &client);
-        let is_message =
-            request.method() == Method::POST && path == MCP_PATH && !request.headers().contains_key(ORIGIN);
+        let is_message = request.method() == Method::POST
+            && path == MCP_PATH
+            && !request.headers().contains_key(ORIGIN);
         let (app, mut routes) = (Arc::clone(&self.app), self.routes.clone());
         let answer = async move {
             checked?;
@@ -79,7 +101,10 @@ impl Stack {
         let app = Arc::clone(&self.app);
         async move {
             let late = |_| {
-                let message = format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs());
+                let message = format!(
+                    "not done within {} seconds; try again",
+                    ANSWER_WITHIN.as_secs()
+                );
                 Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, message))
             };
             let response = answer.await.unwrap_or_else(late).into_response();
@@ -100,9 +125,16 @@ impl Exchange {
     fn new(app: &Arc<App>, client: Arc<Client>, headers: &HeaderMap) -> Result<Exchange, Refusal> {
         let mut caller = app.options.access.authorize(headers, client.address)?;
         if caller.sees_team && headers.contains_key(TEAM_HEADER) {
-            caller = Arc::new(Caller { sees_team: false, ..Caller::clone(&caller) });
+            caller = Arc::new(Caller {
+                sees_team: false,
+                ..Caller::clone(&caller)
+            });
         }
-        Ok(Exchange { app: Arc::clone(app), client, caller })
+        Ok(Exchange {
+            app: Arc::clone(app),
+            client,
+            caller,
+        })
     }
 }
 
@@ -111,7 +143,11 @@ impl FromRequestParts<Arc<App>> for Exchange {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Exchange, Refusal> {
-        let client = parts.extensions.get::<Arc<Client>>().cloned().ok_or_else(Refusal::bug)?;
+        let client = parts
+            .extensions
+            .get::<Arc<Client>>()
+            .cloned()
+            .ok_or_else(Refusal::bug)?;
         Exchange::new(app, client, &parts.headers)
     }
 }

@@ -1,4 +1,5 @@
-//! Files with secrets: tokens, and the keys of sessions and of TLS. Some are read again while they are used.
+//! Files with secrets: tokens, and the keys of sessions and of TLS. Some are read again while they
+//! are used.
 
 use crate::lock::lock;
 use crate::wording::in_bytes;
@@ -10,12 +11,17 @@ use std::sync::{Arc, Mutex};
 /// The longest file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Reads a file that no other user of this machine can change nor, if it `is_secret`, read. In errors, `what` names the file, and `needs`
-/// says what must be in it.
+/// Reads a file that no other user of this machine can change nor, if it `is_secret`, read. In
+/// errors, `what` names the file, and `needs` says what must be in it.
 ///
 /// # Errors
 /// Its path, why it cannot be used, and what to do.
-pub fn read(path: &Path, what: &str, needs: &str, is_secret: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>, String> {
+pub fn read(
+    path: &Path,
+    what: &str,
+    needs: &str,
+    is_secret: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let failed = |error| format!("cannot read the {what} {shown}: {error}; {needs}");
     // Opening a FIFO would wait.
@@ -25,21 +31,33 @@ pub fn read(path: &Path, what: &str, needs: &str, is_secret: impl Fn(&[u8]) -> b
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("the {what} {shown} is longer than {}; {needs}", in_bytes(MAX_FILE as usize)));
+        return Err(format!(
+            "the {what} {shown} is longer than {}; {needs}",
+            in_bytes(MAX_FILE as usize)
+        ));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
-        // Only root can have given a file of root to a group, such as that of this service. systemd's credentials look the same.
+        // Only root can have given a file of root to a group, such as that of this service.
+        // systemd's credentials look the same.
         let is_given_by_root = metadata.uid() == 0 && !rustix::process::geteuid().is_root();
         let readers = if is_given_by_root { 0o004 } else { 0o044 };
-        let forbidden = if is_secret(&bytes) { readers | 0o002 } else { 0o002 };
+        let forbidden = if is_secret(&bytes) {
+            readers | 0o002
+        } else {
+            0o002
+        };
         if metadata.permissions().mode() & forbidden != 0 {
-            let command =
-                shlex::try_join(["chmod", "600", &shown.to_string()]).unwrap_or_else(|_| "chmod 600".to_owned());
-            return Err(format!("others can read or change the {what} {shown}: run `{command}`"));
+            let command = shlex::try_join(["chmod", "600", &shown.to_string()])
+                .unwrap_or_else(|_| "chmod 600".to_owned());
+            return Err(format!(
+                "others can read or change the {what} {shown}: run `{command}`"
+            ));
         }
     }
     #[cfg(not(unix))]
@@ -53,7 +71,8 @@ pub fn read(path: &Path, what: &str, needs: &str, is_secret: impl Fn(&[u8]) -> b
 /// The system has none.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random bytes: {error}"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| format!("the system gives no random bytes: {error}"))?;
     Ok(bytes)
 }
 
@@ -75,7 +94,12 @@ impl<T> Watched<T> {
         warn: fn(&str),
     ) -> Result<Watched<T>, String> {
         let current = Mutex::new(Arc::new(load()?));
-        Ok(Watched { load: Box::new(load), current, failure: Mutex::default(), warn })
+        Ok(Watched {
+            load: Box::new(load),
+            current,
+            failure: Mutex::default(),
+            warn,
+        })
     }
 
     /// What was made of the files, as they were when they could last be used.
@@ -94,7 +118,9 @@ impl<T> Watched<T> {
         };
         let is_new = failure != std::mem::replace(&mut *lock(&self.failure), failure.clone());
         if is_new && !failure.is_empty() {
-            (self.warn)(&format!("{failure}; until then, what was read before is used"));
+            (self.warn)(&format!(
+                "{failure}; until then, what was read before is used"
+            ));
         }
     }
 }

@@ -1,8 +1,10 @@
-//! Sessions of legacy clients. Nothing of a session is stored: its id says what the server has to know, and is signed. So a
-//! session survives a restart, and another process with the same key knows it too.
+//! Sessions of legacy clients. Nothing of a session is stored: its id says what the server has to
+//! know, and is signed. So a session survives a restart, and another process with the same key
+//! knows it too.
 //!
-//! An id consists of 128 random bits, the protocol version, the time when it was made, its owner, the agent, and a signature (HMAC-SHA256)
-//! of all that: `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
+//! An id consists of 128 random bits, the protocol version, the time when it was made, its owner,
+//! the agent, and a signature (HMAC-SHA256) of all that:
+//! `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
 
 use super::secret_file;
 use crate::lock::lock;
@@ -19,7 +21,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How long an id is valid.
 const VALID: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How many deleted ids are remembered; of more, the oldest are forgotten, and would be valid again.
+/// How many deleted ids are remembered; of more, the oldest are forgotten, and would be valid
+/// again.
 const MAX_DELETED: usize = 100_000;
 
 /// The least length of a key, in bytes.
@@ -38,22 +41,34 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads one or two keys, each on a line of its own: the first signs, and the ids of the second are still valid.
+    /// Reads one or two keys, each on a line of its own: the first signs, and the ids of the second
+    /// are still valid.
     ///
     /// # Errors
     /// There is no key, or more than two; a key is shorter than [`LEAST_KEY`].
     pub fn parse(text: &str) -> Result<Keys, String> {
-        let mut keys = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::as_bytes);
+        let mut keys = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(str::as_bytes);
         let keys = (keys.next(), keys.next(), keys.next());
         let (Some(current), previous, None) = keys else {
             return Err("it must have one key, or two: the new one on the first line, the old one on the second".into());
         };
-        if [Some(current), previous].into_iter().flatten().any(|key| key.len() < LEAST_KEY) {
+        if [Some(current), previous]
+            .into_iter()
+            .flatten()
+            .any(|key| key.len() < LEAST_KEY)
+        {
             return Err(format!("a key must have at least {LEAST_KEY} characters"));
         }
         #[allow(clippy::expect_used)] // the keys of HMAC may have any length
         let hmac = |key| Hmac::new_from_slice(key).expect("any key");
-        Ok(Keys { current: hmac(current), previous: previous.map(hmac) })
+        Ok(Keys {
+            current: hmac(current),
+            previous: previous.map(hmac),
+        })
     }
 
     /// A random key, as text.
@@ -65,13 +80,24 @@ impl Keys {
     }
 
     fn sign(&self, text: &str) -> impl AsRef<[u8]> + use<> {
-        self.current.clone().chain_update(text).finalize().into_bytes()
+        self.current
+            .clone()
+            .chain_update(text)
+            .finalize()
+            .into_bytes()
     }
 
     /// Whether one of the keys made this signature; it takes the same time wherever they differ.
     fn have_signed(&self, text: &str, signature: &[u8]) -> bool {
-        let mut keys = [Some(&self.current), self.previous.as_ref()].into_iter().flatten();
-        keys.any(|key| key.clone().chain_update(text).verify_slice(signature).is_ok())
+        let mut keys = [Some(&self.current), self.previous.as_ref()]
+            .into_iter()
+            .flatten();
+        keys.any(|key| {
+            key.clone()
+                .chain_update(text)
+                .verify_slice(signature)
+                .is_ok()
+        })
     }
 }
 
@@ -90,7 +116,8 @@ pub struct SessionId {
     pub made: u64,
 }
 
-/// The last session id on a connection with a valid signature, and its session. To check it again would take 3 % of the time of a small request.
+/// The last session id on a connection with a valid signature, and its session. To check it again
+/// would take 3 % of the time of a small request.
 pub type Verified = Mutex<Option<(String, Arc<SessionId>)>>;
 
 /// Makes and reads session ids.
@@ -103,35 +130,60 @@ pub struct Sessions {
 
 /// Seconds since 1970.
 pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 impl Sessions {
     /// Sessions whose ids are signed with these keys.
     pub fn new(keys: Keys) -> Sessions {
-        Sessions { keys, deleted: Mutex::default() }
+        Sessions {
+            keys,
+            deleted: Mutex::default(),
+        }
     }
 
     /// The id of a new session of this owner. `now` is in seconds since 1970.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn make(&self, version: &str, agent: Option<&str>, owner: &str, now: u64) -> Result<String, String> {
+    pub fn make(
+        &self,
+        version: &str,
+        agent: Option<&str>,
+        owner: &str,
+        now: u64,
+    ) -> Result<String, String> {
         let random = u128::from_be_bytes(secret_file::random()?);
-        let mut id = format!("{random:032x}.{version}.{now}.{owner}.{}", agent.unwrap_or_default());
+        let mut id = format!(
+            "{random:032x}.{version}.{now}.{owner}.{}",
+            agent.unwrap_or_default()
+        );
         let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&id));
         let _ = write!(id, ".{signature}");
         Ok(id)
     }
 
-    /// The session with this id; `None` if the id is forged, expired or deleted, or belongs to someone else. An id that seems
-    /// to come from the future is valid: the clock may have been set back.
-    pub fn read(&self, id: &str, owner: &str, now: u64, verified: &Verified) -> Option<Arc<SessionId>> {
+    /// The session with this id; `None` if the id is forged, expired or deleted, or belongs to
+    /// someone else. An id that seems to come from the future is valid: the clock may have been set
+    /// back.
+    pub fn read(
+        &self,
+        id: &str,
+        owner: &str,
+        now: u64,
+        verified: &Verified,
+    ) -> Option<Arc<SessionId>> {
         let mut verified = lock(verified);
         let known = verified.as_ref().filter(|(known, _)| known == id);
         let session = match known {
             Some((_, session)) => Arc::clone(session),
-            None => Arc::clone(&verified.insert((id.to_owned(), Arc::new(self.verify(id)?))).1),
+            None => Arc::clone(
+                &verified
+                    .insert((id.to_owned(), Arc::new(self.verify(id)?)))
+                    .1,
+            ),
         };
         let is_valid = session.owner == owner
             && now.saturating_sub(session.made) <= VALID.as_secs()
@@ -142,7 +194,10 @@ impl Sessions {
     /// The session with this id, if its signature is right.
     fn verify(&self, id: &str) -> Option<SessionId> {
         let (text, signature) = id.rsplit_once('.').filter(|_| id.len() <= MAX_LENGTH)?;
-        if !self.keys.have_signed(text, &URL_SAFE_NO_PAD.decode(signature).ok()?) {
+        if !self
+            .keys
+            .have_signed(text, &URL_SAFE_NO_PAD.decode(signature).ok()?)
+        {
             return None;
         }
         let mut parts = text.split('.');
@@ -180,38 +235,71 @@ mod tests {
     }
 
     fn read(sessions: &Sessions, id: &str, owner: &str, now: u64) -> Option<SessionId> {
-        sessions.read(id, owner, now, &Verified::default()).map(Arc::unwrap_or_clone)
+        sessions
+            .read(id, owner, now, &Verified::default())
+            .map(Arc::unwrap_or_clone)
     }
 
     #[test]
     fn an_id_says_what_the_server_has_to_know_to_any_process_with_the_key() {
-        let id = sessions(KEY).make("2025-06-18", Some("codex"), "ana", 1_000).unwrap();
+        let id = sessions(KEY)
+            .make("2025-06-18", Some("codex"), "ana", 1_000)
+            .unwrap();
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         let session = read(&sessions(KEY), &id, "ana", 2_000).unwrap();
-        assert_eq!((session.version, session.agent.as_deref(), session.made), ("2025-06-18", Some("codex"), 1_000));
-        let other = sessions(KEY).make("2025-06-18", Some("codex"), "ana", 1_000).unwrap();
-        assert_ne!(read(&sessions(KEY), &other, "ana", 2_000).unwrap().random, session.random);
+        assert_eq!(
+            (session.version, session.agent.as_deref(), session.made),
+            ("2025-06-18", Some("codex"), 1_000)
+        );
+        let other = sessions(KEY)
+            .make("2025-06-18", Some("codex"), "ana", 1_000)
+            .unwrap();
+        assert_ne!(
+            read(&sessions(KEY), &other, "ana", 2_000).unwrap().random,
+            session.random
+        );
     }
 
     #[test]
     fn an_id_is_valid_for_30_days_and_if_the_clock_was_set_back() {
         let sessions = sessions(KEY);
-        let (id, verified) = (sessions.make("2025-11-25", None, "", 100 * DAY).unwrap(), Verified::default());
+        let (id, verified) = (
+            sessions.make("2025-11-25", None, "", 100 * DAY).unwrap(),
+            Verified::default(),
+        );
         for (now, is_valid) in [(100, true), (130, true), (131, false), (0, true)] {
-            assert_eq!(sessions.read(&id, "", now * DAY, &verified).is_some(), is_valid, "day {now}");
+            assert_eq!(
+                sessions.read(&id, "", now * DAY, &verified).is_some(),
+                is_valid,
+                "day {now}"
+            );
         }
-        assert_eq!(sessions.read(&id, "ana", 100 * DAY, &verified), None, "of someone else, over the same connection");
+        assert_eq!(
+            sessions.read(&id, "ana", 100 * DAY, &verified),
+            None,
+            "of someone else, over the same connection"
+        );
     }
 
     #[test]
     fn a_signed_text_that_is_no_session_is_unknown() {
         let sessions = sessions(KEY);
-        for text in
-            ["", "x", "0.2025-11-25.1.ana", "0.2026-07-28.1.ana.", "zz.2025-11-25.1.ana.", "0.2025-11-25.-1.ana."]
-        {
+        for text in [
+            "",
+            "x",
+            "0.2025-11-25.1.ana",
+            "0.2026-07-28.1.ana.",
+            "zz.2025-11-25.1.ana.",
+            "0.2025-11-25.-1.ana.",
+        ] {
             let signature = Keys::parse(KEY).unwrap().sign(text);
             assert_eq!(
-                read(&sessions, &format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)), "ana", 1),
+                read(
+                    &sessions,
+                    &format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)),
+                    "ana",
+                    1
+                ),
                 None,
                 "{text}"
             );
@@ -224,20 +312,31 @@ mod tests {
         let id = sessions(old).make("2025-11-25", None, "", 1).unwrap();
         assert!(read(&sessions(&format!("{new}\n{old}\n")), &id, "", 1).is_some());
         assert!(read(&sessions(new), &id, "", 1).is_none());
-        let id = sessions(&format!("{new}\n{old}\n")).make("2025-11-25", None, "", 1).unwrap();
-        assert!(read(&sessions(new), &id, "", 1).is_some(), "the first key signs");
+        let id = sessions(&format!("{new}\n{old}\n"))
+            .make("2025-11-25", None, "", 1)
+            .unwrap();
+        assert!(
+            read(&sessions(new), &id, "", 1).is_some(),
+            "the first key signs"
+        );
     }
 
     #[test]
     fn a_deleted_id_is_unknown_and_the_memory_of_deleted_ids_is_bounded() {
         let sessions = sessions(KEY);
-        let (id, verified) = (sessions.make("2025-11-25", None, "", 1).unwrap(), Verified::default());
+        let (id, verified) = (
+            sessions.make("2025-11-25", None, "", 1).unwrap(),
+            Verified::default(),
+        );
         let session = sessions.read(&id, "", 1, &verified).unwrap();
         sessions.delete(&session);
         sessions.delete(&session);
         assert_eq!(sessions.read(&id, "", 1, &verified), None);
         for random in 0..MAX_DELETED as u128 {
-            sessions.delete(&SessionId { random, ..SessionId::clone(&session) });
+            sessions.delete(&SessionId {
+                random,
+                ..SessionId::clone(&session)
+            });
         }
         assert_eq!(lock(&sessions.deleted).len(), MAX_DELETED);
     }
@@ -256,6 +355,9 @@ mod tests {
         }
         assert!(Keys::parse(&Keys::random().unwrap()).is_ok());
         let shown = format!("{:?}", sessions(KEY).keys);
-        assert!(!shown.contains(KEY) && !shown.contains("48, 49, 50"), "{shown}");
+        assert!(
+            !shown.contains(KEY) && !shown.contains("48, 49, 50"),
+            "{shown}"
+        );
     }
 }

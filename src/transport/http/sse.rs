@@ -1,8 +1,10 @@
-//! Streams of server-sent events: those that GET opens for legacy clients, and `subscriptions/listen`.
+//! Streams of server-sent events: those that GET opens for legacy clients, and
+//! `subscriptions/listen`.
 //!
-//! A stream is a channel of limited length between the notifier's thread and the connection. If a client does not read, the channel is
-//! full, and the stream ends. The id of an event counts the changes of this process: a client that comes back with another id, or
-//! without one after a change, may have missed something, and is notified of all lists.
+//! A stream is a channel of limited length between the notifier's thread and the connection. If a
+//! client does not read, the channel is full, and the stream ends. The id of an event counts the
+//! changes of this process: a client that comes back with another id, or without one after a
+//! change, may have missed something, and is notified of all lists.
 
 use super::headers::EVENT_STREAM;
 use super::proxy::Client;
@@ -25,15 +27,17 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 use tokio::sync::{mpsc, watch};
 
-/// How often a comment is sent, in seconds: proxies close connections on which nothing is sent for a minute.
+/// How often a comment is sent, in seconds: proxies close connections on which nothing is sent for
+/// a minute.
 const COMMENT_EVERY: usize = 15;
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// How many changes a client may leave unread.
 const MAX_UNREAD: usize = 64;
 
-/// The first protocol version in which a stream begins with an event whose data is empty ("Sending Messages to the Client"). Clients of
-/// older versions may take it for a message, and give up, as Gemini CLI 0.61 does. An event without a data line is passed to no handler.
+/// The first protocol version in which a stream begins with an event whose data is empty ("Sending
+/// Messages to the Client"). Clients of older versions may take it for a message, and give up, as
+/// Gemini CLI 0.61 does. An event without a data line is passed to no handler.
 const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
 
 /// All streams that are open in this process.
@@ -55,7 +59,11 @@ struct ChangeCount {
 
 impl Default for ChangeCount {
     fn default() -> ChangeCount {
-        ChangeCount { process: RandomState::new(), count: AtomicU64::new(0), last: AtomicU64::new(sessions::now() - 1) }
+        ChangeCount {
+            process: RandomState::new(),
+            count: AtomicU64::new(0),
+            last: AtomicU64::new(sessions::now() - 1),
+        }
     }
 }
 
@@ -83,7 +91,10 @@ struct Stream {
 impl Stream {
     fn send(&self, events: Bytes) {
         let mut sender = lock(&self.events);
-        if sender.as_ref().is_some_and(|sender| !events.is_empty() && sender.try_send(events).is_err()) {
+        if sender
+            .as_ref()
+            .is_some_and(|sender| !events.is_empty() && sender.try_send(events).is_err())
+        {
             tracing::info!("a client does not read its notifications: its stream is closed");
             *sender = None;
         }
@@ -106,7 +117,11 @@ impl Stream {
     /// The id of an event. It differs after each change, in each process, and for each prefix.
     fn id(&self) -> String {
         let ChangeCount { process, count, .. } = &*self.changes;
-        format!("{:016x}-{}", process.hash_one(&self.caller.prefix), count.load(Ordering::Relaxed))
+        format!(
+            "{:016x}-{}",
+            process.hash_one(&self.caller.prefix),
+            count.load(Ordering::Relaxed)
+        )
     }
 
     fn end(&self) {
@@ -136,7 +151,9 @@ impl HttpBody for Receiver {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.events.poll_recv(context).map(|events| events.map(|events| Ok(Frame::data(events))))
+        self.events
+            .poll_recv(context)
+            .map(|events| events.map(|events| Ok(Frame::data(events))))
     }
 }
 
@@ -145,17 +162,27 @@ impl Streams {
     pub(super) fn new(server: Arc<Server>, stopping: watch::Receiver<bool>) -> Streams {
         let changes = Arc::new(ChangeCount::default());
         server.add_listener(&(Arc::clone(&changes) as Arc<dyn Listener>));
-        Streams { server, changes, open: Mutex::default(), stopping }
+        Streams {
+            server,
+            changes,
+            open: Mutex::default(),
+            stopping,
+        }
     }
 
     pub(super) fn count(&self) -> usize {
-        lock(&self.open).iter().filter(|stream| stream.strong_count() > 0).count()
+        lock(&self.open)
+            .iter()
+            .filter(|stream| stream.strong_count() > 0)
+            .count()
     }
 
     /// Ends the streams that may no longer be open, which their caller and their session decide.
     pub(super) fn end_unless(&self, may_stay: impl Fn(&Caller, Option<u128>) -> bool) {
         lock(&self.open).retain(|stream| {
-            let Some(stream) = stream.upgrade() else { return false };
+            let Some(stream) = stream.upgrade() else {
+                return false;
+            };
             let stays = may_stay(&stream.caller, stream.of);
             if !stays {
                 stream.end();
@@ -167,12 +194,17 @@ impl Streams {
     /// Sends a comment to the streams that are due in this second.
     pub(super) fn comment(&self, second: usize) {
         let open = lock(&self.open);
-        let streams = open.iter().skip(second % COMMENT_EVERY).step_by(COMMENT_EVERY);
-        streams.filter_map(Weak::upgrade).for_each(|stream| stream.send(COMMENT));
+        let streams = open
+            .iter()
+            .skip(second % COMMENT_EVERY)
+            .step_by(COMMENT_EVERY);
+        streams
+            .filter_map(Weak::upgrade)
+            .for_each(|stream| stream.send(COMMENT));
     }
 
-    /// Opens the stream of a legacy session. `last_event` is the id of the last event that the client has received of an earlier
-    /// stream.
+    /// Opens the stream of a legacy session. `last_event` is the id of the last event that the
+    /// client has received of an earlier stream.
     pub(super) fn open(
         &self,
         caller: Caller,
@@ -182,7 +214,11 @@ impl Streams {
     ) -> Result<Response, Reply> {
         let first = |stream: &Stream, _: &mut Session| {
             let id = stream.id();
-            let data = if of.version >= FIRST_WITH_EMPTY_DATA { "data: \n" } else { "" };
+            let data = if of.version >= FIRST_WITH_EMPTY_DATA {
+                "data: \n"
+            } else {
+                ""
+            };
             stream.send(format!("id: {id}\nretry: 1000\n{data}\n").into());
             // A session from the future was made before the clock was set back.
             let last = self.changes.last.load(Ordering::Relaxed);
@@ -192,14 +228,25 @@ impl Streams {
             }
             Ok(())
         };
-        self.begin(Session::of_notifications(caller), client, Some(of.random), Bytes::new(), first)
+        self.begin(
+            Session::of_notifications(caller),
+            client,
+            Some(of.random),
+            Bytes::new(),
+            first,
+        )
     }
 
     /// Handles a `subscriptions/listen`.
     ///
     /// # Errors
     /// The reply to a request that opens no stream.
-    pub(super) fn listen(&self, session: Session, client: &Arc<Client>, request: Request) -> Result<Response, Reply> {
+    pub(super) fn listen(
+        &self,
+        session: Session,
+        client: &Arc<Client>,
+        request: Request,
+    ) -> Result<Response, Reply> {
         let farewell = server::end_of_listen(&request.id);
         let first = |stream: &Stream, session: &mut Session| {
             match self.server.handle(session, Message::Request(request)) {
@@ -208,7 +255,13 @@ impl Streams {
             }
             Ok(())
         };
-        self.begin(session, client, None, format!("data: {}\n\n", farewell.as_json()).into(), first)
+        self.begin(
+            session,
+            client,
+            None,
+            format!("data: {}\n\n", farewell.as_json()).into(),
+            first,
+        )
     }
 
     /// Opens a stream, which is notified of changes after `first` has sent what precedes them.
@@ -233,9 +286,11 @@ impl Streams {
             events: Mutex::new(Some(sender)),
             farewell,
         });
-        // Registered before it is acknowledged, so that no change is missed; locked until then, so that no notification comes first.
+        // Registered before it is acknowledged, so that no change is missed; locked until then, so
+        // that no notification comes first.
         let mut session = lock(&stream.session);
-        self.server.add_listener(&(Arc::clone(&stream) as Arc<dyn Listener>));
+        self.server
+            .add_listener(&(Arc::clone(&stream) as Arc<dyn Listener>));
         first(&stream, &mut session)?;
         drop(session);
         let mut open = lock(&self.open);
@@ -247,7 +302,18 @@ impl Streams {
         drop(open);
         // nginx would hold events before it passes them on.
         let no_buffer = (HeaderName::from_static("x-accel-buffering"), "no");
-        let headers = [(CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, "no-cache"), no_buffer];
-        Ok((headers, Body::new(Receiver { events, _stream: stream })).into_response())
+        let headers = [
+            (CONTENT_TYPE, EVENT_STREAM),
+            (CACHE_CONTROL, "no-cache"),
+            no_buffer,
+        ];
+        Ok((
+            headers,
+            Body::new(Receiver {
+                events,
+                _stream: stream,
+            }),
+        )
+            .into_response())
     }
 }

@@ -32,8 +32,8 @@ pub struct Tls {
 struct Certificate(Watched<CertifiedKey>);
 
 impl Tls {
-    /// With the certificate, followed by the intermediate certificates, and the key, in PEM files. `warn` receives why a new version of
-    /// them cannot be used.
+    /// With the certificate, followed by the intermediate certificates, and the key, in PEM files.
+    /// `warn` receives why a new version of them cannot be used.
     ///
     /// # Errors
     /// What is wrong with which file, and what to do.
@@ -42,14 +42,22 @@ impl Tls {
         let of_loading = Arc::clone(&provider);
         let load = move || load(&certificate, &key, &of_loading);
         let certificate = Arc::new(Certificate(Watched::new(load, warn)?));
-        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error| error.to_string())?.with_no_client_auth();
-        let mut config = config.with_cert_resolver(Arc::clone(&certificate) as Arc<dyn ResolvesServerCert>);
+        let config =
+            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config
+            .map_err(|error| error.to_string())?
+            .with_no_client_auth();
+        let mut config =
+            config.with_cert_resolver(Arc::clone(&certificate) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls { acceptor: TlsAcceptor::from(Arc::new(config)), certificate })
+        Ok(Tls {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            certificate,
+        })
     }
 
-    /// Reads the files again if they have changed; to be called each second, where waiting is allowed.
+    /// Reads the files again if they have changed; to be called each second, where waiting is
+    /// allowed.
     pub(super) fn refresh(&self) {
         self.certificate.0.refresh();
     }
@@ -58,7 +66,10 @@ impl Tls {
     ///
     /// # Errors
     /// It fails.
-    pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
+    pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+    ) -> io::Result<TlsStream<S>> {
         self.acceptor.accept(stream).await
     }
 }
@@ -84,11 +95,14 @@ fn load(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
     let certificates = secret_file::read(certificate, "certificate", NEEDS_CERTIFICATE, |_| false)?;
     let secret = secret_file::read(key, "key", NEEDS_KEY, |_| true)?;
     let (certificate, key) = (certificate.display(), key.display());
-    let chain: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(&certificates).collect();
+    let chain: Result<Vec<CertificateDer<'static>>, _> =
+        CertificateDer::pem_slice_iter(&certificates).collect();
     let chain = chain.ok().filter(|chain| !chain.is_empty());
-    let chain = chain.ok_or_else(|| format!("{certificate} has no certificate; {NEEDS_CERTIFICATE}"))?;
+    let chain =
+        chain.ok_or_else(|| format!("{certificate} has no certificate; {NEEDS_CERTIFICATE}"))?;
     // The text of the error may be a part of the key.
-    let der = PrivateKeyDer::from_pem_slice(&secret).map_err(|_| format!("{key} has no private key; {NEEDS_KEY}"))?;
+    let der = PrivateKeyDer::from_pem_slice(&secret)
+        .map_err(|_| format!("{key} has no private key; {NEEDS_KEY}"))?;
     CertifiedKey::from_der(chain, der, provider).map_err(|error| match error {
         Error::InconsistentKeys(_) => format!(
             "the key in {key} does not belong to the first certificate in {certificate}; give the key that does, and put this \

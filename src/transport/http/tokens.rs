@@ -1,5 +1,5 @@
-//! The file of tokens: one on each line, `TOKEN` or `sha256:HEX`, then `name=ana role=read prefix=team-a/ expires=2027-01-31`, each
-//! of which may be left out.
+//! The file of tokens: one on each line, `TOKEN` or `sha256:HEX`, then
+//! `name=ana role=read prefix=team-a/ expires=2027-01-31`, each of which may be left out.
 //!
 //! It is read again while it is used. No error repeats any part of a line, which may be a token.
 
@@ -53,10 +53,18 @@ impl fmt::Debug for Entry {
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{HASHED}{}", hex(&self.hash))?;
-        self.caller.token.iter().try_for_each(|token| write!(f, " name={}", token.name))?;
+        self.caller
+            .token
+            .iter()
+            .try_for_each(|token| write!(f, " name={}", token.name))?;
         write!(f, " role={}", self.caller.role.as_str())?;
-        self.caller.prefix.iter().try_for_each(|prefix| write!(f, " prefix={prefix}"))?;
-        self.expires.iter().try_for_each(|expires| write!(f, " expires={expires}"))
+        self.caller
+            .prefix
+            .iter()
+            .try_for_each(|prefix| write!(f, " prefix={prefix}"))?;
+        self.expires
+            .iter()
+            .try_for_each(|expires| write!(f, " expires={expires}"))
     }
 }
 
@@ -71,26 +79,48 @@ impl Entry {
         prefix: Option<Prefix>,
         expires: Option<Date>,
     ) -> Result<(String, Entry), String> {
-        let token = format!("{GENERATED}{}", URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?));
+        let token = format!(
+            "{GENERATED}{}",
+            URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?)
+        );
         let entry = Entry::new(hash(&token), Some(name.to_owned()), role, prefix, expires);
         Ok((token, entry))
     }
 
-    fn new(hash: [u8; 32], name: Option<String>, role: Role, prefix: Option<Prefix>, expires: Option<Date>) -> Entry {
+    fn new(
+        hash: [u8; 32],
+        name: Option<String>,
+        role: Role,
+        prefix: Option<Prefix>,
+        expires: Option<Date>,
+    ) -> Entry {
         let id = std::array::from_fn(|index| hash[index]);
         let name = name.unwrap_or_else(|| hex(&hash[..4])).into();
         let sees_team = role == Role::Admin;
-        Entry { hash, caller: Arc::new(Caller { token: Some(Token { id, name }), role, prefix, sees_team }), expires }
+        Entry {
+            hash,
+            caller: Arc::new(Caller {
+                token: Some(Token { id, name }),
+                role,
+                prefix,
+                sees_team,
+            }),
+            expires,
+        }
     }
 
     /// # Errors
     /// What is wrong with the line, and what to do.
     fn parse(line: &str) -> Result<Entry, String> {
         // A comment may also follow the token.
-        let mut fields = line.split_ascii_whitespace().take_while(|field| !field.starts_with('#'));
+        let mut fields = line
+            .split_ascii_whitespace()
+            .take_while(|field| !field.starts_with('#'));
         let token = fields.next().unwrap_or_default();
         let hash = match token.strip_prefix(HASHED) {
-            Some(hex) => from_hex(hex).ok_or("`sha256:` must be followed by 64 hexadecimal digits")?,
+            Some(hex) => {
+                from_hex(hex).ok_or("`sha256:` must be followed by 64 hexadecimal digits")?
+            }
             None => check_token(token).map(|()| hash(token))?,
         };
         let (mut name, mut role, mut prefix, mut expires) = (None, None, None, None);
@@ -111,12 +141,19 @@ impl Entry {
                 );
             }
         }
-        Ok(Entry::new(hash, name, role.unwrap_or(Role::Read), prefix, expires))
+        Ok(Entry::new(
+            hash,
+            name,
+            role.unwrap_or(Role::Read),
+            prefix,
+            expires,
+        ))
     }
 
     /// Its last day, if that is over.
     pub(super) fn expired(&self, now: Timestamp) -> Option<Date> {
-        self.expires.filter(|last| TimeZone::UTC.to_datetime(now).date() > *last)
+        self.expires
+            .filter(|last| TimeZone::UTC.to_datetime(now).date() > *last)
     }
 
     /// Whether its last day is over.
@@ -137,7 +174,9 @@ fn check_token(token: &str) -> Result<(), String> {
     if token.trim_end_matches('=').bytes().all(is_character) && LENGTHS.contains(&token.len()) {
         return Ok(());
     }
-    Err(format!("the line must begin with a token of 16 to 512 letters, digits and `-._~+/`, or with `sha256:`; {ADD}"))
+    Err(format!(
+        "the line must begin with a token of 16 to 512 letters, digits and `-._~+/`, or with `sha256:`; {ADD}"
+    ))
 }
 
 /// # Errors
@@ -146,7 +185,9 @@ pub fn parse_name(text: &str) -> Result<String, String> {
     let is_character = |byte: u8| byte.is_ascii_alphanumeric() || b"-._@".contains(&byte);
     match (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(is_character) {
         true => Ok(text.to_owned()),
-        false => Err(format!("a name must be 1 to {MAX_NAME} letters, digits and `-._@`")),
+        false => Err(format!(
+            "a name must be 1 to {MAX_NAME} letters, digits and `-._@`"
+        )),
     }
 }
 
@@ -161,7 +202,10 @@ pub fn parse_role(text: &str) -> Result<Role, String> {
 /// The text is no date such as `2027-01-31`.
 fn parse_date(text: &str) -> Result<Date, String> {
     // jiff also reads other forms.
-    let date = text.parse().ok().filter(|date: &Date| date.to_string() == text);
+    let date = text
+        .parse()
+        .ok()
+        .filter(|date: &Date| date.to_string() == text);
     date.ok_or_else(|| "the token must expire on a date such as `2027-01-31`".to_owned())
 }
 
@@ -171,11 +215,21 @@ fn parse_date(text: &str) -> Result<Date, String> {
 /// The text is neither, or the day is over.
 pub fn parse_expiry(text: &str) -> Result<Date, String> {
     let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
-    let date = match text.strip_suffix('d').and_then(|days| days.parse::<u16>().ok()) {
-        Some(days) => today.checked_add(i64::from(days).days()).map_err(|_| "this is too many days".to_owned())?,
-        None => parse_date(text).map_err(|reason| format!("{reason}, or in a number of days such as `90d`"))?,
+    let date = match text
+        .strip_suffix('d')
+        .and_then(|days| days.parse::<u16>().ok())
+    {
+        Some(days) => today
+            .checked_add(i64::from(days).days())
+            .map_err(|_| "this is too many days".to_owned())?,
+        None => parse_date(text)
+            .map_err(|reason| format!("{reason}, or in a number of days such as `90d`"))?,
     };
-    if date < today { Err("this day is over".to_owned()) } else { Ok(date) }
+    if date < today {
+        Err("this day is over".to_owned())
+    } else {
+        Ok(date)
+    }
 }
 
 fn hash(token: &str) -> [u8; 32] {
@@ -187,9 +241,15 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let digits = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8));
-    let digits = digits.collect::<Option<Vec<u8>>>().filter(|digits| digits.len() == 64)?;
-    Some(std::array::from_fn(|at| digits[2 * at] << 4 | digits[2 * at + 1]))
+    let digits = text
+        .chars()
+        .map(|digit| digit.to_digit(16).map(|digit| digit as u8));
+    let digits = digits
+        .collect::<Option<Vec<u8>>>()
+        .filter(|digits| digits.len() == 64)?;
+    Some(std::array::from_fn(|at| {
+        digits[2 * at] << 4 | digits[2 * at + 1]
+    }))
 }
 
 /// All tokens of a file.
@@ -201,12 +261,18 @@ impl Tokens {
     /// `line NUMBER: ` and what is wrong with the first line that cannot be used, and what to do.
     fn parse(text: &str) -> Result<Tokens, String> {
         let (mut known, mut entries) = (HashSet::new(), Vec::new());
-        for (index, line) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
+        for (index, line) in text
+            .strip_prefix('\u{feff}')
+            .unwrap_or(text)
+            .lines()
+            .enumerate()
+        {
             let line = line.trim_ascii();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let entry = Entry::parse(line).map_err(|reason| format!("line {}: {reason}", index + 1))?;
+            let entry =
+                Entry::parse(line).map_err(|reason| format!("line {}: {reason}", index + 1))?;
             if !known.insert(hex(&entry.hash)) || !known.insert(entry.name().to_owned()) {
                 return Err(format!(
                     "line {}: the same token or name is on a line before; remove one of the two",
@@ -218,7 +284,8 @@ impl Tokens {
         Ok(Tokens(entries))
     }
 
-    /// The entry of a token. Every entry is compared, and each comparison takes the same time, whatever is equal.
+    /// The entry of a token. Every entry is compared, and each comparison takes the same time,
+    /// whatever is equal.
     pub(super) fn find(&self, token: &str) -> Option<&Entry> {
         let hash = hash(token);
         let mut found = u32::MAX;
@@ -230,7 +297,10 @@ impl Tokens {
 
     /// Whether the caller still has a token that is valid, and may do the same.
     pub(super) fn have(&self, caller: &Caller) -> bool {
-        let own = self.0.iter().find(|entry| entry.caller.token == caller.token);
+        let own = self
+            .0
+            .iter()
+            .find(|entry| entry.caller.token == caller.token);
         own.is_some_and(|entry| *entry.caller == *caller && !entry.is_expired())
     }
 }
@@ -238,11 +308,16 @@ impl Tokens {
 /// The tokens of a file, which is read again while it is used.
 ///
 /// # Errors
-/// Its path, the line, and what to do: it cannot be read, has a line that cannot be used or no token, or others can read its tokens.
+/// Its path, the line, and what to do: it cannot be read, has a line that cannot be used or no
+/// token, or others can read its tokens.
 pub(super) fn open(path: PathBuf, warn: fn(&str)) -> Result<Watched<Tokens>, String> {
     let empty = format!("{} has no token; {ADD}", path.display());
     let tokens = Watched::new(move || read(&path), warn)?;
-    if tokens.current().0.is_empty() { Err(empty) } else { Ok(tokens) }
+    if tokens.current().0.is_empty() {
+        Err(empty)
+    } else {
+        Ok(tokens)
+    }
 }
 
 /// The entries of a file.
@@ -261,13 +336,21 @@ pub fn add(path: &Path, entry: &Entry) -> Result<(), String> {
     let _held = hold(path);
     let old = path.exists().then(|| read_text(path)).transpose()?;
     let text = old.as_deref().unwrap_or_default();
-    if parse(path, text)?.0.iter().any(|other| other.name() == entry.name()) {
+    if parse(path, text)?
+        .0
+        .iter()
+        .any(|other| other.name() == entry.name())
+    {
         let (file, name) = (path.display(), entry.name());
         return Err(format!(
             "{file} has a token named `{name}`; choose another name, or run `prompt-expander token remove {name} --token-file {file}`"
         ));
     }
-    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let gap = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     write(path, old.as_deref(), &format!("{text}{gap}{entry}\n"))
 }
 
@@ -286,14 +369,28 @@ pub fn remove(path: &Path, name: &str) -> Result<(), String> {
         ));
     }
     let is_other = |line: &&str| {
-        Entry::parse(line.trim_start_matches('\u{feff}').trim_ascii()).map_or(true, |entry| entry.name() != name)
+        Entry::parse(line.trim_start_matches('\u{feff}').trim_ascii())
+            .map_or(true, |entry| entry.name() != name)
     };
-    write(path, Some(&text), &text.split_inclusive('\n').filter(is_other).collect::<String>())
+    write(
+        path,
+        Some(&text),
+        &text
+            .split_inclusive('\n')
+            .filter(is_other)
+            .collect::<String>(),
+    )
 }
 
-/// Waits until no other process changes a token file in this folder. Not on Windows, where a folder cannot be opened.
+/// Waits until no other process changes a token file in this folder. Not on Windows, where a folder
+/// cannot be opened.
 fn hold(path: &Path) -> Option<File> {
-    let folder = File::open(path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."))).ok()?;
+    let folder = File::open(
+        path.parent()
+            .filter(|folder| *folder != "")
+            .unwrap_or(Path::new(".")),
+    )
+    .ok()?;
     folder.lock().ok().map(|()| folder)
 }
 
@@ -303,7 +400,9 @@ fn write(path: &Path, old: Option<&str>, new: &str) -> Result<(), String> {
     match old.map(|old| replace(path, old.as_bytes(), new)) {
         None => create_with_folders(path, new).map_err(|why| why.to_string()),
         Some(Ok(true)) => Ok(()),
-        Some(Ok(false)) => Err(format!("the token file {file} changed meanwhile; run the command again")),
+        Some(Ok(false)) => Err(format!(
+            "the token file {file} changed meanwhile; run the command again"
+        )),
         Some(Err(error)) => Err(format!("cannot write the token file {file}: {error}")),
     }
 }
@@ -317,11 +416,20 @@ fn parse(path: &Path, text: &str) -> Result<Tokens, String> {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    let is_plain = |line: &[u8]| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes());
-    let has_plain = |text: &[u8]| text.split(|byte| *byte == b'\n').any(|line| is_plain(line.trim_ascii()));
+    let is_plain = |line: &[u8]| {
+        !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(HASHED.as_bytes())
+    };
+    let has_plain = |text: &[u8]| {
+        text.split(|byte| *byte == b'\n')
+            .any(|line| is_plain(line.trim_ascii()))
+    };
     let needs = "--token-file needs one with a token on each line";
-    String::from_utf8(secret_file::read(path, "token file", needs, has_plain)?)
-        .map_err(|_| format!("the token file {} is not UTF-8 text; write it anew", path.display()))
+    String::from_utf8(secret_file::read(path, "token file", needs, has_plain)?).map_err(|_| {
+        format!(
+            "the token file {} is not UTF-8 text; write it anew",
+            path.display()
+        )
+    })
 }
 
 #[cfg(test)]
@@ -371,17 +479,31 @@ mod tests {
             (format!("{TOKEN} nmae=ana"), 1, "each once"),
             (format!("{TOKEN} name="), 1, "a name must be"),
             (format!("{TOKEN} name=a\u{1b}b"), 1, "a name must be"),
-            (format!("{TOKEN} role=root"), 1, "`read`, `write` or `admin`"),
+            (
+                format!("{TOKEN} role=root"),
+                1,
+                "`read`, `write` or `admin`",
+            ),
             (format!("{TOKEN} prefix=team-a"), 1, "must end in a slash"),
             (format!("{TOKEN} prefix=/"), 1, "a folder of prompts"),
             (format!("{TOKEN} expires=2027-02-30"), 1, "2027-01-31"),
             (format!("{TOKEN} role=read role=admin"), 1, "each once"),
             (format!("{TOKEN}\n{hash}"), 2, "the same token or name"),
-            (format!("{TOKEN} name=ana\n{TOKEN}2 name=ana"), 2, "the same token or name"),
+            (
+                format!("{TOKEN} name=ana\n{TOKEN}2 name=ana"),
+                2,
+                "the same token or name",
+            ),
         ] {
             let reason = refused(&text);
-            assert!(reason.starts_with(&format!("line {line}: ")) && reason.contains(part), "{text}: {reason}");
-            assert!(!reason.contains(TOKEN) && !reason.contains("short\n"), "{reason}");
+            assert!(
+                reason.starts_with(&format!("line {line}: ")) && reason.contains(part),
+                "{text}: {reason}"
+            );
+            assert!(
+                !reason.contains(TOKEN) && !reason.contains("short\n"),
+                "{reason}"
+            );
         }
     }
 
@@ -389,15 +511,27 @@ mod tests {
     fn a_token_is_valid_to_the_end_of_its_last_day_in_utc() {
         let entry = only(&format!("{TOKEN} expires=2027-01-31"));
         assert_eq!(entry.expired("2027-01-31T23:59:59Z".parse().unwrap()), None);
-        assert!(entry.expired("2027-02-01T00:00:00Z".parse().unwrap()).is_some());
-        assert_eq!(only(TOKEN).expired("9999-01-01T00:00:00Z".parse().unwrap()), None);
+        assert!(
+            entry
+                .expired("2027-02-01T00:00:00Z".parse().unwrap())
+                .is_some()
+        );
+        assert_eq!(
+            only(TOKEN).expired("9999-01-01T00:00:00Z".parse().unwrap()),
+            None
+        );
     }
 
     #[test]
     fn a_generated_token_is_random_and_its_line_lets_it_in() {
-        let generate = || Entry::generate("ana", Role::Admin, Some(Prefix::new("a/b/").unwrap()), None).unwrap();
+        let generate = || {
+            Entry::generate("ana", Role::Admin, Some(Prefix::new("a/b/").unwrap()), None).unwrap()
+        };
         let ((token, entry), (other, _)) = (generate(), generate());
-        assert!(token.starts_with(GENERATED) && token.len() == 47 && token != other, "{token}");
+        assert!(
+            token.starts_with(GENERATED) && token.len() == 47 && token != other,
+            "{token}"
+        );
         let tokens = Tokens::parse(&entry.to_string()).unwrap();
         assert_eq!(tokens.find(&token).unwrap().caller, entry.caller);
         assert!(tokens.find(&other).is_none());
@@ -409,7 +543,8 @@ mod tests {
         let path = folder.path().join("tokens");
         std::thread::scope(|scope| {
             for number in 0..8 {
-                let (_, entry) = Entry::generate(&format!("n{number}"), Role::Read, None, None).unwrap();
+                let (_, entry) =
+                    Entry::generate(&format!("n{number}"), Role::Read, None, None).unwrap();
                 let path = &path;
                 scope.spawn(move || add(path, &entry).unwrap());
             }
@@ -421,7 +556,10 @@ mod tests {
     fn an_expiry_is_a_day_that_is_not_over() {
         let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
         assert_eq!(parse_expiry("0d").unwrap(), today);
-        assert_eq!(parse_expiry("9999-12-31").unwrap().to_string(), "9999-12-31");
+        assert_eq!(
+            parse_expiry("9999-12-31").unwrap().to_string(),
+            "9999-12-31"
+        );
         for text in ["2001-01-01", "d", "-1d", "99999999d", "1w", ""] {
             assert!(parse_expiry(text).is_err(), "{text}");
         }
@@ -437,7 +575,10 @@ mod tests {
         assert!(shown.contains("ana") && !shown.contains(TOKEN), "{shown}");
         for part in hash(TOKEN).chunks(8) {
             let decimal = format!("{part:?}");
-            assert!(!shown.contains(&hex(part)) && !shown.contains(decimal.trim_matches(['[', ']'])), "{shown}");
+            assert!(
+                !shown.contains(&hex(part)) && !shown.contains(decimal.trim_matches(['[', ']'])),
+                "{shown}"
+            );
         }
     }
 }

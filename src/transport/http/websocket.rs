@@ -1,8 +1,10 @@
-//! The WebSocket transport, `/ws`: one JSON-RPC message in each text frame, and all that stdio can do.
+//! The WebSocket transport, `/ws`: one JSON-RPC message in each text frame, and all that stdio can
+//! do.
 //!
-//! One task has the conversation. It handles messages in their order, and between two of them what the notifier has found. So, as
-//! on stdio, a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
-//! overtakes an answer that was made before the change.
+//! One task has the conversation. It handles messages in their order, and between two of them what
+//! the notifier has found. So, as on stdio, a notification never precedes the acknowledgement of
+//! its subscription, never follows its cancellation, and never overtakes an answer that was made
+//! before the change.
 
 use super::app::{Exchange, stopped};
 use super::refusal::Refusal;
@@ -10,7 +12,9 @@ use super::{limits, metrics};
 use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
-use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{
+    CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code,
+};
 use axum::response::Response;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,7 +35,8 @@ const MAX_UNANSWERED: usize = 2;
 /// How many changes of the library may wait for a client that does not read.
 const MAX_WAITING: usize = 64;
 
-/// The longest message, in bytes: it is in memory before all of it has come, and counts for no other limit.
+/// The longest message, in bytes: it is in memory before all of it has come, and counts for no
+/// other limit.
 const MAX_MESSAGE: usize = 1024 * 1024;
 
 /// How much is read at once, in bytes. Each connection has a buffer of this size.
@@ -40,11 +45,22 @@ const READ_BUFFER: usize = 4 * 1024;
 /// Answers the request for an upgrade, and serves the conversation.
 pub(super) async fn open(exchange: Exchange, upgrade: WebSocketUpgrade) -> Response {
     let max = exchange.app.requests.max_body.min(MAX_MESSAGE);
-    let upgrade = upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER);
+    let upgrade = upgrade
+        .protocols([SUBPROTOCOL])
+        .read_buffer_size(READ_BUFFER);
     let span = Span::current();
-    upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| {
-        Conversation { session: Session::new(Arc::clone(&exchange.caller)), exchange, socket }.serve().instrument(span)
-    })
+    upgrade
+        .max_message_size(max)
+        .max_frame_size(max)
+        .on_upgrade(move |socket| {
+            Conversation {
+                session: Session::new(Arc::clone(&exchange.caller)),
+                exchange,
+                socket,
+            }
+            .serve()
+            .instrument(span)
+        })
 }
 
 struct Conversation {
@@ -58,7 +74,10 @@ struct Conversation {
 type End = Option<CloseFrame>;
 
 fn closing(code: u16, reason: impl Into<Utf8Bytes>) -> End {
-    Some(CloseFrame { code, reason: reason.into() })
+    Some(CloseFrame {
+        code,
+        reason: reason.into(),
+    })
 }
 
 /// Holds the changes until the conversation has time for them.
@@ -67,7 +86,10 @@ struct ChangeQueue(Mutex<Option<mpsc::Sender<Change>>>);
 impl Listener for ChangeQueue {
     fn tell(&self, change: &Change) {
         let mut changes = lock(&self.0);
-        if changes.as_ref().is_some_and(|changes| changes.try_send(change.clone()).is_err()) {
+        if changes
+            .as_ref()
+            .is_some_and(|changes| changes.try_send(change.clone()).is_err())
+        {
             *changes = None; // which ends the conversation
         }
     }
@@ -102,18 +124,28 @@ impl Conversation {
             }
         };
         if let Some(frame) = end {
-            tracing::info!(code = frame.code, reason = frame.reason.as_str(), "closing a WebSocket");
-            let _ = timeout(Duration::from_secs(1), self.socket.send(Frame::Close(Some(frame)))).await;
+            tracing::info!(
+                code = frame.code,
+                reason = frame.reason.as_str(),
+                "closing a WebSocket"
+            );
+            let _ = timeout(
+                Duration::from_secs(1),
+                self.socket.send(Frame::Close(Some(frame))),
+            )
+            .await;
         }
     }
 
     async fn receive(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
         match frame {
             Some(Ok(Frame::Text(text))) => self.answer(text).await,
-            Some(Ok(Frame::Binary(_))) => {
-                Err(closing(close_code::UNSUPPORTED, "messages are text frames, not binary ones"))
-            }
-            // This replaces the answer that the next read would keep in memory until the client reads it.
+            Some(Ok(Frame::Binary(_))) => Err(closing(
+                close_code::UNSUPPORTED,
+                "messages are text frames, not binary ones",
+            )),
+            // This replaces the answer that the next read would keep in memory until the client
+            // reads it.
             Some(Ok(Frame::Ping(payload))) => self.write(Frame::Pong(payload)).await,
             // A close is answered with the next read.
             Some(Ok(Frame::Pong(_) | Frame::Close(_))) => Ok(()),
@@ -133,7 +165,8 @@ impl Conversation {
         };
         drop(text);
         let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
-        // A conversation has one request at a time, so it may wait for a permit, where a request by POST would be refused.
+        // A conversation has one request at a time, so it may wait for a permit, where a request by
+        // POST would be refused.
         let _permit = app.requests.free.acquire().await;
         let handled = match self.exchange.take(&limits::methods(&message)) {
             Ok(()) => self.handle(message).await,
@@ -147,9 +180,13 @@ impl Conversation {
             }
             Ok(Reply::Stream(acknowledgement)) => (Some(acknowledgement.to_json()), false),
             // A notification gets no answer, not even an error.
-            Err(refusal) => (id.map(|id| RpcResponse::error(Some(&id), refusal.into_error()).into_json()), true),
+            Err(refusal) => (
+                id.map(|id| RpcResponse::error(Some(&id), refusal.into_error()).into_json()),
+                true,
+            ),
         };
-        app.metrics.answered("websocket", method, is_error, started.elapsed());
+        app.metrics
+            .answered("websocket", method, is_error, started.elapsed());
         match json {
             Some(json) => self.send(json).await,
             None => Ok(()),
@@ -158,22 +195,38 @@ impl Conversation {
 
     async fn handle(&mut self, message: Message) -> Result<Reply, Refusal> {
         let empty = Session::new(Arc::clone(&self.exchange.caller));
-        let (reply, session) = self.exchange.app.handle(std::mem::replace(&mut self.session, empty), message).await?;
+        let (reply, session) = self
+            .exchange
+            .app
+            .handle(std::mem::replace(&mut self.session, empty), message)
+            .await?;
         self.session = session;
         Ok(reply)
     }
 
     /// A token may expire, or be removed.
     fn check_caller(&self) -> Result<(), End> {
-        if self.exchange.app.options.access.is_still_valid(&self.exchange.caller) {
+        if self
+            .exchange
+            .app
+            .options
+            .access
+            .is_still_valid(&self.exchange.caller)
+        {
             return Ok(());
         }
-        Err(closing(close_code::POLICY, "the bearer token is no longer valid"))
+        Err(closing(
+            close_code::POLICY,
+            "the bearer token is no longer valid",
+        ))
     }
 
     async fn notify(&mut self, change: Option<Change>) -> Result<(), End> {
         let Some(change) = change else {
-            return Err(closing(close_code::POLICY, "the client does not read its notifications"));
+            return Err(closing(
+                close_code::POLICY,
+                "the client does not read its notifications",
+            ));
         };
         self.check_caller()?;
         for notification in self.session.notifications(&change) {
@@ -184,7 +237,10 @@ impl Conversation {
 
     async fn ping(&mut self, unanswered: usize) -> Result<(), End> {
         if unanswered > MAX_UNANSWERED {
-            return Err(closing(close_code::POLICY, "the client does not answer pings"));
+            return Err(closing(
+                close_code::POLICY,
+                "the client does not answer pings",
+            ));
         }
         self.check_caller()?;
         self.write(Frame::Ping(Default::default())).await

@@ -1,4 +1,5 @@
-//! Any input of a prompt with declared arguments is divided among them, and nothing that was typed is lost.
+//! Any input of a prompt with declared arguments is divided among them, and nothing that was typed
+//! is lost.
 
 use prompt_expander::prompt::{Argument, Call, Diagnostic, Kind, Messages, Name, Prompt};
 use std::collections::{BTreeMap, HashSet};
@@ -17,39 +18,76 @@ pub(super) fn check_bytes(case: &[u8]) {
     values_in_quotes_are_the_values(declared, input);
 }
 
-/// Expands a prompt with the declared arguments, at most four: `a! b=x c` are an `a` that is required, a `b` with the
-/// default `x`, and a `c`. With `{{input}}` among them the body has that placeholder too.
+/// Expands a prompt with the declared arguments, at most four: `a! b=x c` are an `a` that is
+/// required, a `b` with the default `x`, and a `c`. With `{{input}}` among them the body has that
+/// placeholder too.
 pub(super) fn check(declared: &str, input: &str) {
-    if [declared, input].iter().any(|text| text.contains(SEPARATOR)) {
+    if [declared, input]
+        .iter()
+        .any(|text| text.contains(SEPARATOR))
+    {
         return;
     }
     let prompt = prompt(declared);
     let expanded = expand(&prompt, Call::Text(input));
-    assert_eq!(expanded, expand(&prompt, Call::Text(input)), "expanded twice");
+    assert_eq!(
+        expanded,
+        expand(&prompt, Call::Text(input)),
+        "expanded twice"
+    );
     let mut without_choices = prompt.clone();
-    without_choices.arguments.iter_mut().for_each(|argument| argument.choices.clear());
-    assert_eq!(expanded, expand(&without_choices, Call::Text(input)), "choices are only proposed");
+    without_choices
+        .arguments
+        .iter_mut()
+        .for_each(|argument| argument.choices.clear());
+    assert_eq!(
+        expanded,
+        expand(&without_choices, Call::Text(input)),
+        "choices are only proposed"
+    );
     // Strict choices refuse exactly what other choices warn of.
     let mut strict = prompt.clone();
-    strict.arguments.iter_mut().for_each(|argument| argument.strict = true);
+    strict
+        .arguments
+        .iter_mut()
+        .for_each(|argument| argument.strict = true);
     let warnings = prompt.bind(Call::Text(input)).warnings;
-    let outside = warnings.iter().filter(|warning| !warning.contains("did you mean")).count();
+    let outside = warnings
+        .iter()
+        .filter(|warning| !warning.contains("did you mean"))
+        .count();
     match expand(&strict, Call::Text(input)) {
-        Err(Diagnostic { kind: Kind::NotAChoice, .. }) => assert_ne!(outside, 0),
-        other => assert!(other == expanded && (other.is_err() || outside == 0), "{other:?}"),
+        Err(Diagnostic {
+            kind: Kind::NotAChoice,
+            ..
+        }) => assert_ne!(outside, 0),
+        other => assert!(
+            other == expanded && (other.is_err() || outside == 0),
+            "{other:?}"
+        ),
     }
 
     match expanded {
         Ok(expanded) => {
             nothing_is_lost_and_nothing_is_new(&prompt, input, &expanded);
             if let ([argument], false) = (prompt.arguments.as_slice(), prompt.takes_input()) {
-                a_single_argument_takes_all(argument, input, expanded.split(SEPARATOR).next().unwrap_or_default());
+                a_single_argument_takes_all(
+                    argument,
+                    input,
+                    expanded.split(SEPARATOR).next().unwrap_or_default(),
+                );
             }
         }
-        Err(Diagnostic { kind: Kind::MissingValue, .. }) => {
+        Err(Diagnostic {
+            kind: Kind::MissingValue,
+            ..
+        }) => {
             assert!(prompt.arguments.iter().any(|argument| argument.required));
         }
-        Err(Diagnostic { kind: Kind::UnusedText, .. }) => assert!(!input.trim().is_empty() && !prompt.takes_input()),
+        Err(Diagnostic {
+            kind: Kind::UnusedText,
+            ..
+        }) => assert!(!input.trim().is_empty() && !prompt.takes_input()),
         Err(other) => panic!("{other}"),
     }
 }
@@ -62,11 +100,18 @@ fn prompt(declared: &str) -> Prompt {
     let mut prompt = Prompt::parse(Name::new("p").unwrap(), b"").unwrap();
     let mut body = String::new();
     for word in declared.split_whitespace() {
-        let (name, default) = word.split_once('=').map_or((word, None), |(name, text)| (name, Some(text.to_owned())));
-        let (name, required) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
-        let is_usable =
-            !name.is_empty() && !name.contains(|letter: char| letter.is_control() || "{}<>".contains(letter));
-        let is_new = prompt.arguments.iter().all(|argument| argument.name != name);
+        let (name, default) = word
+            .split_once('=')
+            .map_or((word, None), |(name, text)| (name, Some(text.to_owned())));
+        let (name, required) = name
+            .strip_suffix('!')
+            .map_or((name, false), |name| (name, true));
+        let is_usable = !name.is_empty()
+            && !name.contains(|letter: char| letter.is_control() || "{}<>".contains(letter));
+        let is_new = prompt
+            .arguments
+            .iter()
+            .all(|argument| argument.name != name);
         if is_usable && is_new && prompt.arguments.len() < 4 {
             let choices = vec!["one".to_owned(), "two".to_owned()];
             let default = default.filter(|default| !default.is_empty()); // as in a file
@@ -87,29 +132,51 @@ fn prompt(declared: &str) -> Prompt {
     prompt
 }
 
-/// Every word of the input is in a value or in `{{input}}`, and their words are words of the input or of a default. Quotes
-/// are not compared, nor is the name of a `name=value`.
+/// Every word of the input is in a value or in `{{input}}`, and their words are words of the input
+/// or of a default. Quotes are not compared, nor is the name of a `name=value`.
 fn nothing_is_lost_and_nothing_is_new(prompt: &Prompt, input: &str, expanded: &str) {
-    let bare = |text: &str| text.split_whitespace().map(|word| word.replace(QUOTES, "")).collect::<Vec<_>>();
-    let written: HashSet<String> = bare(&expanded.replace(SEPARATOR, " ")).into_iter().collect();
-    let defaults = prompt.arguments.iter().filter_map(|argument| argument.default.as_deref());
+    let bare = |text: &str| {
+        text.split_whitespace()
+            .map(|word| word.replace(QUOTES, ""))
+            .collect::<Vec<_>>()
+    };
+    let written: HashSet<String> = bare(&expanded.replace(SEPARATOR, " "))
+        .into_iter()
+        .collect();
+    let defaults = prompt
+        .arguments
+        .iter()
+        .filter_map(|argument| argument.default.as_deref());
     let mut known: HashSet<String> = defaults.flat_map(bare).collect();
     for word in input.split_whitespace() {
-        let values =
-            prompt.arguments.iter().filter_map(|argument| word.strip_prefix(&argument.name)?.strip_prefix('='));
-        let spellings: Vec<String> = values.chain([word]).map(|word| word.replace(QUOTES, "")).collect();
-        let is_kept = spellings.iter().any(|spelling| spelling.is_empty() || written.contains(spelling));
+        let values = prompt
+            .arguments
+            .iter()
+            .filter_map(|argument| word.strip_prefix(&argument.name)?.strip_prefix('='));
+        let spellings: Vec<String> = values
+            .chain([word])
+            .map(|word| word.replace(QUOTES, ""))
+            .collect();
+        let is_kept = spellings
+            .iter()
+            .any(|spelling| spelling.is_empty() || written.contains(spelling));
         assert!(is_kept, "{word:?} of {input:?} is lost in {expanded:?}");
         known.extend(spellings);
     }
     for word in &written {
-        assert!(word.is_empty() || known.contains(word), "{word:?} is new in {expanded:?}");
+        assert!(
+            word.is_empty() || known.contains(word),
+            "{word:?} is new in {expanded:?}"
+        );
     }
 }
 
 /// Verbatim, unless it begins with `name=`; only spaces are the same as no text.
 fn a_single_argument_takes_all(argument: &Argument, input: &str, value: &str) {
-    let pair = input.trim_start().strip_prefix(&argument.name).and_then(|rest| rest.strip_prefix('='));
+    let pair = input
+        .trim_start()
+        .strip_prefix(&argument.name)
+        .and_then(|rest| rest.strip_prefix('='));
     if input.trim().is_empty() {
         assert_eq!(value, argument.default.as_deref().unwrap_or_default());
     } else if pair.is_none() {
@@ -117,8 +184,9 @@ fn a_single_argument_takes_all(argument: &Argument, input: &str, value: &str) {
     }
 }
 
-/// However values are given by name, they come out as they are: in quotes, with `\` before each `"` and `\`, also where
-/// they have several lines; as words of a shell; and by name in the first place.
+/// However values are given by name, they come out as they are: in quotes, with `\` before each `"`
+/// and `\`, also where they have several lines; as words of a shell; and by name in the first
+/// place.
 pub(super) fn values_in_quotes_are_the_values(a: &str, b: &str) {
     if [a, b].iter().any(|value| value.contains(SEPARATOR)) {
         return;
@@ -127,18 +195,45 @@ pub(super) fn values_in_quotes_are_the_values(a: &str, b: &str) {
     let (in_a, in_b) = (quoted(a), quoted(b));
     let prompt = prompt("a b c");
     let want = |c: &str| Ok([a, b, c, ""].join(&SEPARATOR.to_string()));
-    for input in [format!("a={in_a} b={in_b} c=z"), format!(" c=z\nb={in_b}\ta={in_a}"), format!("a={in_a} b={in_b} z")]
-    {
+    for input in [
+        format!("a={in_a} b={in_b} c=z"),
+        format!(" c=z\nb={in_b}\ta={in_a}"),
+        format!("a={in_a} b={in_b} z"),
+    ] {
         assert_eq!(expand(&prompt, Call::Text(&input)), want("z"), "{input:?}");
     }
     // A text before a pair goes by position; quotes make one word of it.
-    assert_eq!(expand(&prompt, Call::Text(&format!("{in_a} b={in_b} z"))), want("z"));
+    assert_eq!(
+        expand(&prompt, Call::Text(&format!("{in_a} b={in_b} z"))),
+        want("z")
+    );
     if !a.contains('\'') {
-        assert_eq!(expand(&prompt, Call::Text(&format!("a='{a}' b={in_b} z"))), want("z"));
+        assert_eq!(
+            expand(&prompt, Call::Text(&format!("a='{a}' b={in_b} z"))),
+            want("z")
+        );
     }
     let words = [format!("b={b}"), format!("a={a}"), "z".to_owned()];
-    assert_eq!(expand(&prompt, Call::Piped { words: &words, text: "", at: 0 }), want("z"), "{words:?}");
-    let values = BTreeMap::from([("a".to_owned(), a.to_owned()), ("b".to_owned(), b.to_owned())]);
-    let call = Call::Named { values: &values, input: "not divided", is_strict: false };
+    assert_eq!(
+        expand(
+            &prompt,
+            Call::Piped {
+                words: &words,
+                text: "",
+                at: 0
+            }
+        ),
+        want("z"),
+        "{words:?}"
+    );
+    let values = BTreeMap::from([
+        ("a".to_owned(), a.to_owned()),
+        ("b".to_owned(), b.to_owned()),
+    ]);
+    let call = Call::Named {
+        values: &values,
+        input: "not divided",
+        is_strict: false,
+    };
     assert_eq!(expand(&prompt, call), want(""));
 }

@@ -17,13 +17,22 @@ const TEXTS: [&str; 6] = [
 /// Reads the file in each format, and imports the prompt.
 pub(super) fn check(file: &[u8]) {
     for (format, name) in files().filter(|_| file.len() < MAX_FILE / 8) {
-        let Ok(prompt) = name.parse(&Name::new("p").unwrap(), file, None) else { continue };
+        let Ok(prompt) = name.parse(&Name::new("p").unwrap(), file, None) else {
+            continue;
+        };
         let prompt = prompt.with_base_directory("/h/$ARGUMENTS/{{input}}/p");
-        let Ok(imported) = import(&prompt) else { continue };
+        let Ok(imported) = import(&prompt) else {
+            continue;
+        };
         let read = Prompt::parse(Name::new("p").unwrap(), imported.text.as_bytes()).unwrap();
-        // Without an input, the text of a pattern of fabric ends in another way, and Codex and pi drop quotes.
+        // Without an input, the text of a pattern of fabric ends in another way, and Codex and pi
+        // drop quotes.
         if !["codex", "fabric", "pi"].contains(&format.name) {
-            are_equal(&prompt, &read, &format!("{} {file:?} as {:?}", format.name, imported.text));
+            are_equal(
+                &prompt,
+                &read,
+                &format!("{} {file:?} as {:?}", format.name, imported.text),
+            );
         }
     }
 }
@@ -31,23 +40,47 @@ pub(super) fn check(file: &[u8]) {
 /// Both expand to the same messages for each call, or are refused.
 #[track_caller]
 fn are_equal(one: &Prompt, other: &Prompt, context: &str) {
-    let expanded = |prompt: &Prompt, call: Call<'_>| prompt.expand(call).map_err(|_| "refused").map(messages);
+    let expanded =
+        |prompt: &Prompt, call: Call<'_>| prompt.expand(call).map_err(|_| "refused").map(messages);
     for text in TEXTS {
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        let values: BTreeMap<String, String> =
-            one.value_names().into_iter().map(|name| (name.to_owned(), text.to_owned())).collect();
+        let values: BTreeMap<String, String> = one
+            .value_names()
+            .into_iter()
+            .map(|name| (name.to_owned(), text.to_owned()))
+            .collect();
         for call in [
             Call::Text(text),
-            Call::Piped { words: &words, text: "", at: 0 },
-            Call::Piped { words: &words, text: "piped {{input}}\n", at: words.len() },
-            Call::Named { values: &values, input: text, is_strict: false },
+            Call::Piped {
+                words: &words,
+                text: "",
+                at: 0,
+            },
+            Call::Piped {
+                words: &words,
+                text: "piped {{input}}\n",
+                at: words.len(),
+            },
+            Call::Named {
+                values: &values,
+                input: text,
+                is_strict: false,
+            },
         ] {
-            assert_eq!(expanded(other, call), expanded(one, call), "{context}, {call:?}");
+            assert_eq!(
+                expanded(other, call),
+                expanded(one, call),
+                "{context}, {call:?}"
+            );
         }
     }
 }
 
 /// The roles and texts.
 fn messages(messages: Messages) -> Vec<(&'static str, String)> {
-    messages.messages.into_iter().map(|message| (message.role.name(), message.text)).collect()
+    messages
+        .messages
+        .into_iter()
+        .map(|message| (message.role.name(), message.text))
+        .collect()
 }

@@ -1,4 +1,5 @@
-//! The same messages get the same answers, however each is framed: a line is answered with a line, and a frame with a frame.
+//! The same messages get the same answers, however each is framed: a line is answered with a line,
+//! and a frame with a frame.
 
 use prompt_expander::library::Library;
 use prompt_expander::server::{Server, Settings};
@@ -41,7 +42,9 @@ static ANSWERS: OnceLock<[Vec<u8>; 8]> = OnceLock::new();
 /// Each byte selects a message and its framing.
 pub(super) fn check(selection: &[u8]) {
     let library = Arc::new(Library::named([]).with_builtin());
-    let answers = ANSWERS.get_or_init(|| MESSAGES.map(|message| served(&library, format!("{message}\n").as_bytes())));
+    let answers = ANSWERS.get_or_init(|| {
+        MESSAGES.map(|message| served(&library, format!("{message}\n").as_bytes()))
+    });
     let (mut framed, mut expected) = (Vec::new(), Vec::new());
     for byte in selection.iter().map(|byte| usize::from(*byte)) {
         let (message, before) = (MESSAGES[byte % 8], BEFORE[byte / 8 % 10]);
@@ -49,12 +52,19 @@ pub(super) fn check(selection: &[u8]) {
         let is_frame = before.contains(':');
         framed.extend_from_slice(before.as_bytes());
         // One line of these headers is no header, and gets an error of its own.
-        if let Some((line, _)) = before.split_once('\n').filter(|(line, _)| !line.is_empty() && !line.contains(':')) {
+        if let Some((line, _)) = before
+            .split_once('\n')
+            .filter(|(line, _)| !line.is_empty() && !line.contains(':'))
+        {
             expected.extend(served(&library, format!("{line}\n").as_bytes()));
             expected.extend(served(&library, b": 7\n"));
         }
         framed.extend_from_slice(message.as_bytes());
-        framed.extend_from_slice(if is_frame { AFTER[byte % 4].as_bytes() } else { b"\n" });
+        framed.extend_from_slice(if is_frame {
+            AFTER[byte % 4].as_bytes()
+        } else {
+            b"\n"
+        });
         let json = answer.trim_ascii_end();
         if is_frame && !json.is_empty() {
             expected.extend(format!("Content-Length: {}\r\n\r\n", json.len()).bytes());
@@ -64,7 +74,12 @@ pub(super) fn check(selection: &[u8]) {
         }
     }
     let text = String::from_utf8_lossy;
-    assert_eq!(text(&served(&library, &framed)), text(&expected), "{:?}", text(&framed));
+    assert_eq!(
+        text(&served(&library, &framed)),
+        text(&expected),
+        "{:?}",
+        text(&framed)
+    );
     // Any bytes may follow a header, and the server goes on.
     served(&library, &[b"Content-Length: 1\n\n", selection].concat());
 }
@@ -85,8 +100,13 @@ impl Write for SharedOutput {
 /// All that a server writes for this input.
 fn served(library: &Arc<Library>, input: &[u8]) -> Vec<u8> {
     let output = SharedOutput::default();
-    serve(&Server::new(Arc::clone(library), Settings::default()), Cursor::new(input.to_vec()), output.clone(), None)
-        .unwrap();
+    serve(
+        &Server::new(Arc::clone(library), Settings::default()),
+        Cursor::new(input.to_vec()),
+        output.clone(),
+        None,
+    )
+    .unwrap();
     let output = output.0.lock().unwrap();
     output.clone()
 }

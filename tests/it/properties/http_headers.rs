@@ -1,5 +1,5 @@
-//! Whatever the headers and the body of a request are, one that is taken for a modern one says the same in both, and one that
-//! is taken for a legacy one has no modern metadata.
+//! Whatever the headers and the body of a request are, one that is taken for a modern one says the
+//! same in both, and one that is taken for a legacy one has no modern metadata.
 
 use prompt_expander::jsonrpc::Message;
 use prompt_expander::transport::http::headers::{Era, era};
@@ -7,13 +7,25 @@ use prompt_expander::transport::http::{HeaderMap, HeaderName, HeaderValue};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// Reads lines `NAME: VALUE` up to an empty one, and then the body. Lines that are no header are left out.
+/// Reads lines `NAME: VALUE` up to an empty one, and then the body. Lines that are no header are
+/// left out.
 pub(super) fn check(request: &[u8]) {
-    let end = request.windows(2).position(|bytes| bytes == b"\n\n").unwrap_or(request.len());
+    let end = request
+        .windows(2)
+        .position(|bytes| bytes == b"\n\n")
+        .unwrap_or(request.len());
     let (head, body) = request.split_at(end);
-    let headers: HeaderMap = head.split(|byte| *byte == b'\n').filter_map(header).collect();
-    let Ok(Message::Request(request)) = Message::parse(body.trim_ascii()) else { return };
-    let of_body = request.params.get("_meta").and_then(|meta| meta.get(VERSION));
+    let headers: HeaderMap = head
+        .split(|byte| *byte == b'\n')
+        .filter_map(header)
+        .collect();
+    let Ok(Message::Request(request)) = Message::parse(body.trim_ascii()) else {
+        return;
+    };
+    let of_body = request
+        .params
+        .get("_meta")
+        .and_then(|meta| meta.get(VERSION));
     let is = |name: &str, wanted: &str| {
         let values: Vec<_> = headers.get_all(name).iter().collect();
         matches!(values[..], [value] if value.as_bytes().trim_ascii() == wanted.as_bytes())
@@ -38,5 +50,8 @@ pub(super) fn check(request: &[u8]) {
 
 fn header(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     let colon = line.iter().position(|byte| *byte == b':')?;
-    Some((HeaderName::from_bytes(&line[..colon]).ok()?, HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?))
+    Some((
+        HeaderName::from_bytes(&line[..colon]).ok()?,
+        HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?,
+    ))
 }

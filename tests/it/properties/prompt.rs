@@ -1,6 +1,9 @@
-//! Any bytes are a prompt or a diagnostic, with places that are in the file and a body that is the file's.
+//! Any bytes are a prompt or a diagnostic, with places that are in the file and a body that is the
+//! file's.
 
-use prompt_expander::prompt::{Call, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, Name, Prompt, Severity};
+use prompt_expander::prompt::{
+    Call, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, Name, Prompt, Severity,
+};
 use std::collections::HashSet;
 
 /// The longest description that is made from a body, in characters.
@@ -29,23 +32,43 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     assert!((1..=MAX_MESSAGES).contains(&prompt.messages.len()));
     for message in &prompt.messages {
         let body = message.body();
-        assert!(body.lines().next().is_none_or(|first| !first.trim().is_empty()), "the first line is empty");
+        assert!(
+            body.lines()
+                .next()
+                .is_none_or(|first| !first.trim().is_empty()),
+            "the first line is empty"
+        );
         assert!(!body.ends_with('\n'));
         are_lines_of(body, &lines);
     }
     if !lines.contains("<!--") {
-        // The body is the end of the file, except for empty lines. Before it are empty lines, or a frontmatter.
+        // The body is the end of the file, except for empty lines. Before it are empty lines, or a
+        // frontmatter.
         let body = prompt.messages[0].body();
-        let before = lines.trim_end().strip_suffix(body.trim_end()).expect("the body is the end of the file");
-        assert!(before.trim().is_empty() || before.starts_with("---"), "{before:?}");
-        assert!(body.is_empty() || (before.is_empty() || before.ends_with('\n')), "{before:?}");
+        let before = lines
+            .trim_end()
+            .strip_suffix(body.trim_end())
+            .expect("the body is the end of the file");
+        assert!(
+            before.trim().is_empty() || before.starts_with("---"),
+            "{before:?}"
+        );
+        assert!(
+            body.is_empty() || (before.is_empty() || before.ends_with('\n')),
+            "{before:?}"
+        );
     }
 
     assert!(prompt.arguments.len() <= MAX_ARGUMENTS);
     let mut names = HashSet::new();
     for argument in &prompt.arguments {
-        let forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
-        assert!(!argument.name.is_empty() && !argument.name.contains(forbidden), "{:?}", argument.name);
+        let forbidden =
+            |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
+        assert!(
+            !argument.name.is_empty() && !argument.name.contains(forbidden),
+            "{:?}",
+            argument.name
+        );
         assert!(names.insert(&argument.name), "{:?} twice", argument.name);
         are_different_texts(&argument.choices);
     }
@@ -56,7 +79,10 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     let (title, description) = (&prompt.title, &prompt.description);
     assert!(title.as_ref().is_none_or(|title| !title.is_empty()));
     if let Some(description) = description.as_ref().filter(|_| !text.starts_with("---")) {
-        assert!((1..=DESCRIPTION).contains(&description.chars().count()), "{description:?}");
+        assert!(
+            (1..=DESCRIPTION).contains(&description.chars().count()),
+            "{description:?}"
+        );
     }
 
     let warnings = prompt.warnings();
@@ -66,10 +92,21 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
         is_about(warning, file.as_bytes());
     }
 
-    // Whatever the file declares, an input is put in or refused, and values by name are never refused.
+    // Whatever the file declares, an input is put in or refused, and values by name are never
+    // refused.
     _ = prompt.expand(Call::Text("some text"));
-    let all = prompt.value_names().into_iter().map(|name| (name.to_owned(), "a text".to_owned())).collect();
-    prompt.expand(Call::Named { values: &all, input: "", is_strict: true }).unwrap();
+    let all = prompt
+        .value_names()
+        .into_iter()
+        .map(|name| (name.to_owned(), "a text".to_owned()))
+        .collect();
+    prompt
+        .expand(Call::Named {
+            values: &all,
+            input: "",
+            is_strict: true,
+        })
+        .unwrap();
 }
 
 /// The lines are in the file, in this order. A marker that is text may have lost its backslash.
@@ -80,13 +117,19 @@ fn are_lines_of(body: &str, file: &str) {
             let of_file = of_file.trim_end();
             of_file == line || of_file.replacen('\\', "", 1) == line
         };
-        assert!(rest.any(is_line), "{line:?} is not in the file, or not there");
+        assert!(
+            rest.any(is_line),
+            "{line:?} is not in the file, or not there"
+        );
     }
 }
 
 fn are_different_texts(texts: &[String]) {
     let different: HashSet<&String> = texts.iter().collect();
-    assert!(different.len() == texts.len() && !texts.iter().any(String::is_empty), "{texts:?}");
+    assert!(
+        different.len() == texts.len() && !texts.iter().any(String::is_empty),
+        "{texts:?}"
+    );
 }
 
 /// The diagnostic says what and how in one line each, and where in the file.
@@ -96,14 +139,22 @@ fn is_about(diagnostic: &Diagnostic, file: &[u8]) {
         let control = |letter: char| letter.is_control() && letter != '\t';
         assert!(!text.is_empty() && !text.contains(control), "{text:?}");
     }
-    let Some(position) = diagnostic.position else { return };
+    let Some(position) = diagnostic.position else {
+        return;
+    };
     let text = String::from_utf8_lossy(file);
     if text.replace("\r\n", "").contains('\r') {
         // YAML ends a line at a lone CR, and nothing else does.
         return;
     }
     let mut lines = text.split('\n');
-    let line = position.line.checked_sub(1).and_then(|before| lines.nth(before));
+    let line = position
+        .line
+        .checked_sub(1)
+        .and_then(|before| lines.nth(before));
     let line = line.unwrap_or_else(|| panic!("{position:?} is not in the file: {diagnostic}"));
-    assert!((1..=line.chars().count() + 1).contains(&position.column), "{position:?} is not in its line: {diagnostic}");
+    assert!(
+        (1..=line.chars().count() + 1).contains(&position.column),
+        "{position:?} is not in its line: {diagnostic}"
+    );
 }

@@ -1,4 +1,5 @@
-//! No text is the id of a session but one that was made with the key, for its owner; also over a connection that has shown another one.
+//! No text is the id of a session but one that was made with the key, for its owner; also over a
+//! connection that has shown another one.
 
 use prompt_expander::transport::http::Keys;
 use prompt_expander::transport::http::sessions::{Sessions, Verified};
@@ -12,10 +13,17 @@ pub(super) fn check(text: &[u8]) {
     let verified = Verified::default();
     let lossy = String::from_utf8_lossy(text);
     assert_eq!(sessions.read(&lossy, "owner", NOW, &verified), None);
-    let valid = sessions.make("2025-06-18", Some("codex"), "owner", NOW).unwrap();
-    assert_eq!(sessions.read(&valid, &lossy, NOW, &verified).is_some(), lossy == "owner");
+    let valid = sessions
+        .make("2025-06-18", Some("codex"), "owner", NOW)
+        .unwrap();
+    assert_eq!(
+        sessions.read(&valid, &lossy, NOW, &verified).is_some(),
+        lossy == "owner"
+    );
     assert!(sessions.read(&valid, "owner", NOW, &verified).is_some());
-    let Some((place, inserted)) = text.split_first() else { return };
+    let Some((place, inserted)) = text.split_first() else {
+        return;
+    };
     let place = usize::from(*place) % valid.len();
     let inserted = String::from_utf8_lossy(inserted);
     let end = (place + inserted.len()).min(valid.len());
@@ -24,6 +32,10 @@ pub(super) fn check(text: &[u8]) {
         format!("{}{inserted}{}", &valid[..place], &valid[end..]),
         format!("{}{}", &valid[..place], &valid[end..]),
     ] {
-        assert_eq!(sessions.read(&changed, "owner", NOW, &verified).is_some(), changed == valid, "{changed}");
+        assert_eq!(
+            sessions.read(&changed, "owner", NOW, &verified).is_some(),
+            changed == valid,
+            "{changed}"
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! Any bytes are the input of a session, and each of its lines gets what its text says: one answer, or none. Frames have a property
-//! of their own.
+//! Any bytes are the input of a session, and each of its lines gets what its text says: one answer,
+//! or none. Frames have a property of their own.
 //!
-//! What a text says is read here a second time, as JSON-RPC and MCP have it. To which line an answer belongs, a ping
-//! behind every line tells; without these pings the session must be the same.
+//! What a text says is read here a second time, as JSON-RPC and MCP have it. To which line an
+//! answer belongs, a ping behind every line tells; without these pings the session must be the
+//! same.
 
 use prompt_expander::jsonrpc::MAX_BATCH;
 use prompt_expander::library::Library;
@@ -30,13 +31,20 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
     let lines: Vec<&[u8]> = session.split(|&byte| byte == b'\n').collect();
     let begins_frame = |line: &&[u8]| {
         // Also after spaces, and after a byte order mark.
-        let name = line.split(|byte| *byte == b':').next().unwrap_or_default().to_ascii_lowercase();
+        let name = line
+            .split(|byte| *byte == b':')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         name.ends_with(b"content-length") || name.ends_with(b"content-type")
     };
     if lines.iter().any(begins_frame) {
         return;
     }
-    let with_pings: Vec<u8> = lines.iter().flat_map(|line| [*line, b"\n", PING.as_bytes(), b"\n"].concat()).collect();
+    let with_pings: Vec<u8> = lines
+        .iter()
+        .flat_map(|line| [*line, b"\n", PING.as_bytes(), b"\n"].concat())
+        .collect();
     let written = served(&library, &with_pings);
 
     let mut written = written.split_terminator('\n');
@@ -44,18 +52,28 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
     let mut has_batches = false;
     for (index, line) in lines.into_iter().enumerate() {
         // Spaces around a line are none of it, and neither is a byte order mark before the first.
-        let line = if index == 0 { line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line) } else { line };
+        let line = if index == 0 {
+            line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
+        } else {
+            line
+        };
         let expected = Expected::of(line.trim_ascii(), has_batches);
-        let mut answer = written.next().expect("the ping is answered, whatever was before it");
+        let mut answer = written
+            .next()
+            .expect("the ping is answered, whatever was before it");
         let is_answered = match expected {
             Expected::Nothing => false,
             Expected::Answer(_) | Expected::Answers(_) => true,
             Expected::Unknown => answer != PONG,
         };
         if is_answered {
-            has_batches = expected.holds(&json(answer)).map_or(has_batches, |version| version == "2025-03-26");
+            has_batches = expected
+                .holds(&json(answer))
+                .map_or(has_batches, |version| version == "2025-03-26");
             answers.push(answer);
-            answer = written.next().expect("the ping is answered, whatever was before it");
+            answer = written
+                .next()
+                .expect("the ping is answered, whatever was before it");
         }
         assert_eq!(answer, PONG, "behind {:?}", String::from_utf8_lossy(line));
     }
@@ -63,7 +81,10 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
 
     // A last line is served without a line end too.
     let without_pings = served(&library, &[session, b"\n", PING.as_bytes()].concat());
-    assert_eq!(Vec::from_iter(without_pings.split_terminator('\n')), [answers, vec![PONG]].concat());
+    assert_eq!(
+        Vec::from_iter(without_pings.split_terminator('\n')),
+        [answers, vec![PONG]].concat()
+    );
 }
 
 /// An output that is read when all is written.
@@ -85,7 +106,13 @@ fn served(library: &Arc<Library>, input: &[u8]) -> String {
     file.write_all(input).unwrap();
     file.rewind().unwrap();
     let output = SharedOutput::default();
-    serve(&Server::new(Arc::clone(library), Settings::default()), file, output.clone(), None).unwrap();
+    serve(
+        &Server::new(Arc::clone(library), Settings::default()),
+        file,
+        output.clone(),
+        None,
+    )
+    .unwrap();
     let output = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
     assert!(output.is_empty() || output.ends_with('\n'));
     output
@@ -112,23 +139,44 @@ struct Said {
 
 impl Expected {
     fn of(line: &[u8], has_batches: bool) -> Expected {
-        let refused = |id| Expected::Answer(Said { id, method: None, params: Value::Null });
+        let refused = |id| {
+            Expected::Answer(Said {
+                id,
+                method: None,
+                params: Value::Null,
+            })
+        };
         if line.is_empty() {
             return Expected::Nothing;
         }
-        let Ok(line) = str::from_utf8(line) else { return refused(Value::Null) };
+        let Ok(line) = str::from_utf8(line) else {
+            return refused(Value::Null);
+        };
         match serde_json::from_str(line) {
-            // It may be well formed all the same, and hold half of a character or a number that is too large.
-            Err(_) if is_well_formed(line) && line.starts_with('{') && Members::of(line).is_none() => Expected::Unknown,
+            // It may be well formed all the same, and hold half of a character or a number that is
+            // too large.
+            Err(_)
+                if is_well_formed(line) && line.starts_with('{') && Members::of(line).is_none() =>
+            {
+                Expected::Unknown
+            }
             Err(_) => match Members::of(line).map(|members| (members.message(), members.id())) {
                 // The value that cannot be read is in a member that JSON-RPC does not have.
-                Some((Some(message), _)) => Said::of(&message).map_or(Expected::Nothing, Expected::Answer),
+                Some((Some(message), _)) => {
+                    Said::of(&message).map_or(Expected::Nothing, Expected::Answer)
+                }
                 members => refused(members.and_then(|(_, id)| id).unwrap_or_default()),
             },
             Ok(_) if !is_unambiguous(line) => Expected::Unknown,
-            Ok(Value::Array(messages)) if has_batches && (1..=MAX_BATCH).contains(&messages.len()) => {
+            Ok(Value::Array(messages))
+                if has_batches && (1..=MAX_BATCH).contains(&messages.len()) =>
+            {
                 let answers: Vec<Said> = messages.iter().filter_map(Said::of).collect();
-                if answers.is_empty() { Expected::Nothing } else { Expected::Answers(answers) }
+                if answers.is_empty() {
+                    Expected::Nothing
+                } else {
+                    Expected::Answers(answers)
+                }
             }
             Ok(message) => Said::of(&message).map_or(Expected::Nothing, Expected::Answer),
         }
@@ -141,7 +189,9 @@ impl Expected {
             Expected::Answers(all) => {
                 let answers = answer.as_array().expect("the answer to a batch is one");
                 assert_eq!(answers.len(), all.len(), "{answer}");
-                all.iter().zip(answers).for_each(|(said, answer)| said.is_answered_by(answer));
+                all.iter()
+                    .zip(answers)
+                    .for_each(|(said, answer)| said.is_answered_by(answer));
             }
             Expected::Nothing | Expected::Unknown => {}
         }
@@ -159,21 +209,35 @@ impl Said {
             return None;
         }
         let id = message.get("id").filter(|id| is_id(id)).cloned();
-        let fits = message["jsonrpc"] == "2.0" && (message["params"].is_null() || message["params"].is_object());
-        let method = message["method"].as_str().filter(|_| fits && id.is_some()).map(str::to_owned);
-        Some(Said { id: id.unwrap_or(Value::Null), method, params: message["params"].clone() })
+        let fits = message["jsonrpc"] == "2.0"
+            && (message["params"].is_null() || message["params"].is_object());
+        let method = message["method"]
+            .as_str()
+            .filter(|_| fits && id.is_some())
+            .map(str::to_owned);
+        Some(Said {
+            id: id.unwrap_or(Value::Null),
+            method,
+            params: message["params"].clone(),
+        })
     }
 
     /// The input, where it asks for nothing but the expansion of `plain.md`.
     fn input_of_plain(&self) -> Option<&str> {
         let arguments = &self.params["arguments"];
         let is_plain = self.params["name"] == "expand_prompt" && arguments["command"] == "plain";
-        arguments["input"].as_str().filter(|_| is_plain && arguments.get("arguments").is_none())
+        arguments["input"]
+            .as_str()
+            .filter(|_| is_plain && arguments.get("arguments").is_none())
     }
 
     fn is_answered_by(&self, answer: &Value) {
-        let mut members: Vec<&str> =
-            answer.as_object().expect("an answer is an object").keys().map(String::as_str).collect();
+        let mut members: Vec<&str> = answer
+            .as_object()
+            .expect("an answer is an object")
+            .keys()
+            .map(String::as_str)
+            .collect();
         members.sort_unstable();
         assert_eq!(answer["jsonrpc"], "2.0");
         match members.as_slice() {
@@ -181,15 +245,23 @@ impl Said {
             ["jsonrpc", "method", "params"] => {
                 assert_eq!(self.method.as_deref(), Some("subscriptions/listen"));
                 assert_eq!(answer["method"], "notifications/subscriptions/acknowledged");
-                assert_eq!(answer["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], self.id);
+                assert_eq!(
+                    answer["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+                    self.id
+                );
             }
             ["id", "jsonrpc", "result"] => {
-                assert!(answer["result"].is_object() && self.method.is_some(), "{answer}");
+                assert!(
+                    answer["result"].is_object() && self.method.is_some(),
+                    "{answer}"
+                );
                 assert_ne!(self.method.as_deref(), Some("subscriptions/listen"));
                 assert_eq!(answer["id"], self.id);
                 // What a tool gives is there twice, once as a text.
                 if let Some(structured) = answer["result"].get("structuredContent") {
-                    let text = answer["result"]["content"][0]["text"].as_str().expect("a tool gives text");
+                    let text = answer["result"]["content"][0]["text"]
+                        .as_str()
+                        .expect("a tool gives text");
                     assert_eq!(json(text), *structured);
                     if let Some(input) = self.input_of_plain() {
                         assert_eq!(structured["prompt"], [PLAIN, input].concat());
@@ -198,19 +270,36 @@ impl Said {
             }
             ["error", "id", "jsonrpc"] => {
                 assert_eq!(answer["id"], self.id);
-                let (code, message) = (answer["error"]["code"].as_i64(), answer["error"]["message"].as_str());
+                let (code, message) = (
+                    answer["error"]["code"].as_i64(),
+                    answer["error"]["message"].as_str(),
+                );
                 let message = message.expect("an error has a message");
-                assert!(!message.is_empty() && !message.contains('\n'), "{message:?}");
-                assert!(!message.starts_with("internal error"), "a fault of ours: {message}");
+                assert!(
+                    !message.is_empty() && !message.contains('\n'),
+                    "{message:?}"
+                );
+                assert!(
+                    !message.starts_with("internal error"),
+                    "a fault of ours: {message}"
+                );
                 let is_refused = code.is_some_and(|code| [-32700, -32600, -32602].contains(&code));
-                assert!(if self.method.is_some() { code.is_some() } else { is_refused }, "{answer}");
+                assert!(
+                    if self.method.is_some() {
+                        code.is_some()
+                    } else {
+                        is_refused
+                    },
+                    "{answer}"
+                );
             }
             other => panic!("an answer has the members {other:?}"),
         }
     }
 }
 
-/// What is written is one JSON value, in which nothing is said twice, without spaces between its parts.
+/// What is written is one JSON value, in which nothing is said twice, without spaces between its
+/// parts.
 fn json(text: &str) -> Value {
     let mut in_string = false;
     let mut bytes = text.bytes();
@@ -218,7 +307,10 @@ fn json(text: &str) -> Value {
         match byte {
             b'"' => in_string = !in_string,
             b'\\' => _ = bytes.next(),
-            _ => assert!(in_string || !byte.is_ascii_whitespace(), "not compact: {text}"),
+            _ => assert!(
+                in_string || !byte.is_ascii_whitespace(),
+                "not compact: {text}"
+            ),
         }
     }
     assert!(is_unambiguous(text), "{text}");
@@ -238,8 +330,11 @@ fn is_id(value: &Value) -> bool {
 fn is_unambiguous(json: &str) -> bool {
     let is_unambiguous = |json: &&RawValue| is_unambiguous(json.get());
     match json.trim_ascii_start().as_bytes() {
-        [b'{', ..] => Members::of(json).is_some_and(|members| members.0.values().all(is_unambiguous)),
-        [b'[', ..] => serde_json::from_str(json).is_ok_and(|list: Vec<&RawValue>| list.iter().all(is_unambiguous)),
+        [b'{', ..] => {
+            Members::of(json).is_some_and(|members| members.0.values().all(is_unambiguous))
+        }
+        [b'[', ..] => serde_json::from_str(json)
+            .is_ok_and(|list: Vec<&RawValue>| list.iter().all(is_unambiguous)),
         _ => true,
     }
 }
@@ -256,13 +351,17 @@ impl<'j> Members<'j> {
     }
 
     fn id(&self) -> Option<Value> {
-        serde_json::from_str(self.0.get("id")?.get()).ok().filter(is_id)
+        serde_json::from_str(self.0.get("id")?.get())
+            .ok()
+            .filter(is_id)
     }
 
     /// The members that JSON-RPC has; `None` if one of them cannot be read.
     fn message(&self) -> Option<Value> {
         let known = ["jsonrpc", "id", "method", "params", "result", "error"];
-        let members = known.iter().filter_map(|name| Some(format!("{name:?}:{}", self.0.get(*name)?)));
+        let members = known
+            .iter()
+            .filter_map(|name| Some(format!("{name:?}:{}", self.0.get(*name)?)));
         serde_json::from_str(&format!("{{{}}}", Vec::from_iter(members).join(","))).ok()
     }
 }
