@@ -423,8 +423,11 @@ fn token_length(text: &str) -> usize {
 /// Returns the length of the text literal, the character literal or the lifetime that a text
 /// begins with, if it does.
 fn literal_length(text: &str) -> Option<usize> {
-    let mark = text.find(['"', '\''])?;
+    let mark = text.find(|letter: char| !matches!(letter, 'b' | 'c' | 'r' | '#'))?;
     let prefix = &text[..mark];
+    if !text[mark..].starts_with(['"', '\'']) {
+        return None;
+    }
     let hashes = prefix.trim_start_matches('b').strip_prefix('r');
     if let Some(hashes) = hashes.filter(|hashes| hashes.chars().all(|letter| letter == '#')) {
         let end = format!("\"{hashes}");
