@@ -18,6 +18,7 @@
 mod connection;
 mod follow;
 mod push;
+mod without_tls;
 
 pub use connection::Address;
 
@@ -50,8 +51,9 @@ const FORMAT: i32 = 1;
 /// The longest file, in bytes: 256 KiB.
 pub(super) const MAX_FILE: usize = 256 * 1024;
 
-/// The advisory lock of all writers: `prompts` in ASCII.
-const LOCK: i64 = 0x0070_726f_6d70_7473;
+/// The lock of all writers, which others may read. Only who may write the table can take it. An
+/// advisory lock could be held by anybody who may connect to the database.
+const LOCK: &str = "lock table history in share row exclusive mode";
 
 /// Tables of the [`FORMAT`].
 const TABLES: &str = "create table store (format integer not null);
@@ -210,12 +212,7 @@ impl Postgres {
             let client = shared.connected(&mut writer).await?;
             let done = async {
                 let transaction = within(STATEMENT, client.transaction()).await?;
-                ask(
-                    &transaction,
-                    "select pg_advisory_xact_lock($1)",
-                    &[(&LOCK, Type::INT8)],
-                )
-                .await?;
+                within(STATEMENT, transaction.batch_execute(LOCK)).await?;
                 check_format(format(&transaction).await?)?;
                 let present = "select path, text from file where path = any($1)";
                 let present = ask(&transaction, present, &[(&paths, Type::TEXT_ARRAY)]).await?;

@@ -89,6 +89,8 @@ mod resources;
 mod rm_and_mv;
 #[cfg(all(unix, feature = "store"))]
 mod store;
+#[cfg(all(unix, feature = "store"))]
+mod store_access;
 #[cfg(all(unix, feature = "openapi", feature = "http"))]
 mod team;
 #[cfg(target_os = "linux")]

@@ -3,7 +3,10 @@
 //! Where PostgreSQL is not installed, the tests print that and are skipped, unless
 //! `POSTGRES=required` is set, as CI does.
 
+use crate::certificates::Authority;
 use crate::client::Client;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -85,6 +88,25 @@ impl Postgres {
         let mut answer = String::new();
         output.read_line(&mut answer).unwrap();
         assert_eq!(answer, "done\n", "{line}");
+    }
+
+    /// Starts again with a certificate for `localhost`, and with these lines as `pg_hba.conf`.
+    pub(crate) fn use_tls(&self, authority: &Authority, logins: &str) {
+        let (certificate, key) = authority.issue(|_| {});
+        for (file, text) in [
+            ("server.crt", &*certificate),
+            ("server.key", &key),
+            ("pg_hba.conf", logins),
+        ] {
+            let text = STANDARD.encode(text);
+            self.shell(&format!(
+                "echo {text} | base64 -d > \"$d/data/{file}\"; chmod 600 \"$d/data/{file}\""
+            ));
+        }
+        let port = self.port;
+        self.shell(&format!(
+            "echo ssl=on >> \"$d/data/postgresql.conf\"; stop; start data {port}"
+        ));
     }
 
     /// The address of a database.

@@ -5,8 +5,6 @@ use crate::client::{Client, LEGACY, Ran};
 use crate::http_client::{Endpoint, HttpServer, write_secret};
 use crate::postgres::{Postgres, database, save, sql, text_of};
 use crate::terminal::typed;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use prompt_expander::prompt::Revision;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -691,25 +689,11 @@ fn a_connection_with_tls_checks_the_certificate_and_the_password_is_that_of_the_
         return;
     };
     let authority = Authority::new();
-    let (certificate, key) = authority.issue(|_| {});
     sql(
         &postgres.url("postgres"),
         "create role ada login superuser password E's3:cr\\\\et'",
     );
-    for (file, text) in [
-        ("server.crt", &*certificate),
-        ("server.key", &key),
-        ("pg_hba.conf", "hostssl all all all scram-sha-256\n"),
-    ] {
-        let text = STANDARD.encode(text);
-        postgres.shell(&format!(
-            "echo {text} | base64 -d > \"$d/data/{file}\"; chmod 600 \"$d/data/{file}\""
-        ));
-    }
-    postgres.shell(&format!(
-        "echo ssl=on >> \"$d/data/postgresql.conf\"; stop; start data {}",
-        postgres.port
-    ));
+    postgres.use_tls(&authority, "hostssl all all all scram-sha-256\n");
     let client = Client::new().arguments([]);
     let [trusted, passwords] =
         ["ca.pem", "passwords"].map(|file| client.root().join(file).display().to_string());

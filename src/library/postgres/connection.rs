@@ -1,11 +1,13 @@
 //! Connections to PostgreSQL: the address, TLS, and how long anything may take.
 
+use super::without_tls::WithoutTls;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable;
 use rustls_platform_verifier::BuilderVerifierExt;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -27,10 +29,16 @@ const CONNECT: Duration = Duration::from_secs(2);
 pub(super) const STATEMENT: Duration = Duration::from_secs(3);
 
 /// Whether the host takes writes; and the same limit for the server, which also ends a transaction
-/// that is idle for so long, because it may hold the lock of all writers.
+/// that is idle for so long, because it may hold the lock of all writers. All statements use the
+/// tables of the schema that is given, or else of the one that the address names.
 const SESSION: &str =
     "select current_setting('transaction_read_only'), set_config('statement_timeout', '3s', false),
-    set_config('idle_in_transaction_session_timeout', '3s', false)";
+    set_config('idle_in_transaction_session_timeout', '3s', false),
+    set_config('search_path', coalesce($1, current_setting('search_path')), false)";
+
+/// The schema of the tables, if the address names none. By default, PostgreSQL would look first in
+/// one with the name of the role, which others may have made.
+const SCHEMA: &str = "public";
 
 /// The message `SSLRequest` of PostgreSQL's protocol.
 const ASK_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
@@ -182,7 +190,12 @@ async fn connect(config: &Config) -> Result<(Client, UnboundedReceiver<()>), Dia
             }
         }
     });
-    match ask(&client, SESSION, &[])
+    let schema = if names_schema(&config) {
+        None
+    } else {
+        Some(SCHEMA)
+    };
+    match ask(&client, SESSION, &[(&schema, Type::TEXT)])
         .await?
         .first()
         .map(|row| row.get(0))
@@ -192,27 +205,44 @@ async fn connect(config: &Config) -> Result<(Client, UnboundedReceiver<()>), Dia
     }
 }
 
+/// Returns whether the address sets `search_path` in its options.
+fn names_schema(config: &Config) -> bool {
+    let options = config.get_options().unwrap_or_default();
+    let options = options.to_lowercase().replace('-', "_");
+    options.contains("search_path")
+}
+
+/// Returns whether a server at this address must have TLS, if the one of the store asks for this.
+/// Without a word, it must, unless it is on this machine.
+fn requires_tls(mode: SslMode, server: IpAddr) -> bool {
+    match mode {
+        SslMode::Disable => false,
+        SslMode::Require => true,
+        _ => !server.to_canonical().is_loopback(),
+    }
+}
+
 /// Opens a connection, over TLS if the address or the host wants it.
 async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
     let (host, port) = place(config);
     #[cfg(unix)]
     if host.starts_with('/') {
-        return Ok(Box::new(
-            tokio::net::UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).await?,
-        ));
+        let socket = tokio::net::UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).await?;
+        return Ok(Box::new(WithoutTls::new(socket)));
     }
     let mut stream = TcpStream::connect((&*host, port)).await?;
     stream.set_nodelay(true)?;
     if config.get_ssl_mode() == SslMode::Disable {
-        return Ok(Box::new(stream));
+        return Ok(Box::new(WithoutTls::new(stream)));
     }
     stream.write_all(&ASK_FOR_TLS).await?;
-    match stream.read_u8().await? {
-        b'S' => {}
-        _ if config.get_ssl_mode() == SslMode::Require => {
-            return Err(io::Error::other("it has no TLS"));
+    if stream.read_u8().await? != b'S' {
+        if requires_tls(config.get_ssl_mode(), stream.peer_addr()?.ip()) {
+            return Err(io::Error::other(
+                "it has no TLS; turn it on there, or add sslmode=disable to the address if nobody else can answer in its place",
+            ));
         }
-        _ => return Ok(Box::new(stream)),
+        return Ok(Box::new(WithoutTls::new(stream)));
     }
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let tls = tls
