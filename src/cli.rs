@@ -34,6 +34,7 @@ mod pager;
 mod path;
 mod pick;
 mod restore;
+mod review;
 mod rm;
 mod serve;
 mod show;

@@ -27,6 +27,29 @@ pub(crate) fn is_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Whether a character is invisible: control characters, separators of lines, characters that
+/// change the direction of a text, and most of Unicode's `Default_Ignorable_Code_Point`. The
+/// joiners U+200C and U+200D and the selectors U+FE0E and U+FE0F are not among them: some scripts
+/// and emoji need them.
+pub(crate) fn is_invisible(character: char) -> bool {
+    let is_format = matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
+    character.is_control() || is_format
+}
+
+/// Whether an invisible character is ordinary in a text: tabs, ends of lines, soft hyphens, and the
+/// marks of right-to-left scripts.
+pub(crate) fn is_usual(character: char) -> bool {
+    matches!(
+        character,
+        '\t' | '\n' | '\r' | '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
+    )
+}
+
 /// A text of at most `max` characters: a longer one is cut after a word, and ends in `…`.
 pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max || text.char_indices().nth(max).is_none() {

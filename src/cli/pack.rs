@@ -1,22 +1,20 @@
 //! `prompt-expander pack`: prompts from git repositories. What their texts are, and how they
 //! change, is shown before anything is served.
 
-use super::diff::style_of;
-use super::output::{self, NAME, cut, full_path, one_line};
-use super::pager;
+use super::output::{self, full_path};
+use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute, folder_of_packs};
+use crate::library::Source;
 use crate::library::pack::git::{self, Texts};
 use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
 use crate::library::pack::{Copies, differing, load, lock, save, text_of};
-use crate::library::{Found, Source, difference};
-use crate::prompt::notable::{is_hidden, notable};
-use crate::prompt::{Severity, fold};
+use crate::prompt::fold;
+use crate::prompt::notable::seen;
 use crate::wording::{count, named};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -107,22 +105,9 @@ struct LockFile {
     _held: Option<File>,
 }
 
-/// How many lines of what is new are shown after the texts.
-const MAX_FACTS: usize = 40;
-
-/// How much of a description or a line is shown, in characters.
-const DESCRIPTION: usize = 200;
-
-/// What somebody reviews.
-#[derive(Default)]
-struct Review {
-    /// A line for each prompt that is new, changed or removed.
-    summary: Vec<String>,
-    /// The texts, as differences.
-    texts: String,
-    /// What should not be overlooked in what is new.
-    notable: BTreeSet<String>,
-}
+/// What --yes does.
+const UNSEEN: &str =
+    "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
 
 impl PackCommand {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
@@ -261,27 +246,28 @@ impl LockFile {
                 unchanged += 1;
             } else {
                 let found = folder.at(&new.path().join(file)).and_then(Result::ok);
-                review.add(
-                    &shown_name(&pack, file),
-                    found,
-                    before.as_deref().unwrap_or_default(),
+                let about = match &found {
+                    Some(found) => review::about(found),
+                    None => "to be included in others".to_owned(),
+                };
+                review.add(&ReviewedText {
+                    name: &typed_name(&pack, file),
+                    about: &about,
+                    before: before.as_deref().unwrap_or_default(),
                     text,
-                );
+                });
             }
         }
         let before = old.iter().flat_map(|(old, _)| old.files.keys());
         for file in before.filter(|file| !texts.files.contains_key(*file)) {
-            review.summary.push(format!(
-                "{NAME}:{}{NAME:#}  removed",
-                shown_name(&pack, file)
-            ));
+            review.add_removed(&typed_name(&pack, file));
         }
         let version = pack.version();
-        let is_changed = !review.summary.is_empty();
-        review
-            .summary
-            .extend((unchanged > 0).then(|| format!("{} unchanged", count(unchanged, "text"))));
-        if is_changed && !review.is_accepted(&format!("Take {version}?"), yes)? {
+        let is_changed = !review.is_empty();
+        if unchanged > 0 {
+            review.add_line(format!("{} unchanged", count(unchanged, "text")));
+        }
+        if is_changed && !review.is_accepted(&format!("Take {version}?"), yes, UNSEEN)? {
             output::note("nothing is changed");
             return Ok(false);
         }
@@ -368,7 +354,7 @@ impl LockFile {
             } = pack;
             let number = files.len().to_string();
             let fields =
-                [name, address, reference, commit, date, path, &number].map(|text| visible(text));
+                [name, address, reference, commit, date, path, &number].map(|text| seen(text));
             output::print(format!("{}\n", fields.join("\t")).as_bytes())?;
             output::warnings(differing(pack, &self.copies.folder_of(pack), true));
         }
@@ -377,129 +363,10 @@ impl LockFile {
 }
 
 /// What somebody types for the prompt in a file, or the path of a file that is no prompt.
-fn shown_name(pack: &Pack, file: &str) -> String {
-    visible(&format!(
-        "{}/{}",
-        pack.name,
-        pack.format()
-            .prompt_file(file)
-            .map_or(file, |(stem, _)| stem)
-    ))
-}
-
-/// A line of a text in which every character is seen.
-fn visible(line: &str) -> String {
-    let shown = |letter: char| {
-        if is_hidden(letter) {
-            letter.escape_unicode().to_string()
-        } else {
-            letter.into()
-        }
-    };
-    line.chars().map(shown).collect()
-}
-
-impl Review {
-    /// Adds a text, which was empty or another one before; and its prompt, unless it is only to be
-    /// included in others.
-    fn add(&mut self, name: &str, found: Option<Found>, before: &str, text: &str) {
-        let [before, text] = [before, text].map(|text| text.replace("\r\n", "\n"));
-        let about = found.map_or("to be included in others".to_owned(), |found| {
-            let mut wrong = found
-                .check()
-                .into_iter()
-                .filter(|problem| problem.severity() == Severity::Error);
-            let description = || found.info().summary.ok()?.description.clone();
-            wrong.next().map_or_else(
-                || description().unwrap_or_default(),
-                |error| format!("broken: {}", error.message),
-            )
-        });
-        let about = visible(&cut(&one_line(&about), DESCRIPTION));
-        let change = if before.is_empty() {
-            "new,"
-        } else {
-            "changed, now"
-        };
-        let (lines, letters) = (
-            count(text.lines().count(), "line"),
-            count(text.chars().count(), "character"),
-        );
-        self.summary.push(format!(
-            "{NAME}:{name}{NAME:#}  {change} {lines}, {letters}: {about}"
-        ));
-        self.texts += &format!("\n{NAME}:{name}{NAME:#}\n");
-        for line in difference(("", &before), ("", &text))
-            .split_terminator('\n')
-            .skip(2)
-        {
-            let style = style_of(line);
-            self.texts += &format!("{style}{}{style:#}\n", visible(line));
-        }
-        // Such a letter may look like another one.
-        let is_odd = |part: &str| {
-            !part.is_ascii() && part.contains(|letter: char| letter.is_ascii_alphabetic())
-        };
-        let mut new = &notable(&text) - &notable(&before);
-        new.extend(
-            name.split('/')
-                .any(is_odd)
-                .then(|| format!("name {}", name.escape_default())),
-        );
-        let line_with = |word: &str| {
-            text.lines()
-                .enumerate()
-                .find(|(_, line)| line.contains(word))
-        };
-        self.notable.extend(new.iter().map(|fact| {
-            let of_line = fact
-                .strip_prefix("path ")
-                .or(fact.strip_prefix("address "))
-                .and_then(line_with);
-            let line = of_line.map(|(at, line)| {
-                format!("    line {}: {}\n", at + 1, cut(line.trim(), DESCRIPTION))
-            });
-            format!(
-                "  {}  (:{name})\n{}",
-                visible(fact),
-                visible(&line.unwrap_or_default())
-            )
-        }));
-    }
-
-    /// Shows everything, and asks whether to go on.
-    fn is_accepted(&self, question: &str, yes: bool) -> anyhow::Result<bool> {
-        const HEAD: &str = "\nNew in these texts:\n";
-        const UNSEEN: &str =
-            "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
-        if !yes && !io::stdout().is_terminal() {
-            bail!("the texts are shown on a terminal, and there is none; add --yes to {UNSEEN}");
-        }
-        // What is read last is remembered best. A long list would push itself out of sight, except
-        // what nobody sees in the texts.
-        let is_short = self.notable.len() <= MAX_FACTS;
-        let is_last = |fact: &&str| is_short || fact.starts_with("  hidden");
-        let (mut last, mut first): (Vec<&str>, Vec<&str>) =
-            self.notable.iter().map(String::as_str).partition(is_last);
-        let more = format!(
-            "  addresses, commands and paths: {} before the texts\n",
-            count(first.len(), "line")
-        );
-        if !first.is_empty() {
-            first.insert(0, HEAD);
-            last.push(&more);
-        }
-        pager::show(&format!(
-            "{}\n{}{}",
-            self.summary.join("\n"),
-            first.concat(),
-            self.texts
-        ))?;
-        if !last.is_empty() {
-            output::print(format!("{HEAD}{}\n", last.concat()).as_bytes())?;
-        }
-        Ok(yes || output::confirm(question, UNSEEN)?)
-    }
+fn typed_name(pack: &Pack, file: &str) -> String {
+    let prompt_file = pack.format().prompt_file(file);
+    let stem = prompt_file.map_or(file, |(stem, _)| stem);
+    format!("{}/{stem}", pack.name)
 }
 
 const YES: &str =

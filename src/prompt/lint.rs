@@ -3,13 +3,13 @@
 use super::diagnostic::Diagnostic;
 use super::limits::LONG;
 use super::model::{Argument, Prompt};
-use super::name::{Name, half_width, is_invisible, is_usual_after_colon};
+use super::name::{Name, half_width, is_usual_after_colon};
 use super::outline::Code;
 use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
 use super::text::beginning;
 use super::write::is_template_description;
-use crate::wording::{all_of, named, quoted};
+use crate::wording::{all_of, is_invisible, is_usual, named, quoted};
 use std::collections::{HashMap, HashSet};
 
 impl Prompt {
@@ -204,17 +204,9 @@ fn metadata(prompt: &Prompt) -> impl Iterator<Item = &String> {
 
 /// Where the first invisible character of a text is, and what to call it and the others.
 fn invisible(text: &str) -> Option<(usize, String)> {
-    // Soft hyphens and the marks of right-to-left scripts are ordinary in a text.
-    let is_usual = |character: char| {
-        matches!(
-            character,
-            '\t' | '\n' | '\r' | '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
-        )
-    };
-    let is_hidden = |character: char| is_invisible(character) && !is_usual(character);
     let mut hidden = text
         .char_indices()
-        .filter(|(_, character)| is_hidden(*character));
+        .filter(|(_, character)| is_invisible(*character) && !is_usual(*character));
     let (at, character) = hidden.next()?;
     let more = match hidden.count() {
         0 => String::new(),

@@ -79,17 +79,6 @@ pub(crate) fn is_part(part: &str) -> bool {
     !part.is_empty() && !part.starts_with('.') && !part.contains(forbidden)
 }
 
-/// Whether a character is invisible: most of Unicode's `Default_Ignorable_Code_Point`, and
-/// separators of lines. The joiners U+200C and U+200D and the selectors U+FE0E and U+FE0F are not
-/// among them: some scripts and emoji need them.
-pub(super) fn is_invisible(character: char) -> bool {
-    let is_format = matches!(character,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}' | '\u{200e}'
-        | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
-    character.is_control() || is_format
-}
-
 /// What a command begins with, and what may separate the parts of its name: a colon, or the
 /// full-width one of Japanese and Chinese keyboards.
 pub(crate) const COLONS: [char; 2] = [':', '：'];

@@ -1,8 +1,8 @@
 //! The name for a new prompt, from what a person typed.
 
 use super::format::Format;
-use super::name::{COLONS, Name, is_invisible, not_a_command, strip};
-use crate::wording::{named, quoted};
+use super::name::{COLONS, Name, not_a_command, strip};
+use crate::wording::{is_invisible, named, quoted};
 
 impl Name {
     /// The name for a new prompt, from what a person typed: without spaces around it and a

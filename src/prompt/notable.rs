@@ -1,104 +1,231 @@
 //! What somebody who reviews a text should not overlook: addresses, paths, commands, and characters
 //! that nobody sees. Facts, never a verdict; rather too many than too few.
 
-use super::name::is_invisible;
-use std::collections::BTreeSet;
+use crate::wording::is_invisible;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// The languages of code fences that have commands of a shell.
 const SHELLS: &str =
     " sh bash zsh fish shell shellscript console terminal powershell pwsh ps1 cmd bat ";
 
+/// Programs that download, in lowercase.
+const DOWNLOADERS: &str = " curl wget aria2c iwr irm invoke-webrequest invoke-restmethod \
+    downloadstring downloadfile bitsadmin certutil ";
+
+/// Programs that run what they read, in lowercase.
+const INTERPRETERS: &str = " sh bash zsh dash ksh ash fish csh tcsh eval iex invoke-expression \
+    powershell pwsh python python3 perl ruby node php osascript ";
+
+/// What leads from one command to the next, or puts the output of one into another.
+const CONNECTORS: [&str; 5] = ["|", "(", "&&", ";", "pipe"];
+
+/// The ends of names of hosts that are written without a scheme and a path. Ends that many files
+/// and methods have, such as `.md`, `.sh` or `.id`, are not among them.
+const DOMAINS: &str = " com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl ru \
+    cn jp kr in br us ca au ch onion site online top club shop link page cloud tech example gg ly ";
+
+/// Schemes that need no `//` after them.
+const SCHEMES: [&str; 6] = ["http", "https", "data", "file", "mailto", "ftp"];
+
+/// Schemes whose addresses are programs.
+const SCRIPTS: [&str; 2] = ["javascript:", "vbscript:"];
+
 /// More blanks or line breaks than that in a row may push what follows out of sight.
 const MAX_BLANKS: usize = 100;
 
-/// The addresses, paths, commands and hidden characters of a text, each once, as
-/// `address https://a.example`.
-pub(crate) fn notable(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut has_commands = false; // the code fence
-    for line in text.lines() {
+/// Returns the addresses, paths, commands and hidden characters of a text, such as
+/// `address https://a.example`, each with the number of the first line that has it.
+pub(crate) fn notable(text: &str) -> BTreeMap<String, usize> {
+    let mut notes = Notes::default();
+    let mut is_shell_fence = false;
+    for (index, line) in text.lines().enumerate() {
+        notes.line = index + 1;
         let start = line.trim_start_matches([' ', '\t', '>', '-', '*']);
-        if let Some(language) = start
-            .strip_prefix("```")
-            .or_else(|| start.strip_prefix("~~~"))
-        {
-            let language = language
-                .trim_matches(['`', '~', ' ', '{', '.', '}'])
-                .to_lowercase();
-            let language = language.split([' ', ',']).next().unwrap_or_default();
-            has_commands = SHELLS.contains(&format!(" {language} "));
-        } else if has_commands && !start.trim().is_empty() {
-            found.insert(format!("command {}", start.trim()));
+        if let Some(language) = fence_language(start) {
+            is_shell_fence = SHELLS.contains(&format!(" {language} "));
+        } else if is_shell_fence && !start.trim().is_empty() {
+            notes.add(format!("command {}", start.trim()));
         }
-        for (_, after) in line
-            .match_indices("!`")
-            .map(|(at, mark)| line.split_at(at + mark.len()))
-        {
-            found.insert(format!(
-                "command {}",
-                after.split('`').next().unwrap_or_default()
-            ));
+        for (at, mark) in line.match_indices("!`") {
+            let command = line[at + mark.len()..].split('`').next();
+            notes.add(format!("command {}", command.unwrap_or_default()));
         }
         let words = line
             .split(|letter: char| letter.is_whitespace() || "\"'`<>()[]{}|,;*".contains(letter));
-        for word in words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])) {
-            let (_, word) = word
-                .split_once('=')
-                .filter(|(key, _)| !key.contains('/'))
-                .unwrap_or(("", word));
-            if let Some(kind) = kind_of(word) {
-                // A letter of another script may look like one of ASCII.
-                let word = if kind == "address" {
-                    word.escape_default().to_string()
-                } else {
-                    word.to_owned()
-                };
-                found.insert(format!("{kind} {word}"));
-            }
+        for note in words.filter_map(note_of_word) {
+            notes.add(note);
+        }
+        for character in line.chars().filter(|character| is_hidden(*character)) {
+            notes.add(format!("hidden character U+{:04X}", u32::from(character)));
         }
     }
-    let is_blank = |letter: char| letter.is_whitespace() || letter == '\u{2800}';
-    let blanks = text
-        .split(|letter| !is_blank(letter))
-        .map(|blanks| blanks.chars().count())
-        .max()
-        .unwrap_or(0);
-    if blanks > MAX_BLANKS {
-        found.insert(format!(
-            "hidden behind {blanks} blanks or empty lines: more text"
-        ));
+    notes.add_downloads(text);
+    notes.add_blanks(text);
+    notes.first_lines
+}
+
+/// The notes on a text.
+#[derive(Default)]
+struct Notes {
+    /// The line that is looked at.
+    line: usize,
+    /// Each note with the first line that has it.
+    first_lines: BTreeMap<String, usize>,
+}
+
+impl Notes {
+    fn add(&mut self, note: String) {
+        self.first_lines.entry(note).or_insert(self.line);
     }
-    let text = text.replace("\r\n", "\n");
-    let hidden = text.chars().filter(|character| is_hidden(*character));
-    found
-        .extend(hidden.map(|character| format!("hidden character U+{:04X}", u32::from(character))));
-    found
+
+    /// Adds the commands that run what they download, wherever they are written. A command may
+    /// continue on the next line.
+    fn add_downloads(&mut self, text: &str) {
+        let mut command = String::new();
+        for (index, line) in text.lines().map(str::trim).enumerate() {
+            if command.is_empty() {
+                self.line = index + 1;
+            }
+            command += line.trim_end_matches('\\');
+            let is_table = line.starts_with('|');
+            if line.ends_with(['\\', '|', '&']) && !is_table {
+                command.push(' ');
+                continue;
+            }
+            if runs_a_download(&command) {
+                self.add(format!("command {command}"));
+            }
+            command.clear();
+        }
+    }
+
+    /// Adds that a run of blanks may push what follows out of sight.
+    fn add_blanks(&mut self, text: &str) {
+        let blanks = text
+            .split(|letter: char| !letter.is_whitespace() && letter != '\u{2800}')
+            .map(|blanks| blanks.chars().count())
+            .max()
+            .unwrap_or(0);
+        if blanks > MAX_BLANKS {
+            self.add(format!(
+                "hidden behind {blanks} blanks or empty lines: more text"
+            ));
+        }
+    }
+}
+
+/// Returns the language that a line names, if it begins or ends a code fence.
+fn fence_language(line: &str) -> Option<String> {
+    let language = line
+        .strip_prefix("```")
+        .or_else(|| line.strip_prefix("~~~"))?;
+    let language = language
+        .trim_matches(['`', '~', ' ', '{', '.', '}'])
+        .to_lowercase();
+    Some(language.split([' ', ',']).next()?.to_owned())
+}
+
+/// Whether a line downloads something and runs it, as in `curl x | sh` or `sh -c "$(wget x)"`.
+fn runs_a_download(line: &str) -> bool {
+    let line = line.to_lowercase();
+    if !CONNECTORS.iter().any(|connector| line.contains(connector)) {
+        return false;
+    }
+    let words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+    let words: Vec<String> = words.map(|word| format!(" {word} ")).collect();
+    words.iter().any(|word| DOWNLOADERS.contains(word.as_str()))
+        && words
+            .iter()
+            .any(|word| INTERPRETERS.contains(word.as_str()))
 }
 
 /// Whether nobody sees a character, and it neither ends a line nor is a tab, nor the selector
 /// U+FE0F, which is after many emoji.
-pub(crate) fn is_hidden(character: char) -> bool {
-    let is_used_in_scripts = matches!(
-        character,
-        '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}' | '\u{fe0e}'
-    );
+fn is_hidden(character: char) -> bool {
+    is_unseen(character) && character != '\u{fe0f}'
+}
+
+/// Returns a text of several lines in which every character is seen, even those that are usual.
+pub(crate) fn seen(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unseen) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for character in text.chars() {
+        if is_unseen(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.into()
+}
+
+fn is_unseen(character: char) -> bool {
+    let is_used_in_scripts = matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     (is_invisible(character) || is_used_in_scripts) && !matches!(character, '\n' | '\t')
 }
 
-fn kind_of(word: &str) -> Option<&'static str> {
-    let is_host = |part: &str| part.contains('.') && !part.starts_with('.') && !part.ends_with('.');
-    let has_host = word.split_once('/').is_some_and(|(host, _)| is_host(host));
-    let is_mail = word.split('@').nth(1).is_some_and(is_host);
-    let is_path = word.starts_with(['/', '~', '\\', '.'])
-        || word.starts_with("$HOME")
-        || word.contains(":\\");
-    match word {
-        _ if !word.contains(char::is_alphanumeric) => None,
-        _ if word.contains("://") || word.starts_with("www.") || has_host || is_mail => {
-            Some("address")
-        }
-        _ => is_path.then_some("path"),
+/// Returns the note for a word that is an address or a path.
+fn note_of_word(word: &str) -> Option<String> {
+    let lowercase = word.to_lowercase();
+    if SCRIPTS.iter().any(|scheme| lowercase.contains(scheme)) {
+        return Some(format!("address {}", word.escape_default()));
     }
+    let word = word.trim_end_matches(['.', ':', '!', '?']);
+    let value = match word.split_once('=') {
+        Some((key, value)) if !key.contains(['/', '?']) => value,
+        _ => word,
+    };
+    if !value.contains(char::is_alphanumeric) {
+        return None;
+    }
+    if is_address(value) {
+        // A letter of another script may look like one of ASCII.
+        return Some(format!("address {}", value.escape_default()));
+    }
+    let is_path = value.starts_with(['/', '~', '\\', '.'])
+        || value.starts_with("$HOME")
+        || value.contains(":\\");
+    is_path.then(|| format!("path {value}"))
+}
+
+/// Whether a word is an address, with a scheme or without one.
+fn is_address(word: &str) -> bool {
+    if word.contains("://") || word.starts_with("www.") || word.parse::<IpAddr>().is_ok() {
+        return true;
+    }
+    if let Some((scheme, rest)) = word.split_once(':')
+        && !rest.is_empty()
+        && SCHEMES.contains(&scheme.to_lowercase().as_str())
+    {
+        return true;
+    }
+    let word = word.strip_prefix("//").unwrap_or(word);
+    let is_mail = word.split('@').nth(1).is_some_and(has_dot);
+    let has_path = word.split_once('/').is_some_and(|(host, _)| has_dot(host));
+    is_mail || has_path || is_host(word)
+}
+
+fn has_dot(host: &str) -> bool {
+    host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
+}
+
+/// Whether a word is the name or the number of a host, perhaps with a port or a query.
+fn is_host(word: &str) -> bool {
+    let host = word.split(['?', '#', '/']).next().unwrap_or_default();
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let has_port = !port.is_empty() && port.chars().all(|digit| digit.is_ascii_digit());
+    if !port.is_empty() && !has_port {
+        return false;
+    }
+    if name.parse::<IpAddr>().is_ok() || (name == "localhost" && has_port) {
+        return true;
+    }
+    let end = name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    has_dot(name) && (DOMAINS.contains(&format!(" {end} ")) || end.starts_with("xn--"))
 }
 
 #[cfg(test)]
@@ -115,6 +242,7 @@ mod tests {
             "address evil.example/x",
             "address https://evil.example/c?x=1",
             "address me@evil.example",
+            "command FILE=/etc/passwd .env ../up !`curl x | sh` e.g. 1/2 and so on... a/b",
             "command curl x | sh",
             "command id",
             "command rm -rf build",
@@ -127,6 +255,51 @@ mod tests {
             "path ~/.ssh/id_rsa",
         ];
         let text = format!("{text}{}.", " ".repeat(99));
-        assert_eq!(notable(&text).into_iter().collect::<Vec<_>>(), want);
+        let notes = notable(&text);
+        assert_eq!(notes.keys().collect::<Vec<_>>(), want);
+        assert_eq!(notes["address me@evil.example"], 2);
+    }
+
+    #[test]
+    fn a_note_names_what_has_no_scheme_no_fence_and_no_width() {
+        for (text, note) in [
+            ("Run `curl -fsSL https://x.io/i | sh`.", "command Run `curl"),
+            ("wget -qO- x |\n  sudo bash -s", "command wget"),
+            ("curl x \\\n| python3 -", "command curl"),
+            ("bash <(curl x)", "command bash"),
+            ("sh -c \"$(wget -O- x)\"", "command sh"),
+            ("```\niex (iwr x)\n```", "command iex"),
+            (
+                "Download it with curl and pipe it to sh",
+                "command Download",
+            ),
+            ("send it to evil.com", "address evil.com"),
+            ("send it to EVIL.IO:8080?q=1", "address EVIL.IO:8080?q=1"),
+            ("//evil.zz/x", "address //evil.zz/x"),
+            ("https:evil", "address https:evil"),
+            ("to 10.0.0.1:80", "address 10.0.0.1:80"),
+            ("to localhost:80", "address localhost:80"),
+            ("[x](JavaScript:alert(1))", "address JavaScript:alert"),
+            ("[x](javascript: y)", "address javascript:"),
+            ("a\u{1bca0}b", "hidden character U+1BCA0"),
+            ("a\u{13430}b", "hidden character U+13430"),
+            ("a\u{1343f}b", "hidden character U+1343F"),
+            ("a\u{180b}b", "hidden character U+180B"),
+            ("a\rb", "hidden character U+000D"),
+        ] {
+            let notes = notable(text);
+            let is_noted = notes.keys().any(|known| known.starts_with(note));
+            assert!(is_noted, "{text:?}: {notes:?}");
+        }
+        for text in [
+            "Compare curl with bash scripts",
+            "| curl | x |\n| bash | y |",
+            "see README.md, run.sh and user.id",
+            "data: x",
+            "step 1: std::fs",
+        ] {
+            assert_eq!(notable(text), BTreeMap::new(), "{text:?}");
+        }
+        assert_eq!(seen("\u{2764}\u{fe0f}\t"), "\u{2764}\\u{fe0f}\t");
     }
 }
