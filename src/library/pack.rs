@@ -9,8 +9,10 @@
 //! step. So readers find the old pack or the new one, also while an update runs, or after one was
 //! killed.
 
+mod bounds;
 pub(crate) mod git;
 pub(crate) mod lock;
+mod processes;
 
 use super::cache::{Cache, SETTLING, Trace};
 use super::files::{create_with_folders, replace};

@@ -105,6 +105,25 @@ impl Repository {
     }
 }
 
+/// Commits ten files in a folder that is ten folders in one that is ten folders, `levels` times.
+fn nested_trees(at: &Repository, extension: &str, levels: usize) -> String {
+    let blob = at.blob("Boom");
+    let names: Vec<String> = (0..10).map(|n| format!("{n}{extension}")).collect();
+    let files: Vec<_> = names
+        .iter()
+        .map(|name| ("100644", &**name, &*blob))
+        .collect();
+    let mut tree = at.tree(&files);
+    for _ in 0..levels {
+        let folders: Vec<_> = names
+            .iter()
+            .map(|name| ("40000", &name[..1], &*tree))
+            .collect();
+        tree = at.tree(&folders);
+    }
+    at.commit(&tree)
+}
+
 /// A person with an empty library, and a repository `acme/prompts`.
 fn person() -> (Client, Repository) {
     let client = Client::new()
@@ -331,26 +350,8 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
             at.commit(&at.tree(&[("100644", one, &blob), ("100644", other, &blob)]))
         }
     };
-    let bomb = |at: &Repository| {
-        let blob = at.blob("Boom");
-        let names: Vec<String> = (0..10).map(|n| format!("{n}.md")).collect();
-        let mut tree = at.tree(
-            &names
-                .iter()
-                .map(|name| ("100644", &**name, &*blob))
-                .collect::<Vec<_>>(),
-        );
-        for _ in 0..9 {
-            let inner = tree.clone();
-            tree = at.tree(
-                &names
-                    .iter()
-                    .map(|name| ("40000", &name[..1], &*inner))
-                    .collect::<Vec<_>>(),
-            );
-        }
-        at.commit(&tree)
-    };
+    let bomb = |at: &Repository| nested_trees(at, ".md", 9);
+    let names = |at: &Repository| nested_trees(at, ".rs", 5);
     let many = |number: usize| {
         move |at: &Repository| {
             let blob = at.blob("Text");
@@ -417,7 +418,7 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
     };
     let escapes = "is a path that leads out of the repository";
     let link_error = "is a symlink, which is not followed";
-    let rows: [(&str, Make<'_>, i32, &str); 31] = [
+    let rows: [(&str, Make<'_>, i32, &str); 32] = [
         ("a name with ..", &file("../../evil.md"), 1, escapes),
         (
             "a folder ..",
@@ -576,6 +577,12 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
             "has more than 1,000 prompts",
         ),
         ("a bomb of trees", &bomb, 1, "has more than 256 MiB"),
+        (
+            "a million names that are no prompts",
+            &names,
+            1,
+            "has more than 200,000 files",
+        ),
         (
             "no commit",
             &|_| "HEAD".to_owned(),

@@ -1,0 +1,142 @@
+//! Bounds of what git may take while it fetches from a server that nobody trusts.
+
+use super::processes::ProcessTree;
+use crate::prompt::{Diagnostic, Kind};
+use crate::wording::{in_bytes, named, quoted};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+use wait_timeout::ChildExt;
+use walkdir::WalkDir;
+
+/// How often the bounds are compared while git runs.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The file to which git writes its packets ([`Meter::is_connected`]).
+pub(super) const PACKETS: &str = "packets";
+
+/// What git may take, with all processes that it starts.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Bytes of the repository, with all that git writes.
+    pub(super) disk: u64,
+    /// Bytes of resident memory.
+    pub(super) memory: u64,
+    /// How long it may write nothing, once it has a connection.
+    pub(super) silence: Duration,
+    /// How long it may take for a pack.
+    pub(super) total: Duration,
+}
+
+/// The bounds for any pack.
+pub(super) const BOUNDS: Bounds = Bounds {
+    disk: 256 * 1024 * 1024,
+    memory: 1024 * 1024 * 1024,
+    silence: Duration::from_secs(60),
+    total: Duration::from_secs(600),
+};
+
+/// Compares what git takes for a pack with the bounds.
+pub(super) struct Meter<'m> {
+    pub(super) folder: &'m Path,
+    pub(super) address: &'m str,
+    pub(super) bounds: Bounds,
+    pub(super) started: Instant,
+}
+
+impl Meter<'_> {
+    /// Waits for git, and ends it with all its processes when it exceeds a bound. `connects`:
+    /// whether it connects to the server.
+    pub(super) fn wait(&self, git: &mut Child, connects: bool) -> Result<ExitStatus, Diagnostic> {
+        let mut written = 0;
+        let mut progressed = Instant::now();
+        loop {
+            if let Some(status) = git.wait_timeout(LOOK).map_err(failed)? {
+                return Ok(status);
+            }
+            let tree = ProcessTree::of(git);
+            let size = self.disk();
+            // Until there is a connection, somebody may be asked for a passphrase or a login.
+            if size != written || (connects && !self.is_connected()) {
+                progressed = Instant::now();
+                written = size;
+            }
+            if let Some(excess) = self.excess(size, tree.memory, progressed) {
+                tree.end(git);
+                return Err(excess);
+            }
+        }
+    }
+
+    /// Returns the error for the first bound that is exceeded.
+    fn excess(&self, size: u64, memory: u64, progressed: Instant) -> Option<Diagnostic> {
+        let Bounds {
+            disk,
+            memory: most,
+            silence,
+            total,
+        } = self.bounds;
+        if size > disk {
+            return Some(too_much(self.address, &in_bytes(disk as usize)));
+        }
+        let (message, fix) = if memory > most {
+            let most = in_bytes(most as usize);
+            (format!("takes more than {most} of memory in git"), CHOOSE)
+        } else if progressed.elapsed() > silence {
+            let seconds = silence.as_secs();
+            (
+                format!("has sent nothing for {seconds} s"),
+                "try again later",
+            )
+        } else if self.started.elapsed() > total {
+            let minutes = total.as_secs() / 60;
+            let fix = "try again with a faster connection, or ask its owner for a smaller one";
+            (format!("takes more than {minutes} minutes to fetch"), fix)
+        } else {
+            return None;
+        };
+        let message = format!("{} {message}", named(self.address));
+        Some(Diagnostic::new(Kind::TooLong, message, fix))
+    }
+
+    /// Returns whether git has a connection: it has written a packet of the protocol to the file
+    /// `GIT_TRACE_PACKET`.
+    fn is_connected(&self) -> bool {
+        fs::metadata(self.folder.join(PACKETS)).is_ok_and(|file| file.len() > 0)
+    }
+
+    /// Returns the bytes of all files in the folder.
+    fn disk(&self) -> u64 {
+        let mut bytes = 0;
+        for entry in WalkDir::new(self.folder).into_iter().flatten() {
+            if let Ok(file) = entry.metadata()
+                && file.is_file()
+            {
+                bytes += file.len();
+            }
+        }
+        bytes
+    }
+}
+
+/// What to do about a pack that is too large.
+const CHOOSE: &str = "choose less with `--path` or `--only`";
+
+/// Returns the error for a repository or a text that exceeds a limit.
+pub(super) fn too_much(what: &str, limit: &str) -> Diagnostic {
+    let message = format!("{} has more than {limit}", quoted(what));
+    Diagnostic::new(Kind::TooLong, message, CHOOSE)
+}
+
+/// Returns the error for git, or the file that git reads its input from, that cannot be used.
+pub(super) fn failed(error: io::Error) -> Diagnostic {
+    let fix = if error.kind() == ErrorKind::NotFound {
+        "install git"
+    } else {
+        "correct that"
+    };
+    let message = format!("git cannot be used: {error}");
+    Diagnostic::new(Kind::Invalid, message, fix)
+}
