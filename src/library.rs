@@ -30,6 +30,7 @@ mod plugins;
 mod postgres;
 mod project;
 mod query;
+mod reach;
 mod read;
 mod root;
 mod rows;
@@ -48,7 +49,6 @@ pub use diff::{DiffLine, Hunk, difference, hunks};
 pub use edit::{Current, Editor, Written};
 pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
 pub(crate) use find::{meant_by, with_last_part};
-pub(crate) use folder::Folder;
 pub use golden_files::is_test_file;
 pub use history::{Operation, VERSIONS, Version};
 #[cfg(feature = "openapi")]
@@ -61,8 +61,9 @@ pub(crate) use project::Project;
 pub use project::{FOLDER as PROJECT_FOLDER, Trust};
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
+pub(crate) use reach::Reach;
 pub use read::is_prompt_file;
-pub(crate) use read::{read_regular, read_whole};
+pub(crate) use read::{read_confined_text, read_regular, read_whole};
 pub use root::MAX_ENTRIES;
 pub(crate) use settings_problems::SettingsProblems;
 pub use source::{

@@ -6,7 +6,7 @@ use super::output::{self, FAINT};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::Agent;
-use crate::library::{Found, Library, Report, View};
+use crate::library::{Found, Report, View};
 use crate::prompt::{Diagnostic, Format, Kind, LONG, Severity};
 use crate::wording::{all_of, count, thousands};
 use anyhow::bail;
@@ -79,14 +79,13 @@ impl Check {
                 .ancestors()
                 .find(|folder| !Format::of_folder(folder).is_own());
             if !folder.is_dir() && format.is_none() {
-                checks.add_file(&source.library().view(), folder);
+                checks.add_file(source, folder);
             } else if let (None, Some(root)) = (format, root) {
-                let library =
-                    Library::default().with_named(Some(Format::of_folder(root)), root.to_owned());
+                let library = source.library_of(Some(Format::of_folder(root)), root.to_owned());
                 checks.add_folders(&library.view(), Some(&folder));
             } else {
                 checks.name_others(&folder);
-                checks.add_folders(&Library::default().with_named(format, folder).view(), None);
+                checks.add_folders(&source.library_of(format, folder).view(), None);
             }
         }
         let report = checks.finish();
@@ -164,14 +163,15 @@ impl Checks {
         true
     }
 
-    fn add_file(&mut self, view: &View, path: PathBuf) {
+    fn add_file(&mut self, source: &PromptSource, path: PathBuf) {
         self.report.files += 1;
-        if let Some(tests) = test::file(&path) {
+        if let Some(tests) = test::file(source, &path) {
             return self
                 .report
                 .problems
                 .extend(tests.iter().filter_map(test::problem));
         }
+        let view = source.library().view();
         self.report.problems.extend(view.check_file(&path));
         let too_long = view
             .at(&path)

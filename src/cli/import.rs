@@ -5,7 +5,7 @@ use super::new::{warn_of_the_same_name, warn_of_unserved};
 use super::output::{self, NAME, full_path};
 use super::source::{PromptSource, absolute};
 use super::stdin;
-use crate::library::{Library, create, plan, read_whole};
+use crate::library::{Library, Reach, create, plan, read_confined_text, read_whole};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity,
     hexai_prompts, import, space_in_name,
@@ -94,7 +94,7 @@ impl Import {
         let (format, path) = named_format(&self.source);
         let read = match path.as_os_str() == "-" {
             true => self.standard_input(format, &mut report)?,
-            false => find(format, &absolute(path), &mut report)?,
+            false => find(source, format, &absolute(path), &mut report)?,
         };
         for (prompt, original, own) in read {
             if let Err(problem) = self.import_one(&prompt, &original, own, &target, &mut report) {
@@ -270,7 +270,12 @@ fn formats() -> impl Iterator<Item = &'static Format> {
 
 /// Reads what a path names: a file, a folder of prompts, or one with such folders below it, each by
 /// its own rules.
-fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> anyhow::Result<Read> {
+fn find(
+    source: &PromptSource,
+    format: Option<&'static Format>,
+    path: &Path,
+    report: &mut Report,
+) -> anyhow::Result<Read> {
     let shown = named(&path.display().to_string());
     let metadata = path.metadata().map_err(|error| {
         anyhow!(
@@ -329,8 +334,12 @@ fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> an
     let mut read = Vec::new();
     let before = report.problems.len();
     for (format, root) in roots {
+        let mut reach = source.reach_of(&root);
+        if reach != Reach::Own && root.starts_with(path) {
+            reach = source.reach_of(path); // the folder that was named, not what a link in it says
+        }
         if format.name != "hexai" {
-            read.extend(of_root(format, root, path, report));
+            read.extend(of_root(format, (root, reach), path, report));
             continue;
         }
         let files = if is_prompt {
@@ -341,8 +350,10 @@ fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> an
                 .into()
         };
         for file in files.iter().filter(|file| file.is_file()) {
-            let text = std::fs::read_to_string(file).with_context(|| full_path(file))?;
-            read.extend(lines(&text, file, report));
+            match read_confined_text(file, &reach) {
+                Ok(text) => read.extend(lines(&text, file, report)),
+                Err(problem) => report.problems.push(problem),
+            }
         }
     }
     if read.is_empty() && report.problems.len() == before {
@@ -352,11 +363,14 @@ fn find(format: Option<&'static Format>, path: &Path, report: &mut Report) -> an
 }
 
 /// The prompts of a folder whose files are at or below a path.
-fn of_root(format: &'static Format, root: PathBuf, path: &Path, report: &mut Report) -> Read {
-    let listing = Library::default()
-        .with_named(Some(format), root.clone())
-        .view()
-        .list();
+fn of_root(
+    format: &'static Format,
+    (root, reach): (PathBuf, Reach),
+    path: &Path,
+    report: &mut Report,
+) -> Read {
+    let library = Library::of_folder(Some(format), root.clone(), reach);
+    let listing = library.view().list();
     let is_wanted = |file: &Path| file.starts_with(path);
     let is_error = |problem: &&Diagnostic| problem.severity() == Severity::Error;
     let problems = listing.problems.iter().filter(is_error);

@@ -5,11 +5,11 @@
 use super::unrepeated::Unrepeated;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
-use crate::library::{Folder, Layer, Library, Project, SettingsProblems, Trust};
 #[cfg(feature = "openapi")]
 use crate::library::{
     HeaderValue, OpenApiOptions, SecretHeader, Team, check_base, check_header_name,
 };
+use crate::library::{Layer, Library, Project, Reach, SettingsProblems, Trust};
 use crate::prompt::{Diagnostic, Format};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
@@ -333,6 +333,27 @@ impl PromptSource {
         }
     }
 
+    /// How far links may lead in what a command names: anywhere in a folder of the user's own.
+    pub(super) fn reach_of(&self, path: &Path) -> Reach {
+        let own = self.named_folders().into_iter().map(|(_, folder)| folder);
+        let of_agents = agent::prompt_folders()
+            .into_iter()
+            .map(|(_, folder)| folder);
+        let mut own = own.chain(of_agents).chain(folder_of_config());
+        let has_parents = path.components().any(|step| step == Component::ParentDir);
+        if !has_parents && own.any(|folder| path.starts_with(folder)) {
+            Reach::Own
+        } else {
+            Reach::of_named(path)
+        }
+    }
+
+    /// The library of one folder that a command names.
+    pub(super) fn library_of(&self, format: Option<&'static Format>, folder: PathBuf) -> Library {
+        let reach = self.reach_of(&folder);
+        Library::of_folder(format, folder, reach)
+    }
+
     /// The library without the prompts of the project, but with those of agents in it.
     fn library_in(&self, project: Option<&Path>, trust: Option<Arc<Trust>>) -> Library {
         let settings = &self.settings.folders;
@@ -347,10 +368,10 @@ impl PromptSource {
             };
         }
         let named = self.named_folders();
-        let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
+        let own = folder_of_config().map(|config| config.join("prompts"));
         let mut library = Library::default();
         if let Some(path) = own.filter(|_| named.is_empty()) {
-            library = library.with(Folder::new(path, Format::OWN, Layer::USER, false));
+            library = library.with_folder(path, Format::OWN, Layer::USER, false);
         }
         for (format, path) in &named {
             library = library.with_named(*format, path.clone());
@@ -490,6 +511,11 @@ fn header(option: &str) -> Result<SecretHeader, String> {
         scheme,
         value,
     })
+}
+
+/// The folder of the settings file and of the user's own prompts.
+pub(super) fn folder_of_config() -> Option<PathBuf> {
+    Some(dirs::config_dir()?.join("prompt-expander"))
 }
 
 /// The folder of the copies of packs.

@@ -4,7 +4,7 @@ use super::output::{self, ADDED, ERROR};
 use super::source::{PromptSource, absolute};
 use super::{completions, diff};
 use crate::agents::Agent;
-use crate::library::{Library, TestFile, View, difference, is_test_file, joined, replace};
+use crate::library::{TestFile, View, difference, is_test_file, joined, replace};
 use crate::prompt::{Diagnostic, Failure, MAX_FILE, Name, Outcome};
 use crate::wording::{count, named, printable, quoted, thousands};
 use anyhow::bail;
@@ -80,7 +80,10 @@ impl Test {
         let view = source.library_with_warnings().view();
         let mut all = Results::default();
         // All of them before the first is run, so that nothing is written if one is wrong.
-        let targets = self.targets.iter().map(|target| test_files(target, &view));
+        let targets = self
+            .targets
+            .iter()
+            .map(|target| test_files(source, target, &view));
         let mut files: Vec<TestFile> = targets
             .collect::<anyhow::Result<Vec<_>>>()?
             .into_iter()
@@ -130,14 +133,14 @@ impl Test {
 }
 
 /// The test files that were named.
-fn test_files(written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
+fn test_files(source: &PromptSource, written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
     let path = absolute(written);
     let name = written.to_str().and_then(|name| Name::new(name).ok());
     if name.is_none_or(|name| view.get(&name).is_none()) {
         if path.is_dir() {
-            return Ok(Library::named([path]).view().list().tests);
+            return Ok(source.library_of(None, path).view().list().tests);
         }
-        if let Some(tests) = file(&path) {
+        if let Some(tests) = file(source, &path) {
             return Ok(tests);
         }
     }
@@ -157,11 +160,12 @@ fn test_files(written: &Path, view: &View) -> anyhow::Result<Vec<TestFile>> {
 }
 
 /// The tests in this file, if it has the name of a test file.
-pub(super) fn file(path: &Path) -> Option<Vec<TestFile>> {
+pub(super) fn file(source: &PromptSource, path: &Path) -> Option<Vec<TestFile>> {
     let folder = path
         .parent()
         .filter(|_| is_test_file(path) && path.is_file())?;
-    let mut tests = Library::named([folder.to_owned()]).view().list().tests;
+    let library = source.library_of(None, folder.to_owned());
+    let mut tests = library.view().list().tests;
     tests.retain(|tests| tests.path == path);
     Some(tests)
 }

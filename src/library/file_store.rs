@@ -491,6 +491,7 @@ fn modified(file: &Metadata) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reach::Reach;
     use super::super::root::Root;
     use super::super::source::{About, By, Layer};
     use super::*;
@@ -503,7 +504,7 @@ mod tests {
         let root = Root {
             path: folder.to_owned(),
             format: Format::OWN,
-            is_confined: false,
+            reach: Reach::Own,
             prefix: String::new(),
             pack: None,
         };

@@ -4,6 +4,7 @@ use super::cache::Trace;
 use super::file_store::exists;
 use super::history::{failed, set_owner};
 use super::project::FOLDER;
+use super::reach::Reach;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::named;
@@ -49,11 +50,16 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
 
 /// A folder and its rules, if all that is known of it is its path.
 fn root(folder: &Path) -> Root {
-    let is_confined = folder.file_name().is_some_and(|name| name == FOLDER);
+    let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
+    let reach = if is_project {
+        Reach::of_named(folder)
+    } else {
+        Reach::Own
+    };
     Root {
         path: folder.to_owned(),
         format: Format::of_folder(folder),
-        is_confined,
+        reach,
         prefix: String::new(),
         pack: None,
     }

@@ -4,6 +4,7 @@ use super::cache::{Cache, SETTLING};
 use super::file_store::FileStore;
 use super::handle::Files;
 use super::pack::lock::Pack;
+use super::reach::Reach;
 use super::root::Root;
 use super::rows::Rows;
 use super::source::{About, Found, Layer, Listing, Source, Store};
@@ -27,28 +28,25 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is
+    /// A folder of prompt files. `is_required`: the user named it, so that it is a problem if it is
     /// missing.
     pub(crate) fn new(
         path: PathBuf,
         format: &'static Format,
         layer: Layer,
         is_required: bool,
+        reach: Reach,
     ) -> Folder {
-        let is_confined = layer.is_project();
+        let root = Root {
+            path,
+            format,
+            reach,
+            prefix: String::new(),
+            pack: None,
+        };
         Folder {
             is_required,
-            ..Folder::of(
-                Root {
-                    path,
-                    format,
-                    is_confined,
-                    prefix: String::new(),
-                    pack: None,
-                },
-                layer,
-                None,
-            )
+            ..Folder::of(root, layer, None)
         }
     }
 
@@ -58,12 +56,13 @@ impl Folder {
         format: &'static Format,
         layer: Layer,
         prefix: String,
+        reach: Reach,
     ) -> Folder {
         Folder::of(
             Root {
                 path,
                 format,
-                is_confined: false,
+                reach,
                 prefix,
                 pack: None,
             },
@@ -79,7 +78,8 @@ impl Folder {
             Root {
                 path,
                 format: pack.format(),
-                is_confined: true,
+                reach: Reach::Own, // the data folder, and each file must have its hash
+
                 prefix,
                 pack: Some(pack),
             },
@@ -95,7 +95,7 @@ impl Folder {
         let root = Root {
             path,
             format: Format::OWN,
-            is_confined: false,
+            reach: Reach::Own,
             prefix: String::new(),
             pack: None,
         };
@@ -149,7 +149,7 @@ impl Source for Folder {
         let is_in_between = around.is_read_only() && !root.path.starts_with(&around.path);
         // A file in a hidden folder, for example, has no name in the folder of a user, and may be
         // named all the same.
-        let has_name = root.is_confined || !matches!(root.name_of(path), Some(Err(_)));
+        let has_name = self.files.is_of_others() || !matches!(root.name_of(path), Some(Err(_)));
         let is_own = path.starts_with(&root.path) && !is_in_between && has_name;
         is_own.then(|| {
             root.file_at(path)

@@ -1,5 +1,6 @@
 //! The test files next to prompts: `NAME.test.txt`.
 
+use super::reach::Reach;
 use super::read::read;
 use super::root::{Root, is_hidden};
 use super::rows::Rows;
@@ -45,6 +46,7 @@ pub(super) fn test_file(
         below,
         found,
         is_read_only: root.is_read_only() || rows.is_some(),
+        reach: root.reach.clone(),
         rows,
     }
 }
@@ -66,7 +68,11 @@ impl TestFile {
         let prompt = self.found.as_ref().map_err(Clone::clone)?.prompt()?;
         let bytes = match self.rows.as_ref().and_then(|rows| rows.get(&self.below)) {
             Some(row) => Ok(row.text.as_bytes().to_vec()),
-            None => read(&self.path, MAX_FILE, |_| Ok(())),
+            None => self.reach.check(&self.path).and_then(|()| {
+                read(&self.path, MAX_FILE, |open| {
+                    self.reach.check_open_file(open)
+                })
+            }),
         };
         let tests = bytes.and_then(|bytes| Ok((Tests::parse(&bytes)?, bytes)));
         let (tests, bytes) = tests.map_err(|why| why.in_file(&*self.path))?;
@@ -108,6 +114,7 @@ impl Found {
             below,
             found: Ok(self.clone()),
             is_read_only,
+            reach: Reach::Own,
             rows: None,
         })
     }

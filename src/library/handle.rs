@@ -52,6 +52,11 @@ impl Files {
         Arc::new(Files::new(root, about))
     }
 
+    /// Whether its prompts were written for a project or a pack, and so are no templates.
+    pub(super) fn is_of_others(&self) -> bool {
+        self.about.layer.is_project() || self.root.pack.is_some()
+    }
+
     pub(super) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
         let handle = FileHandle {
             files: Arc::clone(self),
@@ -118,7 +123,7 @@ impl Files {
         }
     }
 
-    /// Reads a file, unless it is outside a project's folder.
+    /// Reads a file, unless it is outside of what may be read.
     pub(super) fn read(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
         if let Some(rows) = &self.rows {
             let missing =
@@ -137,11 +142,7 @@ impl Files {
         };
         escape
             .map_or(Ok(()), Err)
-            .and_then(|()| {
-                read(path, MAX_FILE, |open| {
-                    self.root.escape_of_open_file(open).map_or(Ok(()), Err)
-                })
-            })
+            .and_then(|()| read(path, MAX_FILE, |open| self.root.reach.check_open_file(open)))
             .and_then(|bytes| self.root.check_hash(path, &bytes).map(|()| bytes))
             .map_err(|why| why.in_file(path))
     }
@@ -191,7 +192,7 @@ impl FileHandle {
             Some(draft) => (draft.text.as_bytes().to_vec(), None),
             None => {
                 let modified = self.files.look(path, trace);
-                if self.file.is_linked && self.files.root.is_confined {
+                if self.file.is_linked && self.files.root.reach.is_confined() {
                     trace.distrust();
                 }
                 let read = self.files.read(path, self.file.is_linked);
@@ -225,7 +226,7 @@ impl FileHandle {
             Some(&mut includes)
         };
         let prompt = self.file.kind.parse(&self.name, bytes, includes)?;
-        if prompt.is_jinja() && root.is_confined {
+        if prompt.is_jinja() && self.files.is_of_others() {
             let message = "`engine: jinja` is not used in the prompts of a project or a pack";
             let fix = "copy the prompt into a folder of your own if you trust it";
             return Err(Diagnostic::new(Kind::Invalid, message, fix));

@@ -5,8 +5,9 @@ use super::builtin;
 use super::cache::Trace;
 use super::caller::Prefix;
 use super::history::FOLDER as HISTORY;
+use super::reach::path_of_open_file;
 use super::read;
-use super::root::{Root, is_hidden, path_of_open_file};
+use super::root::{Root, is_hidden};
 use super::rows::Rows;
 use crate::prompt::{Diagnostic, IncludeReader, IncludedFile, Kind, MAX_FILE};
 use crate::wording::quoted;
@@ -178,9 +179,12 @@ pub(super) fn read_named(
         ));
     }
     // A folder of the path may have been replaced with a link since.
-    let check = |open: &File| match path_of_open_file(open) {
-        Some(now) if !now.starts_with(&real_root) => Err(outside()),
-        _ => Ok(()),
+    let check = |open: &File| {
+        root.reach.check_open_file(open)?;
+        match path_of_open_file(open) {
+            Some(now) if !now.starts_with(&real_root) => Err(outside()),
+            _ => Ok(()),
+        }
     };
     let bytes = read::read(&target, max, check)?;
     root.check_hash(&path, &bytes)?;
@@ -208,7 +212,7 @@ impl IncludeReader for Includes<'_> {
         path: &str,
         from: &IncludedFile,
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        if self.root.is_confined {
+        if self.root.reach.is_confined() {
             self.trace.distrust(); // symlinks on the way are checked each time
         }
         self.read_any(path, from).map_err(|error| {

@@ -3,10 +3,12 @@
 
 use super::cache::{Cache, SETTLING, Trace};
 use super::folder::Folder;
+use super::reach::Reach;
+use super::read::read;
 use super::root::{Root, is_hidden};
 use super::source::{About, Found, Layer, Listing, Source};
 use super::watched::Watched;
-use crate::prompt::{Diagnostic, Format, Name};
+use crate::prompt::{Diagnostic, Format, MAX_FILE, Name};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,12 +38,13 @@ impl Plugins {
         format: &'static Format,
         layer: Layer,
         is_required: bool,
+        reach: Reach,
     ) -> Plugins {
         let about = About::new(layer, format, Some(path.clone()));
         let root = Root {
             path,
             format,
-            is_confined: false,
+            reach,
             prefix: String::new(),
             pack: None,
         };
@@ -73,8 +76,9 @@ impl Plugins {
                 let folder = move |(part, format)| (path.join(part), format, format!("{name}/"));
                 parts.clone().map(folder)
             });
+        let (layer, reach) = (self.about.layer, &self.root.reach);
         let folder =
-            |(path, format, prefix)| Folder::of_plugin(path, format, self.about.layer, prefix);
+            |(path, format, prefix)| Folder::of_plugin(path, format, layer, prefix, reach.clone());
         Arc::new(folders.map(folder).collect())
     }
 
@@ -83,9 +87,11 @@ impl Plugins {
         let (folder, list) = (&self.root.path, self.root.path.join(INSTALLED));
         trace.look(folder);
         trace.look(&list);
-        let installed = fs::read(list)
-            .ok()
-            .and_then(|json| serde_json::from_slice::<Value>(&json).ok());
+        let installed = read(&list, MAX_FILE, |open| {
+            self.root.reach.check_open_file(open)
+        })
+        .ok()
+        .and_then(|json| serde_json::from_slice::<Value>(&json).ok());
         let mut plugins = match installed.as_ref().map(|installed| &installed["plugins"]) {
             Some(Value::Object(plugins)) => {
                 let plugin = |(name, entry): (&String, &Value)| {
@@ -111,7 +117,9 @@ impl Plugins {
                     .collect()
             }
         };
-        plugins.retain(|(name, _)| only.is_none_or(|only| name == only));
+        plugins.retain(|(name, path)| {
+            only.is_none_or(|only| name == only) && self.root.reach.check(path).is_ok()
+        });
         plugins.sort();
         plugins
     }

@@ -13,6 +13,7 @@
 
 use super::cache::{Cache, SETTLING};
 use super::folder::Folder;
+use super::reach::{REPOSITORY, Reach, is_for_everybody};
 use super::read::BROKEN_LINK;
 use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::watched::Watched;
@@ -20,13 +21,10 @@ use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::printable;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The folder of a project that holds its prompts.
 pub const FOLDER: &str = ".prompts";
-
-/// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
-pub(super) const REPOSITORY: &str = ".git";
 
 /// Which repositories the user trusts, as a file of theirs says.
 #[derive(Debug)]
@@ -74,8 +72,10 @@ struct Candidate {
     folder: PathBuf,
     /// What this folder contains if it is the root of a repository.
     repository: PathBuf,
-    /// The prompts in this folder.
-    prompts: Arc<Folder>,
+    /// Where its folder of prompts is.
+    path: PathBuf,
+    /// That folder, once it was found in a repository.
+    prompts: OnceLock<Arc<Folder>>,
     /// Whether its folder of prompts counts.
     has_prompts: bool,
 }
@@ -118,7 +118,7 @@ impl Source for Project {
         }
         // Those that would make another folder the project's.
         for candidate in &self.candidates {
-            watched.add_path(candidate.path());
+            watched.add_path(&candidate.path);
             watched.add_path(&candidate.repository);
         }
         if let Some(Ok(folder)) = self.prompts() {
@@ -136,7 +136,7 @@ impl Source for Project {
             Some(Ok(folder)) => folder.store(),
             Some(Err(problem)) => Some(Err(problem)),
             None => match self.root().or(self.candidates.first()) {
-                Some(root) => root.prompts.store(),
+                Some(root) => self.folder_of(root, &root.folder).store(),
                 None => Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, ""))),
             },
         }
@@ -154,11 +154,6 @@ impl Project {
         trust: Option<Arc<Trust>>,
     ) -> Project {
         let is_own = format == Format::OWN;
-        let layer = if is_own {
-            Layer::PROJECT
-        } else {
-            Layer::PROJECT_AGENT
-        };
         let from = without_symlinks(from);
         let home = home
             .map(without_symlinks)
@@ -176,10 +171,16 @@ impl Project {
             .map(|folder| Candidate {
                 folder: folder.to_owned(),
                 repository: folder.join(REPOSITORY),
-                prompts: Arc::new(Folder::new(folder.join(name), format, layer, false)),
+                path: folder.join(name),
+                prompts: OnceLock::new(),
                 // Those of another program in the home directory are the user's, not a project's.
                 has_prompts: is_own || home.as_deref() != Some(folder),
             });
+        let layer = if is_own {
+            Layer::PROJECT
+        } else {
+            Layer::PROJECT_AGENT
+        };
         Project {
             about: About::new(layer, format, None),
             candidates: candidates.collect(),
@@ -241,7 +242,7 @@ impl Project {
         let nearest = self
             .candidates
             .iter()
-            .position(|it| it.has_prompts && exists(it.path()));
+            .position(|it| it.has_prompts && exists(&it.path));
         let root = self.candidates.iter().position(|it| exists(&it.repository));
         let candidate =
             &self.candidates[nearest.filter(|nearest| root.is_none_or(|root| *nearest <= root))?];
@@ -266,24 +267,36 @@ impl Project {
             return None;
         }
         let (nearest, root) = self.nearest().filter(|(_, root)| self.is_trusted(root))?;
-        Some(
-            nearest
-                .problem_with_symlink(&root)
-                .map_or(Ok(&nearest.prompts), Err),
-        )
+        Some(match nearest.problem_with_symlink(&root) {
+            Some(problem) => Err(problem),
+            None => Ok(self.folder_of(nearest, &root)),
+        })
+    }
+
+    /// The folder of prompts of a candidate, confined to itself and to the root of the repository.
+    fn folder_of<'c>(&self, candidate: &'c Candidate, root: &Path) -> &'c Arc<Folder> {
+        candidate.prompts.get_or_init(|| {
+            let About { layer, format, .. } = self.about;
+            let reach = Reach::Confined {
+                folder: candidate.path.clone(),
+                repository: root.to_owned(),
+            };
+            Arc::new(Folder::new(
+                candidate.path.clone(),
+                format,
+                layer,
+                false,
+                reach,
+            ))
+        })
     }
 }
 
 impl Candidate {
-    /// Its folder of prompts.
-    fn path(&self) -> &Path {
-        &self.prompts.files.root.path
-    }
-
     /// What is wrong with its folder of prompts if that, or one between it and this folder, is a
     /// symlink: it is broken, or points outside its project.
     fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
-        let path = self.path();
+        let path = &self.path;
         let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
         if !steps.any(|step| fs::symlink_metadata(step).is_ok_and(|step| step.is_symlink())) {
             return None;
@@ -305,7 +318,7 @@ impl Candidate {
                 "point it at a folder of the project, or delete it",
             ),
         };
-        Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(path))
+        Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(&**path))
     }
 }
 
@@ -317,21 +330,4 @@ fn without_symlinks(path: &Path) -> PathBuf {
         fs::canonicalize(path)
     };
     resolved.unwrap_or_else(|_| path.to_owned())
-}
-
-/// Whether it is a folder such as `/tmp`, in which everybody may create files, and delete only
-/// their own.
-fn is_for_everybody(folder: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        const WRITABLE_AND_STICKY: u32 = 0o1002;
-        fs::metadata(folder)
-            .is_ok_and(|folder| folder.mode() & WRITABLE_AND_STICKY == WRITABLE_AND_STICKY)
-    }
-    #[cfg(not(unix))]
-    {
-        _ = folder;
-        false
-    }
 }

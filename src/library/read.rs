@@ -2,8 +2,9 @@
 //!
 //! Nothing but a regular file is ever opened, so that a FIFO or a device never blocks.
 
+use super::reach::Reach;
 use super::root::Root;
-use crate::prompt::{Diagnostic, Kind};
+use crate::prompt::{Diagnostic, Kind, MAX_FILE, owned_text};
 use crate::wording::too_long;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -102,6 +103,16 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_without_blocking(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads the text of a file that a command has found in what it names.
+///
+/// # Errors
+/// The file leads outside, cannot be read, is too long, or is not UTF-8.
+pub(crate) fn read_confined_text(path: &Path, reach: &Reach) -> Result<String, Diagnostic> {
+    read(path, MAX_FILE, |open| reach.check_open_file(open))
+        .and_then(owned_text)
+        .map_err(|problem| problem.in_file(path))
 }
 
 /// Reads a regular file of at most so many bytes. A symlink is not followed.

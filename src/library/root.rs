@@ -2,15 +2,16 @@
 //! symlinks are followed.
 //!
 //! A name becomes a path in one function ([`Root::resolve`]), segment by segment. Symlinks are
-//! followed, except for cycles and for those that point outside a project's folder. A folder with a
+//! followed, except for cycles and for those that lead out of a confined folder. A folder with a
 //! `SKILL.md`, for example, is itself a prompt, and nothing else in it is one; which files do that,
 //! and which suffixes a prompt file has, the format says.
 
 use super::cache::Trace;
 use super::pack::lock::Pack;
+use super::reach::Reach;
 use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
-use crate::wording::{alternatives, named, printable};
-use std::fs::{self, File};
+use crate::wording::{alternatives, named};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +26,8 @@ pub(super) struct Root {
     pub(super) path: PathBuf,
     /// How its files are written.
     pub(super) format: &'static Format,
-    /// Whether it is a project's, so that no symlink is followed outside of it.
-    pub(super) is_confined: bool,
+    /// How far symlinks in it may lead.
+    pub(super) reach: Reach,
     /// What the names of its prompts begin with, besides their path: empty, or such as `plugin/`.
     pub(super) prefix: String,
     /// The pack whose files it has.
@@ -79,7 +80,7 @@ impl Root {
         Root {
             path: folder.to_owned(),
             format,
-            is_confined: false,
+            reach: Reach::of_named(file),
             prefix: String::new(),
             pack: None,
         }
@@ -93,6 +94,9 @@ impl Root {
     /// Why it cannot be read at all at this moment. A folder that the user did not name may be
     /// missing.
     pub(super) fn missing(&self, is_required: bool) -> Option<Diagnostic> {
+        if let Some(refusal) = self.escape(&self.path) {
+            return Some(refusal.in_file(&*self.path));
+        }
         let error = fs::read_dir(&self.path).err()?;
         let (message, fix) = match error.kind() {
             ErrorKind::NotFound if !is_required => return None,
@@ -235,7 +239,7 @@ impl Root {
     /// Whether a folder is a symlink; `None` if it is one that is not followed.
     fn followed_link(&self, folder: &Path, trace: &mut Trace) -> Option<bool> {
         let is_link = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
-        if is_link && self.is_confined {
+        if is_link && self.reach.is_confined() {
             trace.distrust();
         }
         let is_refused = is_link && (self.cycle(folder).is_some() || self.escape(folder).is_some());
@@ -257,7 +261,7 @@ impl Root {
     /// trace in any stamp.
     pub(super) fn see_through(&self, link: &Path, trace: &mut Trace) {
         trace.look(link);
-        if self.is_confined {
+        if self.reach.is_confined() {
             trace.distrust();
         }
     }
@@ -272,34 +276,13 @@ impl Root {
         parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
     }
 
-    /// Why a symlink in a project's folder is not followed: its target is outside the folder.
+    /// Returns why a symlink is not followed: its target is outside of what may be read.
     pub(super) fn escape(&self, link: &Path) -> Option<Diagnostic> {
-        if !self.is_confined {
+        if !self.reach.is_confined() {
             return None;
         }
-        self.outside(&fs::canonicalize(link).ok()?) // reading a broken link reports it
-    }
-
-    /// Why an open file of a project is not read: a path that was checked before it was opened may
-    /// have been swapped since. Only Linux is asked. A file of a pack must have its hash instead,
-    /// wherever it is.
-    pub(super) fn escape_of_open_file(&self, file: &File) -> Option<Diagnostic> {
-        if !self.is_confined || self.pack.is_some() {
-            return None;
-        }
-        self.outside(&path_of_open_file(file)?)
-    }
-
-    fn outside(&self, target: &Path) -> Option<Diagnostic> {
-        let is_inside = fs::canonicalize(&self.path).is_ok_and(|root| target.starts_with(root));
-        let message = || {
-            let target = printable(&target.display().to_string());
-            format!(
-                "the symlink points outside the project's prompts, to {target}, and is not followed"
-            )
-        };
-        let fix = "delete it, replace it with a copy, or name the folder that it points to with --prompts";
-        (!is_inside).then(|| Diagnostic::new(Kind::Escapes, message(), fix))
+        let target = fs::canonicalize(link).ok()?; // reading a broken link reports it
+        self.reach.refusal(&target)
     }
 
     /// Why a file that was read is not the one of its pack.
@@ -425,21 +408,6 @@ impl Root {
             }
             false => refused(Kind::Invalid, message, "rename it so that it ends in `.md`"),
         }
-    }
-}
-
-/// The path of an open file; `None` where the system does not say.
-pub(super) fn path_of_open_file(file: &File) -> Option<PathBuf> {
-    #[cfg(target_os = "linux")]
-    {
-        let number = std::os::fd::AsRawFd::as_raw_fd(file);
-        // Without /proc, the path was at least checked before it was opened.
-        fs::read_link(format!("/proc/self/fd/{number}")).ok()
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        _ = file;
-        None
     }
 }
 

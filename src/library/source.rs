@@ -4,6 +4,7 @@
 use super::caller::Caller;
 use super::history::Version;
 use super::pack::lock::Pack;
+use super::reach::Reach;
 use super::rows::{Row, Rows};
 use super::watched::Watched;
 use crate::prompt::{
@@ -431,6 +432,8 @@ pub struct TestFile {
     pub found: Result<Found, Diagnostic>,
     /// Whether it is not written: its folder is another program's, or in a database.
     pub is_read_only: bool,
+    /// How far it may lead, if it is a symlink.
+    pub(super) reach: Reach,
     /// What holds it instead of the disk.
     pub(super) rows: Option<Arc<Rows>>,
 }

@@ -6,7 +6,8 @@ use super::folder::Folder;
 use super::handle::Files;
 use super::pack::Packs;
 use super::plugins::Plugins;
-use super::project::{FOLDER as PROJECT_FOLDER, Project, REPOSITORY, Trust};
+use super::project::{FOLDER as PROJECT_FOLDER, Project, Trust};
+use super::reach::{REPOSITORY, Reach};
 use super::read::read;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use super::stamp::is_remote;
@@ -78,6 +79,17 @@ impl Library {
         self.with_folder(path, format, Layer::USER, true)
     }
 
+    /// A library of one folder that a command has named, or found in what it has named. `format` is
+    /// `None` where its path says it.
+    pub(crate) fn of_folder(
+        format: Option<&'static Format>,
+        path: PathBuf,
+        reach: Reach,
+    ) -> Library {
+        let format = format.unwrap_or_else(|| Format::of_folder(&path));
+        Library::default().with_reach(path, format, (Layer::USER, true), reach)
+    }
+
     /// Adds a folder of prompts, or of plugins that have such folders. `is_required`: the user
     /// named it, so that it is a problem if it is missing.
     pub(crate) fn with_folder(
@@ -87,9 +99,19 @@ impl Library {
         layer: Layer,
         is_required: bool,
     ) -> Library {
+        self.with_reach(path, format, (layer, is_required), Reach::Own)
+    }
+
+    fn with_reach(
+        self,
+        path: PathBuf,
+        format: &'static Format,
+        (layer, is_required): (Layer, bool),
+        reach: Reach,
+    ) -> Library {
         match format.plugin {
-            [] => self.with(Folder::new(path, format, layer, is_required)),
-            _ => self.with(Plugins::new(path, format, layer, is_required)),
+            [] => self.with(Folder::new(path, format, layer, is_required, reach)),
+            _ => self.with(Plugins::new(path, format, layer, is_required, reach)),
         }
     }
 
@@ -451,6 +473,19 @@ impl View {
         innermost.map_or_else(around, |(_, found)| found)
     }
 
+    /// How far a file may lead that is only there to be included: a folder that has it is not known
+    /// to be the user's own, unless it is one of these.
+    fn reach_of(&self, path: &Path) -> Reach {
+        let mut own = self
+            .sources()
+            .filter_map(|source| source.about().path.as_ref());
+        if own.any(|folder| path.starts_with(folder)) {
+            Reach::Own
+        } else {
+            Reach::of_named(path)
+        }
+    }
+
     /// Everything that is, or looks, wrong in one file, which may also be one that is only there to
     /// be included.
     pub fn check_file(&self, path: &Path) -> Vec<Diagnostic> {
@@ -461,9 +496,10 @@ impl View {
         if why.kind == Kind::NotACommand
             && let Ok(name) = Name::new("partial")
         {
+            let reach = self.reach_of(path);
             // Only the prompts that include it know what its placeholders stand for.
-            let parsed =
-                read(path, MAX_FILE, |_| Ok(())).and_then(|bytes| Prompt::parse(name, &bytes));
+            let parsed = read(path, MAX_FILE, |open| reach.check_open_file(open))
+                .and_then(|bytes| Prompt::parse(name, &bytes));
             return parsed
                 .err()
                 .map(|why| why.in_file(path))

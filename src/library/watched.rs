@@ -142,6 +142,7 @@ impl Watched {
 #[cfg(unix)]
 #[cfg(test)]
 mod tests {
+    use super::super::reach::Reach;
     use super::*;
     use crate::prompt::Format;
     use std::os::unix::fs::symlink;
@@ -160,7 +161,7 @@ mod tests {
         let root = Root {
             path: folder.join("prompts"),
             format: Format::OWN,
-            is_confined: false,
+            reach: Reach::Own,
             prefix: String::new(),
             pack: None,
         };

@@ -24,6 +24,8 @@ mod command_line;
 mod completion;
 mod completions;
 mod config;
+#[cfg(unix)]
+mod confined;
 mod doctor;
 #[cfg(all(unix, feature = "http"))]
 mod edit;

@@ -687,6 +687,33 @@ mod links {
         client.ignore_notifications();
     }
 
+    /// The same with the folder of prompts itself, and with a folder outside the repository.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_of_prompts_that_is_swapped_while_it_is_read_is_not_followed_outside() {
+        let mut client = project([(".inside/x.md", "inside")]).stderr(None);
+        link(&client, ".inside", ".prompts");
+        let outside = client.root().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("x.md"), "SECRET").unwrap();
+        let mut swapping = std::process::Command::new("sh");
+        let script =
+            "while test -e .inside; do ln -sfT ../outside .prompts; ln -sfT .inside .prompts; done";
+        let mut swapping = swapping
+            .args(["-c", script])
+            .current_dir(client.root().join("repo"))
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        for _ in 0..500 {
+            let answer = client.call("expand_prompt", json!({"command": "x", "input": ""}));
+            assert!(!answer.0.to_string().contains("SECRET"), "{answer:?}");
+        }
+        fs::rename(repo(&client).join(".inside"), repo(&client).join("gone")).unwrap();
+        swapping.wait().unwrap();
+        client.ignore_notifications();
+    }
+
     #[test]
     fn edit_opens_nothing_outside_the_project() {
         let client = project([
