@@ -753,6 +753,84 @@ fn only_allowed_web_pages_are_answered_to_and_can_read_the_answer() {
     );
 }
 
+/// The paths whose answers say something about prompts or the server; then those of the page.
+const PATHS: [&str; 9] = [
+    "/api/prompts/team-b/secret",
+    "/mcp",
+    "/page.js",
+    "/page.css",
+    "/metrics",
+    "/ready",
+    "/",
+    "/prompts/team-b/secret",
+    "/edit/team-b/secret",
+];
+
+#[test]
+fn a_page_of_another_server_can_link_to_the_page_and_load_nothing() {
+    let server = HttpServer::start(home());
+    for path in PATHS {
+        let is_page = matches!(path, "/" | "/prompts/team-b/secret" | "/edit/team-b/secret");
+        for (site, mode, dest, is_answered) in [
+            ("same-origin", "cors", "empty", true),
+            ("none", "navigate", "document", true),
+            ("cross-site", "no-cors", "object", false),
+            ("cross-site", "no-cors", "script", false),
+            ("cross-site", "no-cors", "empty", false),
+            ("same-site", "no-cors", "image", false),
+            ("cross-site", "navigate", "object", false),
+            ("cross-site", "navigate", "iframe", false),
+            ("cross-site", "navigate", "document", is_page),
+            ("same-site", "navigate", "document", is_page),
+            ("other", "no-cors", "empty", false),
+        ] {
+            let headers = [
+                ("Accept", "text/html,*/*"),
+                ("Sec-Fetch-Site", site),
+                ("Sec-Fetch-Mode", mode),
+                ("Sec-Fetch-Dest", dest),
+            ];
+            let answer = server.send("GET", path, &headers, "");
+            assert_eq!(answer.status != 403, is_answered, "{path} {headers:?}");
+        }
+        let program = server.send("GET", path, &[], "");
+        assert_ne!(program.status, 403, "{path}");
+    }
+}
+
+#[test]
+fn an_allowed_page_of_another_server_may_ask() {
+    let server = HttpServer::start_with(home(), &["--allow-origin", "https://app.example.com"]);
+    let cross_site = ("Sec-Fetch-Site", "cross-site");
+    for (origin, status) in [
+        ("https://app.example.com", 200),
+        ("https://evil.example.com", 403),
+    ] {
+        let headers = [("Origin", origin), cross_site];
+        let answer = server.send("GET", "/api/prompts", &headers, "");
+        assert_eq!(answer.status, status, "{origin}");
+    }
+}
+
+#[test]
+fn no_answer_can_be_shown_within_a_page_of_another_server() {
+    let server = HttpServer::start(home());
+    let answers = PATHS
+        .map(|path| server.send("GET", path, &[], ""))
+        .into_iter()
+        .chain([
+            server.post(PING),
+            server.send("GET", "/api/prompts", &[("Host", "evil.example.com")], ""),
+            server.send("GET", "/nothing", &[], ""),
+        ]);
+    for answer in answers {
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
+        let resource_policy = answer.header("cross-origin-resource-policy");
+        assert_eq!(resource_policy, Some("same-origin"));
+    }
+}
+
 #[test]
 fn more_messages_than_a_limit_allows_are_refused_with_when_to_try_again() {
     let server = start(&["--rate-limit", "prompts/list=1/minute,burst=1"]);
@@ -769,6 +847,9 @@ fn more_messages_than_a_limit_allows_are_refused_with_when_to_try_again() {
         200,
         "each token has its own"
     );
+    let all = start(&["--rate-limit", "2/minute"]);
+    let statuses = ["{", "{", "{"].map(|body| post(&all, ANA, body).status);
+    assert_eq!(statuses, [400, 400, 429], "what is not JSON counts, too");
     let ran = server.home.run(
         [
             "serve",

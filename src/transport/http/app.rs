@@ -1,7 +1,7 @@
 //! What all requests over HTTP share, and the threads on which they wait for files and services.
 
 use super::auth::Access;
-use super::limits::{RateLimits, Requests};
+use super::limits::{self, RateLimits, Requests};
 use super::metrics::Metrics;
 use super::origin::Sites;
 use super::proxy::Client;
@@ -173,9 +173,11 @@ impl Exchange {
             let message = "the store of the prompts has not answered yet; try again";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1));
         }
-        self.app
-            .options
-            .rate_limits
-            .take(&self.caller, self.client.address, methods)
+        self.app.options.rate_limits.take(self.key(), methods)
+    }
+
+    /// Returns who the caller is for limits.
+    pub(super) fn key(&self) -> u128 {
+        limits::key_of(&self.caller, self.client.address)
     }
 }

@@ -92,7 +92,7 @@ impl Access {
         // locked out by somebody who sends wrong ones from the same address, such as that of a
         // reverse proxy.
         if token.len() < LONG_TOKEN
-            && let Some(seconds) = self.failures.wait(network(address), 1, false)
+            && let Err(seconds) = self.failures.check(network(address))
         {
             return Err(too_many_failures(seconds));
         }
@@ -107,7 +107,7 @@ impl Access {
             }
             None => "this bearer token is wrong".to_owned(),
         };
-        if let Some(seconds) = self.failures.wait(network(address), 1, true) {
+        if let Err(seconds) = self.failures.take(network(address)) {
             return Err(too_many_failures(seconds));
         }
         tracing::warn!(%address, reason, "refused a bearer token");

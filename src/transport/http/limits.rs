@@ -114,6 +114,14 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
 /// The key of all callers beyond [`MAX_CALLERS`].
 const OTHERS: u128 = u128::MAX;
 
+/// Returns who a caller is for limits: their token, or else their network.
+pub(super) fn key_of(caller: &Caller, address: IpAddr) -> u128 {
+    match &caller.token {
+        Some(token) => u128::from_be_bytes(token.id),
+        None => network(address),
+    }
+}
+
 /// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
 pub(super) fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {
@@ -122,16 +130,19 @@ pub(super) fn network(address: IpAddr) -> u128 {
     }
 }
 
+/// What stands for the method of a message that has none, such as one that is not JSON.
+pub(super) const NO_METHOD: &str = "";
+
 /// The methods of a message; of a batch, those of all messages in it.
 pub(super) fn methods(message: &Message) -> Vec<&str> {
     match message {
         Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
             vec![method]
         }
-        Message::Response => vec![""],
+        Message::Response => vec![NO_METHOD],
         Message::Batch(all) => all
             .iter()
-            .map(|message| message["method"].as_str().unwrap_or_default())
+            .map(|message| message["method"].as_str().unwrap_or(NO_METHOD))
             .collect(),
     }
 }
@@ -143,10 +154,13 @@ pub struct RateLimits(Vec<Limiter>);
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: RateLimit,
-    /// For each token or network, the time at which its messages would end if they had come at the
-    /// rate of the limit. (The algorithm is called GCRA.)
-    ends: Mutex<HashMap<u128, Instant>>,
+    ends: Mutex<Ends>,
 }
+
+/// For each caller, the time at which its messages would end if they had come at the rate of the
+/// limit. (The algorithm is called GCRA.)
+#[derive(Debug, Default)]
+struct Ends(HashMap<u128, Instant>);
 
 impl RateLimits {
     /// The limits that the options name.
@@ -159,39 +173,100 @@ impl RateLimits {
         self.0.iter().for_each(Limiter::forget);
     }
 
-    /// Counts messages with these methods.
+    /// Counts messages with these methods, or none of them if they are refused.
     ///
     /// # Errors
     /// 429: the caller has sent more than a limit allows. None of the messages is answered.
-    pub(super) fn take(
-        &self,
-        caller: &Caller,
-        address: IpAddr,
-        methods: &[&str],
-    ) -> Result<(), Refusal> {
-        let key = caller
-            .token
-            .as_ref()
-            .map_or_else(|| network(address), |token| u128::from_be_bytes(token.id));
-        self.0.iter().try_for_each(|limiter| {
-            let RateLimit {
-                method,
-                per_minute,
-                burst,
-            } = &limiter.limit;
-            let messages = methods
-                .iter()
-                .filter(|of| method.is_none_or(|method| method == **of))
-                .count();
-            let Some(seconds) = limiter.wait(key, messages as u32, true) else {
-                return Ok(());
-            };
-            let what = method.map_or(String::new(), |method| format!(" of {}", quoted(method)));
-            let limit = format!("the limit of {per_minute} a minute, {burst} at once");
-            let message = format!("more messages{what} than {limit}: try again in {seconds} s");
-            Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds))
-        })
+    pub(super) fn take(&self, caller: u128, methods: &[&str]) -> Result<(), Refusal> {
+        let now = Instant::now();
+        let mut counted = Vec::new();
+        let mut longest_wait: Option<(Duration, &RateLimit)> = None;
+        for limiter in &self.0 {
+            let limit = &limiter.limit;
+            let messages = limit.count(methods);
+            if messages == 0 {
+                continue;
+            }
+            let ends = lock(&limiter.ends);
+            let wait = limit.wait(ends.of(caller, now), messages, now);
+            if longest_wait.is_none_or(|(longest, _)| wait > longest) {
+                longest_wait = Some((wait, limit));
+            }
+            counted.push((ends, limit, messages));
+        }
+        if let Some((wait, limit)) = longest_wait.filter(|(wait, _)| !wait.is_zero()) {
+            return Err(limit.refusal(wait));
+        }
+        for (mut ends, limit, messages) in counted {
+            ends.add(caller, limit.time_of(messages), now);
+        }
+        Ok(())
     }
+}
+
+impl RateLimit {
+    /// Returns how many messages with these methods the limit counts.
+    fn count(&self, methods: &[&str]) -> u32 {
+        let counted = methods
+            .iter()
+            .filter(|method| self.method.is_none_or(|own| own == **method));
+        u32::try_from(counted.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the time that this many messages take at the rate of the limit.
+    fn time_of(&self, messages: u32) -> Duration {
+        Duration::from_secs(60) / self.per_minute.get() * messages
+    }
+
+    /// Returns how long to wait before this many messages are allowed. `end` is when the earlier
+    /// ones would end.
+    ///
+    /// More messages than the burst are allowed after a pause that would allow the whole burst.
+    /// They are counted in full, so that the caller keeps to the rate.
+    fn wait(&self, end: Instant, messages: u32, now: Instant) -> Duration {
+        let burst = self.burst.get();
+        let end = end + self.time_of(messages.min(burst));
+        end.saturating_duration_since(now + self.time_of(burst))
+    }
+
+    fn refusal(&self, wait: Duration) -> Refusal {
+        let seconds = rounded_up(wait);
+        let method = self.method.map(|method| format!(" of {}", quoted(method)));
+        let message = format!(
+            "more messages{} than the limit of {} a minute, {} at once: try again in {seconds} s",
+            method.unwrap_or_default(),
+            self.per_minute,
+            self.burst
+        );
+        Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
+    }
+}
+
+impl Ends {
+    /// Returns when the messages of a caller would end, or now if they would have ended.
+    fn of(&self, caller: u128, now: Instant) -> Instant {
+        self.0
+            .get(&self.key(caller))
+            .map_or(now, |end| now.max(*end))
+    }
+
+    fn add(&mut self, caller: u128, time: Duration, now: Instant) {
+        let end = self.of(caller, now) + time;
+        self.0.insert(self.key(caller), end);
+    }
+
+    fn key(&self, caller: u128) -> u128 {
+        if self.0.len() < MAX_CALLERS || self.0.contains_key(&caller) {
+            caller
+        } else {
+            OTHERS
+        }
+    }
+}
+
+/// Returns the seconds of a wait for `Retry-After`.
+fn rounded_up(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 impl Limiter {
@@ -202,31 +277,35 @@ impl Limiter {
         }
     }
 
-    /// How many seconds to wait before this many messages are allowed; `None`: they are allowed
-    /// now, and with `counts` they are counted.
-    pub(super) fn wait(&self, key: u128, messages: u32, counts: bool) -> Option<u64> {
-        let (now, each) = (
-            Instant::now(),
-            Duration::from_secs(60) / self.limit.per_minute.get(),
-        );
-        let mut ends = lock(&self.ends);
-        let key = if ends.len() < MAX_CALLERS || ends.contains_key(&key) {
-            key
+    /// Counts one message.
+    ///
+    /// # Errors
+    /// The number of seconds to wait before it is allowed. It is not counted then.
+    pub(super) fn take(&self, caller: u128) -> Result<(), u64> {
+        self.check(caller)?;
+        lock(&self.ends).add(caller, self.limit.time_of(1), Instant::now());
+        Ok(())
+    }
+
+    /// Checks that one message is allowed, and does not count it.
+    ///
+    /// # Errors
+    /// The number of seconds to wait.
+    pub(super) fn check(&self, caller: u128) -> Result<(), u64> {
+        let now = Instant::now();
+        let end = lock(&self.ends).of(caller, now);
+        let wait = self.limit.wait(end, 1, now);
+        if wait.is_zero() {
+            Ok(())
         } else {
-            OTHERS
-        };
-        let end = ends.get(&key).map_or(now, |end| now.max(*end)) + each * messages;
-        let wait = end.saturating_duration_since(now + each * self.limit.burst.get());
-        if wait.is_zero() && counts {
-            ends.insert(key, end);
+            Err(rounded_up(wait))
         }
-        (!wait.is_zero()).then(|| wait.as_secs() + 1)
     }
 
     /// Forgets those who have sent nothing for long.
     pub(super) fn forget(&self) {
         let now = Instant::now();
-        lock(&self.ends).retain(|_, end| *end > now);
+        lock(&self.ends).0.retain(|_, end| *end > now);
     }
 }
 
@@ -394,7 +473,7 @@ mod tests {
     #[test]
     fn each_token_or_else_each_address_has_a_limit_of_its_own() {
         let limits = limits(&["60/minute,burst=2"]);
-        let take = |caller: &Caller, address| limits.take(caller, address, &["ping"]);
+        let take = |caller: &Caller, address| limits.take(key_of(caller, address), &["ping"]);
         for caller in [of_token(1), of_token(2), Caller::local()] {
             take(&caller, HERE).unwrap();
             take(&caller, HERE).unwrap();
@@ -414,8 +493,7 @@ mod tests {
     #[test]
     fn all_addresses_of_one_ipv6_network_share_a_limit() {
         let limits = limits(&["60/minute,burst=2"]);
-        let take =
-            |address: &str| limits.take(&Caller::local(), address.parse().unwrap(), &["ping"]);
+        let take = |address: &str| limits.take(network(address.parse().unwrap()), &["ping"]);
         take("2001:db8::1").unwrap();
         take("2001:db8::ffff:1").unwrap();
         assert!(take("2001:db8::2").is_err());
@@ -425,45 +503,60 @@ mod tests {
         assert!(take("192.0.2.1").is_err());
     }
 
+    /// Takes a batch; returns after how many seconds to try again, or 0 if it is allowed.
+    fn wait_for(limits: &RateLimits, method: &str, messages: usize) -> u64 {
+        let Err(refusal) = limits.take(1, &methods(&batch(method, messages))) else {
+            return 0;
+        };
+        assert_eq!(refusal.status, 429);
+        let seconds = refusal.headers["retry-after"].to_str().unwrap().to_owned();
+        assert!(refusal.message.ends_with(&format!(" in {seconds} s")));
+        seconds.parse().unwrap()
+    }
+
     #[test]
     fn each_message_of_a_batch_counts_for_its_method_and_for_all() {
         let limits = limits(&["ping=1/minute,burst=2", "10/minute"]);
-        let caller = of_token(1);
-        assert!(
-            limits
-                .take(&caller, HERE, &methods(&batch("ping", 3)))
-                .is_err()
-        );
-        limits
-            .take(&caller, HERE, &methods(&batch("ping", 2)))
-            .unwrap();
-        let refusal = limits
-            .take(&caller, HERE, &methods(&batch("ping", 1)))
-            .unwrap_err();
-        assert!(
-            refusal.message.contains(" of `ping` "),
-            "{}",
-            refusal.message
-        );
-        assert_eq!(refusal.headers["retry-after"], "60");
-        limits
-            .take(&caller, HERE, &methods(&batch("tools/list", 8)))
-            .unwrap();
-        assert!(
-            limits
-                .take(&caller, HERE, &methods(&batch("tools/list", 1)))
-                .is_err()
-        );
+        assert_eq!(wait_for(&limits, "ping", 2), 0);
+        assert_eq!(wait_for(&limits, "ping", 1), 60);
+        assert_eq!(wait_for(&limits, "tools/list", 8), 0);
+        assert_eq!(wait_for(&limits, "tools/list", 1), 6);
+    }
+
+    #[test]
+    fn what_one_limit_refuses_counts_for_none() {
+        let limits = limits(&["10/minute", "ping=1/minute,burst=1"]);
+        assert_eq!(wait_for(&limits, "ping", 1), 0);
+        for _ in 0..20 {
+            assert_eq!(wait_for(&limits, "ping", 1), 60);
+        }
+        assert_eq!(wait_for(&limits, "tools/list", 9), 0);
+    }
+
+    #[test]
+    fn the_wait_is_that_of_the_strictest_limit() {
+        let limits = limits(&["60/minute,burst=1", "ping=1/minute,burst=1"]);
+        assert_eq!(wait_for(&limits, "ping", 1), 0);
+        assert_eq!(wait_for(&limits, "ping", 1), 60);
+    }
+
+    #[test]
+    fn a_batch_longer_than_the_burst_is_allowed_after_a_pause_and_counts_in_full() {
+        let limits = limits(&["60/minute,burst=2"]);
+        assert_eq!(wait_for(&limits, "ping", 5), 0);
+        // The five take 5 s, and one more is allowed 1 s before they end.
+        assert_eq!(wait_for(&limits, "ping", 1), 4);
+        assert_eq!(wait_for(&limits, "ping", 5), 5);
     }
 
     #[test]
     fn very_many_addresses_take_little_memory() {
         let limits = limits(&["1/minute"]);
         for number in 0..MAX_CALLERS as u32 + 100 {
-            let _ = limits.take(&Caller::local(), IpAddr::V4(number.into()), &["ping"]);
+            let _ = limits.take(u128::from(number), &["ping"]);
         }
         limits.forget();
-        assert_eq!(lock(&limits.0[0].ends).len(), MAX_CALLERS + 1);
+        assert_eq!(lock(&limits.0[0].ends).0.len(), MAX_CALLERS + 1);
     }
 
     #[test]

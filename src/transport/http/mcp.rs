@@ -46,7 +46,10 @@ pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> An
     };
     let message = match read {
         Ok(message) => message,
-        Err(answer) => return Ok(asked.json(StatusCode::BAD_REQUEST, answer)),
+        Err(answer) => {
+            exchange.take(&[limits::NO_METHOD])?;
+            return Ok(asked.json(StatusCode::BAD_REQUEST, answer));
+        }
     };
     let (method, started, id) = (metrics::label(&message), Instant::now(), message.id());
     let answered = match exchange.take(&limits::methods(&message)) {

@@ -2,8 +2,13 @@
 //!
 //! A web page can have a name of its own resolve to this machine (DNS rebinding), and then send
 //! requests as if they were its own. Its name is in the `Host` header of such a request, and in the
-//! `Origin` header of most. Programs send no `Origin`.
+//! `Origin` header of most.
+//!
+//! A page can also have the browser load something without an `Origin`, as with `<object>` or a
+//! prefetch, and find out whether that worked. Such requests have the header `Sec-Fetch-Site` (Fetch
+//! Metadata Request Headers). Programs send neither header.
 
+use super::page;
 use super::proxy::Client;
 use super::refusal::Refusal;
 use crate::wording::quoted;
@@ -17,6 +22,11 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 use tower_http::cors::{AllowOrigin, CorsLayer};
+
+/// For which page a browser sent a request, how, and what it will do with the answer.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// A name or an address that clients may use for this server, with any port if it has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +123,7 @@ impl Sites {
         let own = self.check_host(request, client)?;
         let mut origins = request.headers().get_all(ORIGIN).into_iter();
         let Some(origin) = origins.next() else {
-            return Ok(());
+            return check_fetch_metadata(request);
         };
         let parsed = origin
             .to_str()
@@ -202,6 +212,31 @@ impl Sites {
         };
         host.name.is_loopback() || is_bound || self.hosts.iter().any(is_named)
     }
+}
+
+/// Checks a request without an `Origin`: if a browser sent it for a page of another server, it may
+/// only open a page of this server, as a link does.
+///
+/// # Errors
+/// 403: it was sent for anything else, or a header is invalid.
+fn check_fetch_metadata<B>(request: &Request<B>) -> Result<(), Refusal> {
+    let is_own = |site: &HeaderValue| site == "same-origin" || site == "none";
+    let headers = request.headers();
+    if headers.get_all(FETCH_SITE).iter().all(is_own) {
+        return Ok(());
+    }
+    let is_navigation = headers
+        .get(FETCH_MODE)
+        .is_some_and(|mode| mode == "navigate")
+        && headers
+            .get(FETCH_DEST)
+            .is_some_and(|dest| dest == "document");
+    if is_navigation && page::is_page(request.uri().path()) {
+        return Ok(());
+    }
+    let message = "web pages of other servers may only link to the page of this server; to allow more, start the server with --allow-origin and their origin";
+    Err(Refusal::new(StatusCode::FORBIDDEN, message)
+        .with_header(VARY, HeaderValue::from_name(FETCH_SITE)))
 }
 
 /// What a web page may send and read. Only requests of allowed pages get here.

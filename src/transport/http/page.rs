@@ -4,12 +4,12 @@
 use super::app::App;
 use super::headers;
 use crate::prompt::Revision;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::{Router, routing};
 use std::sync::{Arc, LazyLock};
 
@@ -29,7 +29,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// A file of the page, and the hash of its content.
 struct File {
     content_type: &'static str,
-    text: String,
+    text: Bytes,
     tag: HeaderValue,
 }
 
@@ -55,6 +55,16 @@ static STYLE: LazyLock<File> = LazyLock::new(|| {
         include_str!("page/page.css").to_owned(),
     )
 });
+
+/// Whether the page is at this path.
+pub(super) fn is_page(path: &str) -> bool {
+    PATHS
+        .iter()
+        .any(|known| match known.strip_suffix("{*name}") {
+            Some(folder) => path.starts_with(folder),
+            None => path == *known,
+        })
+}
 
 pub(super) fn routes() -> Router<Arc<App>> {
     let files = [
@@ -88,18 +98,19 @@ impl File {
         let tag = format!("\"{}\"", Revision::of(text.as_bytes()));
         File {
             content_type,
-            text,
+            text: text.into(),
             tag: HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\"")),
         }
     }
 
     fn answer(&self, headers: &HeaderMap) -> http::Response<Body> {
         let is_known = headers::has_tag(headers, self.tag.to_str().unwrap_or_default());
-        let mut response = http::Response::new(Body::from(if is_known {
-            String::new()
+        let text = if is_known {
+            Bytes::new()
         } else {
             self.text.clone()
-        }));
+        };
+        let mut response = http::Response::new(Body::from(text));
         if is_known {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
@@ -109,10 +120,6 @@ impl File {
             (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
             (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
             (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-            (
-                HeaderName::from_static("cross-origin-resource-policy"),
-                HeaderValue::from_static("same-origin"),
-            ),
             (ETAG, self.tag.clone()),
         ]);
         response

@@ -6,9 +6,9 @@ use super::refusal::{self, MCP_PATH, Refusal};
 use super::{api, health, mcp, origin, page, websocket};
 use crate::library::{Caller, TEAM_HEADER};
 use axum::extract::{FromRequestParts, Request};
-use axum::http::header::ORIGIN;
+use axum::http::header::{CONTENT_SECURITY_POLICY, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing};
 use std::any::Any;
@@ -112,11 +112,22 @@ impl Stack {
                 span.in_scope(|| tracing::debug!(status = response.status().as_u16(), "refused"));
             }
             let mut response = refusal::write_body(response, &path);
-            response.headers_mut().insert(REQUEST_ID, id);
+            let headers = response.headers_mut();
+            headers.insert(REQUEST_ID, id);
+            keep_from_other_pages(headers);
             app.metrics.responded(response.status().as_u16());
             Ok(response)
         }
     }
+}
+
+/// Adds the headers that keep the response out of the pages of other servers.
+fn keep_from_other_pages(headers: &mut HeaderMap) {
+    let resource_policy = HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(resource_policy, HeaderValue::from_static("same-origin"));
+    headers
+        .entry(CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static("frame-ancestors 'none'"));
 }
 
 impl Exchange {

@@ -161,7 +161,13 @@ impl Conversation {
         self.exchange.client.received(text.as_bytes());
         let message = match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => message,
-            Err(refusal) => return self.send(refusal.into_json()).await,
+            Err(error) => {
+                let answer = match self.exchange.take(&[limits::NO_METHOD]) {
+                    Ok(()) => error,
+                    Err(refusal) => RpcResponse::error(None, refusal.into_error()),
+                };
+                return self.send(answer.into_json()).await;
+            }
         };
         drop(text);
         let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
