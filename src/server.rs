@@ -37,10 +37,14 @@ use notifier::Notifier;
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The maximum total length of the results of a batch, in bytes; the rest of the batch is refused.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
+
+/// For how long the requests of a batch are handled: the batch keeps its thread, also when its
+/// client is gone.
+const BATCH_WITHIN: Duration = Duration::from_secs(30);
 
 /// Answers the requests of all conversations.
 pub struct Server {
@@ -220,20 +224,21 @@ impl Server {
             );
             return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
+        let started = Instant::now();
         let mut length = 0;
         let mut responses = Vec::new();
         for message in messages {
             let response = match Message::from_value(message) {
                 // All responses go into one line, and are held until it is complete.
                 Ok(Message::Request(request)) if length > MAX_BATCH_RESPONSE => {
-                    let message = format!(
-                        "the responses to this batch are longer than {}; send this request alone",
-                        in_bytes(MAX_BATCH_RESPONSE)
-                    );
-                    Response::error(
-                        Some(&request.id),
-                        Era::Legacy.error(Failure::new(FailureKind::Internal, message)),
-                    )
+                    let limit = in_bytes(MAX_BATCH_RESPONSE);
+                    let reason = format!("the responses to this batch are longer than {limit}");
+                    left_out_of_batch(&request.id, &reason)
+                }
+                Ok(Message::Request(request)) if started.elapsed() > BATCH_WITHIN => {
+                    let limit = BATCH_WITHIN.as_secs();
+                    let reason = format!("this batch has taken longer than {limit} seconds");
+                    left_out_of_batch(&request.id, &reason)
                 }
                 Ok(Message::Request(request))
                     if request.method == "initialize"
@@ -356,6 +361,13 @@ impl Server {
             .is_on_network
             .get_or_init(|| self.library().is_on_network())
     }
+}
+
+/// The response to a request of a batch that has used up what a batch may use.
+fn left_out_of_batch(id: &Id, reason: &str) -> Response {
+    let message = format!("{reason}; send this request alone");
+    let failure = Failure::new(FailureKind::Internal, message);
+    Response::error(Some(id), Era::Legacy.error(failure))
 }
 
 /// A row of the table of methods.

@@ -6,11 +6,11 @@ use super::types::{
     Lengths, Listed, MeasuredLimit, Placeholder, Preview, Range, Shadowed, Shown,
 };
 use crate::agents::{AGENTS, Agent};
-use crate::hook;
+use crate::hook::{self, Form};
 use crate::library::{Found, Layer, Selection, View, hunks, joined};
 use crate::prompt::{
-    self, Binding, Bound, COLONS, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Piece,
-    Prompt, Revision, Role, join_piped,
+    self, Binding, Bound, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Piece, Prompt,
+    Revision, Role, join_piped,
 };
 use crate::wording::{named, quoted};
 use serde::Serializer;
@@ -523,10 +523,9 @@ pub fn preview(view: &View, found: &Found, call: &Call) -> Result<Preview, Diagn
 /// that for a command of its own.
 fn has_other_command(view: &View, typed: &str) -> bool {
     let after = typed.split_once(' ').map_or("", |(_, after)| after);
-    let mut words = after
-        .lines()
-        .filter_map(|line| line.strip_prefix(COLONS)?.split_whitespace().next());
-    words.any(|word| view.find(word).is_ok())
+    hook::invocations(view, after)
+        .iter()
+        .any(|invocation| invocation.form == Form::Command)
 }
 
 /// The text with the values that are known, defaults too, and where they are; then where values are

@@ -4,7 +4,9 @@
 mod api;
 mod app;
 pub mod auth;
+mod budget;
 mod connection;
+mod half_requests;
 pub mod headers;
 mod health;
 pub mod limits;
@@ -100,6 +102,8 @@ async fn each_second(app: Weak<App>) {
             tls.iter().for_each(Tls::refresh);
             access.refresh();
             rate_limits.forget();
+            app.requests.half.forget();
+            app.threads.forget();
             app.streams.comment(second);
             app.streams
                 .end_unless(|caller, _| access.is_still_valid(caller));

@@ -41,6 +41,8 @@ mod hook;
 #[cfg(all(unix, feature = "http"))]
 mod http;
 #[cfg(all(unix, feature = "http"))]
+mod http_bounds;
+#[cfg(all(unix, feature = "http"))]
 mod http_client;
 #[cfg(any(feature = "http", feature = "openapi"))]
 mod http_service;

@@ -3,7 +3,7 @@
 //!
 //! Names of the server, tokens and rate limits are checked as for MCP.
 
-use super::app::{App, Exchange, on_thread};
+use super::app::{App, Exchange};
 use super::auth::require;
 use super::headers;
 use super::refusal::{JSON, Refusal};
@@ -180,15 +180,21 @@ async fn answer(
     if head.method != Method::GET {
         headers::check_content_type(&head.headers)?;
     }
-    let (body, _held) = app.requests.read(&head.headers, body).await?;
+    let received = app
+        .requests
+        .read(&exchange.client, &head.headers, body)
+        .await?;
+    let body = received.bytes.clone();
     exchange
         .client
         .received(&[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
     exchange.take(&[route.counted_as])?;
     let threads = match route.role {
-        Role::Write if route.counted_as != "prompts/get" => &app.writes,
-        _ if route.path == EXPAND && calls_service(&exchange, &body).await? => &app.services,
-        _ => &app.files,
+        Role::Write if route.counted_as != "prompts/get" => &app.threads.writes,
+        _ if route.path == EXPAND && calls_service(&exchange, &body).await? => {
+            &app.threads.services
+        }
+        _ => &app.threads.files,
     };
     let (of_work, started) = (exchange.clone(), Instant::now());
     let known = (head.method == Method::GET).then(|| head.headers.clone());
@@ -201,10 +207,10 @@ async fn answer(
             body: &body,
         })
     };
-    let answered = on_thread(threads, work).await.flatten();
+    let answered = threads.run(exchange.key(), work).await.flatten();
     app.metrics
         .answered("http", route.name, answered.is_err(), started.elapsed());
-    let answer = answered?;
+    let answer = app.requests.memory.count(answered?)?;
     let headers = [
         (CONTENT_TYPE, JSON),
         (CACHE_CONTROL, "no-store"),
@@ -228,10 +234,8 @@ async fn answer(
 
 /// Whether a service renders the prompt that a body names. Calls of services have threads of their
 /// own, so that no other prompt waits for them.
-async fn calls_service(
-    Exchange { app, caller, .. }: &Exchange,
-    body: &Bytes,
-) -> Result<bool, Refusal> {
+async fn calls_service(exchange: &Exchange, body: &Bytes) -> Result<bool, Refusal> {
+    let Exchange { app, caller, .. } = exchange;
     if !app.server.library().view().calls_services() {
         return Ok(false);
     }
@@ -242,9 +246,8 @@ async fn calls_service(
             .find(&serde_json::from_slice::<Call>(&body).ok()?.command)
             .ok()
     };
-    Ok(on_thread(&app.files, find)
-        .await?
-        .is_some_and(|found| found.layer == Layer::SERVICE))
+    let found = app.threads.files.run(exchange.key(), find).await?;
+    Ok(found.is_some_and(|found| found.layer == Layer::SERVICE))
 }
 
 /// The JSON of an answer.

@@ -11,16 +11,18 @@ use super::sse::Streams;
 use super::tls::Tls;
 use crate::jsonrpc::Message;
 use crate::library::Caller;
+use crate::lock::lock;
 use crate::prompt::Diagnostic;
 use crate::server::{Reply, Server, Session, Work};
 use crate::transport::tap::Tap;
 use axum::http::StatusCode;
 use ipnet::IpNet;
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tracing::Span;
 
@@ -58,10 +60,7 @@ pub(super) struct App {
     pub(super) options: Options,
     pub(super) sessions: Sessions,
     pub(super) streams: Streams,
-    /// Threads that are free for work that reads files, that writes, and that waits for services.
-    pub(super) files: Arc<Semaphore>,
-    pub(super) writes: Arc<Semaphore>,
-    pub(super) services: Arc<Semaphore>,
+    pub(super) threads: AllThreads,
     pub(super) requests: Requests,
     pub(super) metrics: Metrics,
     /// When the library was last looked at, and how many of its folders could not be read.
@@ -88,25 +87,85 @@ pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
 }
 
-/// The result of blocking work on one of the threads that are free. The thread is free again when
-/// the work ends, even if nobody waits for it any more.
-///
-/// # Errors
-/// It panics.
-pub(super) async fn on_thread<T: Send + 'static>(
-    free: &Arc<Semaphore>,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refusal> {
-    let permit = Arc::clone(free)
-        .acquire_owned()
-        .await
-        .map_err(|_| Refusal::bug())?;
-    let span = Span::current();
-    let work = move || {
-        let _permit = permit;
-        span.in_scope(work)
-    };
-    spawn_blocking(work).await.map_err(|_| Refusal::bug())
+/// The threads on which requests wait.
+pub(super) struct AllThreads {
+    /// For work that reads files.
+    pub(super) files: Threads,
+    /// For work that writes.
+    pub(super) writes: Threads,
+    /// For work that waits for services.
+    pub(super) services: Threads,
+}
+
+impl AllThreads {
+    fn new() -> AllThreads {
+        AllThreads {
+            files: Threads::new(2 * processors()),
+            writes: Threads::new(MAX_WRITES),
+            services: Threads::new(MAX_SERVICES),
+        }
+    }
+
+    /// Forgets the callers who have no work; to be called each second.
+    pub(super) fn forget(&self) {
+        for threads in [&self.files, &self.writes, &self.services] {
+            lock(&threads.shares).retain(|_, share| Arc::strong_count(share) > 1);
+        }
+    }
+}
+
+/// The threads for one kind of work. One caller gets at most half of them.
+pub(super) struct Threads {
+    /// Those that have no work.
+    free: Arc<Semaphore>,
+    /// How many one caller may have.
+    share: usize,
+    /// For each caller with work, how much of their share is free.
+    shares: Mutex<HashMap<u128, Arc<Semaphore>>>,
+}
+
+impl Threads {
+    fn new(count: usize) -> Threads {
+        Threads {
+            free: Arc::new(Semaphore::new(count)),
+            share: count / 2,
+            shares: Mutex::default(),
+        }
+    }
+
+    /// Returns the result of a caller's work. The thread is free again when the work ends, even if
+    /// nobody waits for it any more. Work that has not begun by then is dropped.
+    ///
+    /// # Errors
+    /// It panics.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        caller: u128,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        // A caller waits for their own share first, and meanwhile takes no thread from others.
+        let share = permit_of(&self.share_of(caller)).await?;
+        let thread = permit_of(&self.free).await?;
+        let span = Span::current();
+        let work = move || {
+            let _permits = [share, thread];
+            span.in_scope(work)
+        };
+        spawn_blocking(work).await.map_err(|_| Refusal::bug())
+    }
+
+    fn share_of(&self, caller: u128) -> Arc<Semaphore> {
+        let mut shares = lock(&self.shares);
+        let share = shares
+            .entry(caller)
+            .or_insert_with(|| Arc::new(Semaphore::new(self.share)));
+        Arc::clone(share)
+    }
+}
+
+async fn permit_of(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+    let permit = Arc::clone(semaphore).acquire_owned().await;
+    permit.map_err(|_| Refusal::bug())
 }
 
 impl App {
@@ -120,9 +179,7 @@ impl App {
             sessions: Sessions::new(options.keys.clone()),
             streams: Streams::new(Arc::clone(&server), stopping.clone()),
             server,
-            files: Arc::new(Semaphore::new(2 * processors())),
-            writes: Arc::new(Semaphore::new(MAX_WRITES)),
-            services: Arc::new(Semaphore::new(MAX_SERVICES)),
+            threads: AllThreads::new(),
             requests: Requests::new(options.max_body),
             metrics: Metrics::new(),
             readiness: tokio::sync::Mutex::default(),
@@ -131,32 +188,31 @@ impl App {
         }
     }
 
-    /// Answers a message; what waits does so on a thread of its own.
+    /// Answers a message of a caller; what waits does so on a thread of its own.
     ///
     /// # Errors
     /// A bug.
     pub(super) async fn handle(
         &self,
+        caller: u128,
         mut session: Session,
         message: Message,
     ) -> Result<(Reply, Session), Refusal> {
         let server = Arc::clone(&self.server);
         let (mut reply, session) = match message {
             Message::Batch(_) => {
-                on_thread(&self.files, move || {
-                    (server.handle(&mut session, message), session)
-                })
-                .await?
+                let handle = move || (server.handle(&mut session, message), session);
+                self.threads.files.run(caller, handle).await?
             }
             _ => (server.handle(&mut session, message), session),
         };
         while let Reply::Later(job) = reply {
             let threads = match job.work {
-                Work::Write => &self.writes,
-                Work::Service => &self.services,
-                Work::Memory | Work::Files | Work::Folders => &self.files,
+                Work::Write => &self.threads.writes,
+                Work::Service => &self.threads.services,
+                Work::Memory | Work::Files | Work::Folders => &self.threads.files,
             };
-            reply = on_thread(threads, move || job.run()).await?;
+            reply = threads.run(caller, move || job.run()).await?;
         }
         Ok((reply, session))
     }
@@ -179,5 +235,35 @@ impl Exchange {
     /// Returns who the caller is for limits.
     pub(super) fn key(&self) -> u128 {
         limits::key_of(&self.caller, self.client.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn one_caller_gets_half_of_the_threads() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+        let threads = Arc::new(Threads::new(4));
+        let (begin, begun) = mpsc::channel();
+        let mut blocked = Vec::new();
+        for caller in [1, 1, 1, 1, 2] {
+            let (end, ended) = mpsc::channel::<()>();
+            let (threads, begin) = (Arc::clone(&threads), begin.clone());
+            let work = move || {
+                begin.send(caller).unwrap();
+                let _ = ended.recv();
+            };
+            runtime.spawn(async move { threads.run(caller, work).await });
+            blocked.push(end);
+        }
+        let mut callers: Vec<u128> = (0..3).map(|_| begun.recv().unwrap()).collect();
+        callers.sort_unstable();
+        assert_eq!(callers, [1, 1, 2]);
+        assert!(begun.try_recv().is_err());
+        drop(blocked);
+        assert_eq!((begun.recv(), begun.recv()), (Ok(1), Ok(1)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::app::stopped;
 use super::metrics;
-use super::proxy::Peer;
+use super::proxy::{Peer, is_trusted};
 use super::routes::Stack;
 use axum::body::Body;
 use axum::http::Request;
@@ -11,11 +11,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::error::Error;
-use std::io;
-use std::pin::pin;
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -88,8 +89,12 @@ async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
                 };
                 let _ = stream.set_nodelay(true);
                 connection += 1;
+                let is_proxy = is_trusted(&app.options.trusted_proxies, address.ip());
+                let half_requests = (!is_proxy).then(|| Arc::clone(&app.requests.half));
                 let held = (metrics::open(&app.metrics.connections), permit);
-                let peer = Peer::new(address.ip(), tls.is_some(), connection, held);
+                let is_tls = tls.is_some();
+                let peer = Peer::new(address.ip(), is_tls, connection, half_requests, held);
+                peer.request_begins();
                 tokio::spawn(serve_stream(stream, peer, Arc::clone(stack)));
             }
             Err(error) => {
@@ -101,23 +106,32 @@ async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
     }
 }
 
-/// Serves one connection.
+/// Serves one connection, until its client may have it no longer.
 async fn serve_stream(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) {
-    let address = peer.address;
+    let (address, end) = (peer.address, Arc::clone(&peer.end));
+    let ended = tokio::select! {
+        served = serve_transport(stream, peer, stack) => served,
+        () = end.notified() => Err("its address has too many requests that are not complete".into()),
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%address, error, "the connection ended");
+    }
+}
+
+type Served = Result<(), Box<dyn Error + Send + Sync>>;
+
+async fn serve_transport(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) -> Served {
     // The timeout is below TLS, which buffers what is written.
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(READ_BY_CLIENT_WITHIN));
     let stream = Box::pin(stream);
-    let served = match stack.app.options.tls.clone() {
+    match stack.app.options.tls.clone() {
         None => serve_requests(stream, peer, stack).await,
         Some(tls) => match timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
             Ok(Ok(stream)) => serve_requests(stream, peer, stack).await,
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err("the TLS handshake took too long".into()),
         },
-    };
-    if let Err(error) = served {
-        tracing::debug!(%address, error, "the connection ended");
     }
 }
 
@@ -126,8 +140,12 @@ async fn serve_requests(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Arc<Peer>,
     stack: Arc<Stack>,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+) -> Served {
     let mut stopping = stack.app.stopping.clone();
+    let stream = CountedStream {
+        stream,
+        peer: Arc::clone(&peer),
+    };
     let service = service_fn(move |request: Request<Incoming>| {
         Box::pin(stack.answer(&peer, request.map(Body::new)))
     });
@@ -150,6 +168,59 @@ async fn serve_requests(
         }
     };
     Ok(served?)
+}
+
+/// A connection whose peer counts what comes.
+struct CountedStream<S> {
+    stream: S,
+    peer: Arc<Peer>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
+        let bytes = buffer.filled().len() - before;
+        if bytes > 0 {
+            let received = self.peer.received(bytes);
+            received.map_err(|refusal| io::Error::other(refusal.message))?;
+        }
+        Poll::Ready(read)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }
 
 /// Waits for Ctrl-C or SIGTERM.

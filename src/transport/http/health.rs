@@ -1,7 +1,7 @@
 //! `/health`, `/ready` and `/metrics`: whether the process is running, whether it can serve
 //! prompts, and how much it does.
 
-use super::app::{App, Exchange, on_thread};
+use super::app::{App, Exchange};
 use super::auth::require;
 use super::refusal::{JSON, Refusal};
 use crate::library::Role;
@@ -19,6 +19,9 @@ pub(super) const HEALTH: &str = "/health";
 pub(super) const READY: &str = "/ready";
 pub(super) const METRICS: &str = "/metrics";
 
+/// Who looks at the library, for the share of threads: the server itself.
+const OF_SERVER: u128 = 0;
+
 /// How long the result of a check of the library is used again.
 const CHECKED_FOR: Duration = Duration::from_secs(1);
 
@@ -34,8 +37,8 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refus
         Some((at, found)) if at.elapsed() < CHECKED_FOR => found.clone(),
         _ => {
             let server = Arc::clone(&app.server);
-            let found =
-                on_thread(&app.files, move || server.library().view().health(false)).await?;
+            let look = move || server.library().view().health(false);
+            let found = app.threads.files.run(OF_SERVER, look).await?;
             found
                 .iter()
                 .for_each(|problem| tracing::warn!(%problem, "not ready"));

@@ -1,5 +1,8 @@
 //! How much each client may ask for, and all of them together.
 
+use super::budget::{Budget, Held, too_busy};
+use super::half_requests::HalfRequests;
+use super::proxy::Client;
 use super::refusal::Refusal;
 use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
@@ -9,12 +12,12 @@ use crate::wording::{alternatives, in_bytes, quoted};
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::str::FromStr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -22,10 +25,11 @@ use tokio::time::timeout;
 /// The longest body of a request, in bytes, if no other is given.
 pub const MAX_BODY: usize = 32 * 1024 * 1024;
 
-/// The longest body whose length need not be announced, in bytes. The total of the announced
-/// lengths is limited, too.
+/// The longest body whose length need not be announced, in bytes.
 const MAX_UNANNOUNCED: usize = 1024 * 1024;
-const MAX_BODIES: usize = 512 * 1024 * 1024;
+
+/// How many bytes of bodies and answers may be in memory.
+const MAX_MEMORY: usize = 512 * 1024 * 1024;
 
 /// How many requests may be handled, or be waiting to be, at once.
 const MAX_REQUESTS: usize = 1_000;
@@ -309,38 +313,48 @@ impl Limiter {
     }
 }
 
-/// How many requests there may be at once, and how long they may be together.
+/// How many requests there may be at once, and how much memory they may take together.
 #[derive(Debug)]
 pub(super) struct Requests {
     /// Requests that may still come before others are answered.
     pub(super) free: Semaphore,
-    /// Bytes of their bodies that may still be in memory.
-    bodies: Semaphore,
+    /// Memory for their bodies, and for the answers.
+    pub(super) memory: Budget,
+    /// Connections whose request is not complete.
+    pub(super) half: Arc<HalfRequests>,
     /// The longest body, in bytes.
     pub(super) max_body: usize,
 }
 
+/// The whole body of a request. Until it is dropped, the request counts as one that is handled, and
+/// the body as one in memory.
+pub(super) struct ReceivedBody<'r> {
+    pub(super) bytes: Bytes,
+    _held: Held,
+    _request: SemaphorePermit<'r>,
+}
+
 impl Requests {
     pub(super) fn new(max_body: usize) -> Requests {
-        let bodies = MAX_BODIES.max(max_body).min(Semaphore::MAX_PERMITS);
         Requests {
             free: Semaphore::new(MAX_REQUESTS),
-            bodies: Semaphore::new(bodies),
+            memory: Budget::new(MAX_MEMORY.max(max_body)),
+            half: Arc::default(),
             max_body,
         }
     }
 
-    /// Reads the body of a request. It counts as one that is handled, and the body as one in
-    /// memory, until the permits are dropped.
+    /// Reads the body of a request.
     ///
     /// # Errors
     /// It is too long, does not come in time, or cannot be read; there are too many requests, or
     /// bytes in memory.
     pub(super) async fn read(
         &self,
+        client: &Client,
         headers: &HeaderMap,
         mut body: Body,
-    ) -> Result<(Bytes, [Option<SemaphorePermit<'_>>; 2]), Refusal> {
+    ) -> Result<ReceivedBody<'_>, Refusal> {
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -356,54 +370,60 @@ impl Requests {
             );
             return Err(closing(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
-        let held = match announced
-            .and_then(|length| u32::try_from(length).ok())
-            .filter(|length| *length > 64 * 1024)
-        {
-            Some(length) => Some(
-                self.bodies
-                    .try_acquire_many(length)
-                    .map_err(|_| too_busy())?,
-            ),
-            None => None,
-        };
         let max = announced.unwrap_or(MAX_UNANNOUNCED.min(self.max_body));
-        let body = match timeout(BODY_WITHIN, Limited::new(body, max).collect()).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let message = format!(
-                    "a body of more than {} needs the header Content-Length",
-                    in_bytes(max)
-                );
-                return Err(closing(StatusCode::LENGTH_REQUIRED, message));
-            }
-            Ok(Err(error)) => {
-                return Err(closing(
-                    StatusCode::BAD_REQUEST,
-                    format!("the body is incomplete: {error}"),
-                ));
-            }
-            Err(_) => {
-                let message = format!(
-                    "the body was not sent within {} seconds",
-                    BODY_WITHIN.as_secs()
-                );
-                return Err(closing(StatusCode::REQUEST_TIMEOUT, message));
-            }
-        };
+        let mut held = self.memory.empty();
+        let _of_client = client.half_request(&self.half);
+        let bytes = timeout(BODY_WITHIN, collect(body, max, &mut held))
+            .await
+            .unwrap_or_else(|_| Err(late_body()))?;
+        client.peer.request_is_complete();
         // Not before: a client that sends its body slowly takes nothing from others.
         let request = self.free.try_acquire().map_err(|_| too_busy())?;
-        Ok((body, [Some(request), held]))
+        Ok(ReceivedBody {
+            bytes,
+            _held: held,
+            _request: request,
+        })
     }
 }
 
-fn closing(status: StatusCode, message: String) -> Refusal {
-    Refusal::new(status, message).with_header(CONNECTION, HeaderValue::from_static("close"))
+/// Reads all of a body. What has come is held.
+///
+/// # Errors
+/// It is longer than `max`, or incomplete; too many bytes are in memory.
+async fn collect(mut body: Body, max: usize, held: &mut Held) -> Result<Bytes, Refusal> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let message = format!("the body is incomplete: {error}");
+            closing(StatusCode::BAD_REQUEST, message)
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if bytes.len() + data.len() > max {
+            let max = in_bytes(max);
+            let message = format!("a body of more than {max} needs the header Content-Length");
+            return Err(closing(StatusCode::LENGTH_REQUIRED, message));
+        }
+        // A frame keeps all that was read with it in memory, so it is copied.
+        bytes.extend_from_slice(&data);
+        held.set(bytes.capacity())
+            .map_err(|refusal| refusal.with_header(CONNECTION, CLOSE))?;
+    }
+    Ok(bytes.into())
 }
 
-fn too_busy() -> Refusal {
-    let message = "too many requests are being handled; try again in a second";
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).with_retry_after(1)
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
+
+fn closing(status: StatusCode, message: String) -> Refusal {
+    Refusal::new(status, message).with_header(CONNECTION, CLOSE)
+}
+
+fn late_body() -> Refusal {
+    let seconds = BODY_WITHIN.as_secs();
+    let message = format!("the body was not sent within {seconds} seconds");
+    closing(StatusCode::REQUEST_TIMEOUT, message)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The endpoint of MCP, `/mcp`: a message in each POST, a stream of notifications for a GET, and
 //! the end of a session with DELETE.
 
-use super::app::{Exchange, on_thread};
+use super::app::Exchange;
 use super::headers::{self, EVENT_STREAM, Era};
 use super::refusal::{JSON, Refusal};
 use super::sessions::{self, SessionId};
@@ -33,12 +33,17 @@ pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> An
     let app = &exchange.app;
     let (head, body) = request.into_parts();
     headers::check_content_type(&head.headers)?;
-    let (body, _held) = app.requests.read(&head.headers, body).await?;
+    let mut received = app
+        .requests
+        .read(&exchange.client, &head.headers, body)
+        .await?;
+    let body = std::mem::take(&mut received.bytes);
     exchange.client.received(&body);
     let read = if body.len() <= MAX_QUICK {
         Message::parse(body.trim_ascii())
     } else {
-        on_thread(&app.files, move || Message::parse(body.trim_ascii())).await?
+        let parse = move || Message::parse(body.trim_ascii());
+        app.threads.files.run(exchange.key(), parse).await?
     };
     let asked = Asked {
         exchange: &exchange,
@@ -48,7 +53,7 @@ pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> An
         Ok(message) => message,
         Err(answer) => {
             exchange.take(&[limits::NO_METHOD])?;
-            return Ok(asked.json(StatusCode::BAD_REQUEST, answer));
+            return asked.json(StatusCode::BAD_REQUEST, answer);
         }
     };
     let (method, started, id) = (metrics::label(&message), Instant::now(), message.id());
@@ -114,10 +119,10 @@ impl Asked<'_> {
             _ => Ok(headers::check_version(self.headers)?),
         };
         match (message, era) {
-            (message, Err(error)) => Ok(self.json(
-                StatusCode::BAD_REQUEST,
-                RpcResponse::error(message.id().as_ref(), error),
-            )),
+            (message, Err(error)) => {
+                let answer = RpcResponse::error(message.id().as_ref(), error);
+                self.json(StatusCode::BAD_REQUEST, answer)
+            }
             (Message::Request(request), Ok(Era::Modern)) => self.modern(request).await,
             (message @ (Message::Request(_) | Message::Batch(_)), Ok(Era::Legacy(version))) => {
                 self.legacy(version, message).await
@@ -139,16 +144,16 @@ impl Asked<'_> {
         headers::check_accept(self.headers, if opens_stream { EVENT_STREAM } else { JSON })?;
         let reply = if opens_stream {
             let Exchange { app, client, .. } = self.exchange.clone();
-            match on_thread(&self.exchange.app.files, move || {
-                app.streams.listen(session, &client, request)
-            })
-            .await?
-            {
+            let listen = move || app.streams.listen(session, &client, request);
+            let Exchange { app, .. } = self.exchange;
+            match app.threads.files.run(self.exchange.key(), listen).await? {
                 Ok(stream) => return Ok(stream),
                 Err(reply) => reply,
             }
         } else {
-            app.handle(session, Message::Request(request)).await?.0
+            app.handle(self.exchange.key(), session, Message::Request(request))
+                .await?
+                .0
         };
         let Reply::Response(answer) = reply else {
             return Ok(StatusCode::ACCEPTED.into_response());
@@ -158,7 +163,7 @@ impl Asked<'_> {
             Some(-32022..=-32020 | -32600) => StatusCode::BAD_REQUEST,
             _ => StatusCode::OK,
         };
-        Ok(self.json(status, answer))
+        self.json(status, answer)
     }
 
     async fn legacy(&self, version: Option<&'static str>, message: Message) -> Answered {
@@ -171,7 +176,7 @@ impl Asked<'_> {
             true => Session::of_request(Arc::clone(caller), None, None),
             false => self.session_of_request(version)?,
         };
-        let (reply, session) = app.handle(session, message).await?;
+        let (reply, session) = app.handle(self.exchange.key(), session, message).await?;
         let Reply::Response(answer) = reply else {
             return Ok(StatusCode::ACCEPTED.into_response());
         };
@@ -183,7 +188,7 @@ impl Asked<'_> {
                 StatusCode::OK
             },
             answer,
-        );
+        )?;
         if let Some(version) = session.version.filter(|_| is_initialize) {
             let made = app
                 .sessions
@@ -239,19 +244,28 @@ impl Asked<'_> {
     }
 
     /// A response that holds an answer.
-    fn json(&self, status: StatusCode, answer: RpcResponse) -> Response {
+    ///
+    /// # Errors
+    /// 503: too many bytes are in memory.
+    fn json(&self, status: StatusCode, answer: RpcResponse) -> Answered {
         self.exchange.client.sent(answer.as_json().as_bytes());
         let is_error = answer.error_code().is_some();
+        let answer = self
+            .exchange
+            .app
+            .requests
+            .memory
+            .count(answer.into_json())?;
         let mut response = (
             status,
             [(CONTENT_TYPE, HeaderValue::from_static(JSON))],
-            Body::from(answer.into_json()),
+            Body::from(answer),
         )
             .into_response();
         if is_error {
             response.extensions_mut().insert(IsError);
         }
-        response
+        Ok(response)
     }
 }
 

@@ -298,7 +298,7 @@ mod tests {
         is_behind_proxy: bool,
         headers: &[(&'static str, &str)],
     ) -> u16 {
-        let peer = Peer::new(sites.bound, is_https, 1, ());
+        let peer = Peer::new(sites.bound, is_https, 1, None, ());
         let mut client = Client::new(&peer, &HeaderMap::new(), &[], None);
         client.is_behind_proxy = is_behind_proxy;
         let mut request = Request::get("/mcp").body(()).unwrap();

@@ -5,7 +5,12 @@
 //! `Forwarded` (RFC 7239) is ignored: most proxies neither set nor remove it, and would pass on
 //! what a client has made up.
 
+use super::budget::Held;
+use super::half_requests::{HalfRequest, HalfRequests};
+use super::limits::network;
+use super::refusal::Refusal;
 use super::sessions::Verified;
+use crate::lock::lock;
 use crate::transport::tap::Tap;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
@@ -13,7 +18,8 @@ use std::any::Any;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -46,6 +52,11 @@ pub(super) struct Peer {
     /// The number of the connection, from 1.
     pub(super) connection: u64,
     pub(super) session: Verified,
+    incoming: Mutex<Incoming>,
+    /// Counts the requests that are not complete; `None` for a trusted proxy, whose clients count.
+    half_requests: Option<Arc<HalfRequests>>,
+    /// Notified when the connection is to end.
+    pub(super) end: Arc<Notify>,
     /// Dropped when the connection ends, also as a WebSocket.
     _held: Box<dyn Any + Send + Sync>,
 }
@@ -55,6 +66,7 @@ impl Peer {
         address: IpAddr,
         is_tls: bool,
         connection: u64,
+        half_requests: Option<Arc<HalfRequests>>,
         held: impl Any + Send + Sync,
     ) -> Arc<Peer> {
         Arc::new(Peer {
@@ -62,8 +74,71 @@ impl Peer {
             is_tls,
             connection,
             session: Verified::default(),
+            incoming: Mutex::default(),
+            half_requests,
+            end: Arc::default(),
             _held: Box::new(held),
         })
+    }
+}
+
+/// What the client is sending on a connection.
+#[derive(Default)]
+enum Incoming {
+    /// Nothing: its request is complete.
+    #[default]
+    Nothing,
+    /// A request, or nothing on a new connection.
+    Request { _counted: HalfRequest },
+    /// Messages of a WebSocket: what has come of one that is not complete.
+    Message(Held),
+}
+
+impl Peer {
+    /// The connection is new, or part of a request has come.
+    pub(super) fn request_begins(&self) {
+        let Some(half_requests) = &self.half_requests else {
+            return;
+        };
+        let mut incoming = lock(&self.incoming);
+        if matches!(*incoming, Incoming::Nothing) {
+            let network = network(self.address);
+            *incoming = Incoming::Request {
+                _counted: half_requests.begin(network, self.connection, &self.end),
+            };
+        }
+    }
+
+    /// Counts bytes that have come.
+    ///
+    /// # Errors
+    /// They are of a WebSocket, and too many bytes are in memory.
+    pub(super) fn received(&self, bytes: usize) -> Result<(), Refusal> {
+        if let Incoming::Message(held) = &mut *lock(&self.incoming) {
+            return held.set(held.bytes() + bytes);
+        }
+        self.request_begins();
+        Ok(())
+    }
+
+    pub(super) fn request_is_complete(&self) {
+        let mut incoming = lock(&self.incoming);
+        if matches!(*incoming, Incoming::Request { .. }) {
+            *incoming = Incoming::Nothing;
+        }
+    }
+
+    /// From now on, the connection is a WebSocket. `held` counts its incomplete message.
+    pub(super) fn becomes_websocket(&self, held: Held) {
+        *lock(&self.incoming) = Incoming::Message(held);
+    }
+
+    /// Forgets bytes of a WebSocket that have been handled.
+    pub(super) fn forget_received(&self, bytes: usize) {
+        if let Incoming::Message(held) = &mut *lock(&self.incoming) {
+            let rest = held.bytes().saturating_sub(bytes);
+            let _ = held.set(rest); // less is never refused
+        }
     }
 }
 
@@ -96,7 +171,6 @@ impl Client {
             .filter(is_valid)
             .cloned()
             .unwrap_or_else(new_request_id);
-        let is_trusted = |address: &IpAddr| trusted.iter().any(|proxy| proxy.contains(address));
         let mut client = Client {
             address: peer.address.to_canonical(),
             is_https: peer.is_tls,
@@ -105,7 +179,7 @@ impl Client {
             request_id,
             tap,
         };
-        if !is_trusted(&client.address) {
+        if !is_trusted(trusted, client.address) {
             return client;
         }
         client.is_behind_proxy = true;
@@ -113,7 +187,8 @@ impl Client {
         // that is not trusted may be made up.
         let values = headers.get_all("x-forwarded-for").iter().rev();
         for value in values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b',')) {
-            let Some(next) = parse_address(value).filter(|_| is_trusted(&client.address)) else {
+            let Some(next) = parse_address(value).filter(|_| is_trusted(trusted, client.address))
+            else {
                 break;
             };
             client.address = next;
@@ -124,6 +199,16 @@ impl Client {
             proto.trim_ascii().eq_ignore_ascii_case(b"https")
         });
         client
+    }
+
+    /// Counts the request for a client behind a proxy until this is dropped. Other clients are
+    /// counted by their connection.
+    pub(super) fn half_request(&self, all: &Arc<HalfRequests>) -> Option<HalfRequest> {
+        let Peer {
+            connection, end, ..
+        } = &*self.peer;
+        self.is_behind_proxy
+            .then(|| all.begin(network(self.address), *connection, end))
     }
 
     /// Records a message that was received, if messages are recorded.
@@ -139,6 +224,12 @@ impl Client {
     pub(super) fn request_id(&self) -> &str {
         self.request_id.to_str().unwrap_or_default()
     }
+}
+
+/// Whether an address is one of a trusted proxy.
+pub(super) fn is_trusted(proxies: &[IpNet], address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    proxies.iter().any(|proxy| proxy.contains(&address))
 }
 
 /// How an entry of the record begins.
@@ -186,7 +277,7 @@ mod tests {
             .map(|text| parse_proxy(text).unwrap())
             .collect();
         Client::new(
-            &Peer::new(peer.parse().unwrap(), false, 1, ()),
+            &Peer::new(peer.parse().unwrap(), false, 1, None, ()),
             &map,
             &trusted,
             None,

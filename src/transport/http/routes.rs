@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing};
+use hyper::body::Body as HttpBody;
 use std::any::Any;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -79,6 +80,9 @@ impl Stack {
             trusted_proxies,
             tap.clone(),
         ));
+        if request.body().is_end_stream() {
+            client.peer.request_is_complete();
+        }
         let (connection, address, id) = (peer.connection, client.address, client.request_id());
         let span = tracing::info_span!("request", connection, client = %address, id);
         let (id, path) = (client.request_id.clone(), request.uri().path().to_owned());

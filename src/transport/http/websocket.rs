@@ -35,9 +35,11 @@ const MAX_UNANSWERED: usize = 2;
 /// How many changes of the library may wait for a client that does not read.
 const MAX_WAITING: usize = 64;
 
-/// The longest message, in bytes: it is in memory before all of it has come, and counts for no
-/// other limit.
+/// The longest message, in bytes.
 const MAX_MESSAGE: usize = 1024 * 1024;
+
+/// The length of a client's ping or pong without its payload, in bytes (RFC 6455, section 5.2).
+const CONTROL_FRAME: usize = 6;
 
 /// How much is read at once, in bytes. Each connection has a buffer of this size.
 const READ_BUFFER: usize = 4 * 1024;
@@ -49,6 +51,8 @@ pub(super) async fn open(exchange: Exchange, upgrade: WebSocketUpgrade) -> Respo
         .protocols([SUBPROTOCOL])
         .read_buffer_size(READ_BUFFER);
     let span = Span::current();
+    let Exchange { app, client, .. } = &exchange;
+    client.peer.becomes_websocket(app.requests.memory.empty());
     upgrade
         .max_message_size(max)
         .max_frame_size(max)
@@ -139,19 +143,35 @@ impl Conversation {
 
     async fn receive(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
         match frame {
-            Some(Ok(Frame::Text(text))) => self.answer(text).await,
+            Some(Ok(Frame::Text(text))) => {
+                self.exchange.client.peer.forget_received(usize::MAX);
+                self.answer(text).await
+            }
             Some(Ok(Frame::Binary(_))) => Err(closing(
                 close_code::UNSUPPORTED,
                 "messages are text frames, not binary ones",
             )),
             // This replaces the answer that the next read would keep in memory until the client
             // reads it.
-            Some(Ok(Frame::Ping(payload))) => self.write(Frame::Pong(payload)).await,
+            Some(Ok(Frame::Ping(payload))) => {
+                self.forget_control_frame(payload.len());
+                self.write(Frame::Pong(payload)).await
+            }
+            Some(Ok(Frame::Pong(payload))) => {
+                self.forget_control_frame(payload.len());
+                Ok(())
+            }
             // A close is answered with the next read.
-            Some(Ok(Frame::Pong(_) | Frame::Close(_))) => Ok(()),
+            Some(Ok(Frame::Close(_))) => Ok(()),
             Some(Err(error)) => Err(closing(close_code::PROTOCOL, error.to_string())),
             None => Err(None),
         }
+    }
+
+    /// Forgets a ping or a pong, which may come in the middle of a message.
+    fn forget_control_frame(&self, payload: usize) {
+        let peer = &self.exchange.client.peer;
+        peer.forget_received(CONTROL_FRAME + payload);
     }
 
     /// Handles a message, and sends the answer.
@@ -204,7 +224,11 @@ impl Conversation {
         let (reply, session) = self
             .exchange
             .app
-            .handle(std::mem::replace(&mut self.session, empty), message)
+            .handle(
+                self.exchange.key(),
+                std::mem::replace(&mut self.session, empty),
+                message,
+            )
             .await?;
         self.session = session;
         Ok(reply)
@@ -254,6 +278,9 @@ impl Conversation {
 
     async fn send(&mut self, text: String) -> Result<(), End> {
         self.exchange.client.sent(text.as_bytes());
+        let mut held = self.exchange.app.requests.memory.empty();
+        held.set(text.len())
+            .map_err(|refusal| closing(close_code::AGAIN, refusal.message))?;
         self.write(Frame::Text(text.into())).await
     }
 

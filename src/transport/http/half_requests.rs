@@ -1,0 +1,70 @@
+//! How many connections one address may keep open without a complete request.
+
+use crate::lock::lock;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
+
+/// How many connections of an address, or of an IPv6 network (/64), may have a request that is not
+/// complete. Of more, the oldest is closed, so that a new one can always send its request.
+const MAX_HALF_REQUESTS: usize = 256;
+
+/// The connections whose request is not complete, the oldest first, by network.
+#[derive(Debug, Default)]
+pub(super) struct HalfRequests(Mutex<HashMap<u128, VecDeque<Waiting>>>);
+
+#[derive(Debug)]
+struct Waiting {
+    connection: u64,
+    /// Ends the connection.
+    end: Arc<Notify>,
+}
+
+/// A request that counts as not complete until this is dropped.
+#[derive(Debug)]
+pub(super) struct HalfRequest {
+    all: Arc<HalfRequests>,
+    network: u128,
+    connection: u64,
+}
+
+impl HalfRequests {
+    /// Counts the request that has begun on a connection. Notifies the `end` of the oldest
+    /// connection if the network has too many.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        network: u128,
+        connection: u64,
+        end: &Arc<Notify>,
+    ) -> HalfRequest {
+        let mut networks = lock(&self.0);
+        let waiting = networks.entry(network).or_default();
+        waiting.push_back(Waiting {
+            connection,
+            end: Arc::clone(end),
+        });
+        if waiting.len() > MAX_HALF_REQUESTS
+            && let Some(oldest) = waiting.pop_front()
+        {
+            oldest.end.notify_one();
+        }
+        HalfRequest {
+            all: Arc::clone(self),
+            network,
+            connection,
+        }
+    }
+
+    /// Forgets the networks that have none; to be called each second.
+    pub(super) fn forget(&self) {
+        lock(&self.0).retain(|_, waiting| !waiting.is_empty());
+    }
+}
+
+impl Drop for HalfRequest {
+    fn drop(&mut self) {
+        if let Some(waiting) = lock(&self.all.0).get_mut(&self.network) {
+            waiting.retain(|waiting| waiting.connection != self.connection);
+        }
+    }
+}

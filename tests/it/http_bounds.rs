@@ -1,0 +1,191 @@
+//! What clients over HTTP can take of the server: memory, connections and threads.
+
+use crate::client::{AUDIT, Client};
+use crate::http_client::{Answer, Connection, HttpServer, USUAL, request};
+use serde_json::json;
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Duration;
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// The head of an upload of 4 MiB.
+const UPLOAD: &str = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4194304\r\n\r\n";
+
+/// Less than any time limit of the server for a connection.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A server with a prompt of 4 MB, whose text is in the result of a tool twice.
+fn server() -> HttpServer {
+    HttpServer::start(Client::new().prompt("long.md", "x".repeat(4_000_000)))
+}
+
+fn expand_long() -> String {
+    let arguments = json!({"command": "long", "input": ""});
+    let call = json!({"name": "expand_prompt", "arguments": arguments});
+    request(1, "tools/call", call)
+}
+
+/// Asks for 8 MB until the status is this one.
+#[track_caller]
+fn await_status(server: &HttpServer, status: u16) -> Answer {
+    for _ in 0..1_000 {
+        let answer = server.post(expand_long());
+        if answer.status == status {
+            return answer;
+        }
+    }
+    panic!("the status is never {status}");
+}
+
+/// Checks that the connections fill the memory for bodies and answers, and free it when they end.
+#[track_caller]
+fn fills_the_memory<C>(server: &HttpServer, connections: Vec<C>) {
+    let refusal = await_status(server, 503);
+    assert_eq!(refusal.header("retry-after"), Some("1"));
+    assert_eq!(server.send("GET", "/health", &[], "").status, 200);
+    drop(connections);
+    await_status(server, 200);
+}
+
+#[test]
+fn bodies_that_never_end_count_as_far_as_they_have_come() {
+    let server = server();
+    let announced: Vec<Connection> = (0..200)
+        .map(|_| {
+            let mut connection = server.connect();
+            connection.write_raw(UPLOAD);
+            connection
+        })
+        .collect();
+    assert_eq!(server.post(PING).status, 200, "what is announced is free");
+    drop(announced);
+    let sent = [UPLOAD.as_bytes(), &[b' '; 3_900_000]].concat();
+    let uploads = (0..140).map(|_| {
+        let mut upload = TcpStream::connect(server.address).unwrap();
+        _ = upload.write_all(&sent); // one that is too many is refused
+        upload
+    });
+    fills_the_memory(&server, uploads.collect());
+}
+
+#[test]
+fn answers_that_nobody_reads_count_until_they_are_dropped() {
+    let server = server();
+    let unread = (0..80).map(|_| {
+        let mut connection = server.connect();
+        connection.write("POST", "/mcp", &USUAL, expand_long());
+        connection
+    });
+    fills_the_memory(&server, unread.collect());
+}
+
+#[test]
+fn messages_of_websockets_that_never_end_count_as_far_as_they_have_come() {
+    let server = server();
+    let headers = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    // A text frame of 1 MiB that is masked with zeros, without its last byte.
+    let mut message = b"\x81\xff\0\0\0\0\0\x10\0\0\0\0\0\0".to_vec();
+    message.resize(message.len() + 1024 * 1024 - 1, b' ');
+    let sockets = (0..520).map(|_| {
+        let mut connection = server.connect();
+        connection.write("GET", "/ws", &headers, "");
+        assert_eq!(connection.read_head().status, 101);
+        connection.write_raw(&message);
+        connection
+    });
+    fills_the_memory(&server, sockets.collect());
+}
+
+/// Opens connections, each of which sends this.
+fn connections(server: &HttpServer, count: usize, sent: &str) -> Vec<Connection> {
+    let connect = |_| {
+        let mut connection = server.connect();
+        connection.write_raw(sent);
+        connection
+    };
+    (0..count).map(connect).collect()
+}
+
+#[test]
+fn of_too_many_half_requests_of_an_address_the_oldest_are_closed() {
+    let server = HttpServer::start(Client::new());
+    for half_request in ["", "POST /mcp HTTP/1.1\r\nHost: x\r\n", UPLOAD] {
+        let mut half = connections(&server, 256 + 10, half_request);
+        for oldest in &mut half[..10] {
+            assert!(oldest.is_closed_within(SOON), "{half_request}");
+        }
+        assert_eq!(server.send("GET", "/health", &[], "").status, 200);
+        assert_eq!(server.post(PING).status, 200);
+    }
+    let mut kept_alive: Vec<Connection> = (0..256 + 10)
+        .map(|_| {
+            let mut connection = server.connect();
+            assert_eq!(connection.send("GET", "/health", &[], "").status, 200);
+            connection
+        })
+        .collect();
+    for connection in &mut kept_alive {
+        connection.write_raw("POST /mcp HT");
+    }
+    assert!(kept_alive[0].is_closed_within(SOON));
+}
+
+#[test]
+fn connections_whose_request_is_complete_do_not_count_as_half_requests() {
+    let server = HttpServer::start(Client::new().prompt("audit.md", AUDIT));
+    let mut listeners: Vec<_> = (0..400)
+        .map(|id| {
+            let filter = json!({"promptsListChanged": true});
+            let mut events = server.listen(&format!("l{id}"), filter);
+            events.message();
+            events
+        })
+        .collect();
+    let mut idle = server.connect();
+    assert_eq!(idle.send("GET", "/health", &[], "").status, 200);
+    drop(connections(&server, 300, ""));
+    server.home.write("new.md", "New");
+    for events in &mut listeners {
+        let method = &events.message()["method"];
+        assert_eq!(method, "notifications/prompts/list_changed");
+    }
+    assert_eq!(idle.send("GET", "/health", &[], "").status, 200);
+}
+
+#[test]
+fn behind_a_proxy_the_half_requests_of_each_client_count() {
+    let server = HttpServer::start_with(Client::new(), &["--trusted-proxy", "127.0.0.1"]);
+    let of_client =
+        |address: &str| UPLOAD.replacen("\r\n", &format!("\r\nX-Forwarded-For: {address}\r\n"), 1);
+    let mut idle = connections(&server, 300, "").swap_remove(0);
+    let mut one = connections(&server, 1, &of_client("192.0.2.1")).swap_remove(0);
+    let mut many = connections(&server, 256 + 1, &of_client("192.0.2.2"));
+    assert!(many[0].is_closed_within(SOON));
+    for connection in [&mut idle, &mut one] {
+        assert!(!connection.is_closed_within(Duration::from_millis(1)));
+    }
+}
+
+#[test]
+fn a_call_with_very_many_lines_that_may_be_commands_is_explained_at_once() {
+    let home = Client::new().prompt("plan.md", "Plan {{input}}");
+    for number in 0..20_000 {
+        home.write(&format!("{}/p{number}.md", number % 100), "text");
+    }
+    let server = HttpServer::start(home);
+    let explain = |lines: &str| {
+        let body = json!({"command": "plan", "input": lines});
+        let answer = server.send("POST", "/api/explain", &USUAL, body.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["typed"].is_string()
+    };
+    let lines: String = (0..2_000).map(|line| format!("b\n:z{line} a")).collect();
+    assert!(explain(&lines));
+    assert!(!explain("a\n:plan b"), "the second line is a command");
+}
