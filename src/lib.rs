@@ -16,6 +16,7 @@
 //! |---|---|---|
 //! | `wording` | quotes, counts and joins words in messages | |
 //! | `lock` | locks data that a panic cannot leave half changed | |
+//! | `whole_file` | reads and writes files as a whole | follow a symlink, unless its caller asks it to |
 //! | [`prompt`] | turns a text into a prompt, and a prompt and a call into messages | I/O; it knows no clock, environment or protocol |
 //! | [`jsonrpc`] | messages of JSON-RPC | |
 //! | [`agents`] | knows all facts about each agent, and changes its config as a plan that is shown first | |
@@ -36,6 +37,8 @@
 //!   becomes a path in `library/root.rs` alone. Other code opens a prompt file only to write it
 //!   (`library/files.rs`), and for a command that names it (`import`, `store`). A project's prompts
 //!   are served only if the user trusts it, and no symlink in them may point outside.
+//! - Every file that the program creates or replaces is written by `whole_file.rs`, which says what
+//!   holds for its owner, its mode, and after a crash.
 //! - The program writes only files that its user named, prompts for callers who may edit them,
 //!   agents' configs after asking, and its own files in the user's folders for data, caches and
 //!   state.
@@ -74,5 +77,7 @@ pub mod doctor;
 pub mod cli;
 
 mod lock;
+
+mod whole_file;
 
 mod wording;

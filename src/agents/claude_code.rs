@@ -42,7 +42,6 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         }),
         // Its own command ends the file without a line ending.
         template: "{}",
-        is_private: true,
         entry: |program, arguments| Entry {
             initial: vec![("env", json!({}))],
             ..(Config::JSON.entry)(program, arguments)

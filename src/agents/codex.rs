@@ -24,7 +24,6 @@ pub(super) static CODEX: Agent = Agent {
         project: &[".codex/config.toml"],
         servers: "mcp_servers",
         template: "",
-        is_private: true,
         entry: |program, arguments| Entry {
             required: vec![
                 ("command", Some(json!(program))),

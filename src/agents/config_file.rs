@@ -3,9 +3,10 @@
 use super::edit::Syntax;
 use super::environment::Scope;
 use crate::prompt::{Diagnostic, Kind, Position};
+use crate::whole_file::{self, FileAccess, PendingFile};
 use serde_json::Value;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// A byte order mark, which some editors put before a text.
@@ -27,8 +28,6 @@ pub struct ConfigFile {
     pub(super) syntax: Syntax,
     /// What a new file contains.
     pub(super) template: &'static str,
-    /// Whether only the user may read a new file.
-    pub(super) is_private: bool,
     /// What becomes of the backup when the edited text is written.
     pub backup: Backup,
 }
@@ -81,17 +80,15 @@ impl ConfigFile {
     /// A file that does not exist.
     pub(super) fn absent(path: PathBuf, syntax: Syntax, scope: Scope) -> ConfigFile {
         let (original, edited, template) = (None, None, "{}");
-        let (value, is_private, backup) = (Value::Null, false, Backup::Keep);
         ConfigFile {
             path,
             scope,
             original,
             edited,
-            value,
+            value: Value::Null,
             syntax,
             template,
-            is_private,
-            backup,
+            backup: Backup::Keep,
         }
     }
 
@@ -174,7 +171,10 @@ impl ConfigFile {
     /// # Errors
     /// It is clear without trying that it cannot be written.
     pub fn target(&self) -> Result<PathBuf, Diagnostic> {
-        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let target = whole_file::target(&self.path).map_err(|error| {
+            let fix = "point the link at a file that exists, or delete it";
+            Diagnostic::new(Kind::NotWritable, error.to_string(), fix).in_file(&*self.path)
+        })?;
         // Root is stopped, too, although permissions would not do so: the file is read-only for a
         // reason.
         let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
@@ -194,21 +194,20 @@ impl ConfigFile {
     /// It cannot be written, or it has changed since it was read. It then stays as it is.
     pub fn write(&self) -> Result<(), Diagnostic> {
         let target = self.target()?;
-        let new = self
-            .edited
-            .as_ref()
-            .map(|text| self.temporary(text, &target, &target))
-            .transpose()?;
+        let new = match &self.edited {
+            Some(text) => Some(self.pending(text, &target)?),
+            None => None,
+        };
         self.check_unchanged()?;
         if let Some(original) = &self.original {
-            self.back_up(original, &target)?;
+            self.back_up(original)?;
         }
         self.check_unchanged()?; // once more, as late as possible; the backup stays, since another process may rely on it
         let written = match new {
-            Some(new) => new.persist(&target).map(drop).map_err(|error| error.error),
+            Some(new) => new.replace(),
             None => fs::remove_file(&target),
         };
-        written.map_err(|error| not_written(&target, &error))?;
+        written.map_err(|error| not_writable(error.to_string(), &target))?;
         if self.backup == Backup::Remove {
             let _ = fs::remove_file(self.backup_path()); // it does no harm
         }
@@ -226,48 +225,31 @@ impl ConfigFile {
         )
     }
 
-    /// A file next to the target, which is to replace it, with the owner and the permissions of
-    /// another file.
-    fn temporary(
-        &self,
-        text: &str,
-        target: &Path,
-        other: &Path,
-    ) -> Result<tempfile::NamedTempFile, Diagnostic> {
-        let folder = target.parent().unwrap_or(Path::new(""));
-        let create = || {
-            fs::create_dir_all(folder)?;
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(".prompt-expander-");
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt;
-                // Less the user's umask.
-                builder.permissions(fs::Permissions::from_mode(if self.is_private {
-                    0o600
-                } else {
-                    0o666
-                }));
-            }
-            let file = builder.tempfile_in(folder)?;
-            fill(file.as_file(), text, other)?;
-            Ok(file)
+    /// Writes a text that is to replace the target.
+    fn pending(&self, text: &str, target: &Path) -> Result<PendingFile, Diagnostic> {
+        let existing = fs::metadata(target).ok();
+        let access = match &existing {
+            Some(existing) => FileAccess::SameAs(existing),
+            // What a project has is for everyone who works on it.
+            None if self.scope == Scope::Project => FileAccess::Shared,
+            None => FileAccess::Private,
         };
-        create().map_err(|error: io::Error| not_written(folder, &error))
+        PendingFile::write(target, text.as_bytes(), access)
+            .map_err(|error| not_written(target, &error))
     }
 
     /// Writes the original into the backup, if one is needed.
-    fn back_up(&self, original: &str, target: &Path) -> Result<(), Diagnostic> {
+    fn back_up(&self, original: &str) -> Result<(), Diagnostic> {
         let path = self.backup_path();
         if self.backup == Backup::None || self.backup == Backup::Remove {
             return Ok(());
         }
-        let new = self.temporary(original, &path, target)?;
-        let written = match self.backup {
-            Backup::Replace => new.persist(&path),
-            _ => new.persist_noclobber(&path),
+        let written = match PendingFile::write(&path, original.as_bytes(), FileAccess::Private) {
+            Ok(new) if self.backup == Backup::Replace => new.replace(),
+            Ok(new) => new.create(),
+            Err(error) => Err(error),
         };
-        match written.map_err(|error| error.error) {
+        match written {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 Err(not_written(&path, &error))
             }
@@ -278,32 +260,12 @@ impl ConfigFile {
 
 fn not_written(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("it cannot be written: {error}; the config is not changed");
-    Diagnostic::new(
-        Kind::NotWritable,
-        message,
-        "make the file and its folder writable",
-    )
-    .in_file(path)
+    not_writable(message, path)
 }
 
-/// Writes a text into a new file, to the disk, with the permissions and the owner of another file.
-/// If that does not exist, the owner of the folder becomes its owner, as when root installs for a
-/// user.
-fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
-    file.write_all(text.as_bytes())?;
-    let known = fs::metadata(other);
-    #[cfg(unix)]
-    if let Ok(owned) = known
-        .as_ref()
-        .or(fs::metadata(other.parent().unwrap_or(other)).as_ref())
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        let _ = fchown(file, Some(owned.uid()), Some(owned.gid())); // not everyone may
-    }
-    if let Ok(known) = known {
-        file.set_permissions(known.permissions())?;
-    }
-    file.sync_all()
+fn not_writable(message: String, path: &Path) -> Diagnostic {
+    let fix = "make the file and its folder writable";
+    Diagnostic::new(Kind::NotWritable, message, fix).in_file(path)
 }
 
 /// The text of a file. `None`: there is no such file.
@@ -311,15 +273,16 @@ fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
     let failed = |message: &str, fix: &str| {
         Err(Diagnostic::new(Kind::Unreadable, message, fix).in_file(path))
     };
-    if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
-        return failed(
-            "it is not a regular file",
-            "remove it, or give it another name",
-        ); // reading it could have no end
-    }
-    match fs::read_to_string(path) {
+    let text = match whole_file::open_regular(path) {
+        Ok(file) => io::read_to_string(file),
+        Err(error) => Err(error),
+    };
+    match text {
         Ok(text) => Ok(Some(text)),
         Err(error) => match error.kind() {
+            ErrorKind::InvalidInput => {
+                failed(&error.to_string(), "remove it, or give it another name")
+            }
             ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
             ErrorKind::InvalidData => failed("it is not UTF-8", "save it as UTF-8 in your editor"),
             _ => failed(&format!("it cannot be read: {error}"), "make it readable"),

@@ -377,11 +377,9 @@ impl<'s> Planner<'s> {
 
     fn config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let config = &self.agent.config;
-        let is_private = config.is_private && self.scope == Scope::User;
         let absent = ConfigFile::absent(self.config.clone(), config.syntax, self.scope);
         self.file(ConfigFile {
             template: config.template,
-            is_private,
             ..absent
         })
     }

@@ -31,8 +31,6 @@ pub(super) struct Config {
     pub(super) local_servers: Option<fn(&System) -> Vec<String>>,
     /// What a new file contains.
     pub(super) template: &'static str,
-    /// Whether only the user may read a new file.
-    pub(super) is_private: bool,
     /// The key of a server's environment.
     pub(super) env: &'static str,
     /// The key of a server whose tools the agent calls without asking.
@@ -57,7 +55,6 @@ impl Config {
         nested_servers: None,
         local_servers: None,
         template: "{}\n",
-        is_private: false,
         env: "env",
         trust: None,
         has_command_list: false,

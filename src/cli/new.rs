@@ -8,6 +8,7 @@ use crate::library::{
     Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create, create_with_folders, delete_if,
 };
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
+use crate::whole_file::FileAccess;
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -218,14 +219,16 @@ fn create_tests(found: &Found) -> anyhow::Result<PathBuf> {
     let prompt = found
         .prompt()
         .map_err(|why| anyhow!("no test file is created: {why}"))?;
-    create_with_folders(&tests.path, &draft_tests(&prompt)).map_err(|error| match error.kind {
-        Kind::Exists => anyhow!(
-            "{}; `prompt-expander test {}` runs its tests",
-            error.message,
-            found.name
-        ),
-        _ => anyhow!("{error}"),
-    })?;
+    create_with_folders(&tests.path, &draft_tests(&prompt), FileAccess::Shared).map_err(
+        |error| match error.kind {
+            Kind::Exists => anyhow!(
+                "{}; `prompt-expander test {}` runs its tests",
+                error.message,
+                found.name
+            ),
+            _ => anyhow!("{error}"),
+        },
+    )?;
     test::run(&tests, true).map_err(|why| anyhow!("{why}"))?; // adds the text that is expected
     Ok(tests.path)
 }

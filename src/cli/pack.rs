@@ -10,11 +10,12 @@ use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
 use crate::library::pack::{Copies, differing, load, lock, save, text_of};
 use crate::prompt::fold;
 use crate::prompt::notable::seen;
+use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::{count, named};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -273,18 +274,7 @@ impl LockFile {
         }
         let first = folder.list().found.into_iter().next();
         self.copies.put_in_place(&pack, new)?;
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.accepted)?;
-        file.write_all(
-            texts
-                .files
-                .keys()
-                .map(accepted)
-                .collect::<String>()
-                .as_bytes(),
-        )?;
+        self.accept(texts.files.keys().map(accepted))?;
         let example =
             first.map_or_else(String::new, |found| format!(", such as `:{}`", found.name));
         output::note(&format!(
@@ -298,6 +288,14 @@ impl LockFile {
         }
         self.copies.clean(&self.packs);
         Ok(true)
+    }
+
+    /// Remembers the lines of texts that were accepted.
+    fn accept(&self, lines: impl Iterator<Item = String>) -> anyhow::Result<()> {
+        let mut accepted = fs::read_to_string(&self.accepted).unwrap_or_default();
+        accepted.extend(lines);
+        PendingFile::write(&self.accepted, accepted.as_bytes(), FileAccess::Private)?.replace()?;
+        Ok(())
     }
 
     fn sync(&mut self, is_locked: bool, yes: bool) -> anyhow::Result<bool> {

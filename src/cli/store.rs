@@ -4,6 +4,7 @@
 use super::database::StoreOptions;
 use super::output::{self, shown};
 use crate::library::{Postgres, create_with_folders, replace};
+use crate::whole_file::FileAccess;
 use crate::wording::{count, named, printable};
 use anyhow::ensure;
 use clap::{Args, Subcommand};
@@ -169,7 +170,7 @@ impl Between {
         {
             for (file, old, text) in changed {
                 match old {
-                    None => create_with_folders(&file, text)?,
+                    None => create_with_folders(&file, text, FileAccess::Shared)?,
                     Some(old) => ensure!(
                         replace(&file, &old, text)?,
                         "{} has just been changed",

@@ -16,16 +16,15 @@ use super::cache::Trace;
 use super::caller::Caller;
 use super::golden_files::tests_next_to;
 use super::handle::Files;
-use super::history::{
-    History, Operation, Version, create_folders, failed, sync_folder, write_temporary_file,
-};
+use super::history::{History, Operation, Version, failed};
 use super::read::read_regular;
 use super::root::PromptFile;
 use super::source::{Edit, Found, Store, Write};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
+use crate::whole_file::{self, FileAccess, PendingFile, create_folders, sync_folder};
 use crate::wording::named;
 use jiff::{SignedDuration, Timestamp};
-use std::fs::{self, Metadata, OpenOptions};
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,7 +164,7 @@ impl FileStore {
         let parent = path.parent().unwrap_or(&root.path);
         create_folders(parent).map_err(|error| failed(parent, &error))?;
         let rename = |from: &Path, to: &Path| {
-            rename_to_new(from, to).map_err(|error| match error.kind() {
+            whole_file::rename(from, to).map_err(|error| match error.kind() {
                 ErrorKind::AlreadyExists => exists(to),
                 _ => failed(to, &error),
             })
@@ -306,7 +305,7 @@ impl FileStore {
         let replace = || {
             interrupt(Step::WriteTemporary)?;
             let new = bytes
-                .map(|bytes| write_temporary_file(folder, bytes, like.as_ref()))
+                .map(|bytes| PendingFile::write(&target, bytes, FileAccess::same_as(like.as_ref())))
                 .transpose()?;
             interrupt(Step::Replace)?;
             // An editor knows nothing of the lock.
@@ -317,12 +316,14 @@ impl FileStore {
             };
             match (new, current) {
                 _ if !is_unchanged => return Err(ErrorKind::AlreadyExists.into()),
-                (None, _) => fs::remove_file(&path)?,
-                (Some(new), None) => rename_to_new(&new, &target)?,
-                (Some(new), Some(_)) => fs::rename(new, &target)?,
+                (None, _) => {
+                    fs::remove_file(&path)?;
+                    sync_folder(path.parent().unwrap_or(folder))?;
+                }
+                (Some(new), None) => new.create()?,
+                (Some(new), Some(_)) => new.replace()?,
             }
-            interrupt(Step::Sync)?;
-            sync_folder(path.parent().filter(|_| text.is_none()).unwrap_or(folder))
+            interrupt(Step::Sync)
         };
         replace().map_err(|error| {
             if text.is_some() {
@@ -448,27 +449,6 @@ pub(super) fn conflict(name: &Name, current: Option<Revision>) -> Diagnostic {
         format!("{} is no longer as you read it", named(name)),
         "read it again",
     )
-}
-
-/// Renames a file, and fails if there is one at the new path.
-fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        use rustix::io::Errno;
-        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {} // some network file systems
-            renamed => return renamed.map_err(io::Error::from),
-        }
-    }
-    rename_over_empty(from, to)
-}
-
-/// The same in two steps, where the system has no such operation: an empty file that this process
-/// has created is replaced.
-fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).open(to)?;
-    fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))
 }
 
 /// `time` if it is after the last one and not in the future, else now; always after the last one,
@@ -660,26 +640,6 @@ mod tests {
                 .unwrap_err();
             assert!(matches!(refused.kind, Kind::Conflict { .. }), "{refused}");
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), saved);
-        }
-    }
-
-    #[test]
-    fn a_renamed_file_never_replaces_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let [a, b, c] = ["a", "b", "c"].map(|file| folder.path().join(file));
-        for rename in [rename_to_new, rename_over_empty] {
-            fs::write(&a, "A").unwrap();
-            fs::write(&b, "B").unwrap();
-            assert_eq!(rename(&a, &b).unwrap_err().kind(), ErrorKind::AlreadyExists);
-            assert_eq!(
-                (fs::read(&a).unwrap(), fs::read(&b).unwrap()),
-                (b"A".to_vec(), b"B".to_vec())
-            );
-            rename(&a, &c).unwrap();
-            assert_eq!(fs::read(&c).unwrap(), b"A");
-            fs::remove_file(&c).unwrap();
-            assert_eq!(rename(&a, &c).unwrap_err().kind(), ErrorKind::NotFound);
-            assert!(!c.exists());
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use super::cache::Trace;
 use super::file_store::exists;
-use super::history::{failed, set_owner};
+use super::history::failed;
 use super::project::FOLDER;
 use super::reach::Reach;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
+use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::named;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Creates the file of a new prompt. `folder` need not be a source of the library (`new --dir`
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, Diagnostic> {
     let path = plan(folder, name)?;
-    create_with_folders(&path, text)?;
+    create_with_folders(&path, text, FileAccess::Shared)?;
     Ok(path)
 }
 
@@ -69,25 +70,16 @@ fn root(folder: &Path) -> Root {
 ///
 /// # Errors
 /// There is such a file, or it cannot be written. Folders may have been created then.
-pub(crate) fn create_with_folders(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
-    }
-    let failed = |error: io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(path),
-        _ => failed(path, &error),
-    };
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(failed)?;
-    // In one write, so that a reader sees all of it or nothing.
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(|error| {
-            _ = fs::remove_file(path); // an incomplete file is worse than none
-            failed(error)
+pub(crate) fn create_with_folders(
+    path: &Path,
+    text: &str,
+    access: FileAccess<'_>,
+) -> Result<(), Diagnostic> {
+    PendingFile::write(path, text.as_bytes(), access)
+        .and_then(PendingFile::create)
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(path),
+            _ => failed(path, &error),
         })
 }
 
@@ -98,17 +90,12 @@ pub(crate) fn create_with_folders(path: &Path, text: &str) -> Result<(), Diagnos
 /// # Errors
 /// It cannot be written, and is unchanged.
 pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
-    let target = fs::canonicalize(path)?;
-    let folder = target.parent().unwrap_or(Path::new(""));
-    let mut file = tempfile::Builder::new()
-        .prefix(".prompt-expander-")
-        .tempfile_in(folder)?;
-    set_owner(file.as_file(), &fs::metadata(&target)?)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    let is_unchanged = fs::read(&target)? == original;
+    let target = whole_file::target(path)?;
+    let access = fs::metadata(&target)?;
+    let new = PendingFile::write(&target, text.as_bytes(), FileAccess::SameAs(&access))?;
+    let is_unchanged = whole_file::read_regular(&target)? == original;
     if is_unchanged {
-        file.persist(&target).map_err(|error| error.error)?;
+        new.replace()?;
     }
     Ok(is_unchanged)
 }

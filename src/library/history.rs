@@ -14,6 +14,7 @@
 use super::read::read_regular;
 use super::root::MAX_ENTRIES;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Revision};
+use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
 use crate::wording::named;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -22,13 +23,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::TempPath;
 
 /// The folder below a folder of prompts that has their history.
 pub(super) const FOLDER: &str = ".history";
@@ -42,9 +41,6 @@ const LOCK: &str = ".lock";
 
 /// The longest record, in bytes.
 const MAX_RECORD: usize = 64 * 1024;
-
-/// What the name of a temporary file begins with. It is hidden.
-const TEMPORARY: &str = ".prompt-expander-";
 
 /// How long to wait for another process that writes.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -145,9 +141,12 @@ impl History {
         let history = self.folder();
         check_folder(&history)?;
         create_folders(&history).map_err(|error| failed(&history, &error))?;
-        // Git ignores the history.
-        _ = File::create_new(history.join(".gitignore"))
-            .and_then(|mut file| file.write_all(b"*\n"));
+        let ignored = history.join(".gitignore");
+        if !ignored.exists() {
+            // Git ignores the history.
+            _ = PendingFile::write(&ignored, b"*\n", FileAccess::Shared)
+                .and_then(PendingFile::create);
+        }
         let path = history.join(LOCK);
         if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
             return Err(obstacle(&path));
@@ -262,7 +261,6 @@ impl History {
         like: Option<&Metadata>,
     ) -> Result<(), Diagnostic> {
         let folder = self.folder_of(name)?;
-        create_folders(&folder).map_err(|error| failed(&folder, &error))?;
         let Version {
             operation,
             author,
@@ -277,12 +275,11 @@ impl History {
         for (suffix, bytes) in [(TEXT, text), (RECORD, record.as_deref())] {
             let Some(bytes) = bytes else { continue };
             let path = folder.join(version.file(suffix));
-            let temporary = write_temporary_file(&self.folder(), bytes, like);
-            temporary
-                .and_then(|new| fs::rename(new, &path))
+            PendingFile::write(&path, bytes, FileAccess::same_as(like))
+                .and_then(PendingFile::replace)
                 .map_err(|error| failed(&path, &error))?;
         }
-        sync_folder(&folder).map_err(|error| failed(&folder, &error))
+        Ok(())
     }
 
     /// Removes a version. If that is interrupted, it counts as made by hand.
@@ -313,41 +310,6 @@ impl History {
     }
 }
 
-/// Removes the temporary files that killed processes left in a folder, and writes a new one. It is
-/// removed when the value is dropped, unless it was renamed.
-pub(super) fn write_temporary_file(
-    folder: &Path,
-    bytes: &[u8],
-    like: Option<&Metadata>,
-) -> io::Result<TempPath> {
-    for file in fs::read_dir(folder)?.flatten() {
-        if file
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(TEMPORARY.as_bytes())
-        {
-            _ = fs::remove_file(file.path());
-        }
-    }
-    let path = folder.join(format!("{TEMPORARY}{}", process::id()));
-    let mut file = File::create_new(&path)?;
-    let temporary = TempPath::try_from_path(path)?;
-    like.map_or(Ok(()), |like| set_owner(&file, like))?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    Ok(temporary)
-}
-
-/// Gives a file that has no content yet the owner and the permissions of another one.
-pub(super) fn set_owner(file: &File, like: &Metadata) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        _ = fchown(file, Some(like.uid()), Some(like.gid())); // only root can give a file to another user
-    }
-    file.set_permissions(like.permissions())
-}
-
 /// The diagnostic for an error of the system.
 pub(super) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
     let message = format!("{}: {error}", named(&path.display().to_string()));
@@ -366,15 +328,6 @@ fn obstacle(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, "move it away")
 }
 
-/// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix
-/// can do this.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
-    _ = folder;
-    Ok(())
-}
-
 /// Refuses a file, and a symlink: writing through one would change what is not part of the prompts.
 fn check_folder(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
@@ -383,19 +336,6 @@ fn check_folder(path: &Path) -> Result<(), Diagnostic> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(path, &error)),
     }
-}
-
-/// Creates a folder and those above it that are missing, so that they are there after a crash, too.
-pub(super) fn create_folders(folder: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = folder
-        .ancestors()
-        .take_while(|folder| !folder.exists())
-        .collect();
-    fs::create_dir_all(folder)?;
-    let parents = missing.into_iter().filter_map(Path::parent);
-    parents
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .try_for_each(sync_folder)
 }
 
 /// The time and the revision in the name of a file.

@@ -23,6 +23,7 @@ use super::read::read;
 use super::source::{About, Found, Layer, Listing, Source};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name};
+use crate::whole_file::FileAccess;
 use crate::wording::named;
 use lock::{LOCK, Pack, hash_of};
 use std::collections::BTreeSet;
@@ -225,7 +226,7 @@ pub(crate) fn save(
     packs.sort_by(|a, b| a.name.cmp(&b.name));
     let text = serde_json::to_string_pretty(packs).unwrap_or_default() + "\n";
     match original {
-        None => create_with_folders(path, &text)?,
+        None => create_with_folders(path, &text, FileAccess::Shared)?,
         Some(original)
             if replace(path, original.as_bytes(), &text)
                 .map_err(|error| failed(path, &error))? => {}

@@ -5,8 +5,9 @@
 use super::reach::Reach;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, owned_text};
+use crate::whole_file::open_without_blocking;
 use crate::wording::too_long;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
@@ -132,18 +133,6 @@ pub(crate) fn read_regular(path: &Path, max: usize) -> io::Result<Vec<u8>> {
 /// Whether a file at this path has the name of a prompt, as far as the path alone says.
 pub fn is_prompt_file(path: &Path) -> bool {
     Root::around(path).name_of(path).is_some()
-}
-
-/// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data)
-/// fails instead, where the platform supports it.
-fn open_without_blocking(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        rustix::fs::OFlags::NONBLOCK.bits() as i32,
-    );
-    options.read(true).open(path)
 }
 
 /// Whether following a symlink failed because its target does not exist.

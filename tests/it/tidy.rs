@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("wording", &[]),
     ("lock", &[]),
+    ("whole_file", &[]),
     ("prompt", &[]),
     ("agents", &["prompt"]),
     ("jsonrpc", &[]),
@@ -39,8 +40,8 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ),
 ];
 
-/// The wording of messages, and how a lock is taken.
-const COMMON: [&str; 2] = ["wording", "lock"];
+/// The wording of messages, how a lock is taken, and how files are read and written.
+const COMMON: [&str; 3] = ["wording", "lock", "whole_file"];
 
 /// A dependency, and the only modules that use it.
 const USED_IN: [(&str, &[&str]); 25] = [

@@ -3,6 +3,7 @@
 use crate::cli::install_method::{InstallMethod, copy_record, is_in_cache};
 use crate::cli::output;
 use crate::cli::source::absolute;
+use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::named;
 use anyhow::{Context, bail};
 use std::env;
@@ -71,20 +72,14 @@ impl Copied {
     /// Copies the program, and remembers the copy for [`Copied::known`]; or removes it.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let run = || {
-            let (folder, record) = (
-                self.path.parent().unwrap_or(&self.path),
-                copy_record().unwrap_or_default(),
-            );
+            let record = copy_record().unwrap_or_default();
             let Some(from) = &self.from else {
                 fs::remove_file(&self.path)?;
                 return fs::remove_file(record);
             };
-            fs::create_dir_all(folder)?;
-            let new = tempfile::NamedTempFile::new_in(folder)?;
-            fs::copy(from, new.path())?; // with its permissions
-            new.persist(&self.path).map_err(|error| error.error)?;
-            fs::create_dir_all(record.parent().unwrap_or(folder))?;
-            fs::write(record, InstallMethod::of(from).of_copy(&self.path))
+            PendingFile::write(&self.path, &fs::read(from)?, FileAccess::Program)?.replace()?;
+            let method = InstallMethod::of(from).of_copy(&self.path);
+            PendingFile::write(&record, method.as_bytes(), FileAccess::Private)?.replace()
         };
         run().with_context(|| {
             format!(

@@ -13,11 +13,11 @@ use crate::transport::http::proxy::parse_proxy;
 use crate::transport::http::tls::Tls;
 use crate::transport::http::tokens::Entry;
 use crate::transport::http::{self, Keys, Options, secret_file};
+use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use ipnet::IpNet;
-use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -281,13 +281,11 @@ fn stored_in(
     if path.exists() {
         return read();
     }
-    fs::create_dir_all(folder)?;
-    // Complete when it gets its name: another server may start at the same time, and the first one
-    // wins.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(make().map_err(io::Error::other)?.as_bytes())?;
-    match file.persist_noclobber(&path) {
-        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
+    let secret = make().map_err(io::Error::other)?;
+    let new = PendingFile::write(&path, secret.as_bytes(), FileAccess::Private)?;
+    // Another server may start at the same time. The first one wins.
+    match new.create() {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => read(),
     }
 }
@@ -313,6 +311,7 @@ fn socket_address(text: &str) -> anyhow::Result<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_port_alone_is_on_this_machine() {

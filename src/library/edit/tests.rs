@@ -240,8 +240,12 @@ fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() 
 
 #[test]
 fn the_next_write_in_a_folder_removes_the_temporary_file_of_a_process_that_was_killed() {
-    let (folder, library) = folder(&[("git/a.md", "A"), ("git/.prompt-expander-1", "half")]);
-    put(folder.path(), ".history/.prompt-expander-2", "half");
+    let (folder, library) = folder(&[("git/a.md", "A"), ("git/.prompt-expander-1.tmp", "half")]);
+    put(
+        folder.path(),
+        ".history/git/a/.prompt-expander-2.tmp",
+        "half",
+    );
     let editor = library.editor(&Caller::local()).unwrap();
     editor
         .update("git/a", of("A"), "B", &By::default())

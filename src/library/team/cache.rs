@@ -21,13 +21,14 @@ use super::super::watched::Change;
 use super::server::{self, ANSWER_WITHIN, Answer, Server};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Position, Revision, Summary};
+use crate::whole_file::{FileAccess, PendingFile};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -182,9 +183,7 @@ impl Team {
                 &self.folder,
                 std::os::unix::fs::PermissionsExt::from_mode(0o700),
             )?;
-            let mut new = tempfile::NamedTempFile::new_in(folder)?;
-            new.write_all(&serde_json::to_vec(value)?)?;
-            Ok(new.persist(&path).map(|_| ())?)
+            PendingFile::write(&path, &serde_json::to_vec(value)?, FileAccess::Private)?.replace()
         };
         write().map_err(|error| failed(&path, &error))
     }

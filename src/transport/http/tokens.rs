@@ -5,6 +5,7 @@
 
 use super::secret_file::{self, Watched};
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace};
+use crate::whole_file::FileAccess;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use jiff::civil::Date;
@@ -398,7 +399,7 @@ fn hold(path: &Path) -> Option<File> {
 fn write(path: &Path, old: Option<&str>, new: &str) -> Result<(), String> {
     let file = path.display();
     match old.map(|old| replace(path, old.as_bytes(), new)) {
-        None => create_with_folders(path, new).map_err(|why| why.to_string()),
+        None => create_with_folders(path, new, FileAccess::Private).map_err(|why| why.to_string()),
         Some(Ok(true)) => Ok(()),
         Some(Ok(false)) => Err(format!(
             "the token file {file} changed meanwhile; run the command again"
