@@ -517,7 +517,7 @@ fn run_command(
         Some(Command::Path(path)) => path.run(&with_warnings(given)?).map(done),
         Some(Command::Show(show)) => show.run(&with_warnings(given)?).map(done),
         Some(Command::Rm(rm)) => rm.run(&with_warnings(given)?),
-        Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?).map(done),
+        Some(Command::Mv(mv)) => mv.run(&with_warnings(given)?),
         Some(Command::History(history)) => history.run(&with_warnings(given)?).map(done),
         Some(Command::Diff(diff)) => diff.run(&with_warnings(given)?).map(done),
         Some(Command::Restore(restore)) => restore.run(&with_warnings(given)?).map(done),

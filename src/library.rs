@@ -32,6 +32,7 @@ mod project;
 mod query;
 mod reach;
 mod read;
+mod rename;
 mod root;
 mod rows;
 mod settings_problems;
@@ -46,6 +47,7 @@ mod watched;
 
 pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
 pub use diff::{DiffLine, Hunk, difference, hunks};
+pub(crate) use edit::new_errors;
 pub use edit::{Current, Editor, Written};
 pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
 pub(crate) use find::{meant_by, with_last_part};

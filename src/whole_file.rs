@@ -58,7 +58,7 @@ pub(crate) struct PendingFile {
     path: TempPath,
     target: PathBuf,
     /// Keeps other processes from taking it for a leftover.
-    _locked: File,
+    locked: File,
 }
 
 impl PendingFile {
@@ -86,7 +86,7 @@ impl PendingFile {
         Ok(PendingFile {
             path,
             target: target.to_owned(),
-            _locked: locked,
+            locked,
         })
     }
 
@@ -107,9 +107,15 @@ impl PendingFile {
     /// There is such a file (`AlreadyExists`), also if it is a broken symlink; or those of
     /// [`PendingFile::replace`].
     pub(crate) fn create(self) -> io::Result<()> {
+        self.create_locked().map(drop)
+    }
+
+    /// Does the same, and returns the file, which stays locked until it is closed.
+    pub(crate) fn create_locked(self) -> io::Result<File> {
         rename_to_new(&self.path, &self.target)?;
         _ = self.path.keep(); // nothing has this name any more
-        sync_folder_of_new(folder_of(&self.target))
+        sync_folder_of_new(folder_of(&self.target))?;
+        Ok(self.locked)
     }
 }
 
@@ -184,10 +190,18 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of [`open_regular`], or it cannot be read.
-pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads the text of a regular file.
+///
+/// # Errors
+/// Those of [`read`], or it is not UTF-8 (`InvalidData`).
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    io::read_to_string(open_regular(path)?)
 }
 
 /// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data)

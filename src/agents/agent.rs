@@ -10,9 +10,9 @@ use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::prompt::{Diagnostic, Kind, Position};
+use crate::whole_file;
 use serde_json::Value;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The facts about an agent.
@@ -283,9 +283,8 @@ impl Agent {
         let (name, _) = all
             .find(|(name, _)| is_ours(name))
             .filter(|(_, enabled)| **enabled == true)?;
-        let installed =
-            fs::read((self.settings_folder)(system)?.join("plugins/installed_plugins.json"))
-                .ok()?;
+        let list = (self.settings_folder)(system)?.join("plugins/installed_plugins.json");
+        let installed = whole_file::read(&list).ok()?;
         let installed: Value = serde_json::from_slice(&installed).ok()?;
         installed["plugins"].get(name).map(|_| name.clone())
     }

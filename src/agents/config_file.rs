@@ -273,11 +273,7 @@ fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
     let failed = |message: &str, fix: &str| {
         Err(Diagnostic::new(Kind::Unreadable, message, fix).in_file(path))
     };
-    let text = match whole_file::open_regular(path) {
-        Ok(file) => io::read_to_string(file),
-        Err(error) => Err(error),
-    };
-    match text {
+    match whole_file::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) => match error.kind() {
             ErrorKind::InvalidInput => {
@@ -360,6 +356,57 @@ mod tests {
         fs::write(&file.path, "a").unwrap();
         assert_eq!(file.write().unwrap_err().kind, Kind::NotWritable);
         assert_eq!(fs::read_to_string(&file.path).unwrap(), "a");
+    }
+
+    /// Root starts the other user's process, so that others skip this.
+    #[cfg(unix)]
+    #[test]
+    fn another_user_who_watches_the_folder_never_reads_a_secret() {
+        use std::io::{BufRead as _, BufReader, Read as _};
+        use std::os::unix::fs::PermissionsExt;
+        use std::process::{Command, Stdio};
+        const WATCH: &str = r#"
+            $| = 1; chdir shift; print "watching\n";
+            while (1) { for (glob(".prompt-expander-* config*")) {
+                if (open(my $file, "<", $_)) { print "read $_\n" if <$file> =~ /secret/ }
+            } }"#;
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut watch = Command::new("setpriv");
+        watch.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "perl",
+            "-e",
+            WATCH,
+        ]);
+        let mut watcher = watch
+            .arg(folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(watcher.stdout.take().unwrap());
+        let mut line = String::new();
+        if output.read_line(&mut line).unwrap() == 0 {
+            watcher.wait().unwrap();
+            return;
+        }
+        let path = folder.path().join("config");
+        for count in 0..200 {
+            let original = fs::read_to_string(&path).ok();
+            let file = ConfigFile {
+                original,
+                edited: Some(format!("secret {count}")),
+                ..ConfigFile::absent(path.clone(), Syntax::Toml, Scope::User)
+            };
+            file.write().unwrap();
+        }
+        watcher.kill().unwrap();
+        watcher.wait().unwrap();
+        let mut reads = String::new();
+        output.read_to_string(&mut reads).unwrap();
+        assert_eq!(reads, "");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::library::Trust;
 use crate::library::pack::lock::LOCK;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
+use crate::whole_file;
 use crate::wording::{all_of, named};
 use anyhow::bail;
 use clap::parser::ValueSource;
@@ -22,7 +23,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMat
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
@@ -125,7 +126,7 @@ pub(super) fn load(source: &mut PromptSource) {
     let Some(path) = path(&source.config) else {
         return;
     };
-    let settings = match fs::read_to_string(&path) {
+    let settings = match read_text(&path) {
         Ok(text) => read(&path, &text),
         Err(error) if error.kind() == ErrorKind::NotFound && source.config.config.is_none() => {
             Settings::default()
@@ -159,6 +160,15 @@ pub(super) fn serve(settings: &Settings, line: &ArgMatches) -> Result<Serve, cla
         .args_override_self(true)
         .try_get_matches_from(words)?;
     Serve::from_arg_matches(&matches)
+}
+
+/// Reads the text of a settings file: a regular file, a pipe of the shell as in `--config <(…)`, or
+/// `/dev/null`.
+fn read_text(path: &Path) -> io::Result<String> {
+    if path.starts_with("/dev") || path.starts_with("/proc/self/fd") {
+        return fs::read_to_string(path);
+    }
+    whole_file::read_text(path)
 }
 
 const REPAIR: &str =
@@ -362,7 +372,7 @@ fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
 
 /// The roots of the repositories that a settings file of the user trusts.
 pub(super) fn trusted(path: &Path) -> Vec<String> {
-    let text = fs::read_to_string(path).ok().filter(|_| is_own(path));
+    let text = read_text(path).ok().filter(|_| is_own(path));
     let document = text
         .and_then(|text| text.parse::<DocumentMut>().ok())
         .unwrap_or_default();

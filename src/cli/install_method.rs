@@ -2,6 +2,7 @@
 //! managers, and one that a packager can add.
 
 use crate::agents::is_same_file;
+use crate::whole_file;
 use anyhow::Context;
 use std::env;
 use std::fs;
@@ -47,7 +48,7 @@ impl InstallMethod {
     pub(super) fn of_this() -> anyhow::Result<InstallMethod> {
         let this = env::current_exe().context("the file of this program cannot be found")?;
         let copied = || {
-            let recorded = fs::read_to_string(copy_record()?).ok()?;
+            let recorded = whole_file::read_text(&copy_record()?).ok()?;
             let (path, method) = recorded.split_once('\n')?;
             InstallMethod::parse(method).filter(|_| is_same_file(Path::new(path), &this))
         };
@@ -90,7 +91,7 @@ impl InstallMethod {
                 update: Some(command),
             };
         }
-        let receipt = fs::read_to_string(root.join(RECEIPT))
+        let receipt = whole_file::read_text(&root.join(RECEIPT))
             .map(|receipt| format!("installed with {receipt}"));
         let unknown = || InstallMethod {
             description: format!("installed at {}", program.display()),
@@ -167,7 +168,7 @@ fn has_python_package(root: &Path) -> bool {
 /// The command for what `cargo install` has recorded: from the registry, a git repository or a
 /// folder.
 fn of_cargo(root: &Path) -> Option<String> {
-    let installed = fs::read_to_string(root.join(".crates.toml")).ok()?;
+    let installed = whole_file::read_text(&root.join(".crates.toml")).ok()?;
     let source = installed
         .split_once("\"prompt-expander ")?
         .1

@@ -4,11 +4,14 @@ use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, edit, new, path, rm};
+use crate::library::new_errors;
 use crate::prompt::Name;
+use crate::wording::named;
 use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
+use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +25,9 @@ pub(super) struct Mv {
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
+    /// Rename it without asking, even if an attachment or an include is broken then
+    #[arg(long)]
+    yes: bool,
     /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has
     /// one
     #[arg(long)]
@@ -29,13 +35,20 @@ pub(super) struct Mv {
 }
 
 impl Mv {
-    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.old)?;
         let found = rm::own(&editor, &self.old)?;
         let (from, tests) = (found.place().path(), editor.view().test_file(&found));
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
         let name = editor.view().stored_spelling(name);
+        let before = found.check();
+        let broken = editor.broken_by_rename(&found, &name);
+        output::warnings(&broken);
+        if !broken.is_empty() && !self.yes && !is_confirmed(&found.name, &name)? {
+            output::note("nothing is renamed");
+            return Ok(ExitCode::SUCCESS);
+        }
         let renamed = editor.rename(&found, &name)?;
         let to = renamed.place().path();
         let tests = tests
@@ -54,9 +67,23 @@ impl Mv {
                 output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
-        edit::say(&renamed.check()); // a relative path in it may be broken now
+        let problems = renamed.check();
+        if broken.is_empty() {
+            edit::say(&problems); // else they were shown before
+        }
         rm::note_what_is_used_now(editor.view(), &found.name);
         new::warn_of_the_same_name(&library, &name, &to);
-        Ok(())
+        let is_broken = !broken.is_empty() || !new_errors(&before, problems).is_empty();
+        Ok(if is_broken {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
+}
+
+/// Asks whether to rename a prompt although that breaks what was shown.
+fn is_confirmed(from: &Name, to: &Name) -> anyhow::Result<bool> {
+    let question = format!("Rename {} to {}, and break this?", named(from), named(to));
+    output::confirm(&question, &format!("rename {}", named(from)))
 }

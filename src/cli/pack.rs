@@ -10,7 +10,7 @@ use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
 use crate::library::pack::{Copies, differing, load, lock, save, text_of};
 use crate::prompt::fold;
 use crate::prompt::notable::seen;
-use crate::whole_file::{FileAccess, PendingFile};
+use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::{count, named};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
@@ -166,6 +166,9 @@ impl LockFile {
         let held = is_written.then(hold).transpose()?;
         let (packs, text) = load(&lock)?;
         let copies = Copies::of(&data, &lock);
+        if is_written {
+            copies.remove_leftovers();
+        }
         Ok(LockFile {
             path: lock,
             text,
@@ -232,7 +235,7 @@ impl LockFile {
         let accepted = |file: &String| format!("{} {}/{file}\n", pack.files[file], pack.name);
         let is_known = Some(&pack) == old;
         let known = if is_known {
-            fs::read_to_string(&self.accepted).unwrap_or_default()
+            whole_file::read_text(&self.accepted).unwrap_or_default()
         } else {
             String::new()
         };
@@ -292,7 +295,7 @@ impl LockFile {
 
     /// Remembers the lines of texts that were accepted.
     fn accept(&self, lines: impl Iterator<Item = String>) -> anyhow::Result<()> {
-        let mut accepted = fs::read_to_string(&self.accepted).unwrap_or_default();
+        let mut accepted = whole_file::read_text(&self.accepted).unwrap_or_default();
         accepted.extend(lines);
         PendingFile::write(&self.accepted, accepted.as_bytes(), FileAccess::Private)?.replace()?;
         Ok(())

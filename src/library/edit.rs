@@ -3,6 +3,10 @@
 //!
 //! [`Editor`] checks what a caller may write, and that it is a prompt; a [`Store`] writes it.
 
+mod references;
+
+pub(crate) use references::new_errors;
+
 use super::caller::Caller;
 use super::diff::difference;
 use super::history::{Operation, Version};

@@ -14,14 +14,13 @@
 
 use super::cache::Trace;
 use super::caller::Caller;
-use super::golden_files::tests_next_to;
 use super::handle::Files;
 use super::history::{History, Operation, Version, failed};
 use super::read::read_regular;
 use super::root::PromptFile;
 use super::source::{Edit, Found, Store, Write};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
-use crate::whole_file::{self, FileAccess, PendingFile, create_folders, sync_folder};
+use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
 use crate::wording::named;
 use jiff::{SignedDuration, Timestamp};
 use std::fs::{self, Metadata};
@@ -32,8 +31,8 @@ use std::sync::Arc;
 /// The store of a folder of prompts.
 #[derive(Debug)]
 pub(super) struct FileStore {
-    files: Arc<Files>,
-    history: History,
+    pub(super) files: Arc<Files>,
+    pub(super) history: History,
 }
 
 impl FileStore {
@@ -127,59 +126,6 @@ impl FileStore {
             like,
         )?;
         Ok(Some(at))
-    }
-
-    fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
-        let (root, history) = (&self.files.root, &self.history);
-        let has_history = !history.versions(from)?.is_empty();
-        let _lock = has_history.then(|| history.lock()).transpose()?; // without a history, none is begun
-        let file = root.resolve(from, &mut Trace::default());
-        let file = file.ok_or_else(|| {
-            Diagnostic::new(Kind::Missing, format!("{} was deleted", named(from)), "")
-        })?;
-        if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
-            let message = format!(
-                "{} is a symlink, or in a folder of its own",
-                named(&file.path.display().to_string())
-            );
-            return Err(Diagnostic::new(
-                Kind::NotWritable,
-                message,
-                "rename it, or the folder, yourself",
-            ));
-        }
-        if let Some(other) = root.resolve(to, &mut Trace::default()) {
-            return Err(exists(&other.path));
-        }
-        let path = root
-            .path_for_new(to)?
-            .with_extension(file.path.extension().unwrap_or_default());
-        // Else the prompt would lose its tests, and get those of another one.
-        let [old_tests, new_tests] =
-            [(&*file.path, from), (&path, to)].map(|(path, name)| tests_next_to(path, name));
-        let has_tests = fs::symlink_metadata(&old_tests).is_ok();
-        if has_tests && fs::symlink_metadata(&new_tests).is_ok() {
-            return Err(exists(&new_tests));
-        }
-        let parent = path.parent().unwrap_or(&root.path);
-        create_folders(parent).map_err(|error| failed(parent, &error))?;
-        let rename = |from: &Path, to: &Path| {
-            whole_file::rename(from, to).map_err(|error| match error.kind() {
-                ErrorKind::AlreadyExists => exists(to),
-                _ => failed(to, &error),
-            })
-        };
-        rename(&file.path, &path)?;
-        if has_history {
-            history.rename(from, to)?;
-        }
-        // They belong to another prompt now if one is left that has the name.
-        let are_its_own = has_tests && root.resolve(from, &mut Trace::default()).is_none();
-        if are_its_own {
-            rename(&old_tests, &new_tests)
-        } else {
-            Ok(())
-        }
     }
 
     /// A write. `interrupt` fails a step, for tests.
@@ -381,6 +327,7 @@ impl Store for FileStore {
     }
 
     fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
+        self.finish_rename()?;
         match write.action {
             Edit::Write(_) | Edit::Delete => return self.write_with(write, |_| Ok(())),
             Edit::Rename(to) => self.rename(write.name, to)?,
@@ -392,6 +339,7 @@ impl Store for FileStore {
     }
 
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
+        self.finish_rename()?;
         let mut versions = self.history.versions(name)?;
         if let Some((file, bytes)) = self.read(name)? {
             let revision = Revision::of(&bytes);

@@ -93,7 +93,7 @@ pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bo
     let target = whole_file::target(path)?;
     let access = fs::metadata(&target)?;
     let new = PendingFile::write(&target, text.as_bytes(), FileAccess::SameAs(&access))?;
-    let is_unchanged = whole_file::read_regular(&target)? == original;
+    let is_unchanged = whole_file::read(&target)? == original;
     if is_unchanged {
         new.replace()?;
     }

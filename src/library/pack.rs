@@ -238,6 +238,9 @@ pub(crate) fn save(
     Ok(text)
 }
 
+/// What the name of a temporary folder begins with.
+const NEW: &str = ".new-";
+
 /// The copies of the packs of one lock.
 #[derive(Debug)]
 pub(crate) struct Copies {
@@ -261,14 +264,14 @@ impl Copies {
     }
 
     /// A new folder for what is not served yet. It is deleted when it is dropped, or else by
-    /// [`Copies::clean`].
+    /// [`Copies::remove_leftovers`].
     ///
     /// # Errors
     /// It cannot be made.
     pub(crate) fn temporary(&self) -> Result<TempDir, Diagnostic> {
         let make = || {
             tempfile::Builder::new()
-                .prefix(".new-")
+                .prefix(NEW)
                 .tempdir_in(&self.folder)
         };
         fs::create_dir_all(&self.folder)
@@ -312,17 +315,26 @@ impl Copies {
         fs::rename(new.keep(), &folder).map_err(|error| failed(&folder, &error))
     }
 
-    /// Deletes what no pack of the lock needs any more, such as what a process has left that was
-    /// killed.
+    /// Deletes what [`Copies::temporary`] has made for a process that was killed.
+    pub(crate) fn remove_leftovers(&self) {
+        for path in self.entries() {
+            let name = path.file_name().unwrap_or_default();
+            if name.as_encoded_bytes().starts_with(NEW.as_bytes()) {
+                _ = fs::remove_dir_all(path);
+            }
+        }
+    }
+
+    /// Deletes what no pack of the lock needs any more.
     pub(crate) fn clean(&self, packs: &[Pack]) {
         let needed: BTreeSet<PathBuf> = packs.iter().map(|pack| self.folder_of(pack)).collect();
-        let entries = fs::read_dir(&self.folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path());
-        entries
+        self.entries()
             .filter(|path| !needed.contains(path))
             .for_each(|path| _ = fs::remove_dir_all(path));
+    }
+
+    fn entries(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
     }
 }

@@ -12,6 +12,7 @@ mod server;
 pub(crate) use cache::Team;
 
 use super::caller::Caller;
+use super::file_store::conflict;
 use super::folder::Folder;
 use super::history::Version;
 use super::root::PromptFile;
@@ -25,7 +26,6 @@ use crate::prompt::{
     AttachmentPath, Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece,
     Prompt, Revision, Role, Summary, join_piped,
 };
-use crate::wording::named;
 use cache::{Entry, Problem, Text};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -65,6 +65,38 @@ impl TeamLayer {
                 file,
             },
         )
+    }
+
+    /// Renames a prompt that still is as expected. For the server, this is a new prompt, and the
+    /// deletion of the old one.
+    fn rename(&self, write: &Write<'_>, to: &Name) -> Result<Revision, Diagnostic> {
+        let text = self.team.text(write.name, ANSWER_WITHIN)?.text;
+        let current = Revision::of(text.as_bytes());
+        if write.expected != Some(current) {
+            _ = self.team.refresh(ANSWER_WITHIN); // so that the next try knows the new text
+            return Err(conflict(write.name, Some(current)));
+        }
+        let created = self.write(&Write {
+            name: to,
+            expected: None,
+            action: Edit::Write(&text),
+            ..*write
+        })?;
+        let deleted = self.write(&Write {
+            action: Edit::Delete,
+            ..*write
+        });
+        // Without an answer, it may have been deleted: then the new one is all that is left.
+        let is_refused = matches!(&deleted, Err(why) if why.kind != Kind::Service);
+        if is_refused {
+            _ = self.write(&Write {
+                name: to,
+                expected: Some(created),
+                action: Edit::Delete,
+                ..*write
+            });
+        }
+        deleted
     }
 
     /// A member of what the server answers of the versions of a prompt; `None` if there are none.
@@ -288,25 +320,7 @@ impl Store for TeamLayer {
         } = *write;
         match action {
             Edit::Write(_) | Edit::Delete => {}
-            Edit::Rename(to) => {
-                let text = expected
-                    .map(|revision| self.version(name, revision))
-                    .transpose()?
-                    .flatten();
-                let deleted =
-                    || Diagnostic::new(Kind::Missing, format!("{} was deleted", named(name)), "");
-                let text = text.ok_or_else(deleted)?;
-                self.write(&Write {
-                    name: to,
-                    expected: None,
-                    action: Edit::Write(&text),
-                    ..*write
-                })?;
-                return self.write(&Write {
-                    action: Edit::Delete,
-                    ..*write
-                });
-            }
+            Edit::Rename(to) => return self.rename(write, to),
             Edit::DeleteTests(_) => return Ok(expected.unwrap_or_default()), // there are none
         }
         let text = action.text();

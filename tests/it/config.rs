@@ -345,3 +345,64 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
         "outside of a repository, nothing can be trusted: {error}"
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_in_the_place_of_a_file_of_settings_never_blocks() {
+    let make = |file: &str| {
+        let (client, settings) =
+            with_settings("team = 'http://127.0.0.1:9'\nfrom-agents = ['claude']");
+        let path = client.root().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if path == settings {
+            fs::remove_file(&settings).unwrap();
+        }
+        crate::client::make_fifo(&path);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(&path, mode).unwrap();
+        client
+    };
+    let hook = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":a b"}"#;
+    for (file, refused) in [
+        (
+            ".config/prompt-expander/config.toml",
+            "config.toml: the settings file cannot be read: it is not a regular file",
+        ),
+        (".config/prompt-expander/team-token", "not a regular file"),
+        (".claude/plugins/installed_plugins.json", ""),
+        (
+            ".config/prompt-expander/packs.lock",
+            "it is not a regular file",
+        ),
+        (".codex/config.toml", ""),
+    ] {
+        let client = make(file);
+        let listed = client.words("list");
+        assert!(listed.stderr.contains(refused), "{file}: {listed:?}");
+        client.run(["hook", "claude"], hook);
+        client.words("doctor codex");
+    }
+    let client = make(".codex/config.toml");
+    client
+        .words("install codex --yes")
+        .says(1, &[".codex/config.toml", "it is not a regular file"]);
+}
+
+/// `<(…)` of a shell is a pipe.
+#[cfg(unix)]
+#[test]
+fn a_settings_file_may_be_a_pipe_of_the_shell() {
+    let (client, _) = with_settings("");
+    let client = client.prompt("a.md", "A.");
+    let listed = std::process::Command::new("bash")
+        .args([
+            "-c",
+            "\"$0\" --config <(echo \"prompts = ['$PWD/prompts']\") list",
+        ])
+        .arg(client.command().get_program())
+        .current_dir(client.root())
+        .env("HOME", client.root())
+        .output()
+        .unwrap();
+    assert!(listed.stdout.starts_with(b"a\t"), "{listed:?}");
+}

@@ -52,6 +52,8 @@ mod includes;
 mod install;
 mod jinja;
 mod jobs;
+#[cfg(target_os = "linux")]
+mod kills;
 mod lifecycle;
 mod limits;
 mod list_prompts;

@@ -265,13 +265,38 @@ fn mv_says_which_prompts_have_the_two_names_now() {
 }
 
 #[test]
-fn mv_says_what_is_broken_then() {
+fn mv_says_which_paths_would_break_before_it_asks_and_succeeds_only_if_none_does() {
     let client = Client::new()
-        .prompt("a/own.md", "---\nattachments: [data.csv]\n---\nOwn.")
-        .prompt("a/data.csv", "1");
-    client
-        .run(["mv", "a/own", "own"], "")
-        .says(0, &["own.md\n", "own.md:2:15: the attachment `data.csv`"]);
+        .prompt(
+            "a/own.md",
+            "---\ninclude: true\nattachments: [data.csv]\n---\nOwn.\n",
+        )
+        .prompt("a/data.csv", "1")
+        .prompt("a/part.md", "Part.")
+        .prompt("includes.md", "---\ninclude: true\n---\n{{> a/part.md}}\n")
+        .prompt("attaches.md", "---\nattachments: [a/part.md]\n---\nText.");
+    client.words("mv attaches again").says(0, &["again.md\n"]);
+    for (old, new, parts) in [
+        (
+            "a/own",
+            "own",
+            &["own.md:3:15: the attachment `data.csv`"][..],
+        ),
+        (
+            "a/part",
+            "part",
+            &[
+                "again.md: it attaches the prompt that is renamed",
+                "includes.md: it includes the prompt that is renamed",
+            ],
+        ),
+    ] {
+        let asked = "add --yes to rename";
+        refused(&client, &["mv", old, new], &[parts, &[asked]].concat());
+        let renamed = format!("{new}.md\n");
+        let ran = client.run(["mv", "--yes", old, new], "");
+        ran.says(1, &[parts, &[&renamed]].concat());
+    }
 }
 
 #[test]

@@ -740,3 +740,26 @@ fn an_address_that_may_not_be_the_teams_is_a_problem_and_nothing_is_asked() {
             .contains("`team` is not taken from a file inside a project")
     );
 }
+
+#[test]
+fn mv_of_a_prompt_that_somebody_has_changed_is_refused_as_a_whole() {
+    let server = server(&[("old.md", "Text.")]);
+    let (mine, other) = (person(&server), person(&server));
+    for person in [&mine, &other] {
+        assert_eq!(listed(person), ["old team"]);
+    }
+    let other = other.variable("EDITOR", "sed -i s/Text/Changed/");
+    output(other.words("edit old"));
+    mine.words("mv old new")
+        .says(1, &["`old` has changed since you read it"]);
+    let there = |file: &str| fs::read_to_string(server.home.prompts().join(file)).ok();
+    assert_eq!(
+        (there("old.md").as_deref(), there("new.md")),
+        (Some("Changed."), None)
+    );
+    output(mine.words("mv old new"));
+    assert_eq!(
+        (there("old.md"), there("new.md").as_deref()),
+        (None, Some("Changed."))
+    );
+}

@@ -3,7 +3,7 @@
 use crate::cli::install_method::{InstallMethod, copy_record, is_in_cache};
 use crate::cli::output;
 use crate::cli::source::absolute;
-use crate::whole_file::{FileAccess, PendingFile};
+use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::named;
 use anyhow::{Context, bail};
 use std::env;
@@ -65,7 +65,12 @@ pub(super) struct Copied {
 impl Copied {
     /// The copy that `install` made, if it is still there.
     pub(super) fn known() -> Option<Copied> {
-        let path = PathBuf::from(fs::read_to_string(copy_record()?).ok()?.lines().next()?);
+        let path = PathBuf::from(
+            whole_file::read_text(&copy_record()?)
+                .ok()?
+                .lines()
+                .next()?,
+        );
         path.is_file().then_some(Copied { path, from: None })
     }
 

@@ -2,9 +2,9 @@
 //! are used.
 
 use crate::lock::lock;
+use crate::whole_file::open_regular;
 use crate::wording::in_bytes;
-use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -24,11 +24,10 @@ pub fn read(
 ) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let failed = |error| format!("cannot read the {what} {shown}: {error}; {needs}");
-    // Opening a FIFO would wait.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(format!("{shown} is not a file; {needs}"));
-    }
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => format!("{shown} is not a file; {needs}"),
+        _ => failed(error),
+    })?;
     let metadata = file.metadata().map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1)

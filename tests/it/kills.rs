@@ -1,0 +1,246 @@
+//! The program is killed whenever it is about to store or rename something on the disk: nothing is
+//! readable by others that should not be, and the next run removes or finishes what is left.
+
+use crate::client::{Client, Ran};
+use crate::pack::Repository;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Before each of these, the disk has a state that a kill can leave.
+const MOMENTS: [&str; 5] = ["fsync", "rename", "renameat", "renameat2", "unlink"];
+
+/// What no other user may read.
+const SECRET: &str = "sk-of-the-user";
+
+/// Makes a client, and kills the command at one moment after the other, each time with a client of
+/// its own. `check` then sees the client. Returns how often it was killed.
+fn at_each_moment(make: impl Fn() -> Client, line: &str, check: impl Fn(&Client)) -> usize {
+    let mut kills = 0;
+    for moment in MOMENTS {
+        for count in 1.. {
+            let client = make();
+            if !is_killed(&client, line, moment, count) {
+                break;
+            }
+            kills += 1;
+            for file in files(client.root()) {
+                let text = fs::read(&file).unwrap();
+                let is_secret = String::from_utf8_lossy(&text).contains(SECRET);
+                let mode = fs::metadata(&file).unwrap().mode() & 0o777;
+                assert!(
+                    !is_secret || mode == 0o600,
+                    "{moment} {count}: {} has the mode {mode:o}",
+                    file.display()
+                );
+            }
+            check(&client);
+        }
+    }
+    kills
+}
+
+/// Runs a command, and kills it when it calls the system for this for the `count`th time.
+fn is_killed(client: &Client, line: &str, moment: &str, count: usize) -> bool {
+    let program = client.command();
+    let mut strace = Command::new("/usr/bin/strace");
+    strace
+        .args(["-o", "/dev/null", "-e"])
+        .arg(format!("trace={moment}"))
+        .arg("-e")
+        .arg(format!("inject={moment}:signal=SIGKILL:when={count}"))
+        .arg(program.get_program())
+        .args(client.library_arguments())
+        .args(line.split_whitespace())
+        .current_dir(client.root());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+    let status = strace
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    status.signal() == Some(9)
+}
+
+/// All files below a folder, except those of the server.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with("server") || path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            files.extend(self::files(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Nothing is left of a run that was killed.
+#[track_caller]
+fn nothing_is_left(client: &Client, ran: &Ran) {
+    for file in files(client.root()) {
+        let path = file.to_str().unwrap();
+        let is_temporary = path.contains("/.prompt-expander-") || path.contains("/.new-");
+        assert!(!is_temporary, "{path} is left: {ran:?}");
+    }
+}
+
+#[test]
+fn install_that_is_killed_shows_no_key_to_others_and_the_next_run_cleans_up() {
+    let make = || {
+        let client = Client::new();
+        // Through a link on PATH, so that the program is not copied.
+        let bin = client.root().join("bin");
+        fs::create_dir(&bin).unwrap();
+        let program = env!("CARGO_BIN_EXE_prompt-expander");
+        std::os::unix::fs::symlink(program, bin.join("prompt-expander")).unwrap();
+        let client = client.variable("PATH", bin.to_str().unwrap());
+        let config = client.root().join(".codex/config.toml");
+        fs::create_dir(client.root().join(".codex")).unwrap();
+        fs::write(&config, format!("key = \"{SECRET}\"\n")).unwrap();
+        fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
+        client
+    };
+    let kills = at_each_moment(make, "install codex --yes", |client| {
+        let again = client.words("install codex --yes");
+        nothing_is_left(client, &again);
+        let config = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
+        assert!(
+            config.contains(SECRET) && config.contains("mcp_servers"),
+            "{config}"
+        );
+    });
+    assert!(kills > 10, "{kills}");
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn token_add_that_is_killed_shows_no_token_to_others_and_the_next_run_cleans_up() {
+    let make = || {
+        let client = Client::new().arguments([]);
+        let tokens = client.root().join("tokens");
+        fs::write(&tokens, format!("{SECRET}-12345 name=old\n")).unwrap();
+        fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
+        client
+    };
+    let kills = at_each_moment(make, "token add new --token-file tokens", |client| {
+        let again = client.words("token add other --token-file tokens");
+        nothing_is_left(client, &again);
+        let tokens = fs::read_to_string(client.root().join("tokens")).unwrap();
+        assert!(
+            tokens.contains(SECRET) && tokens.contains("name=other"),
+            "{tokens}"
+        );
+    });
+    assert!(kills > 2, "{kills}");
+}
+
+#[test]
+fn edit_that_is_killed_loses_no_text_and_the_next_run_cleans_up() {
+    let make = || {
+        let client = Client::new().variable("EDITOR", "true");
+        client.prompt("git/a.md", "The text.")
+    };
+    let kills = at_each_moment(make, "edit git/a", |client| {
+        let again = client.words("edit git/a");
+        nothing_is_left(client, &again);
+        let versions = client.words("history git/a").stdout;
+        assert_eq!(versions.lines().count(), 1, "{versions}");
+    });
+    assert!(kills > 5, "{kills}");
+}
+
+/// A write of the store, which `restore` is, too, and the steps that `library/file_store.rs` names.
+#[test]
+fn a_write_that_is_killed_loses_no_text_and_the_next_one_goes_on() {
+    let make = || {
+        let client = Client::new().prompt("git/a.md", "first");
+        client.words("rm --yes git/a");
+        client.words("restore git/a");
+        client.write("git/a.md", "by hand");
+        client
+    };
+    let kills = at_each_moment(make, "restore git/a", |client| {
+        let text = client.words("show git/a").stdout;
+        assert!(text == "first" || text == "by hand", "{text}");
+        let again = client.words("restore git/a");
+        assert_eq!(again.status.code(), Some(0), "{again:?}");
+        nothing_is_left(client, &again);
+        let kept: Vec<String> = files(&client.prompts().join(".history/git/a"))
+            .iter()
+            .map(|file| fs::read_to_string(file).unwrap())
+            .collect();
+        for text in ["first", "by hand"] {
+            assert!(kept.iter().any(|kept| kept == text), "{text}: {kept:?}");
+        }
+    });
+    assert!(kills > 8, "{kills}");
+}
+
+#[test]
+fn mv_that_is_killed_keeps_tests_and_history_with_the_prompt() {
+    for has_history in [true, false] {
+        let make = || {
+            let client = Client::new()
+                .prompt("old.md", "Text.")
+                .prompt("old.test.txt", "=== a\nText.\n");
+            if has_history {
+                client.words("rm --yes old");
+                client.words("restore old");
+                client.write("old.test.txt", "=== a\nText.\n");
+            }
+            client
+        };
+        let kills = at_each_moment(make, "mv old team/new", |client| {
+            let again = client.words("mv old team/new");
+            nothing_is_left(client, &again);
+            let tests = client.prompts().join("team/new.test.txt");
+            assert_eq!(fs::read(tests).unwrap(), b"=== a\nText.\n", "{again:?}");
+            let versions = client.words("history team/new").stdout;
+            let count = if has_history { 3 } else { 1 };
+            assert_eq!(versions.lines().count(), count, "{versions} {again:?}");
+            assert!(!client.prompts().join("old.test.txt").exists());
+        });
+        assert!(kills > 3, "{kills}");
+    }
+}
+
+#[test]
+fn pack_update_that_is_killed_leaves_a_whole_pack_and_the_next_run_cleans_up() {
+    let commits = std::cell::RefCell::new(String::new());
+    let make = || {
+        let client = Client::new().variable("PAGER", "cat");
+        let repository = Repository::new(client.root().join("server/acme/prompts.git"));
+        let old = repository.put(&[("review.md", "Old.\n")]);
+        let address = repository.address();
+        let added = client.words(&format!("pack add {address} --yes --ref {old}"));
+        assert_eq!(added.status.code(), Some(0), "{added:?}");
+        *commits.borrow_mut() = repository.put(&[("review.md", "New.\n")]);
+        client
+    };
+    let new = {
+        make();
+        commits.borrow().clone()
+    };
+    let update = format!("pack update acme --yes --ref {new}");
+    let kills = at_each_moment(make, &update, |client| {
+        let text = client.words("expand acme/review").stdout;
+        assert!(text == "Old.\n" || text == "New.\n", "{text}");
+        let again = client.words(&update);
+        nothing_is_left(client, &again);
+        client.words("expand acme/review").printed("New.\n");
+    });
+    assert!(kills > 3, "{kills}");
+}
