@@ -137,17 +137,10 @@ fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Optio
             .collect::<Vec<(String, Found)>>()
     });
     let all = || listed.iter().map(|(_, found)| found);
-    let Invoked {
-        invocations,
-        unknown,
-    } = invocations::of(message, view.takes_mentions(), |name, form| {
+    let look_up = |name: &str, form| {
         let found = view.find_exactly(name);
         if form == Form::Mention {
-            return found.filter(|found| {
-                found
-                    .prompt()
-                    .map_or(true, |prompt| prompt.may_be_mentioned())
-            });
+            return found.filter(may_be_mentioned);
         }
         found.or_else(|| {
             if !may_be_typed(name) {
@@ -163,7 +156,11 @@ fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Optio
                 .map(|(_, found)| found);
             found.or_else(|| with_last_part(all(), name)).cloned()
         })
-    });
+    };
+    let Invoked {
+        invocations,
+        unknown,
+    } = invocations::of(message, view.takes_mentions(), look_up, is_builtin);
     let is_slip =
         |name: &&str| may_be_typed(name) && name.chars().count() > 2 && !is_usual_after_colon(name);
     let meant = |typed| Slip {
@@ -175,6 +172,19 @@ fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Optio
         .map(meant)
         .filter(|slip| !slip.meant.is_empty());
     (invocations, slip)
+}
+
+/// Returns whether a mention expands a prompt: one that is not built in, and whose file does not say
+/// `mention: false`. A broken file is reported.
+fn may_be_mentioned(found: &Found) -> bool {
+    !is_builtin(found)
+        && found
+            .prompt()
+            .map_or(true, |prompt| prompt.may_be_mentioned())
+}
+
+fn is_builtin(found: &Found) -> bool {
+    found.layer == Layer::BUILTIN
 }
 
 /// Whether a word after a colon may be a name that is worth reading directories for: it has two
@@ -289,13 +299,7 @@ fn context_for(
                 .iter()
                 .map(|warning| format!("\n\nTell the user first: {warning}"));
             let is_mention = invocation.form == Form::Mention;
-            framed(
-                agent,
-                &typed,
-                is_mention,
-                &expansion,
-                found.layer.is_project(),
-            ) + &warned.collect::<String>()
+            framed(agent, &typed, is_mention, &expansion, found.layer) + &warned.collect::<String>()
         }
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
@@ -305,16 +309,13 @@ fn context_for(
 }
 
 /// An expansion with an explanation for the model.
-fn framed(
-    agent: &Agent,
-    typed: &str,
-    is_mention: bool,
-    expansion: &str,
-    is_of_project: bool,
-) -> String {
-    let origin = match is_of_project {
-        true => "of the project, whose prompts the user chose to use",
-        false => "that the user wrote or chose",
+fn framed(agent: &Agent, typed: &str, is_mention: bool, expansion: &str, layer: Layer) -> String {
+    let origin = if layer.is_project() {
+        "a prompt file of the project, whose prompts the user chose to use"
+    } else if layer == Layer::BUILTIN {
+        "a built-in prompt"
+    } else {
+        "a prompt file that the user wrote or chose"
     };
     let is_escaped = agent
         .hook
@@ -334,7 +335,7 @@ fn framed(
         ),
     };
     format!(
-        "In the user's message, {typed} {stands} the text below, from a prompt file {origin}. {meaning}; there is no need to call \
+        "In the user's message, {typed} {stands} the text below, from {origin}. {meaning}; there is no need to call \
          expand_prompt.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
     )
 }
@@ -374,9 +375,9 @@ pub fn context_of_one(
     name: &str,
     input: &str,
     expansion: &str,
-    is_of_project: bool,
+    layer: Layer,
 ) -> String {
-    framed(agent, &typed(name, input), false, expansion, is_of_project)
+    framed(agent, &typed(name, input), false, expansion, layer)
 }
 
 #[cfg(test)]

@@ -435,7 +435,7 @@ fn placeholders(prompt: &Prompt, given: &[Bound<'_>], input: &str) -> Vec<Placeh
 /// The length of an expansion, and how much of it each agent shows. The limits were measured;
 /// `docs/clients` and `docs/hook.md` say how.
 fn lengths(name: &Name, input: &str, layer: Option<Layer>, text: &str) -> Lengths {
-    let is_of_project = layer.is_some_and(Layer::is_project);
+    let layer = layer.unwrap_or(Layer::USER);
     let measured = |agent: &'static Agent, delivery, (length, limit), unit, when_exceeded| {
         let (agent, is_whole) = (agent.name, length <= limit);
         MeasuredLimit {
@@ -461,13 +461,7 @@ fn lengths(name: &Name, input: &str, layer: Option<Layer>, text: &str) -> Length
     };
     let of_hook = |agent: &'static Agent| {
         let (limit, unit) = agent.hook.as_ref()?.limit;
-        let length = unit.count(&hook::context_of_one(
-            agent,
-            name,
-            input,
-            text,
-            is_of_project,
-        ));
+        let length = unit.count(&hook::context_of_one(agent, name, input, text, layer));
         let exceeded = "the hook asks the model to call the tool";
         Some(measured(
             agent,

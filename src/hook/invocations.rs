@@ -6,6 +6,9 @@
 //! to the next line that begins with one. Commands that follow each other at the start of a line
 //! are a *stack*: each gets the same input. A name anywhere else is a *mention*, which has no
 //! input, if it is in prose.
+//!
+//! Built-in prompts have the names of everyday symbols of programs, so less of a text invokes them:
+//! see [`is_symbol`].
 
 use super::prose::{Lines, OPENING};
 use crate::prompt::COLONS;
@@ -64,15 +67,18 @@ pub(super) struct Invoked<'t, T> {
 }
 
 /// What a message invokes; without `mentions`, neither stacks nor mentions. `look_up` finds the
-/// prompt of a name.
+/// prompt of a name; for a mention, none that `is_builtin`.
 pub(super) fn of<'t, T>(
     text: &'t str,
     mentions: bool,
     mut look_up: impl FnMut(&'t str, Form) -> Option<T>,
+    is_builtin: impl Fn(&T) -> bool,
 ) -> Invoked<'t, T> {
     let mut lines = Lines::of(text);
     let mut invocations: Vec<Invocation<'t, T>> = Vec::new();
     let (mut unknown, mut looked_up, mut not_found) = (None, [0; 2], HashSet::new());
+    // Of a stack, all that follows a later name follows the first one, too.
+    let mut checked_line = None;
     for (colon, after) in colons(text) {
         let word = text[after..]
             .split(char::is_whitespace)
@@ -109,6 +115,15 @@ pub(super) fn of<'t, T>(
         };
         match found {
             Some((name, found)) => {
+                if is_builtin(&found) {
+                    let is_indented = form == Form::Command && !indentation.is_empty();
+                    let is_checked = checked_line == Some(lines.start);
+                    let rest = lines.after(after + name.len());
+                    if is_indented || (!is_checked && is_symbol(rest)) {
+                        continue;
+                    }
+                    checked_line = Some(lines.start);
+                }
                 let end = after
                     + if form == Form::Mention {
                         name.len()
@@ -136,6 +151,16 @@ pub(super) fn of<'t, T>(
         invocations,
         unknown,
     }
+}
+
+/// Returns whether a name at the start of a line is a symbol of a program and no built-in prompt,
+/// to judge by the `rest` of its line: `:test {:extra-paths ["t"]}` in Clojure, `:test #'equal` in
+/// Lisp, `:debug => true` or `:test,` in Ruby.
+fn is_symbol(rest: &str) -> bool {
+    rest.contains("{:")
+        || rest.contains("=>")
+        || rest.contains("#'")
+        || rest.trim_end().ends_with(',')
 }
 
 /// Gives each command its input. Until then, its range ends after its name.
@@ -259,7 +284,12 @@ mod tests {
 
     /// Names and inputs, without stacks and mentions.
     fn found(text: &str) -> Vec<(&str, &str)> {
-        let invoked = of(text, false, |name, _| NAMES.contains(&name).then_some(()));
+        let invoked = of(
+            text,
+            false,
+            |name, _| NAMES.contains(&name).then_some(()),
+            |_| false,
+        );
         invoked
             .invocations
             .into_iter()
@@ -285,7 +315,7 @@ mod tests {
         ];
         let exists =
             |name: &str| names.contains(&name.replace(':', "/").as_str()) || is_smiley(name);
-        let invoked = of(text, true, |name, _| exists(name).then_some(()));
+        let invoked = of(text, true, |name, _| exists(name).then_some(()), |_| false);
         let shown = invoked.invocations.iter().map(
             |Invocation {
                  form,
@@ -550,7 +580,7 @@ mod tests {
     #[test]
     fn a_command_takes_its_range_and_the_commands_of_a_stack_share_it() {
         let text = "Hi :plan.\n:review :style a :test\n b \n\n:plan\n";
-        let invoked = of(text, true, |name, _| Some(name.to_owned()));
+        let invoked = of(text, true, |name, _| Some(name.to_owned()), |_| false);
         let ranges: Vec<_> = invoked
             .invocations
             .iter()
@@ -591,10 +621,15 @@ mod tests {
             (format!("See ` {}", "`:style ".repeat(100_000)), false, 0, 0),
         ] {
             let mut looked_up = 0;
-            let found = of(&text, true, |_, _| {
-                looked_up += 1;
-                exists.then_some(())
-            });
+            let found = of(
+                &text,
+                true,
+                |_, _| {
+                    looked_up += 1;
+                    exists.then_some(())
+                },
+                |_| false,
+            );
             assert_eq!(
                 (found.invocations.len(), looked_up),
                 (count, lookups),
@@ -607,7 +642,7 @@ mod tests {
     fn a_colon_in_a_name_begins_nothing() {
         for text in [":g={：x} a", "See :g={：x} a"] {
             assert_eq!(
-                of(text, true, |_, _| Some(())).invocations.len(),
+                of(text, true, |_, _| Some(()), |_| false).invocations.len(),
                 1,
                 "{text}"
             );
@@ -631,7 +666,7 @@ mod tests {
             let text = pieces.concat();
             let lines = || text.split('\n').map(|line| line.trim_start_matches(' '));
             let mut rest = text.as_str();
-            for Invocation { name, input, .. } in of(&text, false, |_, _| Some(())).invocations {
+            for Invocation { name, input, .. } in of(&text, false, |_, _| Some(()), |_| false).invocations {
                 prop_assert!(lines().any(|line| COLONS.iter().any(|colon| line.starts_with(&format!("{colon}{name}")))), "{name:?} in {text:?}");
                 let at = rest.find(input);
                 prop_assert!(at.is_some(), "{input:?} in {text:?}");
@@ -657,7 +692,7 @@ mod tests {
             let names = ["style", "plan", "要約", "D"];
             let mut end = 0;
             let mut is_within = |start: usize, to: usize| std::mem::replace(&mut end, to) <= start;
-            let invoked = of(&text, true, |name, _| names.contains(&name).then_some(())).invocations;
+            let invoked = of(&text, true, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
             for Invocation { form, name, input, range, .. } in &invoked {
                 prop_assert!(names.contains(name));
                 if *form != Form::Mention {
@@ -675,7 +710,7 @@ mod tests {
             let commands = |all: Vec<Invocation<'_, ()>>| -> Vec<String> {
                 all.iter().filter(|one| one.form == Form::Command).map(|one| one.name.to_owned()).collect()
             };
-            let alone = of(&text, false, |name, _| names.contains(&name).then_some(())).invocations;
+            let alone = of(&text, false, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
             prop_assert_eq!(commands(invoked), commands(alone), "{:?}", text);
         }
     }

@@ -65,6 +65,11 @@ impl<'t> Lines<'t> {
         }
     }
 
+    /// Returns what the current line has from the byte `at` on.
+    pub(super) fn after(&self, at: usize) -> &'t str {
+        &self.text[at..self.end]
+    }
+
     /// Whether the byte `at` of the current line, which follows a blank or an opening bracket, is
     /// neither in code nor in a quotation, a link or an address.
     pub(super) fn is_prose(&self, at: usize) -> bool {

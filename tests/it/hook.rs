@@ -257,6 +257,67 @@ fn each_text_of_a_stack_and_of_mentions_is_named_in_the_order_of_the_message() {
     );
 }
 
+/// The built-in prompts have the names of everyday symbols. Here each line of a program has one.
+#[test]
+fn a_built_in_prompt_is_only_a_command_and_never_a_symbol_of_a_program() {
+    let client = client();
+    let names = |prompt: &str| {
+        let ran = client.run(["hook", "codex"], event("UserPromptSubmit", prompt));
+        assert!(ran.status.success() && ran.stderr.is_empty(), "{ran:?}");
+        let parts = ran.stdout.split("In the user's message, `:").skip(1);
+        let of_builtin = parts
+            .filter(|part| part.contains(" short for the text below, from a built-in prompt. "));
+        let name = |part: &str| part.split(['`', ' ']).next().unwrap_or_default().to_owned();
+        let names: Vec<String> = of_builtin.map(name).collect();
+        assert_eq!(names.is_empty(), ran.stdout.is_empty(), "{prompt}: {ran:?}");
+        names.join(" ")
+    };
+    for text in [
+        "level: :debug",
+        "See :review.",
+        "gem 'x', group: [:development, :test]",
+        "transition :draft => :review",
+        "(member x xs :test #'equal)",
+        "{:aliases\n {:dev {}\n  :test {:extra-paths [\"t\"]}}}",
+        ":test {:extra-paths [\"t\"]}",
+        "x\n:test {:extra-paths [\"t\"]}",
+        ":debug => true",
+        ":test #'equal)",
+        ":test ,\n:debug,",
+        ":plan :test #'equal)",
+        "  :debug config/dev?",
+        "   :test 'equal))",
+        "\n :commit\n",
+    ] {
+        assert_eq!(names(text), "", "{text}");
+    }
+    for (text, want) in [
+        (":summarize [the report](https://x.org/a)", "summarize"),
+        (":explain {\"a\":1}", "explain"),
+        (":research (solid state) batteries", "research"),
+        (":review, please", "review"),
+        ("Look:\n:review :critique it,\nand this: =>", ""),
+        (
+            "Look:\n:review :critique it\nand this: =>,",
+            "review critique",
+        ),
+        (":test => 1\n:test the parser\nas in :test", "test"),
+    ] {
+        assert_eq!(names(text), want, "{text}");
+    }
+    let client = client.prompt("test.md", "Mine: {{input}}");
+    for text in ["level: :test", "  :test 'equal", ":test => 1"] {
+        let ran = client.run(
+            ["hook", "codex", "--prompts", "prompts"],
+            event("UserPromptSubmit", text),
+        );
+        let framed = ran
+            .stdout
+            .contains("from a prompt file that the user wrote or chose");
+        assert!(framed, "{text}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_slip_at_the_start_of_a_message_is_asked_about_in_one_line() {
     let client = client()
