@@ -37,6 +37,7 @@ pub(super) fn set(
         return Ok(text.to_owned());
     };
     let mut document = document(text)?;
+    let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
     let table = table_at(&mut document, text, parents)?;
     match table.get_mut(name).and_then(Item::as_table_like_mut) {
         // The comment above it stays.
@@ -50,6 +51,11 @@ pub(super) fn set(
                 .all()
                 .map(|(key, value)| (key, Item::Value(to_toml(value))));
             table.insert(name, Item::Table(pairs.collect()));
+            if let Some(new) = table.get_mut(name).and_then(Item::as_table_mut)
+                && put_last(new, &trailing)
+            {
+                document.set_trailing("");
+            }
         }
         Some(None) => return Err(not_a_table(text, keys)),
         Some(Some(known)) => set_required(known, entry),
@@ -60,16 +66,65 @@ pub(super) fn set(
 /// See [`Syntax::remove`](super::Syntax::remove).
 pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> {
     let mut document = document(text)?;
-    let comment = remove_from(document.as_table_mut(), keys).unwrap_or_default();
-    if comment.contains('#') {
-        let rest = document.trailing().as_str().unwrap_or_default().to_owned();
-        document.set_trailing(format!("{comment}{rest}"));
-    }
-    let mut changed = document.to_string();
+    let mut changed = if let Some(table) = header_at(&mut document, keys) {
+        empty(table);
+        without_header(&document.to_string(), keys)
+    } else {
+        let comment = remove_from(document.as_table_mut(), keys).unwrap_or_default();
+        if comment.contains('#') {
+            let rest = document.trailing().as_str().unwrap_or_default().to_owned();
+            document.set_trailing(format!("{comment}{rest}"));
+        }
+        document.to_string()
+    };
     if !text.starts_with(['\n', '\r']) {
         changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // the empty lines after the removed table
     }
     Ok(with_line_endings_of(text, changed))
+}
+
+/// Puts a new table below everything else, also below the comments at the end of the text: a line
+/// of them may be a key of the table above it that is switched off. Returns whether the table has
+/// taken them.
+fn put_last(table: &mut Table, trailing: &str) -> bool {
+    table.set_position(Some(isize::MAX));
+    let has_comment = trailing.contains('#');
+    if has_comment {
+        table
+            .decor_mut()
+            .set_prefix(format!("{}\n\n", trailing.trim_end()));
+    }
+    has_comment
+}
+
+/// Returns the table at the end of these keys, if it has a header of its own.
+fn header_at<'d>(document: &'d mut DocumentMut, keys: &[String]) -> Option<&'d mut Table> {
+    let mut table = document.as_table_mut();
+    for key in keys {
+        table = table.get_mut(key)?.as_table_mut()?;
+    }
+    Some(table).filter(|table| !table.is_implicit() && !table.is_dotted())
+}
+
+/// Removes all that is in a table, and the empty lines between it and what is above.
+fn empty(table: &mut Table) {
+    table.clear();
+    let above = table.decor().prefix().and_then(RawString::as_str);
+    let comment = above.filter(|above| above.contains('#')).map(str::trim_end);
+    let kept = comment.map_or(String::new(), |comment| format!("{comment}\n"));
+    table.decor_mut().set_prefix(kept);
+}
+
+/// Returns the text without the line of the header of an empty table.
+fn without_header(text: &str, keys: &[String]) -> String {
+    let Some(position) = position(text, keys) else {
+        return text.to_owned();
+    };
+    let lines = text.split_inclusive('\n').enumerate();
+    lines
+        .filter(|(index, _)| index + 1 != position.line)
+        .map(|(_, line)| line)
+        .collect()
 }
 
 /// The table at the end of these keys, created if it is missing.
@@ -150,19 +205,12 @@ fn to_toml(value: &Value) -> toml_edit::Value {
 fn remove_from(table: &mut dyn TableLike, keys: &[String]) -> Option<String> {
     let (key, below) = keys.split_first()?;
     if below.is_empty() {
-        let above = |decor: &toml_edit::Decor| {
-            decor
-                .prefix()
-                .and_then(RawString::as_str)
-                .map(str::to_owned)
-        };
-        let of_key = table.key(key).and_then(|key| above(key.leaf_decor()));
-        let of_table = table
-            .get(key)
-            .and_then(Item::as_table)
-            .and_then(|table| above(table.decor()));
+        let decor = table.key(key).map(|key| key.leaf_decor().clone());
         table.remove(key)?;
-        return of_table.or(of_key);
+        return decor?
+            .prefix()
+            .and_then(RawString::as_str)
+            .map(str::to_owned);
     }
     let parent = table.get_mut(key)?.as_table_like_mut()?;
     let above = remove_from(parent, below);
@@ -229,18 +277,29 @@ mod tests {
         let new = "[mcp_servers.prompts]\ncommand = \"/p\"\nargs = [\"a b\"]\n";
         there_and_back(Syntax::Toml, "", new, "");
         let before = "# c\nmodel = \"x\"   # d\n\n[mcp_servers.other] # e\ncommand = 'y'\n\n[profiles.z]\na = 1\n# f\n";
-        there_and_back(
-            Syntax::Toml,
-            before,
-            &before.replace("\n[profiles", &format!("\n{new}\n[profiles")),
-            before,
-        );
+        there_and_back(Syntax::Toml, before, &format!("{before}\n{new}"), before);
         there_and_back(
             Syntax::Toml,
             "a = 1\r\n",
             &format!("a = 1\n\n{new}").replace('\n', "\r\n"),
             "a = 1\r\n",
         );
+    }
+
+    #[test]
+    fn no_comment_of_another_table_is_below_the_entry_or_moves_when_that_is_removed() {
+        let new = "[mcp_servers.prompts]\ncommand = \"/p\"\nargs = [\"a b\"]\n";
+        for before in [
+            "# model = 'x'\n",
+            "[a]\nb = 1\n# c = 2\n",
+            "[mcp_servers.o]\ncommand = 'y'\n# args = []\n\n[a]\nb = 1\n\n  # c = 2\n",
+        ] {
+            there_and_back(Syntax::Toml, before, &format!("{before}\n{new}"), before);
+        }
+        // Earlier versions have put it there.
+        let text = "[mcp_servers.o]\ncommand = 'y'\n# args = []\n[mcp_servers.prompts]\ncommand = 'x'\n[a]\n";
+        let want = "[mcp_servers.o]\ncommand = 'y'\n# args = []\n[a]\n";
+        assert_eq!(remove(text, &keys("mcp_servers.prompts")).unwrap(), want);
     }
 
     #[test]
