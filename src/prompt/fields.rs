@@ -1,7 +1,7 @@
 //! Builds a Markdown file from fields, for clients that have no file: keys of its frontmatter, and
 //! messages.
 
-use super::format::frontmatter::{Split, is_argument_name, split};
+use super::format::frontmatter::{Dialect, Split, is_argument_name, split};
 use super::write::{arguments, file, list_key, messages, text_key};
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::Role;
@@ -30,7 +30,8 @@ pub struct Fields {
 /// # Errors
 /// The frontmatter is never closed; an argument has no valid name.
 pub fn with_fields(text: &str, fields: &Fields) -> Result<(String, bool), Diagnostic> {
-    let Split { yaml, body, .. } = split(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    let Split { yaml, body, .. } =
+        split(text.strip_prefix('\u{feff}').unwrap_or(text), Dialect::Own)?;
     let Fields {
         title,
         description,

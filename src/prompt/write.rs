@@ -1,7 +1,7 @@
 //! The text of a Markdown file of this program: of a prompt, so that reading the file gives the
 //! same, or of a new one to be filled in.
 
-use super::format::frontmatter;
+use super::format::frontmatter::{self, Dialect};
 use super::format::markdown::{Marker, markers};
 use super::format::yaml::{as_key, in_double_quotes};
 use super::model::TEMPLATE_BODY;
@@ -40,7 +40,7 @@ pub fn draft_around(
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let prompt = Prompt::parse(name.clone(), body.as_bytes())?;
     let end = if body.ends_with('\n') { "" } else { "\n" };
-    if frontmatter::split(body)?.yaml.is_some() {
+    if frontmatter::split(body, Dialect::Own)?.yaml.is_some() {
         return match description {
             None => Ok(format!("{body}{end}")),
             Some(_) => Err(Diagnostic::error(

@@ -23,6 +23,20 @@ pub(crate) struct Split<'t> {
     pub(crate) body: &'t str,
     /// The line that the body begins in, from 1.
     pub(crate) body_line: usize,
+    /// A warning about a closing line that is not `---`.
+    pub(crate) warning: Option<Diagnostic>,
+}
+
+impl Split<'_> {
+    /// A text without frontmatter.
+    pub(crate) fn body(text: &str) -> Split<'_> {
+        Split {
+            yaml: None,
+            body: text,
+            body_line: 1,
+            warning: None,
+        }
+    }
 }
 
 /// What the frontmatter says.
@@ -59,22 +73,20 @@ pub(crate) enum Dialect {
 }
 
 /// Finds the frontmatter: the lines between a first line `---` and the next line `---`, with or
-/// without spaces after them.
+/// without spaces after them. In this program's own files, other lines close it, too, if a key is
+/// above them ([`is_similar_to_fence`]).
 ///
 /// # Errors
 /// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
-pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
+pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnostic> {
     let mut lines = text.split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
-        return Ok(Split {
-            yaml: None,
-            body: text,
-            body_line: 1,
-        });
+        return Ok(Split::body(text));
     };
-    let mut end = opening.len();
+    let (mut end, mut has_key) = (opening.len(), false);
     for (count, line) in lines.enumerate() {
-        if is_fence(line) {
+        let is_similar = dialect == Dialect::Own && has_key && is_similar_to_fence(line);
+        if is_fence(line) || is_similar {
             let yaml = &text[opening.len()..end];
             if yaml.len() > MAX_FRONTMATTER {
                 let message = format!(
@@ -89,9 +101,11 @@ pub(crate) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
                 yaml: Some(yaml),
                 body: &text[end + line.len()..],
                 body_line: count + 3,
+                warning: is_similar.then(|| not_a_fence(line, count + 2)),
             });
         }
         end += line.len();
+        has_key |= lenient::has_key(line);
     }
     Err(Diagnostic::error(
         Some(Position::START),
@@ -105,9 +119,40 @@ fn is_fence(line: &str) -> bool {
         .is_some_and(|after| after.trim_end().is_empty())
 }
 
+/// Returns whether a line closes frontmatter for other programs, or was meant to: `...`, `----` or
+/// `--- # a comment`.
+fn is_similar_to_fence(line: &str) -> bool {
+    let line = line.trim_end();
+    let is_rule = line.len() > 3 && line.bytes().all(|byte| byte == b'-');
+    let has_comment = line
+        .strip_prefix("---")
+        .is_some_and(|after| after.starts_with([' ', '\t']) && after.trim_start().starts_with('#'));
+    line == "..." || is_rule || has_comment
+}
+
+fn not_a_fence(line: &str, number: usize) -> Diagnostic {
+    let message = format!("{} closes the frontmatter here", quoted(line.trim_end()));
+    let fix = "write `---` instead, or, if the frontmatter goes on below it, delete the line";
+    Diagnostic::warning(
+        Some(Position {
+            line: number,
+            column: 1,
+        }),
+        message,
+        fix,
+    )
+}
+
 /// A warning about a text without frontmatter, if it has what looks like one but does not begin in
 /// line 1, or not with `---`.
 pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
+    if is_unopened(text) {
+        return Some(Diagnostic::warning(
+            Some(Position::START),
+            "the keys above the first `---` are part of the prompt's text",
+            "write `---` alone in a line before them, too, if they are meant as frontmatter",
+        ));
+    }
     let late = text.trim_start();
     let first = late.lines().next()?;
     (["--", "+++", "—", "–"].iter().any(|start| first.starts_with(start))).then(|| {
@@ -117,6 +162,24 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
             "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
         )
     })
+}
+
+/// Returns whether a text begins with a known key, and a line closes the frontmatter that no line
+/// has opened.
+fn is_unopened(text: &str) -> bool {
+    let first = text.lines().next().and_then(lenient::key_of);
+    if !first.is_some_and(|(key, _)| KEYS.contains(&key)) {
+        return false;
+    }
+    for line in text.lines() {
+        if is_fence(line) || is_similar_to_fence(line) {
+            return true;
+        }
+        if !lenient::belongs_to_keys(line) {
+            return false;
+        }
+    }
+    false
 }
 
 /// The line of the file in which a frontmatter begins.
@@ -151,7 +214,8 @@ const ARGUMENT_KEYS: [&str; 7] = [
 /// rules.
 ///
 /// # Errors
-/// Its YAML aliases make it larger than [`MAX_WEIGHT`], or there are more than [`MAX_ARGUMENTS`].
+/// Its YAML aliases make it larger than [`MAX_WEIGHT`], there are more than [`MAX_ARGUMENTS`], or
+/// the body is in it ([`lenient::refuse_body`]).
 pub(crate) fn read(
     yaml: &str,
     dialect: Dialect,
@@ -170,6 +234,9 @@ pub(crate) fn read(
             ..
         }) if fields.iter().any(is_known) || lenient::has_keys(yaml) => fields,
         _ if lenient::has_keys(yaml) => {
+            if dialect == Dialect::Own {
+                lenient::refuse_body(yaml, FIRST_LINE)?;
+            }
             lenient::fields(yaml, FIRST_LINE, &mut MAX_WEIGHT.clone(), warnings)?
         }
         _ => return Ok(None),

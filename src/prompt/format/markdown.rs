@@ -85,13 +85,10 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
         yaml,
         body,
         body_line,
-    } = match frontmatter::split(text) {
+        warning,
+    } = match frontmatter::split(text, dialect) {
         // The other programs take all of it for the body.
-        Err(_) if !is_own => Split {
-            yaml: None,
-            body: text,
-            body_line: 1,
-        },
+        Err(_) if !is_own => Split::body(text),
         split => split?,
     };
     let Some(yaml) = yaml else {
@@ -106,7 +103,10 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
         lenient.clear(); // the other programs read their files as leniently, and the file is right for them
     }
     let source = match read {
-        Some(frontmatter) => Source::new(frontmatter, body, body_line),
+        Some(frontmatter) => {
+            lenient.extend(warning);
+            Source::new(frontmatter, body, body_line)
+        }
         None => {
             let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
             let (what, body, line) = match is_text {

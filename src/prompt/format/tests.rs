@@ -99,6 +99,86 @@ fn crlf_and_bom_and_tiny_files_are_ordinary() {
 }
 
 #[test]
+fn a_line_that_is_almost_a_fence_closes_the_frontmatter_with_a_warning() {
+    for line in ["...", "----", "--------  ", "--- # body", "---\t# body"] {
+        for end in ["\n", "\r\n"] {
+            let file = [
+                "---",
+                "description: D",
+                line,
+                "Body {{input}}",
+                "---",
+                "more",
+            ]
+            .join(end);
+            check(&file, "D", "Body {{input}}\n---\nmore");
+            let warning = format!("3:1: `{}` closes the frontmatter here", line.trim_end());
+            let warnings = parse(&file).warnings();
+            assert!(
+                shown(&warnings[0]).starts_with(&warning.replace('\t', "\\t")),
+                "{warnings:?}"
+            );
+        }
+    }
+    check(
+        "---\nBe brief.\n...\n---\nB",
+        "B",
+        "---\nBe brief.\n...\n---\nB",
+    );
+    check("---\ndescription: D\n---\n----\nB", "D", "----\nB");
+}
+
+#[test]
+fn a_body_inside_the_frontmatter_breaks_the_file_and_a_stray_line_does_not() {
+    for (text, line) in [
+        ("--\n# Review\nBe careful.", "# Review"),
+        ("\n## Steps\n\n- one", "## Steps"),
+        ("~~~sh\nls\n~~~", "~~~sh"),
+        ("\nReview this.\nNow.", "Review this."),
+        ("Review {{input}}.", "Review {{input}}."),
+        ("Review $ARGUMENTS.", "Review $ARGUMENTS."),
+    ] {
+        let file = format!("---\ndescription: D\n{text}\n---\nmore\n");
+        let number = file.lines().position(|other| other == line).unwrap() + 1;
+        let end = file.lines().count() - 1;
+        let want = format!(
+            "{number}:1: the line `{line}` is in the frontmatter, which ends in line {end}; write `---` alone in a line after the \
+             last key, or delete this line"
+        );
+        problem(file.as_bytes(), &want);
+    }
+    for text in [
+        "description: D\nno key here",
+        "# ours\ndescription: D: E\n\n# Tools\ntools:\n# reading\n- a\n\n# end",
+        "description: Review {{input}}: now",
+        "description: >\n  # Heading\n\n  Text {{input}}.\ntitle: T: T",
+    ] {
+        let prompt = parse(&format!("---\n{text}\n---\nB {{{{input}}}}"));
+        assert_eq!(
+            (body_of(&prompt), prompt.warnings().len()),
+            ("B {{input}}", 1),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn keys_above_the_first_rule_are_text_with_a_warning() {
+    let file = "title: T\n\ntags:\n- a\n---\nBody {{input}}\n";
+    let warnings = parse(file).warnings();
+    let want = "1:1: the keys above the first `---` are part of the prompt's text";
+    assert!(shown(&warnings[0]).starts_with(want), "{warnings:?}");
+    assert_eq!(body_of(&parse(file)), file.trim_end());
+    for file in [
+        "title: T\nText.\n---\nB {{input}}",
+        "Note: a\n---\nB {{input}}",
+        "title: T {{input}}",
+    ] {
+        assert!(parse(file).warnings().is_empty(), "{file}");
+    }
+}
+
+#[test]
 fn an_unclosed_frontmatter_is_a_problem_not_a_body() {
     let fix = "or write the rule in line 1 as `***` if no frontmatter is meant";
     let message = "the frontmatter that line 1 opens with `---` is never closed";
