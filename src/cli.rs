@@ -133,9 +133,8 @@ enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
     /// Adds this program to the config of each agent as the MCP server `prompts`, with its hook.
-    /// The given --prompts, --from-agents, --no-builtin and --openapi, and the options of an
-    /// existing registration, go into config.toml. The rest of each file stays as it is, comments
-    /// included.
+    /// No options are registered but --config: which prompts there are, config.toml says, for all
+    /// agents. The rest of each file stays as it is, comments included.
     ///
     /// The change is shown first; nothing is written until you confirm. One backup is kept next to
     /// each file: `FILE.before-prompt-expander`, its state before the first change.
@@ -504,7 +503,7 @@ fn run_command(
                 .run(source.library())
                 .map(done)
         }
-        Some(Command::Install(install)) => install.run(&given.with_words(line)),
+        Some(Command::Install(install)) => install.run(&given),
         Some(Command::Uninstall(uninstall)) => uninstall.run(),
         Some(Command::List(list)) => list.run(&usable(given)?).map(done),
         Some(Command::Expand(expand)) => expand.run(&usable(given)?).map(done),
@@ -608,7 +607,7 @@ fn parse(
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match matches_of_expand(&mut program, arguments, &error) {
             Some(matches) => matches?,
-            None => return Err(with_tip(error, &program, arguments)),
+            None => return Err(with_tip(with_key(error, arguments), &program, arguments)),
         },
         matches => matches?,
     };
@@ -636,6 +635,27 @@ fn matches_of_expand(
     let mut arguments = arguments.to_vec();
     arguments.insert(at, "expand".into());
     Some(program.try_get_matches_from_mut(arguments))
+}
+
+/// Says of an option that `install` does not have which key of the settings file has its meaning.
+fn with_key(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let Some(key) = option.strip_prefix("--").and_then(config::key_of) else {
+        return error;
+    };
+    let line = parse_leniently(arguments.to_vec());
+    if error.kind() != ErrorKind::UnknownArgument || line.subcommand_name() != Some("install") {
+        return error;
+    }
+    let tip = format!("write `{key}` into config.toml instead");
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
+    error
 }
 
 /// Says of an unknown command which prompt, or else which command or prompt of a similar name, may
@@ -722,12 +742,16 @@ fn refuse_misplaced_option(
     let Some(option) = misplaced.map(str::to_owned) else {
         return Ok(());
     };
-    let message = match command
+    let has_namesake = command
         .get_arguments()
-        .any(|own| own.get_long() == Some(option.as_str()))
-    {
-        true => format!("put --{option} after `{name}`"),
-        false => format!("`{name}` has no option --{option}; leave out the option or the command"),
+        .any(|own| own.get_long() == Some(option.as_str()));
+    let key = config::key_of(&option).filter(|_| name == "install");
+    let message = if has_namesake {
+        format!("put --{option} after `{name}`")
+    } else if let Some(key) = key {
+        format!("`{name}` has no option --{option}; write `{key}` into config.toml instead")
+    } else {
+        format!("`{name}` has no option --{option}; leave out the option or the command")
     };
     Err(program.error(ErrorKind::ArgumentConflict, message))
 }

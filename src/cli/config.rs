@@ -2,8 +2,7 @@
 //! it, so that they agree.
 //!
 //! A key has the name of an option and takes the same values, which the parser of that option
-//! checks. So a key that is wrong does not take the others down, and an option can be moved into
-//! the file as it is.
+//! checks. So a key that is wrong does not take the others down.
 
 use super::output;
 use super::serve::Serve;
@@ -18,15 +17,13 @@ use crate::prompt::{Diagnostic, Position};
 use crate::whole_file;
 use crate::wording::{all_of, named};
 use anyhow::bail;
-use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, Value};
+use toml_edit::{Array, Document, DocumentMut, Item, Table, Value};
 
 /// Each key, and the option that has its meaning; `trusted` has none.
 const KEYS: [(&str, &str); 15] = [
@@ -412,97 +409,19 @@ fn set(table: &mut Table, key: &str, mut value: Value) {
     table[key] = Item::Value(value);
 }
 
-/// The text of a settings file in which the options in these words, the arguments of a server in an
-/// agent's config, replace the keys of their names; other options are left out, with a warning.
-/// Relative paths are those in `folder`.
-///
-/// # Errors
-/// The text is no TOML; the words are not valid.
-pub(super) fn with_options(
-    text: &str,
-    words: &[String],
-    folder: &Path,
-) -> Result<String, Diagnostic> {
-    let mut document: DocumentMut = text.parse().map_err(|error| not_toml(&error, text))?;
-    let command = Keys::command();
-    let matches = command
-        .clone()
-        .try_get_matches_from(words)
-        .map_err(|error| {
-            let message = output::without_usage(&error);
-            Diagnostic::error(
-                None,
-                format!("the registered options are not valid: {message}"),
-                "correct them there",
-            )
-        })?;
-    let is_given =
-        |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-    let mut given: BTreeMap<&str, Value> = BTreeMap::new();
-    for arg in command.get_arguments().filter(is_given) {
-        let Some(option) = arg.get_long() else {
-            continue;
-        };
-        match KEYS
-            .iter()
-            .chain(&OPENAPI_KEYS)
-            .find(|(_, known)| *known == option)
-        {
-            Some((key, _)) => _ = given.insert(key, to_toml(arg, &matches, folder)),
-            None => output::warning(&format!(
-                "--{option} is left out of the registration: config.toml has no key for it"
-            )),
-        }
+/// Returns the key that has the meaning of an option: `builtin` for `no-builtin`.
+pub(super) fn key_of(option: &str) -> Option<String> {
+    if let Some((key, _)) = KEYS.iter().find(|(_, known)| *known == option) {
+        return Some((*key).to_owned());
     }
-    let of_openapi: Vec<(&str, Value)> = OPENAPI_KEYS
-        .iter()
-        .filter_map(|(key, _)| Some((*key, given.remove(key)?)))
-        .collect();
-    for (key, value) in given {
-        set(document.as_table_mut(), key, value);
-    }
-    if let Some((_, Value::Array(files))) = of_openapi.iter().find(|(key, _)| *key == "file") {
-        let table = |file: &Value| {
-            let others = of_openapi
-                .iter()
-                .filter(|(key, _)| *key != "file")
-                .map(|(key, value)| (*key, value.clone()));
-            Table::from_iter(
-                std::iter::once(("file", file.clone().decorated(" ", ""))).chain(others),
-            )
-        };
-        document.insert(
-            OPENAPI,
-            Item::ArrayOfTables(files.iter().map(table).collect::<ArrayOfTables>()),
-        );
-    }
-    Ok(document.to_string())
+    let (key, _) = OPENAPI_KEYS.iter().find(|(_, known)| *known == option)?;
+    Some(format!("[[{OPENAPI}]] {key}"))
 }
 
 /// Whether a settings file lets agents edit prompts.
 pub(super) fn may_edit(text: &str) -> bool {
     text.parse::<DocumentMut>()
         .is_ok_and(|document| document.get("edit").and_then(Item::as_bool) == Some(true))
-}
-
-fn to_toml(arg: &Arg, matches: &ArgMatches, folder: &Path) -> Value {
-    if !arg.get_action().takes_values() {
-        return Value::from(
-            !arg.get_long()
-                .is_some_and(|option| option.starts_with("no-")),
-        );
-    }
-    let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
-    let mut values = values.map(|value| rebased(arg, value, folder).to_string_lossy().into_owned());
-    match arg.get_action() {
-        ArgAction::Append => Value::from(values.collect::<Array>()),
-        _ => {
-            let value = values.next().unwrap_or_default();
-            value
-                .parse::<i64>()
-                .map_or_else(|_| Value::from(value), Value::from)
-        }
-    }
 }
 
 #[cfg(test)]
@@ -624,20 +543,5 @@ mod tests {
             settings.is_unusable && problems[0].contains("2:12: this is not TOML"),
             "{problems:?}"
         );
-    }
-
-    #[test]
-    fn options_replace_the_keys_of_their_names_and_the_rest_of_the_file_stays() {
-        let old = "# mine\nprompts = [\"/old\"] # here\nhistory = 3\n[[openapi]]\nfile = \"/o\"\n";
-        let words = "--prompts a --prompts claude:~/b --no-builtin --project --page-size 9 --openapi o.yaml --log-format json";
-        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        let new = with_options(old, &words, Path::new("/w")).unwrap();
-        assert_eq!(
-            new,
-            "# mine\nprompts = [\"/w/a\", \"claude:~/b\"] # here\nhistory = 3\nbuiltin = false\npage-size = 9\n\n[[openapi]]\n\
-             file = \"/w/o.yaml\"\n"
-        );
-        assert_eq!(with_options(old, &[], Path::new("/w")).unwrap(), old);
-        assert!(with_options(old, &["--promts=x".to_owned()], Path::new("/w")).is_err());
     }
 }

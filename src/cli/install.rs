@@ -11,9 +11,9 @@ mod list;
 use super::agent::system;
 use super::config;
 use super::output;
-use super::source::{ConfigOptions, Folders, PromptSource};
-use crate::agents::{AGENTS, ConfigFile, Installation, Plan, Scope, Status, removal};
-use crate::wording::all_of;
+use super::source::{ConfigOptions, PromptSource};
+use crate::agents::{AGENTS, ConfigFile, Installation, Scope, Status, removal};
+use crate::wording::{all_of, named};
 use anyhow::{Context, bail};
 use changes::{Changes, Target};
 use clap::Args;
@@ -28,15 +28,9 @@ Examples:
   prompt-expander install codex              show what would change, and ask
   prompt-expander install codex gemini --yes
   prompt-expander install --all --dry-run    only show what would change in each agent
-  prompt-expander install vscode --project
-  prompt-expander install codex --prompts ~/team/prompts";
-
-/// For other commands, the environment names the folders if the option does not.
-const HELP_OF_PROMPTS: &str = "\
-A folder of prompt files, to be written into config.toml; can be repeated, and earlier folders override later ones";
+  prompt-expander install vscode --project";
 
 #[derive(Debug, Args)]
-#[command(mut_arg("prompts", |prompts| prompts.long_help(HELP_OF_PROMPTS)))]
 pub(super) struct Install {
     /// Register for the project in the working directory, in a file of that project, instead of for
     /// all your projects
@@ -58,8 +52,6 @@ pub(super) struct Install {
     no_trust: bool,
     #[command(flatten)]
     target: Target,
-    #[command(flatten)]
-    _folders: Folders,
     #[command(flatten)]
     _config: ConfigOptions,
 }
@@ -84,11 +76,6 @@ impl Install {
         let system = system()?;
         let target = &self.target;
         if target.is_absent() {
-            if !given.words.is_empty() {
-                bail!(
-                    "--prompts, --from-agents, --no-builtin and --openapi need an agent, as in `install codex`"
-                );
-            }
             return list::list(&AGENTS.map(|agent| Status::of(agent, &system)), target.json);
         }
         let agents = target.selected(|agent| agent.is_found(&system));
@@ -98,7 +85,6 @@ impl Install {
                 "no agent was found on this machine; looked for {names}; to register with one anyway, name it"
             );
         }
-        output::warnings(given.library().view().health(false));
         let mut changes = Changes::default();
         let mut program = copy::program()?;
         if let Some(to) = copy::better_place(&program).filter(|to| *to != program) {
@@ -142,7 +128,7 @@ impl Install {
             }
             .plan(&system)
         });
-        move_options(&mut changes, settings, &given.words)?;
+        warn_of_lost_options(&changes);
         if target.carry_out(&mut changes, "registered already; nothing to change")? {
             for (agent, plan) in changes
                 .agents
@@ -170,48 +156,39 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// Moves the options that were given, and those of the existing registrations, into the settings
-/// file.
-fn move_options(
-    changes: &mut Changes,
-    settings: Option<ConfigFile>,
-    given: &[String],
-) -> anyhow::Result<()> {
-    let is_changed = |plan: &&Plan| !plan.files.is_empty();
-    let plans = changes
-        .agents
-        .iter()
-        .map(|(_, plan)| plan)
-        .filter(is_changed);
-    let known = plans
-        .flat_map(|plan| &plan.options)
-        .filter(|options| !options.is_empty());
-    let known: Vec<_> = known.cloned().collect();
-    if known.is_empty() && given.is_empty() {
-        return Ok(());
-    }
-    let mut file = settings.context(
-        "there is no settings file for the options; leave out --no-config, and set HOME",
-    )?;
-    let folder = env::current_dir().unwrap_or_default();
-    let mut text = file.texts()[0].to_owned();
-    for options in &known {
-        match config::with_options(&text, options, &folder) {
-            Ok(new) => text = new,
-            Err(error) => output::warning(&format!(
-                "`{}` is left out of the registration: {error}",
-                options.join(" ")
-            )),
+/// Warns of the options that registrations lose, and says which keys of the settings file have
+/// their meaning.
+fn warn_of_lost_options(changes: &Changes) {
+    for (agent, plan) in &changes.agents {
+        let mut warned = Vec::new();
+        for options in &plan.options {
+            if plan.files.is_empty() || options.is_empty() || warned.contains(&options) {
+                continue;
+            }
+            warned.push(options);
+            output::warning(&format!(
+                "{}: {} is left out of the registration; {}",
+                agent.title,
+                named(&options.join(" ")),
+                place_of(options)
+            ));
         }
     }
-    text =
-        config::with_options(&text, given, &folder).map_err(|error| error.in_file(&*file.path))?;
-    if text != file.texts()[0] {
-        file.edited = Some(text);
-        file.target()?;
-        changes.settings = Some(file);
+}
+
+/// Returns where these words of a command line have their place in the settings file.
+fn place_of(words: &[String]) -> String {
+    let mut keys = Vec::new();
+    for word in words {
+        let option = word.split('=').next().unwrap_or_default();
+        let key = option.strip_prefix("--").and_then(config::key_of);
+        keys.extend(key.filter(|key| !keys.contains(key)));
     }
-    Ok(())
+    if keys.is_empty() {
+        "config.toml has no key for it".to_owned()
+    } else {
+        format!("if you want it, write {} into config.toml", all_of(&keys))
+    }
 }
 
 impl Uninstall {

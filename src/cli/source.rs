@@ -37,10 +37,6 @@ pub(super) struct PromptSource {
     pub(super) config: ConfigOptions,
     #[arg(skip)]
     pub(super) settings: Settings,
-    // What of these options the settings file can hold, as words; only for commands that ask for
-    // it.
-    #[arg(skip)]
-    pub(super) words: Vec<String>,
     /// Add the project's prompts, which override all others: those in the nearest folder
     /// `.prompts`, from the working directory up to the root of the repository
     ///
@@ -202,18 +198,6 @@ impl PromptSource {
         let parser = PromptSource::augment_args(parser);
         let words = given(&parser, line, Path::new(""));
         PromptSource::from_arg_matches(&parser.try_get_matches_from(words)?)
-    }
-
-    /// The same with the words of a line that the settings file can hold.
-    pub(super) fn with_words(self, line: &ArgMatches) -> PromptSource {
-        let folder = std::env::current_dir().unwrap_or_default();
-        let words = given(&Folders::augment_args(Command::new("")), line, &folder).into_iter();
-        PromptSource {
-            words: words
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
-            ..self
-        }
     }
 
     /// The library for the working directory. Prints a warning if --project was given and there is

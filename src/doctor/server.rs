@@ -124,7 +124,10 @@ impl<'a> ServerCheck<'a> {
                 named(&options.join(" ")),
                 self.agent.title
             );
-            let fix = format!("{}, which moves them into config.toml", self.reinstall());
+            let fix = format!(
+                "write their keys into config.toml, then {}",
+                self.reinstall()
+            );
             findings.push(registered.warning(message, fix));
         }
         if let Err(finding) = self.try_out(command, findings) {

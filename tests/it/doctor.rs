@@ -213,15 +213,15 @@ fn nothing_is_written_to_the_files_that_a_server_records_to() {
         r#"args = ["--tap", "tap", "--log-file", "log"]"#,
     );
     found(&client, &["codex"], "fine", "answers in");
-    let moved = found(
+    let unwanted = found(
         &client,
         &["codex"],
         "warning",
         "the options `--tap tap --log-file log` are only for Codex",
     );
     assert_eq!(
-        moved["remedy"],
-        "run `prompt-expander install codex`, which moves them into config.toml"
+        unwanted["remedy"],
+        "write their keys into config.toml, then run `prompt-expander install codex`"
     );
     assert!(!client.root().join("tap").exists() && !client.root().join("log").exists());
     for option in ["--tap", "--log-file"] {

@@ -42,8 +42,6 @@ pub(super) struct Target {
 /// What `install` or `uninstall` plans and does.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// The settings file, with what moves into it.
-    pub(super) settings: Option<ConfigFile>,
     /// What becomes of the copy of the program.
     pub(super) program: Option<Copied>,
     pub(super) agents: Vec<(&'static Agent, Plan)>,
@@ -74,9 +72,7 @@ impl Changes {
     }
 
     fn is_empty(&self) -> bool {
-        self.settings.is_none()
-            && self.program.is_none()
-            && self.agents.iter().all(|(_, plan)| plan.files.is_empty())
+        self.program.is_none() && self.agents.iter().all(|(_, plan)| plan.files.is_empty())
     }
 
     /// Plans the change of each agent. One that fails does not stop the others.
@@ -103,12 +99,11 @@ impl Changes {
         }
     }
 
-    /// Writes all of it. What the agents' configs lose is in the settings file before.
+    /// Writes all of it.
     fn write(&mut self) -> anyhow::Result<()> {
         if let Some(program) = &self.program {
             program.write()?;
         }
-        self.settings.iter().try_for_each(write)?;
         let mut failed = Vec::new();
         for (agent, plan) in &mut self.agents {
             // The files are written in their order, up to the first that cannot be written.
@@ -209,10 +204,6 @@ fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
             output::shown(path)
         )?;
     }
-    changes
-        .settings
-        .iter()
-        .try_for_each(|file| show_lines(&mut text, file))?;
     for (agent, plan) in &changes.agents {
         if plan.files.is_empty() {
             writeln!(text, "{}: {nothing}", agent.name)?;
@@ -227,11 +218,6 @@ fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
         .iter()
         .flat_map(|(_, plan)| &plan.notes)
         .for_each(|note| output::note(note));
-    if changes.settings.is_some() {
-        output::note(
-            "the settings file is for all agents, and is read when a server starts: restart your agents",
-        );
-    }
     Ok(())
 }
 
@@ -263,9 +249,6 @@ fn json_of(changes: &Changes, is_written: bool) -> Value {
         |(agent, plan)| json!({"name": agent.name, "files": files(plan), "notes": plan.notes}),
     );
     let mut json = json!({"agents": agents.collect::<Vec<_>>(), "written": is_written});
-    if let Some(file) = &changes.settings {
-        json["settings"] = json!(file.path.display().to_string());
-    }
     if let Some(program) = &changes.program {
         json["program"] = json!(program.path.display().to_string());
     }
