@@ -45,10 +45,11 @@
 //! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the
 //!   kind of a diagnostic, people its message.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so.
-//! - Only five places start other programs: [`doctor`] those that an agent's config names, as that
+//! - Only six places start other programs: [`doctor`] those that an agent's config names, as that
 //!   agent would, and the one with this program's name on `PATH`; `cli/text_editor.rs` the user's
 //!   editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the clipboard;
-//!   and `library/pack/git.rs` git, only for the command `pack`.
+//!   `library/pack/git.rs` git, only for the command `pack`; and `cli/store/committed.rs` git, only
+//!   for the command `store`.
 //! - Only two files connect to anything: `library/openapi/send.rs` to the service of a document
 //!   that the user named, at addresses that `library/openapi/address.rs` allows, and for
 //!   `library/team/server.rs` to the server of the user's team; and

@@ -59,10 +59,8 @@ impl Diff {
             output::print_json(
                 &json!({ "name": name, "from": from, "to": current, "diff": diff }),
             )?;
-        } else if output::terminal_width().is_some() {
-            output::print(diff.lines().map(colored).collect::<String>().as_bytes())?;
         } else {
-            output::print_verbatim(diff.as_bytes())?;
+            print_diff(&diff)?;
         }
         if diff.is_empty() {
             output::note(&format!(
@@ -72,6 +70,15 @@ impl Diff {
         }
         Ok(())
     }
+}
+
+/// Prints a diff: in colors on a terminal, as it is elsewhere.
+pub(super) fn print_diff(diff: &str) -> anyhow::Result<()> {
+    if output::terminal_width().is_none() {
+        return output::print_verbatim(diff.as_bytes());
+    }
+    let lines: String = diff.lines().map(colored).collect();
+    output::print(lines.as_bytes())
 }
 
 /// A line of a diff for a terminal.

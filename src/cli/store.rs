@@ -1,15 +1,24 @@
 //! `prompt-expander store`: prepares a database for prompts, fills it from a folder, and writes it
 //! into one.
 
+mod agreed;
+mod committed;
+mod plan;
+
 use super::database::StoreOptions;
+use super::diff::print_diff;
 use super::output::{self, shown};
-use crate::library::{Postgres, create_with_folders, replace};
+use crate::library::{Address, Postgres, StoredTexts, create_with_folders, replace, text_at};
+use crate::prompt::Diagnostic;
 use crate::whole_file::FileAccess;
-use crate::wording::{count, named, printable};
-use anyhow::ensure;
+use crate::wording::{count, printable};
+use agreed::AgreedTexts;
+use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use plan::{Difference, Sides, SyncOutcome, Target};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,10 +40,15 @@ enum Action {
     ///
     /// Shows what will change, and asks. Hidden files are left out. If the store does not take a
     /// file, such as one that `check` calls broken, nothing is written.
+    ///
+    /// A file of the store is replaced or deleted only if it is as this folder last pushed or
+    /// pulled it, or as an earlier commit of the folder's git repository has it. All others are
+    /// conflicts: they are shown, and stay as they are.
     Push(Push),
     /// Write the files of the store into a folder
     ///
-    /// Shows which files will be replaced, and asks. Other files stay as they are.
+    /// Shows what will change, and asks. Files that the store does not have stay as they are. A file
+    /// that has changed in the folder is a conflict, as for `push`, unless a commit has it.
     Pull(Between),
 }
 
@@ -45,12 +59,6 @@ struct Push {
     /// Delete what is in the store and not in the folder; its versions stay
     #[arg(long)]
     prune: bool,
-    /// Only show what would change
-    #[arg(long)]
-    dry_run: bool,
-    /// Leave out the files that the store does not take
-    #[arg(long)]
-    skip: bool,
     /// Delete everything if the folder is empty
     #[arg(long, requires = "prune")]
     force: bool,
@@ -65,127 +73,21 @@ struct Between {
     /// Write without asking
     #[arg(long)]
     yes: bool,
+    /// Only show what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave out the files that a store does not take
+    #[arg(long)]
+    skip: bool,
+    /// Replace or delete this prompt and its tests, though they are a conflict; may be given more
+    /// than once
+    #[arg(long, value_name = "NAME")]
+    overwrite: Vec<String>,
+    /// Replace or delete all that is a conflict
+    #[arg(long, conflicts_with = "overwrite")]
+    overwrite_all: bool,
     #[command(flatten)]
     store: StoreOptions,
-}
-
-impl Push {
-    fn run(&self) -> anyhow::Result<()> {
-        let (folder, store) = (&self.between.folder, self.between.store()?);
-        let (files, problems) = Postgres::files_below(folder);
-        problems
-            .iter()
-            .for_each(|problem| output::warning(&problem.to_string()));
-        let left_out = count(problems.len(), "file");
-        ensure!(
-            self.skip || problems.is_empty(),
-            "{left_out} cannot be taken; without --skip, nothing is written"
-        );
-        let is_emptied = self.prune && files.is_empty() && !self.force;
-        ensure!(
-            !is_emptied,
-            "{} has no file for the store; --force deletes everything",
-            shown(folder)
-        );
-        let seen = store.files();
-        let changed = files
-            .iter()
-            .filter(|(path, text)| seen.get(*path) != Some(text));
-        let gone = seen
-            .keys()
-            .filter(|path| self.prune && !folder.join(&***path).exists())
-            .map(|path| (path, None));
-        let edits: Vec<_> = changed
-            .map(|(path, text)| (path, Some(text)))
-            .chain(gone)
-            .collect();
-        let verb = |path| {
-            if seen.contains_key(path) {
-                "change"
-            } else {
-                "create"
-            }
-        };
-        let verb = |path, text: &Option<_>| if text.is_some() { verb(path) } else { "delete" };
-        let lines = edits
-            .iter()
-            .map(|(path, text)| format!("{} {}\n", verb(*path, text), printable(path)));
-        output::print_lines(&lines.collect::<String>())?;
-        let what = format!("write {}", count(edits.len(), "file"));
-        if edits.is_empty() {
-            output::note("the store has all of this already");
-        } else if !self.dry_run
-            && (self.between.yes || output::confirm(&format!("{what}?"), &what)?)
-        {
-            store.push(&edits, &seen)?;
-            output::note("written");
-        }
-        Ok(())
-    }
-}
-
-impl Between {
-    fn store(&self) -> anyhow::Result<Postgres> {
-        let store = Postgres::open(self.store.required()?)?;
-        store.wait()?;
-        Ok(store)
-    }
-
-    fn pull(&self) -> anyhow::Result<()> {
-        let (folder, files) = (&self.folder, self.store()?.files());
-        let others = Postgres::files_below(folder)
-            .0
-            .into_keys()
-            .filter(|path| !files.contains_key(path));
-        let mut lines: String = others
-            .map(|path| format!("keep {}\n", printable(&path)))
-            .collect();
-        let mut changed = Vec::new();
-        for (path, text) in &files {
-            let is_below = Path::new(&**path)
-                .components()
-                .all(|step| matches!(step, Component::Normal(_)));
-            ensure!(
-                is_below,
-                "{} is no path below a folder; nothing is written",
-                named(path)
-            );
-            let file = folder.join(&**path);
-            let old = fs::read(&file).ok();
-            if old.as_deref() == Some(text.as_bytes()) {
-                continue;
-            }
-            lines.extend(old.iter().map(|_| format!("change {}\n", printable(path))));
-            changed.push((file, old, text));
-        }
-        let what = format!(
-            "write {} into {}",
-            count(changed.len(), "file"),
-            shown(folder)
-        );
-        if changed.is_empty()
-            || lines.is_empty()
-            || self.yes
-            || output::confirm(&format!("{lines}{what}?"), &what)?
-        {
-            for (file, old, text) in changed {
-                match old {
-                    None => create_with_folders(&file, text, FileAccess::Shared)?,
-                    Some(old) => ensure!(
-                        replace(&file, &old, text)?,
-                        "{} has just been changed",
-                        shown(&file)
-                    ),
-                }
-            }
-            output::note(&format!(
-                "{} in {}",
-                count(files.len(), "file"),
-                shown(folder)
-            ));
-        }
-        Ok(())
-    }
 }
 
 impl StoreCommand {
@@ -206,4 +108,213 @@ impl StoreCommand {
         }
         Ok(())
     }
+}
+
+impl Push {
+    fn run(&self) -> anyhow::Result<()> {
+        let between = &self.between;
+        let (files, problems) = Postgres::files_below(&between.folder);
+        between.check(&problems)?;
+        let is_emptied = self.prune && files.is_empty() && !self.force;
+        ensure!(
+            !is_emptied,
+            "{} has no file for the store; --force deletes everything",
+            shown(&between.folder)
+        );
+        let address = between.store.required()?;
+        let store = open(&address)?;
+        let stored = store.files();
+        let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();
+        if self.prune {
+            let missing = stored.keys().filter(|path| !between.has_file(path));
+            paths.extend(missing.cloned());
+        }
+        let sides = Sides {
+            target: Target::Store,
+            folder: &between.folder,
+            store: &store,
+            agreed: AgreedTexts::load(&between.folder, &address),
+            old: &stored,
+            new: &files,
+            paths,
+            overwritten: &between.overwrite,
+            overwrites_all: between.overwrite_all,
+        };
+        between.carry_out(sides, &address, |changes| {
+            let edits: Vec<_> = changes
+                .iter()
+                .map(|change| (&change.path, change.new.as_ref()))
+                .collect();
+            Ok(store.push(&edits, &stored)?)
+        })
+    }
+}
+
+impl Between {
+    fn pull(&self) -> anyhow::Result<()> {
+        let address = self.store.required()?;
+        let store = open(&address)?;
+        let mut stored = StoredTexts::new();
+        let mut files = StoredTexts::new();
+        let mut problems = Vec::new();
+        for (path, text) in store.files() {
+            match text_at(&self.folder, &path) {
+                Ok(Some(old)) => _ = files.insert(Arc::clone(&path), old),
+                Ok(None) => {}
+                Err(why) => {
+                    problems.push(why);
+                    continue;
+                }
+            }
+            stored.insert(path, text);
+        }
+        self.check(&problems)?;
+        for path in Postgres::files_below(&self.folder).0.keys() {
+            if !stored.contains_key(path) {
+                output::print_lines(&format!("keep {}\n", printable(path)))?;
+            }
+        }
+        let agreed = if files.is_empty() {
+            AgreedTexts::default() // the folder is new, and nothing was deleted in it
+        } else {
+            AgreedTexts::load(&self.folder, &address)
+        };
+        let sides = Sides {
+            target: Target::Folder,
+            folder: &self.folder,
+            store: &store,
+            agreed,
+            old: &files,
+            new: &stored,
+            paths: stored.keys().cloned().collect(),
+            overwritten: &self.overwrite,
+            overwrites_all: self.overwrite_all,
+        };
+        self.carry_out(sides, &address, |changes| {
+            changes
+                .iter()
+                .try_for_each(|change| write_file(&self.folder, change))
+        })
+    }
+
+    /// Warns of the files that a store does not take.
+    ///
+    /// # Errors
+    /// There are some, and they may not be left out.
+    fn check(&self, problems: &[Diagnostic]) -> anyhow::Result<()> {
+        output::warnings(problems);
+        ensure!(
+            self.skip || problems.is_empty(),
+            "{} cannot be taken; without --skip, nothing is written",
+            count(problems.len(), "file")
+        );
+        Ok(())
+    }
+
+    fn has_file(&self, path: &str) -> bool {
+        self.folder.join(path).exists()
+    }
+
+    /// Shows what becomes of the files, asks, writes them with `write`, and keeps what both sides
+    /// have in common.
+    ///
+    /// # Errors
+    /// There are conflicts; nothing is written for them. Or a file cannot be written.
+    fn carry_out(
+        &self,
+        sides: Sides<'_>,
+        address: &Address,
+        write: impl FnOnce(&[&Difference]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let differences = sides.compare()?;
+        let (conflicts, changes): (Vec<_>, Vec<_>) = differences
+            .iter()
+            .partition(|difference| difference.outcome == SyncOutcome::Conflict);
+        show(&changes, &conflicts, sides.target)?;
+        let [place, _] = sides.target.sides();
+        if differences.is_empty() {
+            output::note(&format!("the {place} has all of this already"));
+        }
+        if !self.dry_run {
+            let is_written = !changes.is_empty() && self.is_confirmed(changes.len(), place)?;
+            if is_written {
+                write(&changes)?;
+                output::note("written");
+            }
+            self.keep_agreement(sides, &differences, is_written, address);
+        }
+        ensure!(
+            conflicts.is_empty(),
+            "{} in the {place} {} not replaced; see the differences, and name what to replace with --overwrite",
+            count(conflicts.len(), "file"),
+            if conflicts.len() == 1 { "is" } else { "are" }
+        );
+        Ok(())
+    }
+
+    /// Asks whether to write so many files, unless that is given.
+    fn is_confirmed(&self, number: usize, place: &str) -> anyhow::Result<bool> {
+        let what = format!("write {} into the {place}", count(number, "file"));
+        Ok(self.yes || output::confirm(&format!("{what}?"), &what)?)
+    }
+
+    /// Keeps what both sides now have in common, or warns that it cannot.
+    fn keep_agreement(
+        &self,
+        sides: Sides<'_>,
+        differences: &[Difference],
+        is_written: bool,
+        address: &Address,
+    ) {
+        let mut agreed = sides.agreed;
+        let mut same = sides.paths;
+        for difference in differences {
+            if !is_written || difference.outcome == SyncOutcome::Conflict {
+                same.remove(&difference.path);
+            }
+        }
+        for path in same {
+            agreed.set(&path, sides.new.get(&path).map(|text| &**text));
+        }
+        if let Err(error) = agreed.save(&self.folder, address) {
+            output::warning(&format!(
+                "what the folder and the store have in common is not kept, so that later changes may be conflicts: {error:#}"
+            ));
+        }
+    }
+}
+
+/// Opens a store, and reads it.
+fn open(address: &Address) -> anyhow::Result<Postgres> {
+    let store = Postgres::open(address.clone())?;
+    store.wait()?;
+    Ok(store)
+}
+
+/// Prints what changes, and then the conflicts with their differences.
+fn show(changes: &[&Difference], conflicts: &[&Difference], target: Target) -> anyhow::Result<()> {
+    let lines: String = changes.iter().map(|change| change.line(target)).collect();
+    output::print_lines(&lines)?;
+    for conflict in conflicts {
+        output::print_lines(&conflict.line(target))?;
+        print_diff(&conflict.diff(target))?;
+    }
+    Ok(())
+}
+
+/// Writes a file of a folder, if it is still as it was seen.
+fn write_file(folder: &Path, change: &Difference) -> anyhow::Result<()> {
+    let Some(text) = &change.new else {
+        return Ok(()); // what the store does not have stays
+    };
+    let file = folder.join(&*change.path);
+    if text_at(folder, &change.path)? != change.old {
+        bail!("{} has just been changed", shown(&file));
+    }
+    let Some(old) = &change.old else {
+        return Ok(create_with_folders(&file, text, FileAccess::Shared)?);
+    };
+    let is_written = replace(&file, old.as_bytes(), text)?;
+    ensure!(is_written, "{} has just been changed", shown(&file));
+    Ok(())
 }

@@ -17,7 +17,7 @@
 
 mod connection;
 mod follow;
-mod push;
+pub(super) mod push;
 mod without_tls;
 
 pub use connection::Address;
@@ -42,6 +42,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use unicode_normalization::UnicodeNormalization;
 
@@ -148,6 +149,20 @@ impl Postgres {
         file.unwrap_or_else(|| format!("{name}.md"))
     }
 
+    /// Returns the rows of a statement with these parameters.
+    fn query(
+        &self,
+        query: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, Diagnostic> {
+        self.runtime.block_on(async {
+            let mut writer = self.shared.writer.lock().await;
+            let client = self.shared.connected(&mut writer).await?;
+            let rows = ask(client, query, parameters).await;
+            rows.inspect_err(|_| *writer = None) // its state is unknown
+        })
+    }
+
     /// The writes of a prompt, the newest first.
     fn versions(&self, name: &Name) -> Result<Vec<(Version, Option<String>)>, Diagnostic> {
         let paths: Vec<String> = self
@@ -158,12 +173,7 @@ impl Postgres {
             .map(|(path, _)| path)
             .collect();
         let query = "select text, author, note, at from history where path = any($1) order by seq";
-        let rows = self.runtime.block_on(async {
-            let mut writer = self.shared.writer.lock().await;
-            let client = self.shared.connected(&mut writer).await?;
-            let rows = ask(client, query, &[(&paths, Type::TEXT_ARRAY)]).await;
-            rows.inspect_err(|_| *writer = None) // its state is unknown
-        })?;
+        let rows = self.query(query, &[(&paths, Type::TEXT_ARRAY)])?;
         let mut versions: Vec<(Version, Option<String>)> = Vec::new();
         for row in rows {
             let text: Option<String> = row.get(0);

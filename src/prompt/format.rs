@@ -343,6 +343,16 @@ impl Format {
         fitting.max_by_key(|(_, file)| file.end.len())
     }
 
+    /// Returns whether the end of a path says how a file is read, such as `/SKILL.md`, for any system:
+    /// some ignore letter case and invisible characters in the names of files.
+    pub fn has_special_end(&self, path: &str) -> bool {
+        let own = self.files.iter().map(|(end, _)| *end);
+        let others = NO_PROMPTS.iter().map(|(end, _)| *end);
+        let path = without_case(path);
+        own.chain(others)
+            .any(|end| end != FileName::OWN.end && path.ends_with(&without_case(end)))
+    }
+
     /// The suffix of a file for another purpose, such as `.instructions.md`, and what such a file
     /// is.
     pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
@@ -350,6 +360,14 @@ impl Format {
             .into_iter()
             .find(|(end, _)| without(path, end).is_some())
     }
+}
+
+/// Returns what two file names have in common that are one on some system. In upper case first,
+/// because `ſ` is a lower-case letter that only then becomes `s`.
+fn without_case(path: &str) -> String {
+    path.to_uppercase()
+        .to_lowercase()
+        .replace(['\u{200c}', '\u{200d}'], "")
 }
 
 /// A path without the end of a file's name. Letter case makes no difference in `md`.

@@ -49,10 +49,11 @@ impl Name {
         if let Some((stem, _)) = Format::OWN.prompt_file(&name) {
             return refused(&format!("the name has no suffix; write {}", named(stem)));
         }
-        if Format::OWN
-            .prompt_file(&format!("{name}.md"))
-            .is_none_or(|(read, _)| read != name)
-        {
+        let file = format!("{name}.md");
+        let is_read = Format::OWN
+            .prompt_file(&file)
+            .is_some_and(|(read, _)| read == name);
+        if !is_read || Format::OWN.has_special_end(&file) {
             return refused("a file of this name is not read as this prompt");
         }
         Name::new(&name).or_else(|why| refused(&why))
@@ -109,6 +110,9 @@ mod tests {
             ("console", "console"),
             ("com10", "com10"),
             ("a/b/c", "a/b/c"),
+            ("a/skills", "a/skills"),
+            ("skill", "skill"),
+            ("prompt", "prompt"),
             ("：要約", "要約"),
             ("：仕事：要約", "仕事/要約"),
         ] {
@@ -152,6 +156,14 @@ mod tests {
             ("standup.md", "write `standup`"),
             ("git/x.MD", "write `git/x`"),
             ("git/.md", "is hidden"),
+            ("a/SKILL", "not read as this prompt"),
+            ("a/Skill", "not read as this prompt"),
+            ("a/\u{17f}kill", "not read as this prompt"),
+            ("a/s\u{212a}ill", "not read as this prompt"),
+            ("a/sk\u{200d}ill", "not read as this prompt"),
+            ("a/System", "not read as this prompt"),
+            ("a.Prompt", "not read as this prompt"),
+            ("a.AGENT", "not read as this prompt"),
         ] {
             let refused = Name::for_new_file(typed).unwrap_err();
             assert!(refused.contains(why), "{typed:?}: {refused}");

@@ -97,6 +97,8 @@ mod rm_and_mv;
 mod store;
 #[cfg(all(unix, feature = "store"))]
 mod store_access;
+#[cfg(all(unix, feature = "store"))]
+mod store_sync;
 #[cfg(all(unix, feature = "openapi", feature = "http"))]
 mod team;
 #[cfg(target_os = "linux")]

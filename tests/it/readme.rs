@@ -523,6 +523,9 @@ fn the_files_for_a_team_have_options_and_paths_that_the_program_has() {
             "--role",
             "--from-file",
             "--prune",
+            "--dry-run",
+            "--overwrite",
+            "--overwrite-all",
             "--team",
         ]
         .contains(&option);

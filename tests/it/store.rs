@@ -1,18 +1,17 @@
 //! `--store`: prompts in PostgreSQL, for the command line and for several servers.
 
 use crate::certificates::Authority;
-use crate::client::{Client, LEGACY, Ran};
+use crate::client::{Client, LEGACY};
 use crate::http_client::{Endpoint, HttpServer, write_secret};
 use crate::postgres::{Postgres, database, save, sql, text_of};
-use crate::terminal::typed;
+use crate::store_sync::{paths, store, write};
 use prompt_expander::prompt::Revision;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -21,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// A client whose library is a new store without built-in prompts; `None` if PostgreSQL is not
 /// installed.
-fn client() -> Option<Client> {
+pub(crate) fn client() -> Option<Client> {
     let url = database()?;
     Client::new()
         .arguments([])
@@ -31,12 +30,12 @@ fn client() -> Option<Client> {
 }
 
 /// A client of a store.
-fn on(url: &str) -> Client {
+pub(crate) fn on(url: &str) -> Client {
     Client::new().arguments(["--no-builtin", "--store", url])
 }
 
 /// The address of the store of a client.
-fn url(client: &Client) -> String {
+pub(crate) fn url(client: &Client) -> String {
     client.library_arguments()[2].clone()
 }
 
@@ -45,7 +44,7 @@ fn address(url: &str) -> String {
 }
 
 /// A prompt as `new` writes it.
-fn prompt(text: &str) -> String {
+pub(crate) fn prompt(text: &str) -> String {
     format!("---\ntitle: T\n---\n{text}")
 }
 
@@ -881,210 +880,4 @@ fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed
             .collect::<Vec<_>>(),
         lines
     );
-}
-
-/// Runs `store ACTION` on the store of a client, and in its folder.
-fn store(client: &Client, line: &str) -> Ran {
-    let words = format!("store {line} --store {}", url(client));
-    let mut command = client.command();
-    let output = command
-        .args(words.split(' '))
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran {
-        status: output.status,
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
-}
-
-/// Writes a file of a client, and the folders in its path.
-fn write(client: &Client, path: &str, bytes: impl AsRef<[u8]>) {
-    let file = client.root().join(path);
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, bytes).unwrap();
-}
-
-/// The paths in the store of a client.
-fn paths(client: &Client) -> String {
-    sql(&url(client), "select path from file order by path").replace('\n', " ")
-}
-
-/// The files below a folder, and their bytes.
-fn bytes_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let below = entries.flat_map(|path| match path.is_dir() {
-        true => bytes_below(&path),
-        false => BTreeMap::from([(path.clone(), fs::read(&path).unwrap())]),
-    });
-    below.collect()
-}
-
-#[test]
-fn push_and_then_pull_gives_the_same_bytes() {
-    let Some(client) = client() else { return };
-    let files = [
-        ("plain.md", "A.\n"),
-        ("git/crlf.md", "---\r\ntitle: T\r\n---\r\nCommit.\r\n"),
-        ("bom.md", "\u{feff}---\ntitle: T\n---\nA."),
-        ("übung/größe.md", "Größe: {{input}} \u{1f980}\n"),
-        ("_with spaces & 'quotes'.md", "  \t\n\n"),
-        ("_style.md", "Be brief.\r"),
-        ("two words.md", ""),
-        ("includes.md", "---\ninclude: true\n---\n{{> _style}}\n"),
-        ("plain.test.txt", "=== A\n--- exact\nA.\n"),
-        ("skill/SKILL.md", "---\ndescription: D\n---\nA\n\n"),
-    ];
-    for (path, text) in files {
-        write(&client, &format!("in/{path}"), text);
-    }
-    write(&client, "in/.history/plain.md", "hidden");
-    let dry = store(&client, "push in --dry-run");
-    dry.says(0, &["create git/crlf.md\n"]);
-    assert_eq!(
-        (dry.stdout.lines().count(), &*paths(&client)),
-        (files.len(), ""),
-        "{}",
-        dry.stdout
-    );
-    store(&client, "push in").says(1, &["add --yes to write 10 files"]);
-    assert_eq!(paths(&client), "");
-    store(&client, "push in --yes").says(0, &["written"]);
-    store(&client, "push in").says(0, &["the store has all of this already"]);
-    store(&client, "pull out").says(0, &["10 files in out"]);
-    fs::remove_dir_all(client.root().join("in/.history")).unwrap();
-    let below = |folder: &str| {
-        let root = client.root().join(folder);
-        bytes_below(&root)
-            .into_iter()
-            .map(|(path, bytes)| (path.strip_prefix(&root).unwrap().to_owned(), bytes))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(below("in"), below("out"));
-}
-
-#[test]
-fn what_the_store_cannot_take_is_listed_and_nothing_is_written_without_skip() {
-    let Some(client) = client() else { return };
-    let refused: [(&str, &[u8], &str); 7] = [
-        ("A.md", b"A", ""),
-        (
-            "a.md",
-            b"a",
-            "in/a.md: another file differs only in letter case",
-        ),
-        (
-            "broken.md",
-            b"---\ninclude: true\n---\n{{> /gone}}",
-            "in/broken.md:4:1: `/gone` cannot be included",
-        ),
-        (
-            "image.png",
-            b"x",
-            "in/image.png: only Markdown and test files are taken",
-        ),
-        ("latin.md", b"gr\xfc\xdfe", "in/latin.md:1:3: "),
-        (
-            "long.md",
-            &[b'a'; 256 * 1024 + 1],
-            "in/long.md: the file is",
-        ),
-        ("nul.md", b"a\0b", "in/nul.md: the file has a NUL character"),
-    ];
-    for (path, bytes, _) in refused {
-        write(&client, &format!("in/{path}"), bytes);
-    }
-    let reasons: Vec<&str> = refused.iter().map(|(.., why)| *why).collect();
-    store(&client, "push in --yes").says(1, &[&reasons[..], &["6 files cannot be taken"]].concat());
-    assert_eq!(paths(&client), "");
-    store(&client, "push in --yes --skip").says(0, &reasons);
-    assert_eq!(paths(&client), "A.md");
-}
-
-#[test]
-fn push_with_prune_deletes_what_the_folder_does_not_have_but_not_everything() {
-    let Some(client) = client() else { return };
-    for name in ["a", "b", "c"] {
-        client.run(["new", name], prompt("One.\n")).says(0, &[]);
-    }
-    write(&client, "in/a.md", prompt("Two.\n"));
-    write(&client, "in/b.md", "\0");
-    fs::create_dir(client.root().join("empty")).unwrap();
-    store(&client, "push empty --prune --yes").says(1, &["--force deletes everything"]);
-    store(&client, "push gone --prune --yes --skip")
-        .says(1, &["warning: gone: ", "--force deletes everything"]);
-    assert_eq!(paths(&client), "a.md b.md c.md");
-    let pushed = store(&client, "push in --prune --yes --skip");
-    assert_eq!(
-        pushed.stdout, "change a.md\ndelete c.md\n",
-        "{}",
-        pushed.stderr
-    );
-    assert_eq!(paths(&client), "a.md b.md");
-    client.words("restore c").says(0, &["c.md"]);
-    store(&client, "push empty --prune --yes --force").says(0, &["delete a.md\n"]);
-    assert_eq!(paths(&client), "");
-}
-
-#[test]
-fn a_path_that_differs_from_one_of_the_store_only_in_letter_case_is_refused() {
-    let Some(client) = client() else { return };
-    client.run(["new", "a"], prompt("One.\n")).says(0, &[]);
-    write(&client, "in/A.md", "A");
-    write(&client, "in/b.md", "B");
-    store(&client, "push in --yes").says(
-        1,
-        &["choose a name that differs from all others in more than letter case"],
-    );
-    assert_eq!(paths(&client), "a.md");
-}
-
-#[test]
-fn pull_shows_the_files_that_it_changes_and_the_others_and_asks() {
-    let Some(client) = client() else { return };
-    client.run(["new", "a"], prompt("One.\n")).says(0, &[]);
-    write(&client, "out/a.md", "Mine.");
-    write(&client, "out/other.md", "Other.");
-    store(&client, "pull out").says(1, &["add --yes to write 1 file into out"]);
-    let Some(shown) = typed(
-        &client,
-        80,
-        &format!(
-            "{} store pull out --store '{}'",
-            env!("CARGO_BIN_EXE_prompt-expander"),
-            url(&client)
-        ),
-        "n\n",
-    ) else {
-        return;
-    };
-    assert!(
-        shown.contains("keep other.md\nchange a.md\nwrite 1 file into out? [y/N]"),
-        "{shown}"
-    );
-    let read = |path: &str| fs::read_to_string(client.root().join("out").join(path)).unwrap();
-    assert_eq!(read("a.md"), "Mine.");
-    store(&client, "pull out --yes").says(0, &["1 file in out"]);
-    assert_eq!(
-        (read("a.md"), read("other.md")),
-        (prompt("One.\n"), "Other.".to_owned())
-    );
-}
-
-#[test]
-fn pull_writes_nothing_outside_of_the_folder() {
-    let Some(client) = client() else { return };
-    sql(
-        &url(&client),
-        "insert into history (seq, path, text) values (1, 'a.md', 'A'), (2, '../b.md', 'B'); insert into file (path, folded, text, seq) select path, path, text, seq from history",
-    );
-    store(&client, "pull out --yes").says(
-        1,
-        &["`../b.md` is no path below a folder; nothing is written"],
-    );
-    assert!(!client.root().join("out").exists() && !client.root().join("b.md").exists());
 }

@@ -113,6 +113,13 @@ impl Address {
             .ok_or_else(|| "it is not an address such as postgres://USER@HOST/DATABASE".to_owned())
     }
 
+    /// Returns what distinguishes the store from others: the hosts, the database, and the options,
+    /// which may name a schema.
+    pub(crate) fn without_login(&self) -> String {
+        let options = self.0.first().and_then(Config::get_options);
+        format!("{self} {}", options.unwrap_or_default())
+    }
+
     /// Whether it has a password.
     pub fn has_password(&self) -> bool {
         self.0.iter().any(|config| config.get_password().is_some())

@@ -2,108 +2,191 @@
 
 use super::{MAX_FILE, Postgres, check_text, folded};
 use crate::library::folder::Folder;
-use crate::library::golden_files::is_test_file;
 use crate::library::read::read;
-use crate::library::root::is_hidden;
+use crate::library::root::{Root, is_hidden};
 use crate::library::rows::{Row, Rows};
 use crate::library::source::{By, Source};
-use crate::prompt::{Diagnostic, Kind, Severity, owned_text};
+use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, owned_text};
 use crate::wording::named;
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
+use tokio_postgres::types::Type;
 use walkdir::WalkDir;
 
 /// Texts by their paths below a folder.
-pub(crate) type Files = BTreeMap<Arc<str>, Arc<str>>;
+pub(crate) type StoredTexts = BTreeMap<Arc<str>, Arc<str>>;
 
-impl Postgres {
-    /// The files below a folder that a store takes, and why it does not take the others.
-    pub(crate) fn files_below(folder: &Path) -> (Files, Vec<Diagnostic>) {
-        let (mut files, mut problems, mut seen) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        let in_memory = |rows| Folder::in_memory(folder.to_owned(), rows);
-        let root = in_memory(Arc::default()).files.root.clone();
-        let entries = WalkDir::new(folder)
-            .follow_links(true)
-            .min_depth(1)
-            .sort_by_file_name()
-            .into_iter();
-        let entries = entries.filter_entry(|entry| !is_hidden(entry.path()));
-        for entry in
-            entries.filter(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_type().is_dir()))
-        {
-            let path = entry
-                .as_ref()
-                .map_or_else(|error| error.path().unwrap_or(folder), |entry| entry.path());
-            let mut take = || {
-                entry
-                    .as_ref()
-                    .map_err(|error| Diagnostic::new(Kind::Unreadable, error.to_string(), ""))?;
-                root.name_of(path).transpose()?;
-                if !(root.is_includable(path) || is_test_file(path)) || path.to_str().is_none() {
-                    return Err(Diagnostic::new(
-                        Kind::Invalid,
-                        "only Markdown and test files are taken",
-                        "use --skip",
-                    ));
-                }
-                let text = owned_text(read(path, MAX_FILE, |_| Ok(()))?)?;
-                check_text(&text)?;
-                let below = root.below(path);
-                match seen.insert(folded(&below)) {
-                    true => Ok((below, text)),
-                    false => Err(Diagnostic::new(
-                        Kind::Clash,
-                        "another file differs only in letter case",
-                        "rename it",
-                    )),
-                }
-            };
-            match take() {
-                Ok((below, text)) => _ = files.insert(below.into(), text.into()),
-                Err(why) => problems.push(why.in_file(path)),
-            }
+const LAST_WRITES: &str =
+    "select distinct on (path) path, coalesce(author, 'somebody'), at from history where path = any($1)
+    order by path, seq desc";
+
+/// Checks the path of a file that is written to a store, or from one into a folder: a name, and the
+/// suffix of a Markdown or test file.
+///
+/// # Errors
+/// It is another path, such as one with `..`.
+fn check_path(path: &str) -> Result<(), Diagnostic> {
+    let Some(name) = path.strip_suffix(TEST_SUFFIX).or(without_md(path)) else {
+        return Err(Diagnostic::new(
+            Kind::Invalid,
+            "only Markdown and test files are taken",
+            "use --skip",
+        ));
+    };
+    let Err(why) = Name::new(name) else {
+        return Ok(());
+    };
+    let message = format!("the file has no name that a prompt may have: {why}");
+    Err(Diagnostic::new(Kind::BadName, message, "rename it"))
+}
+
+fn without_md(path: &str) -> Option<&str> {
+    let (name, suffix) = path.rsplit_once('.')?;
+    suffix.eq_ignore_ascii_case("md").then_some(name)
+}
+
+/// Returns the text of the file of a folder at a path of a store; `None` if there is none.
+///
+/// # Errors
+/// A store takes no such path, a symlink is in it, or the file cannot be read.
+pub(crate) fn text_at(folder: &Path, path: &str) -> Result<Option<Arc<str>>, Diagnostic> {
+    match read_without_links(folder, path) {
+        Ok(text) => Ok(Some(text.into())),
+        Err(why) if why.kind == Kind::Missing => Ok(None),
+        Err(why) => Err(why.in_file(folder.join(path))),
+    }
+}
+
+fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
+    check_path(path)?;
+    let mut file = folder.to_owned();
+    for part in path.split('/') {
+        file.push(part);
+        if file.is_symlink() {
+            let message = "a symlink is in the path, and none is followed";
+            return Err(Diagnostic::new(Kind::Escapes, message, "use --skip"));
         }
-        // As they would be in the store.
-        let row = |text: &Arc<str>| Row {
+    }
+    owned_text(read(&file, MAX_FILE, |_| Ok(()))?)
+}
+
+/// Returns the text of a file that is to be written to a store.
+///
+/// # Errors
+/// The store does not take it.
+fn read_for_store(root: &Root, file: &Path) -> Result<String, Diagnostic> {
+    root.name_of(file).transpose()?;
+    if file.to_str().is_none() {
+        return Err(Diagnostic::new(
+            Kind::BadName,
+            "its name is not UTF-8",
+            "rename it",
+        ));
+    }
+    check_path(&root.below(file))?;
+    let text = owned_text(read(file, MAX_FILE, |_| Ok(()))?)?;
+    check_text(&text)?;
+    Ok(text)
+}
+
+/// Moves the files that would be broken prompts in a store to the problems.
+fn remove_broken(folder: &Path, files: &mut StoredTexts, problems: &mut Vec<Diagnostic>) {
+    let mut table = BTreeMap::new();
+    for (path, text) in &*files {
+        let row = Row {
             text: Arc::clone(text),
             number: 1,
             at: SystemTime::UNIX_EPOCH,
             summary: None,
         };
-        let rows = Rows::default();
-        rows.replace(
-            files
-                .iter()
-                .map(|(path, text)| (Arc::clone(path), row(text)))
-                .collect(),
-            1,
-        );
-        for found in in_memory(Arc::new(rows)).list().found {
-            if let Some(error) = found
-                .check()
-                .into_iter()
-                .find(|problem| problem.severity() == Severity::Error)
-            {
-                found
-                    .place()
-                    .file
-                    .iter()
-                    .for_each(|file| _ = files.remove(&*root.below(file)));
-                problems.push(error);
+        table.insert(Arc::clone(path), row);
+    }
+    let rows = Rows::default();
+    rows.replace(table, 1);
+    let folder = Folder::in_memory(folder.to_owned(), Arc::new(rows));
+    for found in folder.list().found {
+        let mut checked = found.check().into_iter();
+        let Some(error) = checked.find(|problem| problem.severity() == Severity::Error) else {
+            continue;
+        };
+        if let Some(file) = found.place().file {
+            files.remove(&*folder.files.root.below(&file));
+        }
+        problems.push(error);
+    }
+}
+
+impl Postgres {
+    /// Returns the files below a folder that a store takes, and why it does not take the others.
+    pub(crate) fn files_below(folder: &Path) -> (StoredTexts, Vec<Diagnostic>) {
+        let mut files = StoredTexts::new();
+        let mut problems = Vec::new();
+        let mut folded_paths = BTreeSet::new();
+        let root = Folder::in_memory(folder.to_owned(), Arc::default())
+            .files
+            .root
+            .clone();
+        let entries = WalkDir::new(folder)
+            .follow_links(true)
+            .min_depth(1)
+            .sort_by_file_name()
+            .into_iter();
+        for entry in entries.filter_entry(|entry| !is_hidden(entry.path())) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(folder).to_owned();
+                    let why = Diagnostic::new(Kind::Unreadable, error.to_string(), "");
+                    problems.push(why.in_file(path));
+                    continue;
+                }
+            };
+            if entry.file_type().is_dir() {
+                continue;
+            }
+            let below = root.below(entry.path());
+            match read_for_store(&root, entry.path()) {
+                Err(why) => problems.push(why.in_file(entry.path())),
+                Ok(_) if !folded_paths.insert(folded(&below)) => {
+                    let message = "another file differs only in letter case";
+                    let why = Diagnostic::new(Kind::Clash, message, "rename it");
+                    problems.push(why.in_file(entry.path()));
+                }
+                Ok(text) => _ = files.insert(below.into(), text.into()),
             }
         }
+        remove_broken(folder, &mut files, &mut problems);
         (files, problems)
     }
 
     /// All files.
-    pub(crate) fn files(&self) -> Files {
+    pub(crate) fn files(&self) -> StoredTexts {
         let rows = &self.shared.rows;
         rows.paths()
             .into_iter()
             .filter_map(|path| rows.get(&path).map(|row| (path, row.text)))
             .collect()
+    }
+
+    /// Returns who wrote, or deleted, each of these files last, and when.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub(crate) fn last_writes(
+        &self,
+        paths: &[Arc<str>],
+    ) -> Result<BTreeMap<String, String>, Diagnostic> {
+        let paths: Vec<&str> = paths.iter().map(|path| &**path).collect();
+        let mut last_writes = BTreeMap::new();
+        for row in self.query(LAST_WRITES, &[(&paths, Type::TEXT_ARRAY)])? {
+            let at = Timestamp::try_from(row.get::<_, SystemTime>(2)).unwrap_or_default();
+            let author: &str = row.get(1);
+            last_writes.insert(row.get(0), format!("{author} at {at:.0}"));
+        }
+        Ok(last_writes)
     }
 
     /// Writes files, or deletes them, in one transaction, if each still is as in `seen`.
@@ -113,7 +196,7 @@ impl Postgres {
     pub(crate) fn push(
         &self,
         edits: &[(&Arc<str>, Option<&Arc<str>>)],
-        seen: &Files,
+        seen: &StoredTexts,
     ) -> Result<(), Diagnostic> {
         let paths: Vec<String> = edits.iter().map(|(path, _)| path.to_string()).collect();
         self.transact(&paths, &By::default(), |present| {

@@ -1,0 +1,67 @@
+//! What a folder and a store last had in common, which no later write of somebody else is.
+
+use crate::library::{Address, read_regular};
+use crate::prompt::Revision;
+use crate::whole_file::{FileAccess, PendingFile};
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The longest file that is read: more than those of 200,000 paths take.
+const MAX_LENGTH: usize = 256 * 1024 * 1024;
+
+/// The texts that were last the same in a folder and in a store, by path. `None`: both had no file.
+///
+/// They are kept in the state folder, in a file for each folder and store. Without that file, nothing
+/// is known, and what differs is a conflict unless git knows it.
+#[derive(Debug, Default)]
+pub(super) struct AgreedTexts(BTreeMap<String, Option<Revision>>);
+
+impl AgreedTexts {
+    pub(super) fn load(folder: &Path, store: &Address) -> AgreedTexts {
+        let bytes = file_of(folder, store).and_then(|file| read_regular(&file, MAX_LENGTH).ok());
+        let texts = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        AgreedTexts(texts.unwrap_or_default())
+    }
+
+    /// Returns whether a path is known. If the file was deleted on both sides, it is.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+
+    /// Returns whether this was the text on both sides.
+    pub(super) fn has(&self, path: &str, text: Option<&str>) -> bool {
+        self.0.get(path) == Some(&revision(text))
+    }
+
+    pub(super) fn set(&mut self, path: &str, text: Option<&str>) {
+        self.0.insert(path.to_owned(), revision(text));
+    }
+
+    /// Writes the file, which only the user can read.
+    ///
+    /// # Errors
+    /// It cannot be written, or there is no folder for it.
+    pub(super) fn save(&self, folder: &Path, store: &Address) -> anyhow::Result<()> {
+        if self.0.is_empty() {
+            return Ok(()); // the folder need not exist
+        }
+        let file = file_of(folder, store).context("there is no state folder; set HOME")?;
+        let texts = serde_json::to_vec(&self.0)?;
+        PendingFile::write(&file, &texts, FileAccess::Private)?.replace()?;
+        Ok(())
+    }
+}
+
+fn revision(text: Option<&str>) -> Option<Revision> {
+    text.map(|text| Revision::of(text.as_bytes()))
+}
+
+/// The file for a folder and a store. Its name has nothing of the address that could be read.
+fn file_of(folder: &Path, store: &Address) -> Option<PathBuf> {
+    let state = dirs::state_dir().or_else(dirs::data_local_dir)?;
+    let folder = folder.canonicalize().ok()?;
+    let both = format!("{}\n{}", store.without_login(), folder.display());
+    let name = format!("{}.json", Revision::of(both.as_bytes()));
+    Some(state.join("prompt-expander").join("store").join(name))
+}
