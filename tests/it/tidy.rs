@@ -154,7 +154,7 @@ fn dependencies_between_modules_point_one_way() {
 const MAX_FILE: usize = 600;
 
 /// The most tokens of `src`, without comments and unit tests.
-const MAX_CODE_TOKENS: usize = 324_000;
+const MAX_CODE_TOKENS: usize = 330_000;
 
 /// The most tokens of the tests: unit tests, `tests` and the fuzz targets.
 const MAX_TEST_TOKENS: usize = 332_000;
