@@ -31,6 +31,9 @@ const CLOSING: [char; 9] = [')', ']', '}', '）', '］', '｝', '」', '』', '�
 /// The longest name of a mention, in bytes.
 const MAX_MENTION: usize = 1024;
 
+/// How many places in a word may be the end of a mention.
+const MAX_ENDS: usize = 8;
+
 /// How a message invokes a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
@@ -79,11 +82,13 @@ pub(super) fn of<'t, T>(
     let (mut unknown, mut looked_up, mut not_found) = (None, [0; 2], HashSet::new());
     // Of a stack, all that follows a later name follows the first one, too.
     let mut checked_line = None;
+    // Each byte is read once, also if a word has many colons, or many colons follow many spaces.
+    let (mut word_end, mut spaces_end) = (0, 0);
     for (colon, after) in colons(text) {
-        let word = text[after..]
-            .split(char::is_whitespace)
-            .next()
-            .unwrap_or_default();
+        if after >= word_end {
+            word_end = end_of(text, after, |letter| !letter.is_whitespace());
+        }
+        let word = &text[after..word_end];
         let is_in_name = invocations
             .last()
             .is_some_and(|last| colon < last.range.end);
@@ -95,7 +100,7 @@ pub(super) fn of<'t, T>(
         let is_indented_first = lines.is_first && matches!(indentation, " " | "  " | "   ");
         let stack = invocations
             .last()
-            .filter(|last| last.form != Form::Mention && is_space(text, last.range.end..colon));
+            .filter(|last| last.form != Form::Mention && colon <= spaces_end);
         let (form, start) = match stack {
             _ if indentation.is_empty() || is_indented_first => (Form::Command, lines.start),
             _ if !mentions => continue,
@@ -137,6 +142,7 @@ pub(super) fn of<'t, T>(
                     range: start..end,
                     found,
                 });
+                spaces_end = end_of(text, end, |letter| letter.is_whitespace() && letter != '\n');
             }
             None => {
                 if lines.is_first && form == Form::Command {
@@ -202,11 +208,10 @@ fn colons(text: &str) -> impl Iterator<Item = (usize, usize)> {
         })
 }
 
-/// Whether a part of a text is nothing but space in a line.
-fn is_space(text: &str, range: Range<usize>) -> bool {
-    text[range]
-        .chars()
-        .all(|letter| letter.is_whitespace() && letter != '\n')
+/// Returns where the letters of this kind end that begin at a byte.
+fn end_of(text: &str, start: usize, is_of_kind: fn(char) -> bool) -> usize {
+    let end = text[start..].find(|letter| !is_of_kind(letter));
+    end.map_or(text.len(), |length| start + length)
 }
 
 /// The names that a word at the start of a line may be.
@@ -221,27 +226,36 @@ fn spellings(word: &str) -> impl Iterator<Item = &str> {
         .filter(|name| may_be_name(name))
 }
 
-/// The names that a word elsewhere may begin with, the longest first: none that ends in punctuation
-/// or is a smiley. In `:test.js`, the dot does not end a name.
+/// Returns the names that a word elsewhere may begin with, the longest first: none that ends in
+/// punctuation or is a smiley. Of a word with very many ends, such as a text without spaces, these
+/// are the first.
 fn names_in(word: &str) -> Vec<&str> {
-    let is_end = |(at, letter): &(usize, char)| {
-        let after = word[at + letter.len_utf8()..].chars().next();
-        let is_inside =
-            letter.is_ascii() && after.is_some_and(|after| after.is_ascii_alphanumeric());
-        CLOSING.contains(letter) || (PUNCTUATION.contains(letter) && !is_inside)
-    };
-    let ends = word
-        .char_indices()
-        .take_while(|(at, _)| *at <= MAX_MENTION)
-        .filter(is_end)
-        .map(|(at, _)| at);
-    let mut names: Vec<&str> = ends.chain([word.len()]).map(|end| &word[..end]).collect();
-    let is_ended = |name: &str| name.ends_with(PUNCTUATION) || name.ends_with(CLOSING);
-    names.retain(|name| {
-        name.len() <= MAX_MENTION && may_be_name(name) && !is_ended(name) && !is_smiley(name)
-    });
+    let mut names = Vec::new();
+    for (at, letter) in word.char_indices() {
+        if at > MAX_MENTION || names.len() == MAX_ENDS {
+            break;
+        }
+        if ends_name(letter, &word[at + letter.len_utf8()..]) && !is_ended(&word[..at]) {
+            names.push(&word[..at]);
+        }
+    }
+    if word.len() <= MAX_MENTION && !is_ended(word) {
+        names.push(word);
+    }
+    names.retain(|name| may_be_name(name) && !is_smiley(name));
     names.reverse();
     names
+}
+
+/// Returns whether a name may end before this letter. In `:test.js`, the dot does not end it.
+fn ends_name(letter: char, after: &str) -> bool {
+    let is_inside =
+        letter.is_ascii() && after.starts_with(|next: char| next.is_ascii_alphanumeric());
+    CLOSING.contains(&letter) || (PUNCTUATION.contains(&letter) && !is_inside)
+}
+
+fn is_ended(name: &str) -> bool {
+    name.ends_with(PUNCTUATION) || name.ends_with(CLOSING)
 }
 
 /// Whether a word after a colon may be a name: not the rest of `::vec` or `:smile:`.

@@ -4,7 +4,9 @@
 //! HTML block a fence means nothing to Markdown. A parser would also cost more than all else that
 //! is done for a long message.
 
-use memchr::{memchr, memchr2_iter};
+use memchr::{memchr, memchr_iter, memchr2_iter};
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// The brackets that may be before a mention.
 pub(super) const OPENING: [char; 9] = ['(', '[', '{', '（', '［', '｛', '「', '『', '【'];
@@ -24,6 +26,16 @@ pub(super) struct Lines<'t> {
     fence: Option<Fence>,
     /// Where its paragraph begins.
     paragraph: usize,
+    code: CodeSpans,
+}
+
+/// The code between backticks in a paragraph: as in Markdown, a span ends with as many as it begins
+/// with.
+#[derive(Default)]
+struct CodeSpans {
+    paragraph: Range<usize>,
+    /// In the order of the text.
+    spans: Vec<Range<usize>>,
 }
 
 impl<'t> Lines<'t> {
@@ -36,6 +48,7 @@ impl<'t> Lines<'t> {
             is_fenced: false,
             fence: None,
             paragraph: 0,
+            code: CodeSpans::default(),
         }
     }
 
@@ -72,7 +85,7 @@ impl<'t> Lines<'t> {
 
     /// Whether the byte `at` of the current line, which follows a blank or an opening bracket, is
     /// neither in code nor in a quotation, a link or an address.
-    pub(super) fn is_prose(&self, at: usize) -> bool {
+    pub(super) fn is_prose(&mut self, at: usize) -> bool {
         let (before, after) = self.text[self.start..self.end].split_at(at - self.start);
         let is_block =
             before.starts_with(['\t', '>']) || before.starts_with("    ") || self.is_fenced;
@@ -86,61 +99,97 @@ impl<'t> Lines<'t> {
             .ends_with(|end: char| end.is_ascii_alphanumeric() || end == '_');
         let is_elsewhere =
             is_block || is_call || before.trim_start().starts_with('>') || word.contains("://");
-        !is_elsewhere && !is_in_link(before, after) && !self.is_in_code_span(at)
+        !is_elsewhere && !is_in_link(before, after) && !self.is_code(at)
     }
 
-    /// Whether this byte of the current paragraph is between backticks: as in Markdown, a span ends
-    /// with as many as it begins with.
-    fn is_in_code_span(&self, at: usize) -> bool {
-        let bytes = self.text.as_bytes();
-        if memchr(b'`', &bytes[self.paragraph..at]).is_none() {
+    /// Returns whether this byte of the current paragraph is between backticks.
+    fn is_code(&mut self, at: usize) -> bool {
+        if memchr(b'`', &self.text.as_bytes()[self.paragraph..at]).is_none() {
             return false;
         }
-        let following = self.text[self.end..]
-            .split_inclusive('\n')
-            .take_while(|line| !line.trim_start().is_empty());
-        let end = self.end + following.map(str::len).sum::<usize>();
-        let (mut runs, mut next) = (Vec::new(), self.paragraph);
-        while let Some(found) = memchr(b'`', &bytes[next..end]) {
-            let length = bytes[next + found..end]
-                .iter()
-                .take_while(|byte| **byte == b'`')
-                .count();
-            runs.push((next + found, length));
-            next += found + length;
+        if self.code.paragraph.start != self.paragraph || !self.code.paragraph.contains(&at) {
+            let following = self.text[self.end..]
+                .split_inclusive('\n')
+                .take_while(|line| !line.trim_start().is_empty());
+            let end = self.end + following.map(str::len).sum::<usize>();
+            self.code = CodeSpans::of(self.text, self.paragraph..end);
         }
-        let mut runs = &runs[..];
-        while let Some(((_, length), further)) =
-            runs.split_first().filter(|((opening, _), _)| *opening < at)
-        {
-            runs = match further.iter().position(|(_, other)| other == length) {
-                Some(closing) if further[closing].0 > at => return true,
-                Some(closing) => &further[closing + 1..],
-                None => further,
-            };
-        }
-        false
+        self.code.contain(at)
     }
 }
+
+impl CodeSpans {
+    fn of(text: &str, paragraph: Range<usize>) -> CodeSpans {
+        let runs = runs_of_backticks(text, paragraph.clone());
+        let mut spans = Vec::new();
+        let mut next = 0;
+        while let Some(opening) = runs.get(next) {
+            next = opening.closing.unwrap_or(next) + 1;
+            spans.extend(
+                opening
+                    .closing
+                    .map(|closing| opening.start..runs[closing].start),
+            );
+        }
+        CodeSpans { paragraph, spans }
+    }
+
+    fn contain(&self, at: usize) -> bool {
+        let following = self.spans.partition_point(|span| span.end <= at);
+        self.spans
+            .get(following)
+            .is_some_and(|span| span.start < at)
+    }
+}
+
+/// Backticks that follow each other.
+struct Run {
+    start: usize,
+    length: usize,
+    /// The index of the next run of this length.
+    closing: Option<usize>,
+}
+
+/// Returns the runs of backticks in a part of a text.
+fn runs_of_backticks(text: &str, part: Range<usize>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for start in memchr_iter(b'`', &text.as_bytes()[part.clone()]) {
+        let start = part.start + start;
+        match runs.last_mut() {
+            Some(run) if run.start + run.length == start => run.length += 1,
+            _ => runs.push(Run {
+                start,
+                length: 1,
+                closing: None,
+            }),
+        }
+    }
+    let mut following = HashMap::new();
+    for (index, run) in runs.iter_mut().enumerate().rev() {
+        run.closing = following.insert(run.length, index);
+    }
+    runs
+}
+
+/// How many bytes of a line are searched on each side for the brackets of a link.
+const MAX_LINK: usize = 2_000;
 
 /// Whether what is between these parts of a line belongs to a link: `[text](address)`,
 /// `[text][name]` or `[name]: address`.
 fn is_in_link(before: &str, after: &str) -> bool {
-    let closing = unmatched(after, memchr2_iter(b'[', b']', after.as_bytes()), b'[');
-    let opening = unmatched(
-        before,
-        memchr2_iter(b'(', b')', before.as_bytes()).rev(),
-        b')',
-    );
-    closing.is_some_and(|at| after[at + 1..].starts_with(['(', '[', ':']))
-        || opening.is_some_and(|at| before[..at].ends_with(']'))
+    let before = &before.as_bytes()[before.len().saturating_sub(MAX_LINK)..];
+    let after = &after.as_bytes()[..after.len().min(MAX_LINK)];
+    let closing = unmatched(after, memchr2_iter(b'[', b']', after), b'[');
+    let opening = unmatched(before, memchr2_iter(b'(', b')', before).rev(), b')');
+    closing.is_some_and(|at| matches!(after.get(at + 1), Some(b'(' | b'[' | b':')))
+        || opening.is_some_and(|at| before[..at].ends_with(b"]"))
 }
 
 /// Where the first of these brackets is that has no partner before it.
-fn unmatched(text: &str, mut brackets: impl Iterator<Item = usize>, partner: u8) -> Option<usize> {
+fn unmatched(text: &[u8], mut brackets: impl Iterator<Item = usize>, partner: u8) -> Option<usize> {
     let mut open = 0;
     brackets.find(|at| {
-        let is_partner = text.as_bytes()[*at] == partner;
+        let is_partner = text[*at] == partner;
         open += if is_partner { 1 } else { -1 };
         open < 0
     })

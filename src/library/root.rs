@@ -43,6 +43,55 @@ pub(super) struct PromptFile {
     pub(super) is_linked: bool,
 }
 
+/// The folder of a name.
+struct Parent {
+    path: PathBuf,
+    /// Whether the path has a symlink.
+    is_linked: bool,
+    way: Way,
+}
+
+/// The folders from a prompts folder down to one in it, each without symlinks in its path below the
+/// prompts folder. So a symlink behind many others is resolved in one step.
+pub(super) struct Way(Vec<PathBuf>);
+
+impl Way {
+    pub(super) fn from(root: &Path) -> Way {
+        Way(vec![root.to_owned()])
+    }
+
+    /// Goes back to the folder that is `depth` folders below the first.
+    pub(super) fn back_to(&mut self, depth: usize) {
+        self.0.truncate(depth + 1);
+    }
+
+    /// Goes on to a folder in the last one.
+    pub(super) fn enter(&mut self, folder: &Path, is_link: bool) {
+        let mut entry = self.entry(folder);
+        if is_link {
+            entry = fs::canonicalize(&entry).unwrap_or(entry);
+        }
+        self.0.push(entry);
+    }
+
+    /// Returns the path of a file or folder in the last folder.
+    pub(super) fn entry(&self, path: &Path) -> PathBuf {
+        let folder = self.0.last().map_or(Path::new(""), PathBuf::as_path);
+        folder.join(path.file_name().unwrap_or_default())
+    }
+
+    /// Returns the folder that a symlink is in and points back to, if there is one.
+    pub(super) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
+        let target = fs::canonicalize(self.entry(link)).ok()?;
+        let root = fs::canonicalize(&self.0[0]).ok()?;
+        let index = self.0.iter().position(|folder| {
+            let below = folder.strip_prefix(&self.0[0]);
+            below.map_or(*folder == target, |below| root.join(below) == target)
+        })?;
+        link.ancestors().nth(self.0.len() - index)
+    }
+}
+
 impl Root {
     /// The folder that a file is, or would be, a prompt of: one that its path names, such as
     /// `.claude/commands`; else the one that it is in, or for a file such as `NAME/SKILL.md` the
@@ -118,21 +167,21 @@ impl Root {
             trace.look(&self.path)?; // most folders of other programs are missing
         }
         let name = &Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
-        let (parent, stem, is_parent_linked) = self.folder_of(name, trace)?;
-        let own = parent.join(stem);
+        let (parent, stem) = self.folder_of(name, trace)?;
+        let own = parent.path.join(stem);
         let mut own_link = None;
         for (end, kind) in self.ends(name) {
-            let mut is_linked = is_parent_linked;
+            let mut is_linked = parent.is_linked;
             if kind.is_in_folder() {
                 match *own_link.get_or_insert_with(|| {
                     trace.look(&own);
-                    self.followed_link(&own, trace)
+                    self.followed_link(&own, &parent.way, trace)
                 }) {
                     Some(is_link) => is_linked |= is_link,
                     None => continue,
                 }
             }
-            let path = parent.join(format!("{stem}{end}"));
+            let path = parent.path.join(format!("{stem}{end}"));
             if let Some(is_link) = self.link_of_file(&path, trace) {
                 return Some(PromptFile {
                     path: path.into(),
@@ -185,8 +234,8 @@ impl Root {
     /// It would not be read there.
     pub(super) fn path_for_new(&self, name: &Name) -> Result<PathBuf, Diagnostic> {
         let mut trace = Trace::default();
-        if let Some((parent, stem, _)) = self.folder_of(name, &mut trace) {
-            return Ok(parent.join(format!("{stem}.md")));
+        if let Some((parent, stem)) = self.folder_of(name, &mut trace) {
+            return Ok(parent.path.join(format!("{stem}.md")));
         }
         let path = self.path.join(name.as_str());
         let mut above = path
@@ -208,10 +257,10 @@ impl Root {
         ))
     }
 
-    /// The folder of a name, the last segment of the name, and whether the path to the folder has a
-    /// symlink. `None` if nothing in that folder is read. A change in one of the folders that are
-    /// looked at can make the name that of another file.
-    fn folder_of<'n>(&self, name: &'n Name, trace: &mut Trace) -> Option<(PathBuf, &'n str, bool)> {
+    /// The folder of a name, and the last segment of the name. `None` if nothing in that folder is
+    /// read. A change in one of the folders that are looked at can make the name that of another
+    /// file.
+    fn folder_of<'n>(&self, name: &'n Name, trace: &mut Trace) -> Option<(Parent, &'n str)> {
         let (folders, stem) = name
             .rsplit_once('/')
             .map_or((None, name.as_str()), |(folders, stem)| {
@@ -220,29 +269,36 @@ impl Root {
         if folders.is_some() && !self.format.is_recursive {
             return None;
         }
-        let mut parent = self.path.clone();
-        let mut is_linked = false;
+        let mut parent = Parent {
+            path: self.path.clone(),
+            is_linked: false,
+            way: Way::from(&self.path),
+        };
         for step in folders.into_iter().flat_map(|folders| folders.split('/')) {
-            parent.push(step);
-            trace.look(&parent);
-            is_linked |= self.followed_link(&parent, trace)?;
-            if !self.files_of_prompt(&parent, trace).is_empty() {
+            parent.path.push(step);
+            trace.look(&parent.path);
+            let is_link = self.followed_link(&parent.path, &parent.way, trace)?;
+            if !self.files_of_prompt(&parent.path, trace).is_empty() {
                 return None;
             }
+            parent.is_linked |= is_link;
+            parent.way.enter(&parent.path, is_link);
         }
         if folders.is_none() {
-            trace.look(&parent);
+            trace.look(&parent.path);
         }
-        Some((parent, stem, is_linked))
+        Some((parent, stem))
     }
 
-    /// Whether a folder is a symlink; `None` if it is one that is not followed.
-    fn followed_link(&self, folder: &Path, trace: &mut Trace) -> Option<bool> {
+    /// Whether a folder is a symlink; `None` if it is one that is not followed. `way`: to the
+    /// folder that it is in.
+    fn followed_link(&self, folder: &Path, way: &Way, trace: &mut Trace) -> Option<bool> {
         let is_link = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
         if is_link && self.reach.is_confined() {
             trace.distrust();
         }
-        let is_refused = is_link && (self.cycle(folder).is_some() || self.escape(folder).is_some());
+        let entry = way.entry(folder);
+        let is_refused = is_link && (way.cycle(folder).is_some() || self.escape(&entry).is_some());
         (!is_refused).then_some(is_link)
     }
 
@@ -264,16 +320,6 @@ impl Root {
         if self.reach.is_confined() {
             trace.distrust();
         }
-    }
-
-    /// The folder that a symlink is in and points back to, if there is one.
-    pub(super) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
-        let target = fs::canonicalize(link).ok()?;
-        let mut parents = link
-            .ancestors()
-            .skip(1)
-            .take_while(|parent| parent.starts_with(&self.path));
-        parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
     }
 
     /// Returns why a symlink is not followed: its target is outside of what may be read.

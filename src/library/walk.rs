@@ -4,7 +4,7 @@ use super::cache::Trace;
 use super::golden_files::{is_test_file, test_file};
 use super::handle::Files;
 use super::read::{BROKEN_LINK, is_broken_link};
-use super::root::{MAX_ENTRIES, PromptFile, is_hidden};
+use super::root::{MAX_ENTRIES, PromptFile, Way, is_hidden};
 use super::rows::LIST;
 use super::source::Listing;
 use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
@@ -61,6 +61,8 @@ struct Walk<'f> {
     listing: Listing,
     /// Each with the depth of its folder.
     stack: Vec<(walkdir::IntoIter, usize)>,
+    /// To the folder of the entry that was found last.
+    way: Way,
     /// How many symlinks to folders were found.
     linked_folders: usize,
 }
@@ -75,6 +77,7 @@ impl<'f> Walk<'f> {
             tests,
             listing,
             stack: Vec::new(),
+            way: Way::from(&files.root.path),
             linked_folders: 0,
         }
     }
@@ -187,6 +190,7 @@ impl<'f> Walk<'f> {
             }
             return;
         }
+        self.way.back_to(depth.saturating_sub(1));
         let is_link = entry.path_is_symlink();
         if is_link {
             match self.follow(path) {
@@ -214,11 +218,14 @@ impl<'f> Walk<'f> {
                 return None;
             }
         }
-        if let Some(escape) = root.escape(link) {
+        if self.linked_folders > MAX_LINKED_FOLDERS {
+            return Some(true);
+        }
+        if let Some(escape) = root.escape(&self.way.entry(link)) {
             self.listing.problems.push(escape.in_file(link));
             return None;
         }
-        if let Some(ancestor) = root.cycle(link) {
+        if let Some(ancestor) = self.way.cycle(link) {
             let ancestor = printable(&ancestor.display().to_string());
             let message =
                 format!("the symlink points back to {ancestor} (a cycle), and is not followed");
@@ -245,6 +252,7 @@ impl<'f> Walk<'f> {
             }
         } else if !is_link || self.linked_folders <= MAX_LINKED_FOLDERS {
             self.trace.look(path); // before it is read
+            self.way.enter(path, is_link);
             match self.add_prompt(path, is_link || self.stack.len() > 1) {
                 true if !is_link => self.skip_folder(),
                 false if is_link => self.enter(path, depth),

@@ -4,7 +4,7 @@
 use super::frontmatter::Frontmatter;
 use super::markdown::Source;
 use super::yaml;
-use crate::prompt::diagnostic::{Diagnostic, Kind, Position};
+use crate::prompt::diagnostic::{Diagnostic, Kind, Position, Positions};
 use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::GEMINI;
 use crate::prompt::model::{OtherKey, Prompt};
@@ -52,7 +52,6 @@ pub(crate) fn parse(
         item.span()
             .map_or(0, |span| beginning(text, span.start).len())
     };
-    let position = |item: &Item| Position::in_text(text, start(item), 1);
     let fix = "write `prompt = '''…'''` with the instructions";
     let Some(prompt) = document.get("prompt") else {
         let message = "there is no `prompt`, so the file is not a command of Gemini CLI";
@@ -60,14 +59,19 @@ pub(crate) fn parse(
     };
     let Some(body) = prompt.as_str().filter(|body| !body.trim().is_empty()) else {
         return Err(Diagnostic::error(
-            Some(position(prompt)),
+            Some(Position::in_text(text, start(prompt), 1)),
             "the `prompt` is empty, or not a text",
             fix,
         ));
     };
     let mut frontmatter = Frontmatter::default();
     let mut lenient = Vec::new();
-    for (key, item) in document.iter().filter(|(key, _)| *key != "prompt") {
+    let mut items: Vec<(&str, &Item)> = document.iter().collect();
+    items.retain(|(key, _)| *key != "prompt");
+    items.sort_by_key(|(_, item)| start(item));
+    let mut positions = Positions::from(text, Position::START);
+    for (key, item) in items {
+        let position = positions.at(start(item));
         match item.as_str() {
             Some(description) if key == "description" => {
                 frontmatter.description =
@@ -76,7 +80,7 @@ pub(crate) fn parse(
             _ if key == "description" => {
                 let message = format!("{} is not a text, and is ignored", quoted(key));
                 lenient.push(Diagnostic::warning(
-                    Some(position(item)),
+                    Some(position),
                     message,
                     "write it in quotes",
                 ));
@@ -86,7 +90,7 @@ pub(crate) fn parse(
                 let (key, value) = (key.to_owned(), yaml::in_double_quotes(&value));
                 frontmatter.other_keys.push(OtherKey {
                     key,
-                    position: position(item),
+                    position,
                     value,
                 });
             }
