@@ -21,6 +21,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 /// Counts by name.
@@ -49,6 +50,16 @@ struct Gate {
     counted: Counts,
     limit: f64,
 }
+
+/// How often the counts of one input twice as large has.
+struct Growth {
+    what: &'static str,
+    ratio: f64,
+}
+
+/// What twice the input may cost: whoever writes it must not be able to make the program busy for
+/// long.
+const MAX_GROWTH: f64 = 2.3;
 
 impl Tool {
     const fn name(self) -> &'static str {
@@ -161,33 +172,136 @@ impl Conversation<'_> {
 
 /// What a client's hook costs, from start to end, for a prompt that the user submits.
 fn hook(tool: Tool, prompts: &Prompts, prompt: &str) -> Counts {
+    let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
+    run(tool, prompts.path(), &["hook", "codex"], &event) // as `install` registers it
+}
+
+/// What a command costs, from start to end, with these prompts and this standard input.
+fn run(tool: Tool, prompts: &Path, arguments: &[&str], stdin: &str) -> Counts {
     let folder = tempfile::tempdir().expect("a folder");
-    let [log, event] = ["log", "event"].map(|name| folder.path().join(name));
-    fs::write(
-        &event,
-        json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string(),
-    )
-    .expect("an event");
+    let [log, input] = ["log", "input"].map(|name| folder.path().join(name));
+    fs::write(&input, stdin).expect("an input");
     let words = tool.command(log.to_str().expect("UTF-8"));
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
         .arg(common::program())
-        .args(["hook", "codex"]); // as `install` registers it
+        .args(arguments);
     command
         .env_clear()
-        .env("HOME", prompts.path())
-        .env("PROMPT_EXPANDER_PROMPTS", prompts.path())
+        .env("HOME", prompts)
+        .env("PROMPT_EXPANDER_PROMPTS", prompts)
         .env("PATH", env::var_os("PATH").unwrap_or_default());
     let status = command
-        .stdin(File::open(event).expect("an event"))
+        .stdin(File::open(input).expect("an input"))
         .stdout(Stdio::null())
         .status();
     assert!(
         status.is_ok_and(|status| status.success()),
-        "the hook ends well"
+        "the command ends well"
     );
     tool.counts(&fs::read_to_string(log).expect("counts"))
+}
+
+/// A text of some bytes that repeats another.
+fn repeated(text: &str, bytes: usize) -> String {
+    text.repeat(bytes / text.len())
+}
+
+/// A hundred words that may be mentions.
+fn mentions() -> String {
+    (0..100).map(|number| format!("(:ab{number} ")).collect()
+}
+
+/// A text of so many bytes.
+type TextOf = fn(usize) -> String;
+
+/// Messages that were slow once.
+const MESSAGES: [(&str, TextOf); 6] = [
+    ("a word with many colons", |bytes| repeated("(:a", bytes)),
+    ("words with many brackets", |bytes| {
+        let words = 0..bytes / 1000;
+        let words = words.map(|number| format!("x :b{number}{}", repeated("a)", 990)));
+        words.collect()
+    }),
+    ("spaces after a command", |bytes| {
+        let spaces = " ".repeat(bytes / 2);
+        format!(":{SMALL}{spaces}{}", repeated("(:a ", bytes / 2))
+    }),
+    ("brackets after mentions", |bytes| {
+        format!("x {}{}", mentions(), repeated("[]", bytes))
+    }),
+    ("an address with colons", |bytes| {
+        format!("x http://{}", repeated("(:a", bytes))
+    }),
+    ("backticks before mentions", |bytes| {
+        let lengths = 1..(bytes as f64).sqrt() as usize;
+        let code: String = lengths.map(|length| "`".repeat(length) + " ").collect();
+        format!("{code}{}{}", repeated("` ", bytes / 2), mentions())
+    }),
+];
+
+/// What a message of 100 KB may cost: 50 ms.
+const LONG_MESSAGE: f64 = 150_000_000.0;
+
+/// What happens to the costs when an input is twice as long.
+fn growths() -> Vec<Growth> {
+    let few = Prompts::generate(10);
+    let mut growths = Vec::new();
+    for (what, message) in MESSAGES {
+        let [once, twice] = [50_000, 100_000].map(|bytes| {
+            let counts = hook(Callgrind, &few, &message(bytes));
+            counts.values().sum::<f64>()
+        });
+        assert!(twice < LONG_MESSAGE, "{what}: {twice} instructions");
+        let ratio = twice / once;
+        growths.push(Growth { what, ratio });
+    }
+    growths.push(growth(
+        "keys of a TOML prompt",
+        Callgrind,
+        [2_000, 4_000],
+        toml,
+    ));
+    growths.push(growth("symlinks in a name", Strace, [14, 28], links));
+    growths
+}
+
+fn growth(
+    what: &'static str,
+    tool: Tool,
+    sizes: [usize; 2],
+    cost: fn(Tool, usize) -> Counts,
+) -> Growth {
+    let [once, twice] = sizes.map(|size| cost(tool, size).values().sum::<f64>());
+    let ratio = twice / once;
+    Growth { what, ratio }
+}
+
+/// What a list costs of a prompt with this many keys.
+fn toml(tool: Tool, keys: usize) -> Counts {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prompts = folder.path().join(".gemini/commands");
+    fs::create_dir_all(&prompts).expect("a folder");
+    let keys: String = (0..keys).map(|key| format!("key{key} = 1\n")).collect();
+    fs::write(prompts.join("x.toml"), format!("prompt = 'X'\n{keys}")).expect("a prompt");
+    run(tool, &prompts, &["list"], "")
+}
+
+/// What 50 names cost that lead through this many symlinks, from folder to folder.
+fn links(tool: Tool, links: usize) -> Counts {
+    let folder = tempfile::tempdir().expect("a folder");
+    for number in 0..=links {
+        let from = folder.path().join(format!("d{number}"));
+        fs::create_dir(&from).expect("a folder");
+        std::os::unix::fs::symlink(format!("../d{}", number + 1), from.join("l")).expect("a link");
+    }
+    let path = "/l".repeat(links);
+    let names: String = (0..50)
+        .map(|number| format!("see :d0{path}/x{number}\n"))
+        .collect();
+    let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": names}).to_string();
+    run(tool, folder.path(), &["hook", "codex"], &event)
 }
 
 /// The counts divided, as for each prompt of a list.
@@ -383,6 +497,10 @@ fn main() -> ExitCode {
             gate.calls()
         );
     }
+    let growths = growths();
+    for Growth { what, ratio } in &growths {
+        println!("twice: {what:<27} {ratio:>12.2} {MAX_GROWTH:>12} times");
+    }
     let failed: Vec<&Gate> = gates.iter().filter(|gate| !gate.holds()).collect();
     for gate in &failed {
         let (what, unit, limit) = (gate.what, gate.tool.unit(), gate.limit);
@@ -392,7 +510,12 @@ fn main() -> ExitCode {
             gate.tool.look_further()
         );
     }
-    if failed.is_empty() {
+    let steep = growths.iter().filter(|growth| growth.ratio > MAX_GROWTH);
+    let steep: Vec<&str> = steep.map(|growth| growth.what).collect();
+    for what in &steep {
+        eprintln!("error: twice {what} cost more than {MAX_GROWTH} times as much");
+    }
+    if failed.is_empty() && steep.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

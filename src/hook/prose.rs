@@ -89,17 +89,15 @@ impl<'t> Lines<'t> {
         let (before, after) = self.text[self.start..self.end].split_at(at - self.start);
         let is_block =
             before.starts_with(['\t', '>']) || before.starts_with("    ") || self.is_fenced;
-        let word = before
-            .rsplit(char::is_whitespace)
-            .next()
-            .unwrap_or_default();
+        let near = end_of(before, MAX_NEAR);
+        let word = near.rsplit(char::is_whitespace).next().unwrap_or_default();
         // As in `validates(:name)`; languages without blanks have a bracket after a letter, too.
         let is_call = word
             .trim_end_matches(OPENING)
             .ends_with(|end: char| end.is_ascii_alphanumeric() || end == '_');
         let is_elsewhere =
             is_block || is_call || before.trim_start().starts_with('>') || word.contains("://");
-        !is_elsewhere && !is_in_link(before, after) && !self.is_code(at)
+        !is_elsewhere && !is_in_link(near, after) && !self.is_code(at)
     }
 
     /// Returns whether this byte of the current paragraph is between backticks.
@@ -171,14 +169,24 @@ fn runs_of_backticks(text: &str, part: Range<usize>) -> Vec<Run> {
     runs
 }
 
-/// How many bytes of a line are searched on each side for the brackets of a link.
-const MAX_LINK: usize = 2_000;
+/// How many bytes of a line are searched on each side for the brackets of a link, and before it for
+/// the beginning of an address.
+const MAX_NEAR: usize = 2_000;
+
+/// Returns at most the last `max` bytes of a text.
+fn end_of(text: &str, max: usize) -> &str {
+    let mut start = text.len().saturating_sub(max);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
 
 /// Whether what is between these parts of a line belongs to a link: `[text](address)`,
 /// `[text][name]` or `[name]: address`.
 fn is_in_link(before: &str, after: &str) -> bool {
-    let before = &before.as_bytes()[before.len().saturating_sub(MAX_LINK)..];
-    let after = &after.as_bytes()[..after.len().min(MAX_LINK)];
+    let before = before.as_bytes();
+    let after = &after.as_bytes()[..after.len().min(MAX_NEAR)];
     let closing = unmatched(after, memchr2_iter(b'[', b']', after), b'[');
     let opening = unmatched(before, memchr2_iter(b'(', b')', before).rev(), b')');
     closing.is_some_and(|at| matches!(after.get(at + 1), Some(b'(' | b'[' | b':')))
