@@ -227,7 +227,8 @@ fn folder_of(path: &Path) -> &Path {
 
 fn sync_folder_of_new(folder: &Path) -> io::Result<()> {
     sync_folder(folder).map_err(|error| {
-        let message = format!("the text may have been written, but its folder is not: {error}");
+        let message =
+            format!("the text may have been written, but its folder cannot be synced: {error}");
         io::Error::other(message)
     })
 }

@@ -128,183 +128,227 @@ impl FileStore {
         Ok(Some(at))
     }
 
-    /// A write. `interrupt` fails a step, for tests.
-    fn write_with(
+    /// Writes or deletes the file of a prompt, and adds that to its history.
+    fn change(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
+        let _lock = self.history.lock()?;
+        let before = self.state(write.name)?;
+        match self.repeat(write, &before)? {
+            Some(revision) => Ok(revision),
+            None => self.carry_out(&self.decide(write, before)?),
+        }
+    }
+
+    fn state(&self, name: &Name) -> Result<PromptState, Diagnostic> {
+        Ok(PromptState {
+            file: self.read(name)?,
+            versions: self.history.versions(name)?,
+        })
+    }
+
+    /// Returns the revision that a prompt has if it is already as this write would leave it, such as
+    /// when the same write comes once more.
+    fn repeat(
         &self,
         write: &Write<'_>,
-        interrupt: impl Fn(Step) -> io::Result<()>,
-    ) -> Result<Revision, Diagnostic> {
-        let Write {
-            name,
-            expected,
-            action,
-            ..
-        } = *write;
-        let text = action.text();
-        let _lock = self.history.lock()?;
-        let read = self.read(name)?;
-        let now = read.as_ref().map(|(_, bytes)| Revision::of(bytes));
+        before: &PromptState,
+    ) -> Result<Option<Revision>, Diagnostic> {
+        let (now, last) = (before.revision(), before.versions.first());
+        let Some(text) = write.action.text() else {
+            let is_deleted = now.is_none()
+                && last.is_some_and(|last| {
+                    last.after().is_none() && Some(last.revision) == write.expected
+                });
+            return Ok(write.expected.filter(|_| is_deleted));
+        };
+        let after = Revision::of(text.as_bytes());
+        let Some((file, bytes)) = before.file.as_ref().filter(|_| now == Some(after)) else {
+            return Ok(None);
+        };
+        let like = fs::metadata(&file.path).ok();
+        if write.expected == now {
+            self.keep_current(write.name, &before.versions, bytes, like.as_ref())?;
+        } else if let Some(last) = last
+            && last.revision == after
+            && last.operation == Operation::ByHand
+        {
+            // A process that was killed has written the text, and not the record.
+            let record = self.record(write, after, last.at, &file.path);
+            self.history.add(write.name, &record, None, like.as_ref())?;
+        }
+        Ok(now)
+    }
+
+    /// Decides where a write goes.
+    ///
+    /// # Errors
+    /// The prompt is not as expected, or its file may not be written.
+    fn decide<'w>(
+        &self,
+        write: &'w Write<'w>,
+        before: PromptState,
+    ) -> Result<Change<'w>, Diagnostic> {
+        let text = write.action.text();
         let after = text.map(|text| Revision::of(text.as_bytes()));
-        let versions = self.history.versions(name)?;
-        let record = |revision, at, path: &Path| Version {
+        let now = before.revision();
+        let Some(revision) = after.or(write.expected).filter(|_| now == write.expected) else {
+            return Err(conflict(write.name, now));
+        };
+        let file = before.file.as_ref().map(|(file, _)| file);
+        let path = self.path_of(write, file, &before.versions)?;
+        let (mut target, mut like) = (path.clone(), None);
+        if file.is_some() {
+            target = fs::canonicalize(&path).map_err(|error| failed(&path, &error))?;
+            like = Some(fs::metadata(&target).map_err(|error| failed(&path, &error))?);
+        } else if write.is_restored {
+            // It is as private as it was.
+            let mut versions = before.versions.iter();
+            let restored = versions.find(|version| version.after() == after);
+            like = restored.and_then(|version| self.history.metadata(write.name, version));
+        }
+        self.check_target(&target, write.caller)?;
+        let is_read_only = |file: &Metadata| file.permissions().readonly();
+        if file.is_some() && like.as_ref().is_some_and(is_read_only) {
+            let error = io::Error::new(ErrorKind::PermissionDenied, "the file is read-only");
+            return Err(failed(&path, &error));
+        }
+        let folder = target.parent().unwrap_or(&self.files.root.path);
+        create_folders(folder).map_err(|error| failed(folder, &error))?;
+        Ok(Change {
+            write,
+            before,
+            revision,
+            path,
+            target,
+            like,
+        })
+    }
+
+    /// Carries out a write, in the order that the table at the top of this file shows.
+    fn carry_out(&self, change: &Change<'_>) -> Result<Revision, Diagnostic> {
+        let Change {
+            write,
+            before,
+            revision,
+            ..
+        } = change;
+        let (name, like) = (write.name, change.like.as_ref());
+        let last = match before.bytes() {
+            Some(bytes) => self.keep_current(name, &before.versions, bytes, like)?,
+            None => before.versions.first().map(|last| last.at),
+        };
+        let new = Version {
+            revision: *revision,
+            at: time_after(last, None),
+            ..Version::default()
+        };
+        let text = write.action.text();
+        if let Some(text) = text {
+            // Before it is in the file, so that what is acknowledged is in both.
+            self.history.add(name, &new, Some(text.as_bytes()), like)?;
+        }
+        if let Err(error) = change.replace_file() {
+            if text.is_some() {
+                self.history.remove(name, &new);
+            }
+            return Err(match error.kind() {
+                ErrorKind::AlreadyExists => conflict(name, before.revision()),
+                _ => failed(&change.path, &error),
+            });
+        }
+        let record = self.record(write, *revision, new.at, &change.path);
+        if let Err(error) = self.history.add(name, &record, None, like) {
+            // Only its author and note are lost.
+            tracing::warn!(%name, %error, "a version is not recorded in the history");
+        }
+        let current = usize::from(text.is_some());
+        let kept = write.versions.get().saturating_add(current);
+        for old in self.history.versions(name).iter().flatten().skip(kept) {
+            self.history.remove(name, old);
+        }
+        Ok(*revision)
+    }
+
+    /// Returns the version that a write makes.
+    fn record(&self, write: &Write<'_>, revision: Revision, at: Timestamp, path: &Path) -> Version {
+        let operation = match (write.action.text(), write.expected) {
+            (None, _) => Operation::Delete,
+            (Some(_), _) if write.is_restored => Operation::Restore,
+            (Some(_), None) => Operation::Create,
+            (Some(_), Some(_)) => Operation::Update,
+        };
+        Version {
             revision,
             at,
-            operation: match (text, expected) {
-                (None, _) => Operation::Delete,
-                (Some(_), _) if write.is_restored => Operation::Restore,
-                (Some(_), None) => Operation::Create,
-                (Some(_), Some(_)) => Operation::Update,
-            },
+            operation,
             author: write.by.author.as_deref().map(str::to_owned),
             note: write.by.note.clone(),
             path: Some(self.files.root.below(path)),
             is_current: false,
-        };
-        match (after, now, versions.first()) {
-            (Some(after), Some(now), last) if after == now => {
-                if let (Some((file, current)), true) = (&read, expected == Some(now)) {
-                    self.keep_current(
-                        name,
-                        &versions,
-                        current,
-                        fs::metadata(&file.path).ok().as_ref(),
-                    )?;
-                }
-                // A process that was killed may have written the text and not the record; then this
-                // is the same write once more.
-                let unrecorded =
-                    last.filter(|last| last.revision == now && last.operation == Operation::ByHand);
-                if let (Some(last), Some((file, _)), true) =
-                    (unrecorded, &read, expected != Some(now))
-                {
-                    let like = fs::metadata(&file.path).ok();
-                    self.history.add(
-                        name,
-                        &record(now, last.at, &file.path),
-                        None,
-                        like.as_ref(),
-                    )?;
-                }
-                return Ok(after);
-            }
-            (None, None, Some(last))
-                if last.after().is_none() && Some(last.revision) == expected =>
-            {
-                return Ok(last.revision);
-            }
-            _ => {}
         }
-        let Some(revision) = after.or(expected).filter(|_| now == expected) else {
-            return Err(conflict(name, now));
-        };
-        let path = self.path_of(write, read.as_ref().map(|(file, _)| file), &versions)?;
-        let refused = |error: io::Error| match error.kind() {
-            ErrorKind::AlreadyExists => conflict(name, now),
-            _ => failed(&path, &error),
-        };
-        let target = if read.is_some() {
-            fs::canonicalize(&path).map_err(refused)?
-        } else {
-            path.clone()
-        };
-        self.check_target(&target, write.caller)?;
-        let metadata = read
-            .as_ref()
-            .map(|_| fs::metadata(&target))
-            .transpose()
-            .map_err(refused)?;
-        if metadata
-            .as_ref()
-            .is_some_and(|file| file.permissions().readonly())
-        {
-            return Err(refused(io::Error::new(
-                ErrorKind::PermissionDenied,
-                "the file is read-only",
-            )));
-        }
-        // What is restored is as private as it was.
-        let restored = versions
-            .iter()
-            .filter(|_| write.is_restored)
-            .find(|version| version.after() == after);
-        let like =
-            metadata.or_else(|| restored.and_then(|version| self.history.metadata(name, version)));
-        let folder = target.parent().unwrap_or(&self.files.root.path);
-        create_folders(folder).map_err(|error| failed(folder, &error))?;
-
-        let current = read.as_ref().map(|(_, bytes)| &**bytes);
-        interrupt(Step::Keep).map_err(refused)?;
-        let last = match current {
-            Some(current) => self.keep_current(name, &versions, current, like.as_ref())?,
-            None => versions.first().map(|last| last.at),
-        };
-        let bytes = text.map(str::as_bytes);
-        let new = Version {
-            revision,
-            at: time_after(last, None),
-            ..Version::default()
-        };
-        if bytes.is_some() {
-            // Before it is in the file, so that what is acknowledged is in both.
-            self.history.add(name, &new, bytes, like.as_ref())?;
-        }
-        let replace = || {
-            interrupt(Step::WriteTemporary)?;
-            let new = bytes
-                .map(|bytes| PendingFile::write(&target, bytes, FileAccess::same_as(like.as_ref())))
-                .transpose()?;
-            interrupt(Step::Replace)?;
-            // An editor knows nothing of the lock.
-            let is_unchanged = match (read_regular(&target, MAX_FILE), current) {
-                (Ok(now), Some(current)) => now == current,
-                (Err(error), None) => error.kind() == ErrorKind::NotFound,
-                _ => false,
-            };
-            match (new, current) {
-                _ if !is_unchanged => return Err(ErrorKind::AlreadyExists.into()),
-                (None, _) => {
-                    fs::remove_file(&path)?;
-                    sync_folder(path.parent().unwrap_or(folder))?;
-                }
-                (Some(new), None) => new.create()?,
-                (Some(new), Some(_)) => new.replace()?,
-            }
-            interrupt(Step::Sync)
-        };
-        replace().map_err(|error| {
-            if text.is_some() {
-                self.history.remove(name, &new);
-            }
-            refused(error)
-        })?;
-        let added = interrupt(Step::Add).map_err(refused);
-        let added = added.and_then(|()| {
-            self.history
-                .add(name, &record(revision, new.at, &path), None, like.as_ref())
-        });
-        if let Err(error) = added {
-            // Only its author and note are lost.
-            tracing::warn!(%name, %error, "a version is not recorded in the history");
-        }
-        let kept = write
-            .versions
-            .get()
-            .saturating_add(usize::from(text.is_some()));
-        for old in self.history.versions(name).iter().flatten().skip(kept) {
-            self.history.remove(name, old);
-        }
-        Ok(revision)
     }
 }
 
-/// The steps of a write that may fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Keep,
-    WriteTemporary,
-    Replace,
-    Sync,
-    Add,
+/// What a prompt has before a write.
+struct PromptState {
+    /// Its file, with the bytes, if there is one.
+    file: Option<(PromptFile, Vec<u8>)>,
+    /// The newest comes first.
+    versions: Vec<Version>,
+}
+
+impl PromptState {
+    fn bytes(&self) -> Option<&[u8]> {
+        self.file.as_ref().map(|(_, bytes)| bytes.as_slice())
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        self.bytes().map(Revision::of)
+    }
+}
+
+/// A write that may be carried out.
+struct Change<'w> {
+    write: &'w Write<'w>,
+    before: PromptState,
+    /// That of the new text or, of a file that is deleted, that of the old one.
+    revision: Revision,
+    /// The prompt's file, and where its symlinks lead.
+    path: PathBuf,
+    target: PathBuf,
+    /// The file whose owner and mode it gets.
+    like: Option<Metadata>,
+}
+
+impl Change<'_> {
+    /// Replaces, creates or deletes the file, in one step.
+    ///
+    /// # Errors
+    /// It is no longer as it was read (`AlreadyExists`), or cannot be written.
+    fn replace_file(&self) -> io::Result<()> {
+        let current = self.before.bytes();
+        let access = FileAccess::same_as(self.like.as_ref());
+        let pending = match self.write.action.text() {
+            Some(text) => Some(PendingFile::write(&self.target, text.as_bytes(), access)?),
+            None => None,
+        };
+        // An editor knows nothing of the lock.
+        let is_unchanged = match (read_regular(&self.target, MAX_FILE), current) {
+            (Ok(now), Some(current)) => now == current,
+            (Err(error), None) => error.kind() == ErrorKind::NotFound,
+            _ => false,
+        };
+        if !is_unchanged {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        match (pending, current) {
+            (Some(pending), Some(_)) => pending.replace(),
+            (Some(pending), None) => pending.create(),
+            (None, _) => {
+                fs::remove_file(&self.path)?;
+                sync_folder(self.path.parent().unwrap_or(&self.path))
+            }
+        }
+    }
 }
 
 impl Store for FileStore {
@@ -329,7 +373,7 @@ impl Store for FileStore {
     fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
         self.finish_rename()?;
         match write.action {
-            Edit::Write(_) | Edit::Delete => return self.write_with(write, |_| Ok(())),
+            Edit::Write(_) | Edit::Delete => return self.change(write),
             Edit::Rename(to) => self.rename(write.name, to)?,
             Edit::DeleteTests(tests) => {
                 fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?
@@ -425,7 +469,6 @@ mod tests {
     use super::*;
     use crate::prompt::Format;
     use std::num::NonZeroUsize;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::LazyLock;
 
     fn store(folder: &Path) -> FileStore {
@@ -463,111 +506,6 @@ mod tests {
     }
 
     #[test]
-    fn after_a_crash_between_any_two_steps_no_text_is_lost_and_the_next_write_goes_on() {
-        let (name, caller) = (Name::new("git/a").unwrap(), Caller::local());
-        for step in [
-            Step::Keep,
-            Step::WriteTemporary,
-            Step::Replace,
-            Step::Sync,
-            Step::Add,
-        ] {
-            for text in [Some("New."), None] {
-                let folder = tempfile::tempdir().unwrap();
-                let (path, store) = (folder.path().join("git/a.md"), store(folder.path()));
-                fs::create_dir(folder.path().join("git")).unwrap();
-                fs::write(&path, "By hand.").unwrap();
-                // A panic ends it as a crash does: nothing is cleaned up.
-                let crash = |at| {
-                    if at == step {
-                        panic!("a crash")
-                    } else {
-                        Ok(())
-                    }
-                };
-                let crashed = AssertUnwindSafe(|| {
-                    store.write_with(&write(&name, &caller, Some("By hand."), text), crash)
-                });
-                assert!(catch_unwind(crashed).is_err());
-                let now = fs::read_to_string(&path).ok();
-                let is_written = matches!(step, Step::Sync | Step::Add);
-                assert_eq!(
-                    now.as_deref(),
-                    if is_written { text } else { Some("By hand.") },
-                    "{step:?}"
-                );
-                let old = store.version(&name, Revision::of(b"By hand.")).unwrap();
-                assert_eq!(old.as_deref(), Some("By hand."), "{step:?}");
-                if text.is_some() {
-                    store
-                        .write(&write(&name, &caller, Some("By hand."), text))
-                        .unwrap();
-                    let again = &store.history(&name).unwrap()[0];
-                    assert_eq!(
-                        (again.operation, again.author.as_deref()),
-                        (Operation::Update, Some("ada")),
-                        "{step:?}"
-                    );
-                }
-                let now = fs::read_to_string(&path).ok();
-                store
-                    .write(&write(&name, &caller, now.as_deref(), Some("Next.")))
-                    .unwrap();
-                assert_eq!(fs::read_to_string(&path).unwrap(), "Next.", "{step:?}");
-                for text in ["By hand.", "Next."].into_iter().chain(now.as_deref()) {
-                    let kept = store.version(&name, Revision::of(text.as_bytes())).unwrap();
-                    assert_eq!(kept.as_deref(), Some(text), "{step:?}");
-                }
-                assert_eq!(
-                    fs::read_dir(folder.path().join("git")).unwrap().count(),
-                    1,
-                    "no temporary file is left"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_disk_that_refuses_a_step_leaves_the_prompt_as_it_was_or_as_it_is_to_be() {
-        let (name, caller) = (Name::new("a").unwrap(), Caller::local());
-        for step in [Step::Keep, Step::WriteTemporary, Step::Replace, Step::Add] {
-            let folder = tempfile::tempdir().unwrap();
-            let (path, store) = (folder.path().join("a.md"), store(folder.path()));
-            fs::write(&path, "Old.").unwrap();
-            let full = |at| {
-                if at == step {
-                    Err(io::Error::other("no space left"))
-                } else {
-                    Ok(())
-                }
-            };
-            let written =
-                store.write_with(&write(&name, &caller, Some("Old."), Some("New.")), full);
-            // Without its entry in the history, the new text counts as made by hand.
-            let (is_ok, text) = if step == Step::Add {
-                (true, "New.")
-            } else {
-                (false, "Old.")
-            };
-            assert_eq!(
-                (written.is_ok(), fs::read_to_string(&path).unwrap().as_str()),
-                (is_ok, text),
-                "{step:?}"
-            );
-            assert_eq!(
-                store.history(&name).unwrap()[0].revision,
-                Revision::of(text.as_bytes()),
-                "{step:?}"
-            );
-            let files = fs::read_dir(folder.path()).unwrap().count();
-            assert_eq!(
-                files, 2,
-                "the prompt and its history; no temporary file is left"
-            );
-        }
-    }
-
-    #[test]
     fn an_editor_that_saves_meanwhile_wins() {
         let (name, caller) = (Name::new("a").unwrap(), Caller::local());
         for (from, saved) in [
@@ -578,14 +516,13 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let (path, store) = (folder.path().join("a.md"), store(folder.path()));
             from.iter().for_each(|text| fs::write(&path, text).unwrap());
-            let save = |at| match (at, saved) {
-                (Step::Replace, Some(text)) => fs::write(&path, text),
-                (Step::Replace, None) => fs::remove_file(&path),
-                _ => Ok(()),
-            };
-            let refused = store
-                .write_with(&write(&name, &caller, from, Some("New.")), save)
-                .unwrap_err();
+            let write = write(&name, &caller, from, Some("New."));
+            let change = store.decide(&write, store.state(&name).unwrap()).unwrap();
+            match saved {
+                Some(text) => fs::write(&path, text).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            let refused = store.carry_out(&change).unwrap_err();
             assert!(matches!(refused.kind, Kind::Conflict { .. }), "{refused}");
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), saved);
         }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// Before each of these, the disk has a state that a kill can leave.
 const MOMENTS: [&str; 5] = ["fsync", "rename", "renameat", "renameat2", "unlink"];
@@ -44,13 +44,19 @@ fn at_each_moment(make: impl Fn() -> Client, line: &str, check: impl Fn(&Client)
 
 /// Runs a command, and kills it when it calls the system for this for the `count`th time.
 fn is_killed(client: &Client, line: &str, moment: &str, count: usize) -> bool {
+    let fault = format!("{moment}:signal=SIGKILL:when={count}");
+    with_fault(client, line, &fault).status.signal() == Some(9)
+}
+
+/// Runs a command with a fault that strace makes.
+fn with_fault(client: &Client, line: &str, fault: &str) -> Output {
     let program = client.command();
     let mut strace = Command::new("/usr/bin/strace");
     strace
-        .args(["-o", "/dev/null", "-e"])
-        .arg(format!("trace={moment}"))
+        .args(["-o", "strace", "-e"])
+        .arg(format!("trace={}", fault.split(':').next().unwrap()))
         .arg("-e")
-        .arg(format!("inject={moment}:signal=SIGKILL:when={count}"))
+        .arg(format!("inject={fault}"))
         .arg(program.get_program())
         .args(client.library_arguments())
         .args(line.split_whitespace())
@@ -61,13 +67,7 @@ fn is_killed(client: &Client, line: &str, moment: &str, count: usize) -> bool {
             None => strace.env_remove(name),
         };
     }
-    let status = strace
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .unwrap();
-    status.signal() == Some(9)
+    strace.stdin(Stdio::null()).output().unwrap()
 }
 
 /// All files below a folder, except those of the server.
@@ -187,6 +187,39 @@ fn a_write_that_is_killed_loses_no_text_and_the_next_one_goes_on() {
         }
     });
     assert!(kills > 8, "{kills}");
+}
+
+/// `fsync` fails: of a version in the history, of the new file, and then of their folders.
+#[test]
+fn a_disk_that_refuses_a_step_leaves_the_prompt_as_it_was_or_the_error_says_that_it_may_be_written()
+{
+    let mut outcomes = Vec::new();
+    for count in 1.. {
+        let client = Client::new().prompt("a.md", "first");
+        client.words("rm --yes a");
+        client.words("restore a");
+        client.write("a.md", "by hand");
+        let fault = format!("fsync:error=EIO:when={count}");
+        let output = with_fault(&client, "restore a", &fault);
+        let calls = fs::read_to_string(client.root().join("strace")).unwrap();
+        if !calls.contains("INJECTED") {
+            break;
+        }
+        let ran = Ran {
+            status: output.status,
+            stdout: String::new(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        };
+        nothing_is_left(&client, &ran);
+        let is_written = fs::read(client.prompts().join("a.md")).unwrap() == b"first";
+        let says_so = ran.stderr.contains("the text may have been written");
+        outcomes.push((ran.status.success(), is_written, says_so));
+    }
+    // Only its record is lost, if anything.
+    assert_eq!(outcomes.pop(), Some((true, true, false)));
+    assert!(outcomes.contains(&(false, false, false)), "{outcomes:?}");
+    assert!(outcomes.contains(&(false, true, true)), "{outcomes:?}");
+    assert!(!outcomes.contains(&(false, true, false)), "{outcomes:?}");
 }
 
 #[test]
