@@ -47,7 +47,6 @@ mod watched;
 
 pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
 pub use diff::{DiffLine, Hunk, difference, hunks};
-pub(crate) use edit::new_errors;
 pub use edit::{Current, Editor, Written};
 pub(crate) use files::{create, create_with_folders, delete_if, plan, replace};
 pub(crate) use find::{meant_by, with_last_part};

@@ -4,7 +4,7 @@ use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, edit, new, path, rm};
-use crate::library::new_errors;
+use crate::library::Editor;
 use crate::prompt::Name;
 use crate::wording::named;
 use anyhow::anyhow;
@@ -73,7 +73,7 @@ impl Mv {
         }
         rm::note_what_is_used_now(editor.view(), &found.name);
         new::warn_of_the_same_name(&library, &name, &to);
-        let is_broken = !broken.is_empty() || !new_errors(&before, problems).is_empty();
+        let is_broken = !broken.is_empty() || !Editor::new_errors(&before, problems).is_empty();
         Ok(if is_broken {
             ExitCode::FAILURE
         } else {

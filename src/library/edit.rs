@@ -5,8 +5,6 @@
 
 mod references;
 
-pub(crate) use references::new_errors;
-
 use super::caller::Caller;
 use super::diff::difference;
 use super::history::{Operation, Version};

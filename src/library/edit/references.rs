@@ -46,18 +46,18 @@ impl Editor<'_> {
             return Vec::new(); // other formats name no files
         }
         let draft = self.store.draft(to, &text, &self.caller);
-        new_errors(&from.check(), draft.check())
+        Editor::new_errors(&from.check(), draft.check())
     }
-}
 
-/// Returns the errors among the problems of a prompt that it did not have before.
-pub(crate) fn new_errors(before: &[Diagnostic], now: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut errors = now;
-    errors.retain(|problem| {
-        let is_known = before.iter().any(|other| other.message == problem.message);
-        problem.severity() == Severity::Error && !is_known
-    });
-    errors
+    /// Returns the errors among the problems of a prompt that it did not have before.
+    pub fn new_errors(before: &[Diagnostic], now: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let mut errors = now;
+        errors.retain(|problem| {
+            let is_known = before.iter().any(|other| other.message == problem.message);
+            problem.severity() == Severity::Error && !is_known
+        });
+        errors
+    }
 }
 
 /// Returns what would be broken in a prompt if a file had another name.
