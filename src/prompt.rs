@@ -50,6 +50,7 @@ pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Kind, Position, Severity};
 pub use fields::{Fields, with_fields};
+pub use format::markdown::without_frontmatter;
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
 pub use format::{FORMATS, FileName, Format, Parse};

@@ -9,8 +9,8 @@ use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, Form};
 use crate::library::{Found, Layer, Selection, View, hunks, joined};
 use crate::prompt::{
-    self, Binding, Bound, Diagnostic, Format, INPUT, Kind, Messages, Name, Origin, Piece, Prompt,
-    Revision, Role, join_piped,
+    self, Binding, Bound, Diagnostic, Format, INPUT, Included, Kind, Messages, Name, Origin, Piece,
+    Prompt, Revision, Role, join_piped, without_frontmatter,
 };
 use crate::wording::{named, quoted};
 use serde::Serializer;
@@ -115,11 +115,7 @@ pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
     let included = prompt
         .iter()
         .flat_map(|prompt| prompt.included())
-        .map(|included| IncludedText {
-            path: included.file.name.clone(),
-            revision: Revision::of(included.text.as_bytes()),
-            text: included.text.to_string(),
-        });
+        .map(|included| included_text(view, included));
     let (includes, fields) = (included.collect(), prompt.as_deref().map(fields));
     Ok(File {
         shown,
@@ -127,6 +123,27 @@ pub fn file(view: &View, command: &str) -> Result<File, Diagnostic> {
         marks: marks.unwrap_or_default(),
         includes,
     })
+}
+
+/// What a caller gets of an included file. The frontmatter of a file that they may not see is no
+/// part of the prompt.
+fn included_text(view: &View, included: &Included) -> IncludedText {
+    let text = if is_seen(view, included) {
+        included.text.to_string()
+    } else {
+        without_frontmatter(&included.text)
+    };
+    IncludedText {
+        path: included.file.name.clone(),
+        revision: Revision::of(text.as_bytes()),
+        text,
+    }
+}
+
+/// Whether a caller may see an included file by itself.
+fn is_seen(view: &View, included: &Included) -> bool {
+    view.prefix()
+        .is_none_or(|prefix| prefix.contains(&included.file.name))
 }
 
 fn fields(prompt: &Prompt) -> Fields {
@@ -350,6 +367,7 @@ pub fn explain(
         includes: prompt
             .included()
             .iter()
+            .filter(|included| is_seen(view, included))
             .map(|included| included.file.path.display().to_string())
             .collect(),
         shadows,
@@ -390,6 +408,7 @@ pub fn explain(
             .warnings()
             .into_iter()
             .map(|problem| problem.in_file(file.clone()))
+            .filter(|problem| view.is_visible(problem))
             .collect(),
     };
     Ok((explanation, expansion))

@@ -386,7 +386,7 @@ impl View {
 
     /// Whether the caller may see a problem: one of the whole prompts folder is not for those who
     /// see only a part of it.
-    fn is_visible(&self, problem: &Diagnostic) -> bool {
+    pub(crate) fn is_visible(&self, problem: &Diagnostic) -> bool {
         let Some(prefix) = &self.prefix else {
             return true;
         };

@@ -317,6 +317,63 @@ journey("an earlier version is seen and restored, also of a deleted prompt", { "
   assert.equal(server.expand("a", "x"), "First x");
 });
 
+/** Shows a page with a token that is kept in this browser. */
+async function keepToken(page, server) {
+  await page.goto(server.url);
+  await page.evaluate((kept) => localStorage.setItem("token", kept), WRITER);
+}
+
+const keptToken = (page) => page.evaluate(() => localStorage.getItem("token"));
+
+/** Answers the next question of the page, and returns it. */
+const answerNext = (page, isYes) => new Promise((done) => page.once("dialog", (dialog) => (isYes ? dialog.accept() : dialog.dismiss()).then(() => done(dialog.message()))));
+
+test("a link with another token asks before it replaces the one in use, also in an open tab, and never removes the kept one", async () => {
+  const server = await serve(PROBLEMS, { tokens: TOKENS });
+  const page = await browser.newPage();
+  try {
+    await keepToken(page, server);
+    for (const [link, isYes] of [[READER, false], ["wrong", false], ["wrong", true]]) {
+      const question = answerNext(page, isYes);
+      await page.goto("about:blank");
+      await page.goto(`${server.url}#token=${link}`);
+      assert.match(await question, /another token/);
+      await address(page, server, "");
+      assert.equal(await keptToken(page), WRITER);
+      if (isYes) await press(page, "Use the token that is kept in this browser");
+      await number(page, 26);
+    }
+    const question = answerNext(page, true);
+    await page.evaluate((link) => (location.hash = `token=${link}`), READER);
+    assert.match(await question, /another token/);
+    await address(page, server, "");
+    await number(page, 2);
+    assert.equal(await keptToken(page), WRITER);
+    const same = page.goto(`${server.url}#token=${READER}`);
+    await same;
+    await address(page, server, "");
+  } finally {
+    await page.close();
+    await server.stop();
+  }
+});
+
+const NAMES = ["__proto__", "constructor", "toString"];
+const STRANGE = { "odd.md": `---\narguments: [${NAMES.join(", ")}]\n---\n${NAMES.map((name) => `{{${name}}}`).join(" ")}\n` };
+
+journey("no name of an argument and no broken address breaks the page", STRANGE, { options: ["--no-builtin"] }, async (page, server) => {
+  await page.goto(`${server.url}prompts/odd`);
+  for (const name of NAMES) await page.getByLabel(name).fill(`value of ${name}`);
+  await expansion(page, NAMES.map((name) => `value of ${name}`).join(" "));
+  await page.goto(`${server.url}prompts/odd?__proto__=a&constructor=b`);
+  await expansion(page, "a b");
+  await page.goto(`${server.url}#token=%`);
+  await heading(page, "All prompts1 prompt");
+  await address(page, server, "");
+  await page.goto(`${server.url}prompts/%ff`);
+  await heading(page, "There is no such page");
+});
+
 journey("a token is taken from the address or asked for, stays in the tab unless one chooses to keep it, and decides what is seen", PROBLEMS, writing, async (page, server) => {
   await page.goto(`${server.url}?tag=writing#token=${WRITER}`);
   await number(page, 7);

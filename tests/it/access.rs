@@ -601,6 +601,33 @@ fn a_change_of_a_prompt_that_a_token_may_not_see_is_no_news() {
 }
 
 #[test]
+fn a_token_with_a_prefix_gets_the_text_of_included_files_and_nothing_else_of_them() {
+    let home = home()
+        .prompt(
+            "team-a/both.md",
+            "---\ninclude: true\n---\n{{> ../shared/style.md}}",
+        )
+        .prompt(
+            "shared/style.md",
+            "---\ndescription: internal\ninclude: true\n---\nStyle\n{{> deeper.md}}",
+        )
+        .prompt("shared/deeper.md", "---\ntags: [internal]\n---\nDeeper");
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    for (token, sees_all) in [(ANA, true), (TEAM_A, false)] {
+        let authorization = bearer(token);
+        let headers = [&USUAL[..], &[("Authorization", &authorization)]].concat();
+        let shown = server.send("GET", "/api/prompts/team-a/both", &headers, "");
+        let style = &shown.json()["includes"][0]["text"];
+        assert_eq!(shown.text().contains("internal"), sees_all, "{style}");
+        assert!(style.as_str().unwrap().ends_with("Style\n{{> deeper.md}}"));
+        let body = json!({"command": "team-a/both"}).to_string();
+        let explained = server.send("POST", "/api/explain", &headers, body);
+        assert_eq!(explained.json()["text"], "Style\nDeeper");
+        assert_eq!(explained.text().contains("/shared/"), sees_all);
+    }
+}
+
+#[test]
 fn a_session_belongs_to_its_token() {
     let server = server();
     let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(ANA))]);

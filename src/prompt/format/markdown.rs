@@ -74,6 +74,16 @@ pub(crate) struct Source {
     pub(crate) lenient: Vec<Diagnostic>,
 }
 
+/// Returns a text that gives the same as this one when a prompt includes it, without what else its
+/// frontmatter says; nothing if it cannot be included.
+pub fn without_frontmatter(text: &str) -> String {
+    let Ok(mut source) = read(Dialect::Own, text) else {
+        return String::new();
+    };
+    let Part { body, includes, .. } = source.part();
+    format!("---\ninclude: {includes}\n---\n{body}")
+}
+
 /// Reads the frontmatter, and finds the body.
 ///
 /// # Errors

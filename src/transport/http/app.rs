@@ -175,12 +175,14 @@ impl App {
         options: Options,
         stopping: watch::Receiver<bool>,
     ) -> App {
+        let requests = Requests::new(options.max_body);
+        let memory = requests.memory.clone();
         App {
             sessions: Sessions::new(options.keys.clone()),
-            streams: Streams::new(Arc::clone(&server), stopping.clone()),
+            streams: Streams::new(Arc::clone(&server), memory, stopping.clone()),
             server,
             threads: AllThreads::new(),
-            requests: Requests::new(options.max_body),
+            requests,
             metrics: Metrics::new(),
             readiness: tokio::sync::Mutex::default(),
             options,

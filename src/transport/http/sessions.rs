@@ -2,9 +2,9 @@
 //! know, and is signed. So a session survives a restart, and another process with the same key
 //! knows it too.
 //!
-//! An id consists of 128 random bits, the protocol version, the time when it was made, its owner,
-//! the agent, and a signature (HMAC-SHA256) of all that:
-//! `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
+//! An id consists of 128 random bits, the protocol version, the time when it was made, the agent,
+//! and a signature (HMAC-SHA256) of all that and of the owner, who is not in the id:
+//! `RANDOM.VERSION.SECONDS.AGENT.SIGNATURE`.
 
 use super::secret_file;
 use crate::lock::lock;
@@ -79,26 +79,25 @@ impl Keys {
         Ok(URL_SAFE_NO_PAD.encode(secret_file::random::<32>()?))
     }
 
-    fn sign(&self, text: &str) -> impl AsRef<[u8]> + use<> {
-        self.current
-            .clone()
-            .chain_update(text)
-            .finalize()
-            .into_bytes()
+    fn sign(&self, text: &str, owner: &str) -> impl AsRef<[u8]> + use<> {
+        of_owner(&self.current, text, owner).finalize().into_bytes()
     }
 
     /// Whether one of the keys made this signature; it takes the same time wherever they differ.
-    fn have_signed(&self, text: &str, signature: &[u8]) -> bool {
+    fn have_signed(&self, text: &str, owner: &str, signature: &[u8]) -> bool {
         let mut keys = [Some(&self.current), self.previous.as_ref()]
             .into_iter()
             .flatten();
-        keys.any(|key| {
-            key.clone()
-                .chain_update(text)
-                .verify_slice(signature)
-                .is_ok()
-        })
+        keys.any(|key| of_owner(key, text, owner).verify_slice(signature).is_ok())
     }
+}
+
+/// What is signed: a text for an owner. No id contains a line break.
+fn of_owner(key: &Hmac<Sha256>, text: &str, owner: &str) -> Hmac<Sha256> {
+    key.clone()
+        .chain_update(text)
+        .chain_update("\n")
+        .chain_update(owner)
 }
 
 /// A session, as its id describes it.
@@ -157,10 +156,10 @@ impl Sessions {
     ) -> Result<String, String> {
         let random = u128::from_be_bytes(secret_file::random()?);
         let mut id = format!(
-            "{random:032x}.{version}.{now}.{owner}.{}",
+            "{random:032x}.{version}.{now}.{}",
             agent.unwrap_or_default()
         );
-        let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&id));
+        let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&id, owner));
         let _ = write!(id, ".{signature}");
         Ok(id)
     }
@@ -176,33 +175,34 @@ impl Sessions {
         verified: &Verified,
     ) -> Option<Arc<SessionId>> {
         let mut verified = lock(verified);
-        let known = verified.as_ref().filter(|(known, _)| known == id);
+        let known = verified
+            .as_ref()
+            .filter(|(known, session)| known == id && session.owner == owner);
         let session = match known {
             Some((_, session)) => Arc::clone(session),
             None => Arc::clone(
                 &verified
-                    .insert((id.to_owned(), Arc::new(self.verify(id)?)))
+                    .insert((id.to_owned(), Arc::new(self.verify(id, owner)?)))
                     .1,
             ),
         };
-        let is_valid = session.owner == owner
-            && now.saturating_sub(session.made) <= VALID.as_secs()
+        let is_valid = now.saturating_sub(session.made) <= VALID.as_secs()
             && !lock(&self.deleted).contains(&(session.made, session.random));
         is_valid.then_some(session)
     }
 
-    /// The session with this id, if its signature is right.
-    fn verify(&self, id: &str) -> Option<SessionId> {
+    /// The session with this id, if it was signed for this owner.
+    fn verify(&self, id: &str, owner: &str) -> Option<SessionId> {
         let (text, signature) = id.rsplit_once('.').filter(|_| id.len() <= MAX_LENGTH)?;
         if !self
             .keys
-            .have_signed(text, &URL_SAFE_NO_PAD.decode(signature).ok()?)
+            .have_signed(text, owner, &URL_SAFE_NO_PAD.decode(signature).ok()?)
         {
             return None;
         }
         let mut parts = text.split('.');
         let mut part = || parts.next();
-        let (random, version, made, owner, agent) = (part()?, part()?, part()?, part()?, part()?);
+        let (random, version, made, agent) = (part()?, part()?, part()?, part()?);
         Some(SessionId {
             random: u128::from_str_radix(random, 16).ok()?,
             owner: owner.to_owned(),
@@ -246,6 +246,7 @@ mod tests {
             .make("2025-06-18", Some("codex"), "ana", 1_000)
             .unwrap();
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
+        assert!(!id.contains("ana"), "an id says nothing of its owner: {id}");
         let session = read(&sessions(KEY), &id, "ana", 2_000).unwrap();
         assert_eq!(
             (session.version, session.agent.as_deref(), session.made),
@@ -287,12 +288,12 @@ mod tests {
         for text in [
             "",
             "x",
-            "0.2025-11-25.1.ana",
-            "0.2026-07-28.1.ana.",
-            "zz.2025-11-25.1.ana.",
-            "0.2025-11-25.-1.ana.",
+            "0.2025-11-25.1",
+            "0.2026-07-28.1.",
+            "zz.2025-11-25.1.",
+            "0.2025-11-25.-1.",
         ] {
-            let signature = Keys::parse(KEY).unwrap().sign(text);
+            let signature = Keys::parse(KEY).unwrap().sign(text, "ana");
             assert_eq!(
                 read(
                     &sessions,

@@ -6,23 +6,25 @@
 //! changes of this process: a client that comes back with another id, or without one after a
 //! change, may have missed something, and is notified of all lists.
 
+use super::budget::Budget;
 use super::headers::EVENT_STREAM;
 use super::proxy::Client;
 use super::sessions::{self, SessionId};
 use crate::jsonrpc::{Message, Notification, Request};
 use crate::library::Caller;
 use crate::lock::lock;
+use crate::prompt::Name;
 use crate::server::{self, Change, Listener, Reply, Server, Session};
 use axum::body::{Body, Bytes};
 use axum::http::HeaderName;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as HttpBody, Frame};
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 use tokio::sync::{mpsc, watch};
@@ -45,33 +47,97 @@ pub(super) struct Streams {
     server: Arc<Server>,
     changes: Arc<ChangeCount>,
     open: Mutex<Vec<Weak<Stream>>>,
+    memory: Budget,
     stopping: watch::Receiver<bool>,
 }
 
 /// Counts the changes of the library, so that the id of an event says what its client knows.
 struct ChangeCount {
-    /// Random, and how many changes there were.
+    /// The random key of the ids.
     process: RandomState,
-    count: AtomicU64,
+    tallies: Mutex<Tallies>,
+}
+
+/// The changes that each caller may know of.
+struct Tallies {
+    all: Tally,
+    /// Those that may have changed anything.
+    anything: Tally,
+    /// Those of prompts in this folder, such as `team-a/`.
+    folders: HashMap<String, Tally>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    count: u64,
     /// In seconds since 1970: the last change, or the second before the start of the process.
-    last: AtomicU64,
+    last: u64,
+}
+
+impl Tally {
+    fn add(&mut self, now: u64) {
+        self.count += 1;
+        self.last = now;
+    }
 }
 
 impl Default for ChangeCount {
     fn default() -> ChangeCount {
+        let none = Tally {
+            count: 0,
+            last: sessions::now() - 1,
+        };
         ChangeCount {
             process: RandomState::new(),
-            count: AtomicU64::new(0),
-            last: AtomicU64::new(sessions::now() - 1),
+            tallies: Mutex::new(Tallies {
+                all: none,
+                anything: none,
+                folders: HashMap::new(),
+            }),
+        }
+    }
+}
+
+impl ChangeCount {
+    /// Returns the changes that a caller may know of.
+    fn seen_by(&self, caller: &Caller) -> Tally {
+        let tallies = lock(&self.tallies);
+        let Some(prefix) = &caller.prefix else {
+            return tallies.all;
+        };
+        let own = tallies.folders.get(&prefix.to_string());
+        let own = own.copied().unwrap_or_default();
+        Tally {
+            count: tallies.anything.count + own.count,
+            last: tallies.anything.last.max(own.last),
         }
     }
 }
 
 impl Listener for ChangeCount {
-    fn tell(&self, _: &Change) {
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.last.store(sessions::now(), Ordering::Relaxed);
+    fn tell(&self, change: &Change) {
+        let now = sessions::now();
+        let mut tallies = lock(&self.tallies);
+        tallies.all.add(now);
+        match change {
+            Change::Anything => tallies.anything.add(now),
+            Change::Prompts(names) => {
+                for folder in folders_of(names) {
+                    tallies
+                        .folders
+                        .entry(folder.to_owned())
+                        .or_default()
+                        .add(now);
+                }
+            }
+        }
     }
+}
+
+/// Returns the folders that have one of these prompts, each with a slash at its end.
+fn folders_of(names: &BTreeSet<Name>) -> BTreeSet<&str> {
+    let folders = |name| str::match_indices(name, '/').map(move |(at, _)| &name[..=at]);
+    names.iter().flat_map(|name| folders(name)).collect()
 }
 
 /// A stream, between the notifier and the connection.
@@ -82,6 +148,7 @@ struct Stream {
     /// The legacy session that it belongs to.
     of: Option<u128>,
     session: Mutex<Session>,
+    memory: Budget,
     /// `None` once it has ended.
     events: Mutex<Option<mpsc::Sender<Bytes>>>,
     /// Sent when the server ends.
@@ -111,17 +178,18 @@ impl Stream {
             }
             let _ = write!(events, "data: {json}\n\n");
         }
-        self.send(events.into());
+        match self.memory.count(events) {
+            Ok(events) => self.send(events),
+            Err(_) => *lock(&self.events) = None,
+        }
     }
 
-    /// The id of an event. It differs after each change, in each process, and for each prefix.
+    /// The id of an event. It differs after each change that the caller may know of, in each
+    /// process, and for each prefix.
     fn id(&self) -> String {
-        let ChangeCount { process, count, .. } = &*self.changes;
-        format!(
-            "{:016x}-{}",
-            process.hash_one(&self.caller.prefix),
-            count.load(Ordering::Relaxed)
-        )
+        let count = self.changes.seen_by(&self.caller).count;
+        let id = (&self.caller.prefix, count);
+        format!("{:016x}", self.changes.process.hash_one(id))
     }
 
     fn end(&self) {
@@ -159,13 +227,18 @@ impl HttpBody for Receiver {
 
 impl Streams {
     /// No stream is open yet, but changes are counted from now on.
-    pub(super) fn new(server: Arc<Server>, stopping: watch::Receiver<bool>) -> Streams {
+    pub(super) fn new(
+        server: Arc<Server>,
+        memory: Budget,
+        stopping: watch::Receiver<bool>,
+    ) -> Streams {
         let changes = Arc::new(ChangeCount::default());
         server.add_listener(&(Arc::clone(&changes) as Arc<dyn Listener>));
         Streams {
             server,
             changes,
             open: Mutex::default(),
+            memory,
             stopping,
         }
     }
@@ -221,7 +294,7 @@ impl Streams {
             };
             stream.send(format!("id: {id}\nretry: 1000\n{data}\n").into());
             // A session from the future was made before the clock was set back.
-            let last = self.changes.last.load(Ordering::Relaxed);
+            let last = self.changes.seen_by(&stream.caller).last;
             let may_have_missed = || of.made <= last || of.made > sessions::now();
             if last_event.map_or_else(may_have_missed, |last_event| last_event != id) {
                 stream.notify_of(&server::all_lists_changed());
@@ -283,6 +356,7 @@ impl Streams {
             caller: (*session.caller).clone(),
             of,
             session: Mutex::new(session),
+            memory: self.memory.clone(),
             events: Mutex::new(Some(sender)),
             farewell,
         });
@@ -315,5 +389,35 @@ impl Streams {
             }),
         )
             .into_response())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::Prefix;
+
+    #[test]
+    fn a_caller_with_a_prefix_knows_only_of_the_changes_below_it() {
+        let changes = ChangeCount::default();
+        let all = Caller::local();
+        let of_team_a = Caller {
+            prefix: Some(Prefix::new("team-a/").unwrap()),
+            ..Caller::local()
+        };
+        let prompts = |names: &[&str]| {
+            let names = names.iter().map(|name| Name::new(name).unwrap());
+            Change::Prompts(names.collect())
+        };
+        for (change, known, seen) in [
+            (prompts(&["team-b/x", "team-ab/x", "x"]), 1, 0),
+            (prompts(&["team-a/x", "team-a/y/z", "team-b/x"]), 2, 1),
+            (prompts(&["team-b/team-a/x"]), 3, 1),
+            (Change::Anything, 4, 2),
+        ] {
+            changes.tell(&change);
+            assert_eq!(changes.seen_by(&all).count, known, "{change:?}");
+            assert_eq!(changes.seen_by(&of_team_a).count, seen, "{change:?}");
+        }
     }
 }

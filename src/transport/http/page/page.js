@@ -40,12 +40,38 @@ function store(words, isKept) {
   if (words) (isKept ? localStorage : sessionStorage).setItem("token", words);
 }
 
-/** The token of the address, which is taken out of it at once. */
-const inAddress = /^#token=(.+)$/.exec(location.hash);
-if (inAddress) {
-  sessionStorage.setItem("token", decodeURIComponent(inAddress[1]));
-  history.replaceState(history.state, "", location.pathname + location.search);
+/** Removes the token that is used. One that is kept in this browser stays if the tab has its own. */
+function forgetToken() {
+  const used = sessionStorage.getItem("token") === null ? localStorage : sessionStorage;
+  used.removeItem("token");
 }
+
+const IN_ADDRESS = "#token=";
+const OTHER_TOKEN = "This link has another token than the one that is used here. Really use that of the link, in this tab?";
+
+/** The text of a part of an address, or `null` if that is broken. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}
+
+/** Takes the token out of the address at once. Returns whether it is used from now on; it replaces another only if the user says so. */
+function takeToken() {
+  if (!location.hash.startsWith(IN_ADDRESS)) return false;
+  const fresh = decoded(location.hash.slice(IN_ADDRESS.length));
+  history.replaceState(history.state, "", location.pathname + location.search);
+  if (!fresh || fresh === token()) return false;
+  if (token() && !confirm(OTHER_TOKEN)) return false;
+  sessionStorage.setItem("token", fresh);
+  return true;
+}
+
+takeToken();
+addEventListener("hashchange", () => takeToken() && location.reload());
+
 const authorization = () => (token() ? { Authorization: `Bearer ${token()}` } : {});
 
 const keep = document.querySelector("#keep");
@@ -129,6 +155,9 @@ function part(id, heading, buttons, ...children) {
   return h(`section.result#${id}`, { "aria-labelledby": `${id}-heading` }, bar(label, buttons), children);
 }
 
+/** Values by name, with nothing else: an argument may be named `constructor`. */
+const valuesOf = (entries) => Object.assign(Object.create(null), Object.fromEntries(entries));
+
 /** What is at an address; where the server refuses it, why. What was typed or asked for `before` is used. */
 async function pageAt(url, before) {
   const { pathname, searchParams } = new URL(url);
@@ -136,11 +165,12 @@ async function pageAt(url, before) {
   if (!["", "prompts", "new", "edit", "history"].includes(start) || (!rest && !["", "new"].includes(start))) {
     return instead("Not found", "There is no such page", "nothing is at this address");
   }
-  const name = decodeURIComponent(rest);
+  const name = decoded(rest);
+  if (name === null) return instead("Not found", "There is no such page", "the address is broken");
   try {
     me ??= await ask("GET", "/api/me");
     if (start === "") return await listPage(Object.fromEntries(searchParams), before);
-    if (start === "prompts") return await promptPage(name, before.values ?? Object.fromEntries(searchParams));
+    if (start === "prompts") return await promptPage(name, before.values ?? valuesOf(searchParams));
     if (!me.may_edit) return cannotShow("you may not edit prompts on this server");
     if (start === "history") return await historyPage(name, searchParams.get("revision"));
     return await editorPage(start === "new" ? null : name, searchParams.get("command") ?? "");
@@ -166,7 +196,8 @@ function show(next) {
 
 function tokenPage() {
   const refused = token() && problemList([problem({ severity: "error", message: "this token is wrong, or is no longer valid" })], { role: "alert" });
-  store(null);
+  forgetToken();
+  const kept = token() && h("p", button("#use-kept", "Use the token that is kept in this browser", () => location.reload()));
   const attributes = { type: "password", autocomplete: "off", spellcheck: "false", required: true, autofocus: true };
   const input = h("input#token-text", attributes);
   const box = h("input#keep-token", { type: "checkbox" });
@@ -178,7 +209,7 @@ function tokenPage() {
   const field = h("div.field", h("label", { for: "token-text" }, "Token"), input);
   const form = h("form", { onsubmit }, field, h("label.check", box, "Keep it in this browser"), h("div", h("button", "Show the prompts")));
   const about = h("p", "Paste the one that you were given. It stays in this tab until you close it, unless you choose to keep it.");
-  return { title: "Token", main: main(h("div.alone", h("h1", "This server needs a token"), about, refused, form)), isWaiting: true };
+  return { title: "Token", main: main(h("div.alone", h("h1", "This server needs a token"), about, refused, kept, form)), isWaiting: true };
 }
 
 // The search
@@ -672,7 +703,7 @@ async function editorPage(name, proposed) {
   let reviewed = null;
   /** What was written, while the text of somebody else is there instead. */
   let mine = null;
-  const values = {};
+  const values = valuesOf([]);
 
   const checkSoon = debounced(150, () => check(false));
   const typing = { autocapitalize: "off", spellcheck: "false" };
