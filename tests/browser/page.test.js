@@ -341,13 +341,13 @@ test("a link with another token asks before it replaces the one in use, also in 
       await address(page, server, "");
       assert.equal(await keptToken(page), WRITER);
       if (isYes) await press(page, "Use the token that is kept in this browser");
-      await number(page, 26);
+      await number(page, 28);
     }
     const question = answerNext(page, true);
     await page.evaluate((link) => (location.hash = `token=${link}`), READER);
     assert.match(await question, /another token/);
     await address(page, server, "");
-    await number(page, 2);
+    await number(page, 3);
     assert.equal(await keptToken(page), WRITER);
     const same = page.goto(`${server.url}#token=${READER}`);
     await same;
@@ -366,7 +366,7 @@ journey("no name of an argument and no broken address breaks the page", STRANGE,
   for (const name of NAMES) await page.getByLabel(name).fill(`value of ${name}`);
   await expansion(page, NAMES.map((name) => `value of ${name}`).join(" "));
   await page.goto(`${server.url}prompts/odd?__proto__=a&constructor=b`);
-  await expansion(page, "a b");
+  await expansion(page, "a b ");
   await page.goto(`${server.url}#token=%`);
   await heading(page, "All prompts1 prompt");
   await address(page, server, "");

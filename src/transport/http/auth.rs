@@ -4,7 +4,8 @@
 //! that points to one: a client that found one would ask for it instead of telling its user that a
 //! token is needed.
 
-use super::limits::{Limiter, RateLimit, network};
+use super::limits::{Limiter, RateLimit};
+use super::proxy::network;
 use super::refusal::Refusal;
 use super::secret_file::Watched;
 use super::tokens::{self, Tokens};

@@ -74,6 +74,25 @@ pub(super) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
         .any(|known| known.to_str().is_ok_and(|known| known.contains(tag)))
 }
 
+/// The paths of the page; the script shows what is at each of them.
+pub(super) const PAGE_PATHS: [&str; 5] = [
+    "/",
+    "/new",
+    "/prompts/{*name}",
+    "/edit/{*name}",
+    "/history/{*name}",
+];
+
+/// Whether the page is at this path.
+pub(super) fn is_page(path: &str) -> bool {
+    PAGE_PATHS
+        .iter()
+        .any(|known| match known.strip_suffix("{*name}") {
+            Some(folder) => path.starts_with(folder),
+            None => path == *known,
+        })
+}
+
 /// Whether a request is that of a browser for a page: no client of MCP names HTML.
 pub(super) fn asks_for_page(method: &Method, headers: &HeaderMap) -> bool {
     let is_html = |value: &HeaderValue| {

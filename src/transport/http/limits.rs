@@ -2,7 +2,7 @@
 
 use super::budget::{Budget, Held, too_busy};
 use super::half_requests::HalfRequests;
-use super::proxy::Client;
+use super::proxy::{Client, network};
 use super::refusal::Refusal;
 use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
@@ -123,14 +123,6 @@ pub(super) fn key_of(caller: &Caller, address: IpAddr) -> u128 {
     match &caller.token {
         Some(token) => u128::from_be_bytes(token.id),
         None => network(address),
-    }
-}
-
-/// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
-pub(super) fn network(address: IpAddr) -> u128 {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
     }
 }
 

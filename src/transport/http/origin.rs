@@ -8,7 +8,7 @@
 //! prefetch, and find out whether that worked. Such requests have the header `Sec-Fetch-Site` (Fetch
 //! Metadata Request Headers). Programs send neither header.
 
-use super::page;
+use super::headers;
 use super::proxy::Client;
 use super::refusal::Refusal;
 use crate::wording::quoted;
@@ -231,7 +231,7 @@ fn check_fetch_metadata<B>(request: &Request<B>) -> Result<(), Refusal> {
         && headers
             .get(FETCH_DEST)
             .is_some_and(|dest| dest == "document");
-    if is_navigation && page::is_page(request.uri().path()) {
+    if is_navigation && headers::is_page(request.uri().path()) {
         return Ok(());
     }
     let message = "web pages of other servers may only link to the page of this server; to allow more, start the server with --allow-origin and their origin";

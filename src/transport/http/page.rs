@@ -13,15 +13,6 @@ use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::{Router, routing};
 use std::sync::{Arc, LazyLock};
 
-/// The paths of the page; the script shows what is at each of them.
-const PATHS: [&str; 5] = [
-    "/",
-    "/new",
-    "/prompts/{*name}",
-    "/edit/{*name}",
-    "/history/{*name}",
-];
-
 /// What the page may load, and who may show it within another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
@@ -56,16 +47,6 @@ static STYLE: LazyLock<File> = LazyLock::new(|| {
     )
 });
 
-/// Whether the page is at this path.
-pub(super) fn is_page(path: &str) -> bool {
-    PATHS
-        .iter()
-        .any(|known| match known.strip_suffix("{*name}") {
-            Some(folder) => path.starts_with(folder),
-            None => path == *known,
-        })
-}
-
 pub(super) fn routes() -> Router<Arc<App>> {
     let files = [
         ("/page.js", &SCRIPT),
@@ -83,7 +64,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
         response
     };
     let router = Router::new().fallback(not_found);
-    PATHS
+    headers::PAGE_PATHS
         .map(|path| (path, &HTML))
         .into_iter()
         .chain(files)

@@ -7,7 +7,6 @@
 
 use super::budget::Held;
 use super::half_requests::{HalfRequest, HalfRequests};
-use super::limits::network;
 use super::refusal::Refusal;
 use super::sessions::Verified;
 use crate::lock::lock;
@@ -223,6 +222,14 @@ impl Client {
 
     pub(super) fn request_id(&self) -> &str {
         self.request_id.to_str().unwrap_or_default()
+    }
+}
+
+/// What belongs to one person: an IPv4 address, or the first 64 bits of an IPv6 address.
+pub(super) fn network(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
     }
 }
 
