@@ -368,7 +368,7 @@ journey("no name of an argument and no broken address breaks the page", STRANGE,
   await page.goto(`${server.url}prompts/odd?__proto__=a&constructor=b`);
   await expansion(page, "a b ");
   await page.goto(`${server.url}#token=%`);
-  await heading(page, "All prompts1 prompt");
+  await heading(page, "All prompts");
   await address(page, server, "");
   await page.goto(`${server.url}prompts/%ff`);
   await heading(page, "There is no such page");
