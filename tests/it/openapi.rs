@@ -796,29 +796,6 @@ fn a_remote_prompt_has_no_file_that_is_edited_renamed_or_removed() {
 }
 
 #[test]
-fn install_moves_a_document_into_the_settings_file() {
-    let client = with_document(DESK, &[]).arguments([]);
-    fs::create_dir(client.root().join(".codex")).unwrap();
-    let options = [
-        "--openapi",
-        "desk.yaml",
-        "--openapi-operation",
-        "health",
-        "--openapi-header",
-        "Authorization: $DESK_TOKEN",
-    ];
-    let ran = client.run([&["install", "codex", "--yes"][..], &options].concat(), "");
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    let config = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
-    assert!(!config.contains("openapi"), "{config}");
-    let listed = client.run(["list"], "");
-    assert!(
-        listed.stdout.contains("triage") && listed.stdout.contains("health"),
-        "{listed:?} {ran:?}"
-    );
-}
-
-#[test]
 fn doctor_calls_the_service_only_online() {
     let service = Service::answering(response("404 X", "text/plain", "no"));
     let client = served_by(&service);
