@@ -100,7 +100,7 @@ fn nothing_is_left(client: &Client, ran: &Ran) {
 #[test]
 fn install_that_is_killed_shows_no_key_to_others_and_the_next_run_cleans_up() {
     let make = || {
-        let client = Client::new();
+        let client = Client::new().arguments([]);
         // Through a link on PATH, so that the program is not copied.
         let bin = client.root().join("bin");
         fs::create_dir(&bin).unwrap();
