@@ -58,10 +58,11 @@ mod version;
 use crate::prompt::COLONS;
 use crate::prompt::similar::closest;
 use crate::wording::named;
+use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use output::NAME;
+use output::{NAME, Styled};
 use serve::{Serve, ServeCommand};
 use source::{PromptSource, hidden_options};
 use std::borrow::Cow;
@@ -390,26 +391,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return answered;
     }
     if arguments.get(1).is_some_and(|first| first == "-h") {
-        return finish(output::print(short_help().as_bytes()).map(|()| ExitCode::SUCCESS));
+        return finish(output::print(&short_help()).map(|()| ExitCode::SUCCESS));
     }
-    let (command, line, given) = match parse(&arguments) {
+    // Without styles, because an error repeats words of others, and has escape sequences only if
+    // those have some.
+    let (command, line, given) = match parse(&arguments, Styles::plain()) {
         Ok(parsed) => parsed,
-        Err(error)
-            if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) =>
-        {
-            return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
-        }
-        Err(error) => {
-            let status = ExitCode::from(error.exit_code() as u8);
-            if error.exit_code() != 0 && is_given(&parse_leniently(arguments), "json") {
-                output::collect_messages();
-                output::error(&output::without_usage(&error));
-                output::print_messages();
-            } else {
-                let _ = error.print();
-            }
-            return status;
-        }
+        Err(error) => return explain_usage(error, &arguments),
     };
     if is_given(&line, "json") {
         output::collect_messages();
@@ -421,6 +409,24 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .into_iter()
         .for_each(|team| team.refresh_if_due());
     status
+}
+
+/// Prints help, or why a command line is invalid. Returns the exit status.
+fn explain_usage(error: clap::Error, arguments: &[OsString]) -> ExitCode {
+    if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(arguments) {
+        return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
+    }
+    if output::is_help(&error) {
+        let with_styles = parse(arguments, Styles::styled()).err().unwrap_or(error);
+        output::usage(&with_styles, arguments);
+        return ExitCode::from(with_styles.exit_code() as u8);
+    }
+    if is_given(&parse_leniently(arguments.to_vec()), "json") {
+        output::collect_messages();
+    }
+    output::usage(&error, arguments);
+    output::print_messages();
+    ExitCode::from(error.exit_code() as u8)
 }
 
 /// Whether a flag is given, before the command or after it.
@@ -458,15 +464,15 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 /// What `-h` prints.
-fn short_help() -> String {
+fn short_help() -> Styled {
     let program = command();
     let room = output::terminal_width().unwrap_or(80).clamp(40, 100) - 16; // besides the name and the `…`
-    let mut text =
+    let mut text = Styled::default().plain(
         "Expands `:research solar cells`, typed in a chat, into the prompt from a file\n\
-                    Usage: prompt-expander COMMAND, or :NAME INPUT; more: COMMAND --help, --help\n"
-            .to_owned();
+         Usage: prompt-expander COMMAND, or :NAME INPUT; more: COMMAND --help, --help\n",
+    );
     for (title, names) in GROUPS {
-        text += &format!("\n{title}:\n");
+        text.push(format!("\n{title}:\n"));
         for command in names
             .iter()
             .filter_map(|name| program.find_subcommand(name))
@@ -476,7 +482,10 @@ fn short_help() -> String {
                 .map(ToString::to_string)
                 .unwrap_or_default();
             let about = output::cut(&about, room);
-            text += &format!("  {NAME}{:<11}{NAME:#}  {about}\n", command.get_name());
+            text = text
+                .plain("  ")
+                .with(NAME, format!("{:<11}", command.get_name()))
+                .plain(format!("  {about}\n"));
         }
     }
     text
@@ -591,6 +600,7 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
 
 fn parse(
     arguments: &[OsString],
+    styles: Styles,
 ) -> Result<(Option<Command>, ArgMatches, PromptSource), clap::Error> {
     // An agent starts the server without a command. To describe all commands would take a fifth of
     // that start.
@@ -603,7 +613,7 @@ fn parse(
         let given = PromptSource::from_arg_matches_mut(&mut line)?;
         return Ok((None, line, given));
     }
-    let mut program = command_for(arguments);
+    let mut program = command_for(arguments).styles(styles);
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match matches_of_expand(&mut program, arguments, &error) {
             Some(matches) => matches?,
@@ -764,13 +774,22 @@ fn parse_leniently(arguments: Vec<OsString>) -> ArgMatches {
         .unwrap_or_default()
 }
 
-/// Whether the command in these invalid arguments is `hook`.
+/// Whether the command in these invalid arguments is `hook`: the first word that is neither an
+/// option nor the value of one.
 fn is_hook(arguments: &[OsString]) -> bool {
-    match parse_leniently(arguments.to_vec()).subcommand_name() {
-        Some(name) => name == "hook",
-        // The error is before the command.
-        None => arguments.iter().any(|word| word == "hook"),
+    let program = Cli::command();
+    let mut words = arguments.iter().skip(1);
+    while let Some(word) = words.next() {
+        let Some(option) = word.to_str().and_then(|word| word.strip_prefix("--")) else {
+            return word == "hook";
+        };
+        let is_known = |known: &&Arg| known.get_long() == Some(option);
+        let known = program.get_arguments().find(is_known);
+        if known.is_some_and(|known| known.get_action().takes_values()) {
+            words.next();
+        }
     }
+    false
 }
 
 /// The exit status; an error is printed.

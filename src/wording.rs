@@ -5,9 +5,10 @@ use std::borrow::Cow;
 /// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
 const SHOWN: usize = 60;
 
-/// Shows a text in backticks, cut at 60 characters and with control characters escaped. One that
+/// Shows a text in backticks, cut at 60 characters, visible and without a password. One that
 /// contains a backtick is in two, as in Markdown.
 pub(crate) fn quoted(text: &str) -> String {
+    let text = &without_password(text);
     let cut = text.char_indices().nth(SHOWN).map(|(at, _)| &text[..at]);
     let shown = format!(
         "{}{}",
@@ -19,12 +20,6 @@ pub(crate) fn quoted(text: &str) -> String {
     } else {
         format!("`{shown}`")
     }
-}
-
-/// Whether a terminal may act on a character: control characters, and those that change the
-/// direction of the text after them.
-pub(crate) fn is_control(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a character is invisible: control characters, separators of lines, characters that
@@ -65,31 +60,166 @@ pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
     format!("{}…", text[..cut].trim_end()).into()
 }
 
-/// A text that can be printed in one line: [control characters](is_control) escaped.
+/// Returns a text that can be printed in one line: control characters and those that nobody sees
+/// are escaped, as in `\u{202e}`. [Usual](is_usual) ones stay.
 pub(crate) fn printable(text: &str) -> String {
-    let escape = |character: char| {
-        if is_control(character) {
-            character.escape_default().collect()
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() || must_be_escaped(character) {
+            shown.extend(character.escape_default());
         } else {
-            character.to_string()
+            shown.push(character);
         }
-    };
-    text.chars().map(escape).collect()
+    }
+    shown
 }
 
-/// JSON that can be printed: escapes the control characters and line separators that JSON allows,
-/// which a terminal may act on.
+/// Returns a text that a terminal can show: as [`printable`], but tabs and ends of lines stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(|character| character == '\r' || must_be_escaped(character)) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_lone_return = character == '\r' && characters.peek() != Some(&'\n');
+        if is_lone_return || must_be_escaped(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.into()
+}
+
+/// Returns JSON that can be printed: as [`visible`], in the notation of JSON.
 pub(crate) fn printable_json(json: &str) -> String {
-    let escape = |character: char| match character {
-        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(character)),
-        other => other.to_string(),
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        // Those of ASCII are escaped already, or between values.
+        if character.is_ascii() && character != '\u{7f}' || !must_be_escaped(character) {
+            shown.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            shown += &format!("\\u{unit:04x}");
+        }
+    }
+    shown
+}
+
+/// Whether a text may hide something behind a character, or make a terminal act by it.
+fn must_be_escaped(character: char) -> bool {
+    is_invisible(character) && !is_usual(character)
+}
+
+/// Schemes after which a colon does not begin a password, even if the slashes are missing.
+const SCHEMES: [&str; 8] = [
+    "http:",
+    "https:",
+    "postgres:",
+    "postgresql:",
+    "ssh:",
+    "git:",
+    "mailto:",
+    "socks5:",
+];
+
+/// Returns a text in which `…` stands for each password of an address, whatever is wrong with the
+/// address: what is between the first colon of its user and its last `@`, and after `password=`. An
+/// address ends at a blank or, if a quote precedes it, at the next one.
+pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
+    if !text.contains('@') && !text.contains("assword=") {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let start = rest.find(|letter| !is_gap(letter)).unwrap_or(rest.len());
+        let (gap, after) = rest.split_at(start);
+        shown += gap;
+        let quote = gap.chars().last().filter(|letter| !letter.is_whitespace());
+        let end = match quote {
+            Some(quote) => after.find([quote, '\n']),
+            None => after.find(is_gap),
+        };
+        let mut end = end.unwrap_or(after.len());
+        let line = after.find('\n').unwrap_or(after.len());
+        if has_open_password(&after[..end])
+            && let Some(at) = after[end..line.max(end)].rfind('@')
+        {
+            end += at + 1; // blanks and quotes before it are in the password
+        }
+        shown += &without_password(&after[..end]);
+        rest = &after[end..];
+    }
+    shown.into()
+}
+
+/// Whether a character is before or after an address.
+fn is_gap(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\'' | '"' | '`')
+}
+
+/// Whether a part of an address ends within a password: it has a user and a colon, what follows is
+/// no port, and there is no `@`.
+fn has_open_password(address: &str) -> bool {
+    let user = user_start(address).filter(|user| *user > 0);
+    let Some((_, password)) = user.and_then(|user| address.get(user..)?.split_once(':')) else {
+        return false;
     };
-    json.chars().map(escape).collect()
+    let port = password.split('/').next().unwrap_or_default();
+    let is_port = port.chars().all(|digit| digit.is_ascii_digit());
+    !is_port && !password.contains('@')
+}
+
+/// Whether an address is the path of a file.
+fn is_path(address: &str) -> bool {
+    let is_absolute = address.starts_with('/') && !address.starts_with("//");
+    let is_on_a_drive = address.get(1..3) == Some(":\\");
+    is_absolute || is_on_a_drive || address.starts_with(['.', '~', '\\'])
+}
+
+/// Returns where the user of an address may begin. `None`: it is the path of a file.
+fn user_start(address: &str) -> Option<usize> {
+    if let Some(at) = address.find("://") {
+        let is_file = address[at..].starts_with(":///");
+        return (!is_file).then_some(at + "://".len());
+    }
+    for scheme in SCHEMES {
+        // A path may end in an address that was taken for a path, without its second slash.
+        let start = address
+            .starts_with(scheme)
+            .then_some(0)
+            .or_else(|| address.find(&format!("/{scheme}/")));
+        if let Some(at) = start {
+            return Some(at + scheme.len() + 1);
+        }
+    }
+    (!is_path(address)).then_some(0)
+}
+
+/// Returns an address without its passwords; see [`without_passwords`].
+pub(crate) fn without_password(address: &str) -> String {
+    let mut shown = address.to_owned();
+    if let Some(end) = shown.rfind('@')
+        && let Some(user) = user_start(&shown)
+        && let Some(colon) = shown.get(user..end).and_then(|user| user.find(':'))
+    {
+        shown.replace_range(user + colon + 1..end, "…");
+    }
+    if let Some(at) = shown.find("assword=") {
+        let value = at + "assword=".len();
+        let end = shown[value..].find(['&', ' ']);
+        let end = end.map_or(shown.len(), |end| value + end);
+        shown.replace_range(value..end, "…");
+    }
+    shown
 }
 
 /// Shows a name in backticks, in full so that it can be copied.
 pub(crate) fn named(name: &str) -> String {
-    format!("`{}`", printable(name))
+    format!("`{}`", printable(&without_password(name)))
 }
 
 /// Names: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
@@ -172,6 +302,78 @@ mod tests {
         assert_eq!(
             quoted(&"x".repeat(100_000)),
             format!("`{}…`", "x".repeat(60))
+        );
+    }
+
+    #[test]
+    fn an_invisible_character_is_escaped_unless_it_is_usual() {
+        for (text, shown) in [
+            ("\u{1b}[1A\u{7}\u{9b}\u{7f}", r"\u{1b}[1A\u{7}\u{9b}\u{7f}"),
+            (
+                "\u{202e}\u{2066}\u{200b}\u{feff}",
+                r"\u{202e}\u{2066}\u{200b}\u{feff}",
+            ),
+            (
+                "\u{e0041}\u{1bca0}\u{13430}",
+                r"\u{e0041}\u{1bca0}\u{13430}",
+            ),
+            ("a\rb\r\nc\n\td", "a\\rb\r\nc\n\td"),
+            (
+                "\u{200c}\u{200d}\u{fe0e}\u{fe0f}",
+                "\u{200c}\u{200d}\u{fe0e}\u{fe0f}",
+            ),
+            ("\u{ad}\u{200f}日本", "\u{ad}\u{200f}日本"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+        assert_eq!(printable("a\tb\n"), r"a\tb\n");
+        assert_eq!(
+            printable_json("{\"a\":\n\"\u{7f}\u{202e}\u{e0041}\u{200d}\"}"),
+            "{\"a\":\n\"\\u007f\\u202e\\udb40\\udc41\u{200d}\"}"
+        );
+    }
+
+    #[test]
+    fn a_password_is_hidden_whatever_is_wrong_with_the_address() {
+        for (text, shown) in [
+            (
+                "see https://me:pw@host/p.git now",
+                "see https://me:…@host/p.git now",
+            ),
+            ("'https://me:p w@host' x", "'https://me:…@host' x"),
+            (
+                "postgres://app:p/w@d?x#y@host/db",
+                "postgres://app:…@host/db",
+            ),
+            ("postgres:/app:pw@host", "postgres:/app:…@host"),
+            ("me:pw@host:x.git", "me:…@host:x.git"),
+            ("//me:pw@host", "//me:…@host"),
+            ("/tmp/https:/me:pw@host", "/tmp/https:/me:…@host"),
+            ("https://me:p w'x@host y", "https://me:…@host y"),
+            ("'https://me:p'w@host'", "'https://me:…@host'"),
+            (
+                "postgres://h/d?user=a&password=pw&x=1",
+                "postgres://h/d?user=a&password=…&x=1",
+            ),
+            ("\"host=h password=pw\"", "\"host=h password=…\""),
+            ("https://:pw@host", "https://:…@host"),
+        ] {
+            assert_eq!(without_passwords(text), shown);
+        }
+        for text in [
+            "git@host:acme/x.git",
+            "ssh://git@host:22/x",
+            "http://127.0.0.1:3333/mcp acme@0123",
+            "mailto:me@host",
+            "/tmp/a:b@c",
+            "file:///tmp/a:b@c",
+            "C:\\x@y",
+        ] {
+            assert_eq!(without_passwords(text), text);
+        }
+        assert_eq!(
+            quoted(&format!("https://me:{}@h", "x".repeat(90))),
+            "`https://me:…@h`"
         );
     }
 

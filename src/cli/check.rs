@@ -2,7 +2,7 @@
 
 use super::agent::agent_parser;
 use super::call::is_path;
-use super::output::{self, FAINT};
+use super::output::{self, FAINT, Styled};
 use super::source::{PromptSource, folder, without_parents};
 use super::test;
 use crate::agents::Agent;
@@ -240,8 +240,8 @@ impl Checks {
 }
 
 /// What is printed; if no file was checked, with the folders that were looked in.
-fn text(report: &Report, folders: &[PathBuf]) -> String {
-    let mut text: String = report
+fn text(report: &Report, folders: &[PathBuf]) -> Styled {
+    let mut text: Styled = report
         .problems
         .iter()
         .map(output::problem_in_two_lines)
@@ -249,13 +249,16 @@ fn text(report: &Report, folders: &[PathBuf]) -> String {
     if report.files == 0 && !folders.is_empty() {
         let folders: Vec<String> = folders.iter().map(|folder| output::shown(folder)).collect();
         let folders = all_of(&folders);
-        text += &format!(
-            "{FAINT}note:{FAINT:#} there are no prompt files in {folders}; `prompt-expander new NAME` creates one\n"
-        );
+        text = text.with(FAINT, "note:").plain(format!(
+            " there are no prompt files in {folders}; `prompt-expander new NAME` creates one\n"
+        ));
     }
     let counts = [(Severity::Error, "error"), (Severity::Warning, "warning")];
     let counts = counts
         .map(|(severity, what)| count(severity.count_in(&report.problems), what))
         .join(", ");
-    text + &format!("{} checked: {counts}\n", count(report.files, "file"))
+    text.plain(format!(
+        "{} checked: {counts}\n",
+        count(report.files, "file")
+    ))
 }

@@ -2,8 +2,6 @@
 
 use super::output;
 use anyhow::{Context, bail, ensure};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::{Command, Stdio};
@@ -91,13 +89,12 @@ const MAX_SEQUENCE: usize = 100_000;
 /// Asks the terminal to copy the text to the clipboard of the machine that it runs on, with the
 /// escape sequence OSC 52.
 fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
-    let sequence = format!("\x1b]52;c;{}\x07", BASE64.encode(text));
-    if sequence.len() > MAX_SEQUENCE {
+    if output::clipboard_sequence(text).len() > MAX_SEQUENCE {
         bail!(
             "the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`"
         );
     }
-    io::stderr().write_all(sequence.as_bytes())?; // standard output may be a file
+    output::ask_terminal_to_copy(text)?;
     output::note(
         "the terminal was asked to copy (OSC 52); if the clipboard is unchanged, your terminal does not support that",
     );

@@ -338,7 +338,7 @@ impl Reader<'_> {
         let alone = command
             .clone()
             .try_get_matches_from(words.iter().cloned().chain(document));
-        alone.map_err(|error| output::without_usage(&error))?;
+        alone.map_err(|error| output::without_usage(&error.to_string()))?;
         Ok(words)
     }
 

@@ -30,7 +30,7 @@ impl Copy {
         if self.json {
             return output::print_json(&json!({ "copied": characters }));
         }
-        output::print(format!("copied {}\n", count(characters, "character")).as_bytes())?;
+        output::print(&format!("copied {}\n", count(characters, "character")).into())?;
         output::note_if_any(note);
         Ok(())
     }

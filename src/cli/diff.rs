@@ -2,11 +2,11 @@
 
 use super::completions;
 use super::history::{editor_for, revision};
-use super::output::{self, ADDED, FAINT, REMOVED};
+use super::output::{self, ADDED, FAINT, REMOVED, Styled, styled};
 use super::source::PromptSource;
 use crate::library::difference;
 use crate::prompt::Revision;
-use crate::wording::{named, printable};
+use crate::wording::{named, visible};
 use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -77,15 +77,14 @@ pub(super) fn print_diff(diff: &str) -> anyhow::Result<()> {
     if output::terminal_width().is_none() {
         return output::print_verbatim(diff.as_bytes());
     }
-    let lines: String = diff.lines().map(colored).collect();
-    output::print(lines.as_bytes())
+    output::print(&diff.lines().map(colored).collect())
 }
 
 /// A line of a diff for a terminal.
-pub(super) fn colored(line: &str) -> String {
+pub(super) fn colored(line: &str) -> Styled {
     let is_head = line.starts_with("--- ") || line.starts_with("+++ ");
     let style = if is_head { FAINT } else { style_of(line) };
-    format!("{style}{}{style:#}\n", printable(line))
+    styled(style, visible(line)).plain("\n") // also in the log of a test
 }
 
 /// How a line below the head of a diff is shown.

@@ -1,7 +1,7 @@
 //! `prompt-expander doctor`: finds out why `:research` does not work in the agents on this machine.
 
 use super::agent::{agent_parser, system};
-use super::output::{self, ERROR, NAME, WARNING};
+use super::output::{self, ERROR, NAME, Styled, WARNING};
 use super::source::PromptSource;
 use crate::agents::{Agent, Finding};
 use crate::doctor::{Diagnosis, Examination};
@@ -118,7 +118,7 @@ impl Doctor {
 }
 
 /// The first of some findings about an agent, which is the worst, as a line: `codex: broken: …`.
-fn shown(findings: &[Finding]) -> Option<String> {
+fn shown(findings: &[Finding]) -> Option<Styled> {
     let Finding { agent, diagnostic } = findings.first()?;
     let is_worth_showing = |finding: &&Finding| finding.diagnostic.severity() != Severity::Hint;
     let label = agent.map(|agent| format!("{agent}: ")).unwrap_or_default();
@@ -131,7 +131,6 @@ fn shown(findings: &[Finding]) -> Option<String> {
         message: printable(&diagnostic.message),
         ..diagnostic.clone()
     };
-    Some(format!(
-        "{label}{style}{level}{style:#}: {diagnostic}{more}"
-    ))
+    let line = Styled::from(label).with(style, level);
+    Some(line.plain(format!(": {diagnostic}{more}\n")))
 }

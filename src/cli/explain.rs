@@ -38,9 +38,7 @@ impl Explain {
         if self.json {
             return output::print_json(&explanation);
         }
-        output::print(&page::of(
-            &explanation,
-            output::terminal_width().unwrap_or(usize::MAX),
-        )?)
+        let columns = output::terminal_width().unwrap_or(usize::MAX);
+        output::print(&page::of(&explanation, columns))
     }
 }

@@ -2,17 +2,16 @@
 //! common with it.
 
 use super::completions;
-use super::output::{self, FAINT, NAME};
+use super::output::{self, FAINT, NAME, Styled, styled};
 use super::source::PromptSource;
 use crate::library::{Caller, Editor, Layer, Library, Operation, Version};
 use crate::prompt::Revision;
-use crate::wording::{alternatives, printable, quoted};
+use crate::wording::{alternatives, quoted};
 use anyhow::bail;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -40,12 +39,12 @@ impl History {
         if self.json {
             return output::print_json(&json!({ "name": name, "versions": versions }));
         }
-        let line = if output::terminal_width().is_some() {
-            for_people
+        if output::terminal_width().is_some() {
+            output::print(&versions.iter().map(for_people).collect())
         } else {
-            for_scripts
-        };
-        output::print(versions.iter().map(line).collect::<String>().as_bytes())
+            let lines: String = versions.iter().map(for_scripts).collect();
+            output::print_verbatim(lines.as_bytes())
+        }
     }
 }
 
@@ -127,18 +126,16 @@ fn for_scripts(version: &Version) -> String {
     )
 }
 
-fn for_people(version: &Version) -> String {
+fn for_people(version: &Version) -> Styled {
     let at = version.at.strftime("%Y-%m-%d %H:%M:%S UTC");
-    let mut line = format!(
-        "{NAME}{}{NAME:#}  {at}  {:<8}",
-        version.revision.short(),
-        done(version)
-    );
+    let mut about = format!("  {at}  {:<8}", done(version));
     for text in [&version.author, &version.note].into_iter().flatten() {
-        _ = write!(line, "  {}", printable(&output::one_line(text)));
+        about += &format!("  {}", output::one_line(text));
     }
+    let line = styled(NAME, version.revision.short());
     if version.is_current {
-        _ = write!(line, "  {FAINT}(current){FAINT:#}");
+        let line = line.plain(about + "  ").with(FAINT, "(current)");
+        return line.plain("\n");
     }
-    line.trim_end().to_owned() + "\n"
+    line.plain(format!("{}\n", about.trim_end()))
 }

@@ -38,7 +38,7 @@ impl Hook {
             let event = read()?;
             let event = Event::parse(agent?, &event)?;
             let answer = event.answer(&source.library_at(event.folder()))?;
-            output::print_verbatim(answer.as_bytes()).ok()
+            output::print_json_line(&answer).ok()
         }));
         Ok(())
     }

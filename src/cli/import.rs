@@ -2,7 +2,7 @@
 //! files.
 
 use super::new::{warn_of_the_same_name, warn_of_unserved};
-use super::output::{self, NAME, full_path};
+use super::output::{self, NAME, Styled, full_path, styled};
 use super::source::{PromptSource, absolute};
 use super::stdin;
 use crate::library::{Library, Reach, create, plan, read_confined_text, read_whole};
@@ -418,16 +418,17 @@ fn lines(text: &str, file: &Path, report: &mut Report) -> Read {
 
 impl Report {
     /// What is printed: the problems, the prompts, and how many there are of each.
-    fn text(&self, is_dry: bool) -> String {
-        let mut text: String = self
+    fn text(&self, is_dry: bool) -> Styled {
+        let mut text: Styled = self
             .problems
             .iter()
             .map(output::problem_in_two_lines)
             .collect();
         for (done, label) in [(&self.imported, ""), (&self.unchanged, " (unchanged)")] {
             text.extend(
-                done.iter()
-                    .map(|Done { name, .. }| format!("{NAME}:{name}{NAME:#}{label}\n")),
+                done.iter().map(|done| {
+                    styled(NAME, format!(":{}", done.name)).plain(format!("{label}\n"))
+                }),
             );
         }
         let imported = if is_dry {
@@ -435,12 +436,12 @@ impl Report {
         } else {
             "imported"
         };
-        text + &format!(
+        text.plain(format!(
             "{} {imported}, {} unchanged, {}, {}\n",
             count(self.imported.len(), "prompt"),
             self.unchanged.len(),
             count(Severity::Error.count_in(&self.problems), "error"),
             count(Severity::Warning.count_in(&self.problems), "warning")
-        )
+        ))
     }
 }

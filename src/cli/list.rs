@@ -2,16 +2,16 @@
 //! JSON.
 
 use super::completions;
-use super::output::{self, FAINT, NAME, Row, WARNING, one_line};
+use super::output::{self, FAINT, NAME, Row, Styled, WARNING, one_line};
 use super::source::PromptSource;
 use crate::api::{self, BUILT_IN, Filter, Listed};
 use crate::prompt::Diagnostic;
+use crate::wording::visible;
 use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
 
 pub(super) const EXAMPLES: &str = "\
@@ -79,11 +79,11 @@ impl List {
         let problems = list.problems;
         match output::terminal_width() {
             None => {
-                output::print(&self.lines(&prompts)?)?;
+                output::print_verbatim(self.lines(&prompts).as_bytes())?;
                 output::warnings(&problems);
             }
             Some(columns) => {
-                output::print(&self.page(&prompts, &problems, columns)?)?;
+                output::print(&self.page(&prompts, &problems, columns))?;
                 #[cfg(feature = "openapi")]
                 output::note_if_any(super::source::TEAM.get().and_then(|team| team.absence()));
             }
@@ -107,8 +107,8 @@ impl List {
 
     /// For scripts: one line for each prompt, with tabs between name, description, layer, tags,
     /// usage and, with --long, the file.
-    fn lines(&self, prompts: &[Listed]) -> anyhow::Result<Vec<u8>> {
-        let mut text = Vec::new();
+    fn lines(&self, prompts: &[Listed]) -> String {
+        let mut text = String::new();
         for prompt in prompts {
             let Listed {
                 name,
@@ -129,38 +129,32 @@ impl List {
             } else {
                 String::new()
             };
-            writeln!(
-                text,
-                "{name}\t{description}\t{layer}{format}\t{}\t{usage}{source}",
+            text += &format!(
+                "{name}\t{description}\t{layer}{format}\t{}\t{usage}{source}\n",
                 tags.join(",")
-            )?;
+            );
         }
-        Ok(text)
+        text
     }
 
     /// For people: the prompts of each layer and format, the user's own first, and below them the
     /// problems. Nothing is cut off.
-    fn page(
-        &self,
-        prompts: &[Listed],
-        problems: &[Diagnostic],
-        columns: usize,
-    ) -> anyhow::Result<Vec<u8>> {
-        let mut text = Vec::new();
+    fn page(&self, prompts: &[Listed], problems: &[Diagnostic], columns: usize) -> Styled {
+        let mut text = Styled::default();
         for (layer, heading) in HEADINGS {
             let below = || prompts.iter().filter(|prompt| prompt.layer.name == layer);
             let formats: BTreeSet<String> = below().map(group).collect();
             for format in formats {
                 let gap = if text.is_empty() { "" } else { "\n" };
-                writeln!(text, "{gap}{heading}{format}")?;
+                text.push(format!("{gap}{heading}{format}\n"));
                 let rows = below()
                     .filter(|prompt| group(prompt) == format)
                     .map(|prompt| self.row(prompt));
-                output::write_rows(&mut text, &rows.collect::<Vec<_>>(), columns)?;
+                text.append(output::in_columns(&rows.collect::<Vec<_>>(), columns));
             }
         }
         if !prompts.is_empty() && !problems.is_empty() {
-            writeln!(text)?;
+            text.push("\n");
         }
         for problem in problems {
             let file = problem
@@ -171,10 +165,14 @@ impl List {
                 file,
                 ..problem.clone()
             };
-            let line = format!("{WARNING}warning:{WARNING:#} {problem}");
-            writeln!(text, "{}", output::wrapped(&line, columns))?;
+            let line = output::wrapped(
+                &format!("warning: {}", visible(&problem.to_string())),
+                columns,
+            );
+            let rest = line.trim_start_matches("warning:");
+            text = text.with(WARNING, "warning:").plain(format!("{rest}\n"));
         }
-        Ok(text)
+        text
     }
 
     /// The name; title and description, usage, tags and file.

@@ -1,17 +1,22 @@
 //! The output of commands: colors and columns on a terminal, plain lines for scripts.
 //!
-//! Apart from help, which clap prints, only this module and the transport write to standard output.
+//! Only `stream.rs` writes to standard output and standard error.
 
 mod messages;
 mod rows;
+mod stream;
 mod text;
 
 pub(super) use messages::{
-    collect_messages, confirm, error, failure, note, note_if_any, print_messages, warning, warnings,
+    collect_messages, confirm, error, failure, is_help, lines, note, note_if_any, print_messages,
+    usage, warning, warnings,
 };
-pub(super) use rows::{Row, write_rows};
+pub(super) use rows::{Row, in_columns};
+pub(super) use stream::{
+    Form, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,
+    print_json, print_json_line, print_verbatim, protocol_stream, styled,
+};
 pub(super) use text::{
-    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, cut, full_path, one_line, print, print_json,
-    print_lines, print_verbatim, problem_in_two_lines, shown, terminal_width, without_usage,
-    wrapped,
+    ADDED, ERROR, FAINT, MARK, NAME, REMOVED, WARNING, cut, full_path, one_line, print_lines,
+    problem_in_two_lines, shown, terminal_width, without_usage, wrapped,
 };

@@ -269,7 +269,7 @@ impl LockFile {
         let version = pack.version();
         let is_changed = !review.is_empty();
         if unchanged > 0 {
-            review.add_line(format!("{} unchanged", count(unchanged, "text")));
+            review.add_line(&format!("{} unchanged", count(unchanged, "text")));
         }
         if is_changed && !review.is_accepted(&format!("Take {version}?"), yes, UNSEEN)? {
             output::note("nothing is changed");
@@ -305,12 +305,11 @@ impl LockFile {
         Ok(self.each(self.packs.clone(), |packs, pack| {
             let differing = differing(&pack, &packs.copies.folder_of(&pack), true);
             if is_locked || differing.is_empty() {
-                output::print_lines(
-                    &differing
-                        .iter()
-                        .map(|problem| format!("{problem}\n"))
-                        .collect::<String>(),
-                )?;
+                let lines: String = differing
+                    .iter()
+                    .map(|problem| format!("{problem}\n"))
+                    .collect();
+                output::print_lines(&lines.into())?;
                 return Ok(differing.is_empty());
             }
             let (mut fetched, lock) = (pack.clone(), full_path(&packs.path));
@@ -356,7 +355,7 @@ impl LockFile {
             let number = files.len().to_string();
             let fields =
                 [name, address, reference, commit, date, path, &number].map(|text| seen(text));
-            output::print(format!("{}\n", fields.join("\t")).as_bytes())?;
+            output::print(&format!("{}\n", fields.join("\t")).into())?;
             output::warnings(differing(pack, &self.copies.folder_of(pack), true));
         }
         Ok(true)
@@ -451,16 +450,19 @@ impl Update {
                 self.reference.as_deref().unwrap_or(&old.reference),
             )?;
             if pack == old || (self.check && pack.files == old.files) {
-                output::print_lines(&format!("{} is up to date", old.version()))?;
+                output::print_lines(&format!("{} is up to date", old.version()).into())?;
                 return Ok(true);
             }
-            output::print_lines(&format!(
-                "{} ({}) → {} ({})",
-                old.version(),
-                old.date,
-                pack.version(),
-                pack.date
-            ))?;
+            output::print_lines(
+                &format!(
+                    "{} ({}) → {} ({})",
+                    old.version(),
+                    old.date,
+                    pack.version(),
+                    pack.date
+                )
+                .into(),
+            )?;
             Ok(!self.check && packs.take(pack, Some(&old), &texts, self.yes)?)
         }))
     }

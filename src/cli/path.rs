@@ -64,7 +64,7 @@ pub(super) fn print_as(key: &str, path: &Path, is_json: bool) -> anyhow::Result<
 /// path alone, byte for byte.
 pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
     if output::terminal_width().is_some() {
-        output::print(format!("{done}{}\n", shown(path)).as_bytes())
+        output::print(&format!("{done}{}\n", shown(path)).into())
     } else {
         output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
     }

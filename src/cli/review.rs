@@ -2,7 +2,7 @@
 //! what should not be overlooked in them.
 
 use super::diff::style_of;
-use super::output::{self, NAME, cut, one_line};
+use super::output::{self, NAME, Styled, cut, one_line, styled};
 use super::pager;
 use crate::library::{Found, difference};
 use crate::prompt::Severity;
@@ -22,9 +22,9 @@ const MAX_SHOWN: usize = 200;
 #[derive(Default)]
 pub(super) struct Review {
     /// A line for each prompt that is new, changed or removed.
-    summary: Vec<String>,
+    summary: Vec<Styled>,
     /// The texts, as differences.
-    texts: String,
+    texts: Styled,
     /// What should not be overlooked in what is new.
     notes: BTreeSet<String>,
 }
@@ -60,15 +60,19 @@ impl Review {
         let characters = count(text.chars().count(), "character");
         let about = one_line(reviewed.about);
         let about = cut(&about, MAX_SHOWN);
-        self.summary.push(format!(
-            "{NAME}:{name}{NAME:#}  {change} {lines}, {characters}: {}",
-            seen(&about)
-        ));
-        self.texts += &format!("\n{NAME}:{name}{NAME:#}\n");
+        let name_line = styled(NAME, format!(":{name}"));
+        let about = seen(&about);
+        self.summary.push(
+            name_line
+                .clone()
+                .plain(format!("  {change} {lines}, {characters}: {about}\n")),
+        );
+        self.texts.push("\n");
+        self.texts.append(name_line.plain("\n"));
         let difference = difference(("", &before), ("", &text));
         for line in difference.split_terminator('\n').skip(2) {
-            let style = style_of(line);
-            self.texts += &format!("{style}{}{style:#}\n", seen(line));
+            let shown = styled(style_of(line), seen(line)).plain("\n");
+            self.texts.append(shown);
         }
         self.add_notes(&name, &before, &text);
     }
@@ -96,13 +100,13 @@ impl Review {
 
     /// Adds that a prompt is removed.
     pub(super) fn add_removed(&mut self, name: &str) {
-        let name = seen(name);
-        self.summary.push(format!("{NAME}:{name}{NAME:#}  removed"));
+        let name = styled(NAME, format!(":{}", seen(name)));
+        self.summary.push(name.plain("  removed\n"));
     }
 
     /// Adds a line after those of the prompts.
-    pub(super) fn add_line(&mut self, line: String) {
-        self.summary.push(line);
+    pub(super) fn add_line(&mut self, line: &str) {
+        self.summary.push(format!("{line}\n").into());
     }
 
     /// Shows everything, and asks unless `yes`. Returns whether the user agrees. `unseen` says what
@@ -134,14 +138,12 @@ impl Review {
             first.insert(0, HEAD);
             last.push(&more);
         }
-        pager::show(&format!(
-            "{}\n{}{}",
-            self.summary.join("\n"),
-            first.concat(),
-            self.texts
-        ))?;
+        let mut page: Styled = self.summary.iter().cloned().collect();
+        page.push(first.concat());
+        page.append(self.texts.clone());
+        pager::show(&page)?;
         if !last.is_empty() {
-            output::print(format!("{HEAD}{}\n", last.concat()).as_bytes())?;
+            output::print(&format!("{HEAD}{}\n", last.concat()).into())?;
         }
         Ok(yes || output::confirm(question, unseen)?)
     }

@@ -5,17 +5,16 @@
 mod http;
 
 use super::append;
-use super::output;
+use super::output::{self, Form};
 use crate::library::{Library, VERSIONS};
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server, Settings, Work};
 use crate::transport::{Tap, stdio};
+use crate::wording::without_password;
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
-#[cfg(unix)]
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
@@ -151,16 +150,7 @@ impl Serve {
             );
         }
         let (_, server, tap) = self.server(library, output::warning, Work::Write);
-        // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
-        #[cfg(unix)]
-        let output = std::fs::File::from(
-            io::stdout()
-                .as_fd()
-                .try_clone_to_owned()
-                .context("standard output failed")?,
-        );
-        #[cfg(not(unix))]
-        let output = io::stdout();
+        let output = output::protocol_stream().context("standard output failed")?;
         stdio::serve(&server, io::stdin(), output, tap)
             .context("standard input or output failed")?;
         tracing::info!("the end of input");
@@ -205,12 +195,16 @@ impl Serve {
             None if self.log_file.is_some() || self.log_format.is_some() => LevelFilter::INFO,
             None => return,
         };
+        let form = match self.log_format {
+            Some(Format::Json) => Form::Json,
+            Some(Format::Text) | None => Form::Text,
+        };
         let writer = match self
             .log_file
             .as_deref()
             .map(|path| append::open(path, output::warning))
         {
-            None => BoxMakeWriter::new(io::stderr),
+            None => BoxMakeWriter::new(move || output::log_stream(form)),
             Some(Some(file)) => BoxMakeWriter::new(Arc::new(file)),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file
         };
@@ -226,7 +220,10 @@ impl Serve {
             Format::Text => log.init(),
             Format::Json => log.json().flatten_event(true).with_span_list(false).init(),
         }
-        let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+        let arguments: Vec<String> = std::env::args_os()
+            .skip(1)
+            .map(|argument| without_password(&argument.to_string_lossy()))
+            .collect();
         let folder = std::env::current_dir().unwrap_or_default();
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),

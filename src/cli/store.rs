@@ -171,7 +171,7 @@ impl Between {
         self.check(&problems)?;
         for path in Postgres::files_below(&self.folder).0.keys() {
             if !stored.contains_key(path) {
-                output::print_lines(&format!("keep {}\n", printable(path)))?;
+                output::print_lines(&format!("keep {}\n", printable(path)).into())?;
             }
         }
         let agreed = if files.is_empty() {
@@ -294,9 +294,9 @@ fn open(address: &Address) -> anyhow::Result<Postgres> {
 /// Prints what changes, and then the conflicts with their differences.
 fn show(changes: &[&Difference], conflicts: &[&Difference], target: Target) -> anyhow::Result<()> {
     let lines: String = changes.iter().map(|change| change.line(target)).collect();
-    output::print_lines(&lines)?;
+    output::print_lines(&lines.into())?;
     for conflict in conflicts {
-        output::print_lines(&conflict.line(target))?;
+        output::print_lines(&conflict.line(target).into())?;
         print_diff(&conflict.diff(target))?;
     }
     Ok(())

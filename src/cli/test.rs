@@ -1,6 +1,6 @@
 //! `prompt-expander test`: whether prompts expand to what their test files say.
 
-use super::output::{self, ADDED, ERROR};
+use super::output::{self, ADDED, ERROR, Styled, styled};
 use super::source::{PromptSource, absolute};
 use super::{completions, diff};
 use crate::agents::Agent;
@@ -108,7 +108,7 @@ impl Test {
                 "cases": all.cases, "problems": all.problems, "passed": passed, "failed": failed, "updated": updated
             }))?;
         } else {
-            output::print(all.text().as_bytes())?;
+            output::print(&all.text())?;
             if files.is_empty() {
                 output::note(
                     "there are no test files; `prompt-expander new --test NAME` creates one",
@@ -178,23 +178,23 @@ impl Results {
             .count()
     }
 
-    fn text(&self) -> String {
+    fn text(&self) -> Styled {
         let cases = self.cases.iter().map(Tested::text);
-        let mut text: String = cases
+        let mut text: Styled = cases
             .chain(self.problems.iter().map(output::problem_in_two_lines))
             .collect();
-        text += &format!(
+        text.push(format!(
             "{} passed, {} failed",
             self.count(Status::Passed),
             self.count(Status::Failed)
-        );
+        ));
         if self.count(Status::Updated) > 0 {
-            text += &format!(", {} updated", self.count(Status::Updated));
+            text.push(format!(", {} updated", self.count(Status::Updated)));
         }
         if !self.problems.is_empty() {
-            text += &format!(", {}", count(self.problems.len(), "problem"));
+            text.push(format!(", {}", count(self.problems.len(), "problem")));
         }
-        text + "\n"
+        text.plain("\n")
     }
 }
 
@@ -317,13 +317,13 @@ impl From<Failure> for ShownFailure {
 
 impl Tested {
     /// A line, and what differs.
-    fn text(&self) -> String {
+    fn text(&self) -> Styled {
         let name = format!("{}: {}", self.prompt, printable(&self.title));
         let place = format!("({}:{})", output::shown(Path::new(&self.file)), self.line);
         let mut text = match self.status {
-            Status::Passed => format!("{ADDED}ok{ADDED:#}    {name}\n"),
-            Status::Updated => format!("{ADDED}updated{ADDED:#} {name} {place}\n"),
-            Status::Failed => format!("{ERROR}FAIL{ERROR:#}  {name} {place}\n"),
+            Status::Passed => styled(ADDED, "ok").plain(format!("    {name}\n")),
+            Status::Updated => styled(ADDED, "updated").plain(format!(" {name} {place}\n")),
+            Status::Failed => styled(ERROR, "FAIL").plain(format!("  {name} {place}\n")),
         };
         for ShownFailure {
             check,
@@ -331,9 +331,10 @@ impl Tested {
             diff,
         } in &self.failures
         {
-            text += &format!("  {check}: {}\n", printable(message));
+            text.push(format!("  {check}: {}\n", printable(message)));
             for line in diff.iter().flat_map(|diff| diff.lines()) {
-                text += &format!("  {}", diff::colored(line));
+                text.push("  ");
+                text.append(diff::colored(line));
             }
         }
         text

@@ -1,7 +1,7 @@
 //! `prompt-expander token`: tokens for clients of `serve --http`, and the file that the server
 //! reads them from.
 
-use super::output::{self, NAME};
+use super::output::{self, NAME, Styled, styled};
 use crate::library::{Caller, Prefix, Role};
 use crate::transport::http::tokens::{self, Date, Entry, parse_expiry, parse_name, parse_role};
 use anyhow::Error;
@@ -93,7 +93,7 @@ impl Token {
                     true => output::print_json(
                         &json!({ "tokens": listed.collect::<Vec<BTreeMap<_, _>>>() }),
                     )?,
-                    false => output::print_lines(&entries.iter().map(line).collect::<String>())?,
+                    false => output::print_lines(&entries.iter().map(line).collect())?,
                 }
             }
             Token::Remove { name, token_file } => {
@@ -121,16 +121,14 @@ fn fields(entry: &Entry) -> [(&'static str, String); 4] {
     ]
 }
 
-fn line(entry: &Entry) -> String {
+fn line(entry: &Entry) -> Styled {
     let [name, role, prefix, expires] = fields(entry).map(|(_, value)| value);
     if output::terminal_width().is_none() {
-        return format!("{name}\t{role}\t{prefix}\t{expires}\n");
+        return format!("{name}\t{role}\t{prefix}\t{expires}\n").into();
     }
     let note = if entry.is_expired() { " (expired)" } else { "" };
-    format!(
-        "{}\n",
-        format!("{NAME}{name:16}{NAME:#}  {role:5}  {prefix:16}  {expires}{note}").trim_end()
-    )
+    let rest = format!("  {role:5}  {prefix:16}  {expires}{note}");
+    styled(NAME, format!("{name:16}")).plain(format!("{}\n", rest.trim_end()))
 }
 
 impl Add {

@@ -22,5 +22,6 @@ pub(super) fn print(is_json: bool) -> anyhow::Result<()> {
         .zip(date)
         .map(|(commit, date)| format!(" ({commit} {date})"))
         .unwrap_or_default();
-    output::print(format!("{} {version}{built}\n{installed}\n", env!("CARGO_PKG_NAME")).as_bytes())
+    let name = env!("CARGO_PKG_NAME");
+    output::print(&format!("{name} {version}{built}\n{installed}\n").into())
 }

@@ -2,7 +2,7 @@
 
 use super::name::Name;
 use super::revision::Revision;
-use crate::wording::printable;
+use crate::wording::{printable, without_password};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
@@ -250,12 +250,11 @@ pub(super) fn shown_path<S: Serializer>(
     path: &Option<impl AsRef<Path>>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(
-        &path
-            .as_ref()
-            .map(|path| path.as_ref().display().to_string())
-            .unwrap_or_default(),
-    )
+    let shown = path
+        .as_ref()
+        .map(|path| path.as_ref().display().to_string());
+    // An address that was taken for a path may have a password.
+    serializer.serialize_str(&without_password(&shown.unwrap_or_default()))
 }
 
 /// `file:line:column: message; fix`, which terminals and editors turn into a link. Control
@@ -264,8 +263,10 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.as_ref().map(|file| file.display().to_string());
         match (file, self.position) {
-            (Some(file), Some(position)) => write!(f, "{}:{position}: ", printable(&file))?,
-            (Some(file), None) => write!(f, "{}: ", printable(&file))?,
+            (Some(file), Some(position)) => {
+                write!(f, "{}:{position}: ", printable(&without_password(&file)))?
+            }
+            (Some(file), None) => write!(f, "{}: ", printable(&without_password(&file)))?,
             (None, Some(Position { line, column })) => write!(f, "line {line}, column {column}: ")?,
             (None, None) => {}
         }

@@ -109,6 +109,13 @@ mod tidy;
 mod tls;
 mod tool_definitions;
 mod traffic;
+#[cfg(all(
+    target_os = "linux",
+    feature = "http",
+    feature = "openapi",
+    feature = "store"
+))]
+mod visible;
 #[cfg(all(unix, feature = "http"))]
 mod websocket;
 mod wire;

@@ -493,6 +493,39 @@ fn a_dependency_is_used_in_its_modules_only() {
     }
 }
 
+/// The only files that write to a terminal, or lend it to another program.
+const DOORS: [&str; 4] = [
+    "cli/output/stream.rs",
+    "cli/pick/console.rs",
+    "cli/pick/terminal.rs",
+    "cli/text_editor.rs",
+];
+
+#[test]
+fn what_a_terminal_shows_goes_through_one_door() {
+    for (_, file, code) in code() {
+        let code = code
+            .replace("io::stdout().is_terminal()", "")
+            .replace("io::stderr().is_terminal()", "");
+        for writer in [
+            "io::stdout",
+            "io::stderr",
+            "{stdout",
+            "{stderr",
+            "anstream",
+            "print!(",
+            "println!(",
+            "dbg!(",
+            "/dev/tty",
+        ] {
+            assert!(
+                !code.contains(writer) || DOORS.contains(&&*file),
+                "{file} uses {writer}; write through cli/output/stream.rs"
+            );
+        }
+    }
+}
+
 #[test]
 fn only_http_and_a_database_need_a_runtime() {
     for dependency in [

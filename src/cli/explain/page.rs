@@ -1,12 +1,11 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
 use crate::api::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder};
-use crate::cli::output::{self, ERROR, FAINT, NAME, Row, WARNING};
+use crate::cli::output::{self, ERROR, FAINT, NAME, Row, Styled, WARNING, styled};
 use crate::library::ServiceRequest;
 use crate::prompt::{Format, INPUT, Origin, Position, Reason, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
-use std::io::Write;
 use std::path::Path;
 
 /// How many characters of a value, or of a text in braces, are shown.
@@ -16,13 +15,8 @@ const SHOWN: usize = 200;
 const MAX_UNEXPANDED_SHOWN: usize = 10;
 
 /// The page, in this many columns.
-pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    writeln!(
-        text,
-        "{NAME}{}{NAME:#}",
-        printable(&format!(":{}", explanation.name))
-    )?;
+pub(super) fn of(explanation: &Explanation, columns: usize) -> Styled {
+    let mut text = styled(NAME, format!(":{}", explanation.name)).plain("\n");
     for (heading, mut rows) in [
         ("", about(explanation)),
         ("\nArguments\n", arguments(explanation)),
@@ -33,11 +27,11 @@ pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Ve
     ] {
         rows.retain(|row| row.texts.iter().any(|(_, text)| !text.is_empty()));
         if !rows.is_empty() {
-            write!(text, "{heading}")?;
-            output::write_rows(&mut text, &rows, columns)?;
+            text.push(heading);
+            text.append(output::in_columns(&rows, columns));
         }
     }
-    Ok(text)
+    text
 }
 
 /// What the prompt is and where it comes from.
@@ -303,16 +297,9 @@ fn shown(path: &str) -> String {
 }
 
 fn row(label: impl Into<String>, value: impl Into<String>) -> Row {
-    // Text of a service may have any characters, even those that a terminal acts on.
-    let value = value
-        .into()
-        .split('\n')
-        .map(printable)
-        .collect::<Vec<_>>()
-        .join("\n");
     Row {
         label: printable(&label.into()),
         style: FAINT,
-        texts: vec![(Style::new(), value)],
+        texts: vec![(Style::new(), value.into())],
     }
 }

@@ -5,13 +5,12 @@ use super::copy::Copied;
 use crate::agents::{AGENTS, Agent, Backup, ConfigFile, Plan};
 use crate::cli::agent::agent_parser;
 use crate::cli::diff::colored;
-use crate::cli::output::{self, ADDED, NAME, REMOVED};
+use crate::cli::output::{self, ADDED, NAME, REMOVED, Styled, styled};
 use crate::library::difference;
 use crate::prompt::Diagnostic;
 use crate::wording::list_of;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// How many characters of a changed line are shown.
@@ -192,25 +191,20 @@ impl Target {
 
 /// Shows all changes, and what to know of them.
 fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
-    let mut text = Vec::new();
+    let mut text = Styled::default();
     if let Some(Copied { path, from }) = &changes.program {
         let (style, what) = match from {
             Some(_) => (ADDED, "+ a copy of this program"),
             None => (REMOVED, "- the copy of the program"),
         };
-        writeln!(
-            text,
-            "{NAME}{}{NAME:#}\n{style}{what}{style:#}",
-            output::shown(path)
-        )?;
+        let path = output::shown(path);
+        text.append(styled(NAME, path).plain("\n").with(style, what).plain("\n"));
     }
     for (agent, plan) in &changes.agents {
         if plan.files.is_empty() {
-            writeln!(text, "{}: {nothing}", agent.name)?;
+            text.push(format!("{}: {nothing}\n", agent.name));
         }
-        plan.files
-            .iter()
-            .try_for_each(|file| show_lines(&mut text, file))?;
+        text.extend(plan.files.iter().map(changed_lines));
     }
     output::print(&text)?;
     changes
@@ -222,13 +216,13 @@ fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
 }
 
 /// The lines that change, and a few around them.
-fn show_lines(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
-    writeln!(text, "{NAME}{}{NAME:#}", output::shown(&file.path))?;
+fn changed_lines(file: &ConfigFile) -> Styled {
+    let mut text = styled(NAME, output::shown(&file.path)).plain("\n");
     let [original, edited] = file.texts();
     for line in difference(("", original), ("", edited)).lines().skip(2) {
-        text.extend(colored(&output::cut(line, LONG)).bytes());
+        text.append(colored(&output::cut(line, LONG)));
     }
-    Ok(())
+    text
 }
 
 /// After writing, this says what was written; before, what would be.

@@ -1,7 +1,7 @@
 //! The list of agents with what is registered.
 
 use crate::agents::{Registration, SERVER, Scope, Status};
-use crate::cli::output::{self, FAINT, NAME};
+use crate::cli::output::{self, FAINT, NAME, styled};
 use crate::prompt::Position;
 use crate::wording::named;
 use serde_json::{Value, json};
@@ -43,8 +43,10 @@ pub(super) fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode>
         let name = state.agent.name;
         for (what, place) in rows {
             output::print_lines(&match output::terminal_width() {
-                Some(_) => format!("{NAME}{name:11}{NAME:#}  {what}  {FAINT}{place}{FAINT:#}"),
-                None => format!("{name}\t{what}\t{place}"),
+                Some(_) => styled(NAME, format!("{name:11}"))
+                    .plain(format!("  {what}  "))
+                    .with(FAINT, place),
+                None => format!("{name}\t{what}\t{place}").into(),
             })?;
         }
         state

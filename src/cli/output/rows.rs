@@ -1,8 +1,9 @@
 //! Labels in a column, and next to each what is said of it.
 
+use super::stream::Styled;
 use super::text::in_lines;
+use crate::wording::visible;
 use anstyle::Style;
-use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 /// Columns before a label, and between it and its texts.
@@ -19,12 +20,12 @@ pub(crate) struct Row {
     pub(crate) texts: Vec<(Style, String)>,
 }
 
-/// Writes rows in this many columns; nothing is cut off. A label that would take a third of them
+/// Returns rows in this many columns; nothing is cut off. A label that would take a third of them
 /// has a line of its own.
-pub(crate) fn write_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io::Result<()> {
+pub(crate) fn in_columns(rows: &[Row], columns: usize) -> Styled {
     let widths = rows
         .iter()
-        .map(|row| row.label.width())
+        .map(|row| visible(&row.label).width())
         .filter(|width| *width < columns / 3);
     let labels = widths.max().unwrap_or(0);
     let is_narrow = columns < GAP + labels + GAP + LEAST_TEXT;
@@ -33,36 +34,35 @@ pub(crate) fn write_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io
     } else {
         GAP + labels + GAP
     };
-    for Row {
-        label,
-        style,
-        texts,
-    } in rows
-    {
-        let in_lines = |(style, text): &(Style, String)| {
-            let style = *style;
-            in_lines(text, columns.saturating_sub(indent))
-                .into_iter()
-                .map(move |line| format!("{style}{line}{style:#}"))
-        };
-        let mut lines = texts
-            .iter()
-            .filter(|(_, text)| !text.is_empty())
-            .flat_map(in_lines);
-        write!(text, "{:GAP$}{style}{label}{style:#}", "")?;
+    let mut page = Styled::default();
+    for row in rows {
+        let label = visible(&row.label);
+        let mut lines = row.lines(columns.saturating_sub(indent)).into_iter();
+        page = page.plain(" ".repeat(GAP)).with(row.style, label.clone());
         if !is_narrow
             && label.width() <= labels
-            && let Some(line) = lines.next()
+            && let Some((style, line)) = lines.next()
         {
-            write!(
-                text,
-                "{:gap$}{line}",
-                "",
-                gap = labels - label.width() + GAP
-            )?;
+            let gap = " ".repeat(labels - label.width() + GAP);
+            page = page.plain(gap).with(style, line);
         }
-        writeln!(text)?;
-        lines.try_for_each(|line| writeln!(text, "{:indent$}{line}", ""))?;
+        page.push("\n");
+        for (style, line) in lines {
+            page = page.plain(" ".repeat(indent)).with(style, line).plain("\n");
+        }
     }
-    Ok(())
+    page
+}
+
+impl Row {
+    /// Returns the lines of its texts, in so many columns.
+    fn lines(&self, columns: usize) -> Vec<(Style, String)> {
+        let mut lines = Vec::new();
+        for (style, text) in self.texts.iter().filter(|(_, text)| !text.is_empty()) {
+            for line in in_lines(&visible(text), columns) {
+                lines.push((*style, line));
+            }
+        }
+        lines
+    }
 }

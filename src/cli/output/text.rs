@@ -1,12 +1,11 @@
-//! Text for a terminal, and for scripts: styles, lines that fit, problems, and where it is written.
+//! Text for a terminal: styles, lines that fit, problems and paths.
 
+use super::stream::{Styled, print_laid_out};
 use crate::prompt::{Diagnostic, Severity};
-use crate::wording::{is_control, printable, printable_json};
+use crate::wording::{printable, without_password, without_passwords};
 use anstyle::{AnsiColor, Style};
-use anyhow::Context;
-use serde::Serialize;
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use textwrap::WordSplitter;
 
@@ -19,43 +18,30 @@ pub(crate) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(crate) const MARK: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// Writes text for people; colors are removed if there is no terminal or `NO_COLOR` is set.
-pub(crate) fn print(text: &[u8]) -> anyhow::Result<()> {
-    write(anstream::stdout(), text)
-}
-
 /// Writes lines for people; on a terminal, each is [wrapped].
-pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
-    print(wrapped_lines(text, terminal_width()).as_bytes())
+pub(crate) fn print_lines(text: &Styled) -> anyhow::Result<()> {
+    let mut text = text.clone();
+    if !text.ends_line() {
+        text.push("\n");
+    }
+    print_laid_out(&text, |shown| wrapped_lines(&shown, terminal_width()))
 }
 
 /// Each line of a text, [wrapped] if there is a terminal.
 pub(super) fn wrapped_lines(text: &str, columns: Option<usize>) -> String {
-    let line =
-        |line: &str| columns.map_or(line.to_owned(), |columns| wrapped(line, columns)) + "\n";
-    text.lines().map(line).collect()
-}
-
-/// Writes one line of JSON for scripts.
-pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let line = printable_json(&serde_json::to_string(value)?);
-    print_verbatim(format!("{line}\n").as_bytes())
-}
-
-/// Writes bytes as they are, escape sequences included.
-pub(crate) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
-    write(std::io::stdout().lock(), text)
-}
-
-fn write(mut stdout: impl Write, text: &[u8]) -> anyhow::Result<()> {
-    stdout
-        .write_all(text)
-        .and_then(|()| stdout.flush())
-        .context("standard output cannot be written")
+    let mut lines = String::new();
+    for line in text.lines() {
+        match columns {
+            Some(columns) => lines += &wrapped(line, columns),
+            None => lines += line,
+        }
+        lines.push('\n');
+    }
+    lines
 }
 
 /// A problem as `check` prints it, with the fix on a line of its own.
-pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> String {
+pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> Styled {
     let Diagnostic {
         file,
         position,
@@ -72,12 +58,14 @@ pub(crate) fn problem_in_two_lines(problem: &Diagnostic) -> String {
     let position = position
         .map(|position| format!(":{position}"))
         .unwrap_or_default();
-    format!(
-        "{file}{position}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n"
-    )
+    Styled::from(format!("{file}{position}: "))
+        .with(style, format!("{severity}:"))
+        .plain(format!(" {message}\n    "))
+        .with(FAINT, "fix:")
+        .plain(format!(" {fix}\n"))
 }
 
-/// A path for standard output, with control characters escaped: on a terminal relative in the
+/// A path for standard output, with invisible characters escaped: on a terminal relative in the
 /// working directory, and with `~` in the home directory.
 pub(crate) fn shown(path: &Path) -> String {
     let home = dirs::home_dir().filter(|_| std::io::stdout().is_terminal());
@@ -100,17 +88,16 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// A path for messages and questions: all of it.
 pub(crate) fn full_path(path: &Path) -> String {
-    printable(&path.display().to_string())
+    printable(&without_password(&path.display().to_string()))
 }
 
-/// An error in the arguments in one line.
-pub(crate) fn without_usage(error: &clap::Error) -> String {
-    let text = error.to_string();
+/// Returns the text of an error in the arguments in one line, without its passwords.
+pub(crate) fn without_usage(text: &str) -> String {
     let parts = text.trim_start_matches("error: ").split("\n\n");
     let said = parts.take_while(|part| {
         !part.starts_with("Usage:") && !part.starts_with("For more information")
     });
-    one_line(&said.collect::<Vec<_>>().join("; "))
+    without_passwords(&one_line(&said.collect::<Vec<_>>().join("; "))).into_owned()
 }
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.
@@ -123,13 +110,9 @@ pub(super) fn width_if(is_terminal: bool) -> Option<usize> {
         .then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
 }
 
-/// A text in one line: each run of whitespace and control characters becomes one space.
+/// A text in one line: each run of whitespace becomes one space.
 pub(crate) fn one_line(text: &str) -> String {
-    let words = text.split(|character: char| character.is_whitespace() || is_control(character));
-    words
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A text in lines of at most this many columns. A longer word stays whole, so that it can be
@@ -175,7 +158,7 @@ mod tests {
         assert_eq!(wrapped("日本 日本 日本", 9), "日本 日本\n    日本");
         assert_eq!(in_lines("a git-commit", 8), ["a", "git-commit"]);
         assert_eq!(in_lines("x", 0), ["x"]);
-        assert_eq!(one_line(" a\n\tb\u{1b}[31m  c "), "a b [31m c");
+        assert_eq!(one_line(" a\n\tb\u{2028}  c "), "a b c");
         assert_eq!(
             (cut("要約", 2), cut("要約する", 2)),
             ("要約".into(), "要約…".into())

@@ -5,7 +5,7 @@ use super::keys::Input;
 use super::state::{Chosen, Field, Form, State, Step};
 use crate::cli::output::{ERROR, FAINT, MARK, NAME, WARNING, one_line};
 use crate::library::Found;
-use crate::wording::{is_control, thousands};
+use crate::wording::{thousands, visible};
 use anstyle::Style;
 use std::ops::Range;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -280,9 +280,10 @@ fn cut(line: &mut Line, columns: usize) {
     }
 }
 
-/// A text for one line: without what a terminal acts on, and cut to so many columns.
+/// A text for one line: visible, and cut to so many columns.
 fn fit(text: &str, columns: usize) -> String {
-    let text: String = text.chars().take(4 * columns + 4).map(shown).collect();
+    let text: String = text.chars().take(4 * columns + 4).collect();
+    let text = in_one_row(&text);
     if text.width() <= columns {
         return text;
     }
@@ -299,24 +300,19 @@ fn beginning(characters: impl Iterator<Item = char>, columns: usize) -> impl Ite
     })
 }
 
-/// What is shown for a character: nothing that a terminal acts on, or that sets the direction of
-/// the text around it.
-fn shown(character: char) -> char {
-    match character {
-        '\t' => ' ',
-        '\n' => '⏎',
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' => '�',
-        _ if is_control(character) => '�',
-        _ => character,
-    }
+/// Returns a visible text in one row.
+fn in_one_row(text: &str) -> String {
+    visible(text).replace('\t', " ").replace('\n', "⏎")
 }
 
 /// The part of a text around its cursor that fits so many columns, and the column of the cursor in
 /// it.
 fn window(input: &Input, columns: usize) -> (String, usize) {
     let (before, after) = input.text.split_at(input.cursor);
-    let before: Vec<char> =
-        beginning(before.chars().rev().map(shown).take(4 * columns), columns).collect();
+    let before: String = before.chars().rev().take(4 * columns).collect();
+    let before: String = before.chars().rev().collect();
+    let before = in_one_row(&before);
+    let before: Vec<char> = beginning(before.chars().rev(), columns).collect();
     let before: String = before.into_iter().rev().collect();
     let column = before.width();
     (before + &fit(after, columns.saturating_sub(column)), column)
@@ -340,18 +336,13 @@ fn wrapped(
         }
     };
     let cells = text.char_indices().flat_map(|(at, character)| {
-        let times = if character == '\t' { 4 } else { 1 };
-        std::iter::repeat_n(
-            (
-                style_at(at),
-                if character == '\n' {
-                    character
-                } else {
-                    shown(character)
-                },
-            ),
-            times,
-        )
+        let shown = match character {
+            '\t' => "    ".to_owned(),
+            '\r' if text[at..].starts_with("\r\n") => String::new(),
+            _ => visible(character.encode_utf8(&mut [0; 4])).into_owned(),
+        };
+        let cells: Vec<char> = shown.chars().collect();
+        cells.into_iter().map(move |cell| (style_at(at), cell))
     });
     let (mut lines, mut row, mut used) = (Vec::new(), Vec::<(Style, char)>::new(), 0);
     for (style, cell) in cells.chain([(style, '\n')]) {

@@ -4,20 +4,16 @@ use super::keys::{Input, Key};
 use super::state::{Action, Choice, Expand, Field, State, Step};
 use super::terminal::Lines;
 use crate::cli::output::one_line;
-use crate::wording::{is_control, printable};
+use crate::wording::{printable, visible};
 use std::io;
 
 /// How many prompts are listed at once.
 const LISTED: usize = 15;
 
 impl Lines {
-    /// Prints a text, without what a terminal acts on.
+    /// Prints a text.
     fn say(&mut self, text: &str) -> io::Result<()> {
-        let text: String = text
-            .chars()
-            .filter(|letter| *letter == '\n' || !is_control(*letter))
-            .collect();
-        self.output.write_all(text.as_bytes())?;
+        self.output.write_all(visible(text).as_bytes())?;
         self.output.flush()
     }
 

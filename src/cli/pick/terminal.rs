@@ -8,6 +8,7 @@
 
 use super::frame::Frame;
 use super::keys::{self, Key};
+use crate::cli::output::for_terminal;
 use anstyle::Style;
 use rustix::termios::{
     ControlModes, InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios,
@@ -96,18 +97,15 @@ impl Terminal {
             (self.size, self.shown) = (size, vec![String::new(); size.1]);
             text += "\x1b[0m\x1b[2J";
         }
-        let part = |(style, text): &(Style, String)| match self.has_colors {
-            true => format!("{style}{text}{style:#}"),
-            false => text.clone(),
-        };
+        let mut lines = frame.lines.into_iter();
         for (row, shown) in self.shown.iter_mut().enumerate() {
-            let line = frame
-                .lines
-                .get(row)
-                .into_iter()
-                .flatten()
-                .map(part)
-                .collect();
+            let mut parts = lines.next().unwrap_or_default();
+            if !self.has_colors {
+                parts
+                    .iter_mut()
+                    .for_each(|(style, _)| *style = Style::new());
+            }
+            let line = for_terminal(&parts);
             if *shown != line {
                 let _ = write!(text, "\x1b[{};1H\x1b[2K{line}", row + 1);
                 *shown = line;

@@ -18,7 +18,7 @@ use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use ipnet::IpNet;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -194,7 +194,7 @@ impl Http {
                 }
                 None => "; editing is off, and `--edit` turns it on".to_owned(),
             };
-            let _ = writeln!(io::stderr(), "{lines}");
+            output::lines(&lines);
             started();
             let warnings = lock(&EARLY_WARNINGS).take();
             warnings

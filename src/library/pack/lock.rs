@@ -5,7 +5,7 @@
 //! start a program elsewhere.
 
 use crate::prompt::{Diagnostic, Format, Kind, Name, Position, fold, is_partial};
-use crate::wording::{named, printable};
+use crate::wording::{named, printable, without_password};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -226,13 +226,8 @@ pub(crate) fn pack_name(text: &str) -> Result<String, String> {
 /// password in the lock.
 pub(crate) fn address(text: &str) -> Result<String, String> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("ssh", "")); // or a path
-    let user = rest
-        .split('/')
-        .next()
-        .and_then(|host| host.rsplit_once('@'))
-        .map_or("", |(user, _)| user);
     let why = "leave out the password, which would be in packs.lock; git asks for it, or knows it";
-    only_if(!user.contains(':'), text, why)?;
+    only_if(without_password(text) == text, text, why)?;
     let is_helper = rest.is_empty() && text.contains("::");
     let is_odd =
         is_helper || text.is_empty() || text.starts_with('-') || text.contains(char::is_control);
@@ -336,6 +331,16 @@ mod tests {
             (
                 "https://a.example/x",
                 "https://me:secret@a.example",
+                "leave out the password",
+            ),
+            (
+                "https://a.example/x",
+                "https://me:s/e?c#r@t@a.example",
+                "leave out the password",
+            ),
+            (
+                "https://a.example/x",
+                "me:secret@a.example:x",
                 "leave out the password",
             ),
             ("]", "", "packs.lock:2:"),

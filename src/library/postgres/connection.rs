@@ -96,6 +96,9 @@ impl Address {
                 .split_once('@')
                 .map_or(("", rest), |(user, _)| rest.split_at(user.len() + 1));
             let (hosts, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+            if hosts.contains('@') {
+                return None; // it is the end of a password, which must be written as `%40`
+            }
             // Whoever asks for TLS gets a certificate checked in full.
             let rest = rest.replace("sslmode=verify-full", "sslmode=require");
             let config = |host| {

@@ -18,18 +18,21 @@ export function h(selector, ...rest) {
   return element;
 }
 
-// Characters that do anything but be shown, such as those that change the direction of what follows.
-// eslint-disable-next-line no-control-regex
-const CONTROL = /([\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069])/;
+// Characters that nobody sees, or that do anything but be shown, such as those that change the direction of what follows: those that
+// `visible` of wording.rs shows.
+// eslint-disable-next-line no-control-regex, no-misleading-character-class
+const INVISIBLE = /([\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}])/u;
+
+/** What is shown for such a character, as on a terminal. */
+const code = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
 
 /** A text that somebody else wrote: what acts on other text is enclosed and named. The text stays the same, character by character. */
 export function text(words) {
-  const code = (character) => `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-  return words.split(CONTROL).map((piece, at) => (at % 2 ? h("bdi.control", { "data-code": code(piece) }, piece) : piece));
+  return words.split(INVISIBLE).map((piece, at) => (at % 2 ? h("bdi.control", { "data-code": code(piece) }, piece) : piece));
 }
 
 /** The same for an attribute or a title, in which there can be no elements. */
-export const plain = (words) => words.replace(new RegExp(CONTROL, "g"), "\ufffd");
+export const plain = (words) => words.replace(new RegExp(INVISIBLE, "gu"), code);
 
 /** A text of somebody with a direction of its own. */
 export const bdi = (words) => h("bdi", text(words));

@@ -1,0 +1,249 @@
+//! The one door to a terminal: only this file writes to standard output and standard error, and
+//! only it turns styles into escape sequences. On a terminal, texts are [visible](visible): no text can bring
+//! escape sequences of its own, or hide a part of itself. In a pipe, they are as they are.
+//!
+//! `pick/terminal.rs`, which draws on the terminal itself, takes its lines from [`for_terminal`].
+
+use crate::wording::{printable_json, visible, without_passwords};
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
+use anyhow::Context;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+
+/// A text for people, in parts with a style each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Styled(Vec<(Style, String)>);
+
+/// Returns a text in one style, to which more can be added.
+pub(crate) fn styled(style: Style, text: impl Into<String>) -> Styled {
+    Styled(vec![(style, text.into())])
+}
+
+impl Styled {
+    /// Adds a text without a style.
+    pub(crate) fn plain(self, text: impl Into<String>) -> Styled {
+        self.with(Style::new(), text)
+    }
+
+    /// Adds a text in a style.
+    pub(crate) fn with(mut self, style: Style, text: impl Into<String>) -> Styled {
+        self.0.push((style, text.into()));
+        self
+    }
+
+    /// Adds a text without a style at the end.
+    pub(crate) fn push(&mut self, text: impl Into<String>) {
+        self.0.push((Style::new(), text.into()));
+    }
+
+    pub(crate) fn append(&mut self, other: Styled) {
+        self.0.extend(other.0);
+    }
+
+    pub(super) fn ends_line(&self) -> bool {
+        let last = self.0.iter().rev().find(|(_, text)| !text.is_empty());
+        last.is_none_or(|(_, text)| text.ends_with('\n'))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, text)| text.is_empty())
+    }
+
+    /// Returns the text with escape sequences for its styles, and no others.
+    pub(crate) fn for_terminal(&self) -> String {
+        for_terminal(&self.0)
+    }
+
+    fn without_styles(&self) -> String {
+        self.0.iter().map(|(_, text)| text.as_str()).collect()
+    }
+}
+
+impl From<String> for Styled {
+    fn from(text: String) -> Styled {
+        styled(Style::new(), text)
+    }
+}
+
+impl Extend<Styled> for Styled {
+    fn extend<T: IntoIterator<Item = Styled>>(&mut self, texts: T) {
+        texts.into_iter().for_each(|text| self.append(text));
+    }
+}
+
+impl FromIterator<Styled> for Styled {
+    fn from_iter<T: IntoIterator<Item = Styled>>(texts: T) -> Styled {
+        let mut all = Styled::default();
+        all.extend(texts);
+        all
+    }
+}
+
+/// Returns parts of a text as a terminal may get them: visible, with escape sequences for their
+/// styles only.
+pub(crate) fn for_terminal(parts: &[(Style, String)]) -> String {
+    let mut shown = String::new();
+    for (style, text) in parts {
+        shown += &format!("{style}{}{style:#}", visible(text));
+    }
+    shown
+}
+
+/// Writes text for people to standard output.
+pub(crate) fn print(text: &Styled) -> anyhow::Result<()> {
+    print_laid_out(text, |shown| shown)
+}
+
+/// Writes text for people to standard output: on a terminal, as `lay_out` breaks its lines.
+pub(super) fn print_laid_out(
+    text: &Styled,
+    lay_out: impl FnOnce(String) -> String,
+) -> anyhow::Result<()> {
+    let stdout = io::stdout();
+    let choice = AutoStream::choice(&stdout);
+    // A variable may ask for colors in a pipe, for example to a pager.
+    if stdout.is_terminal() || choice != ColorChoice::Never {
+        let shown = lay_out(text.for_terminal());
+        return write(AutoStream::new(stdout, choice), shown.as_bytes());
+    }
+    write(stdout, text.without_styles().as_bytes())
+}
+
+/// Writes a text that is for scripts, or the text of a prompt, to standard output: in a pipe byte
+/// for byte.
+pub(crate) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        return write(stdout, visible_bytes(text).as_bytes());
+    }
+    write(stdout.lock(), text)
+}
+
+/// Writes one line of JSON for scripts to standard output.
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print_json_line(&printable_json(&serde_json::to_string(value)?))
+}
+
+/// Writes a text that is JSON to standard output: in a pipe byte for byte.
+pub(crate) fn print_json_line(line: &str) -> anyhow::Result<()> {
+    let line = line.trim_end_matches('\n');
+    let stdout = io::stdout();
+    let shown = if stdout.is_terminal() {
+        printable_json(line)
+    } else {
+        line.to_owned()
+    };
+    write(stdout.lock(), format!("{shown}\n").as_bytes())
+}
+
+/// Writes a message to standard error, wherever that leads: visible, without passwords, and as
+/// `lay_out` breaks its lines.
+pub(super) fn print_message(
+    text: &Styled,
+    lay_out: impl FnOnce(String) -> String,
+) -> io::Result<()> {
+    let shown = lay_out(without_passwords(&text.for_terminal()).into_owned());
+    let mut stderr = AutoStream::auto(io::stderr());
+    stderr.write_all(shown.as_bytes())?;
+    stderr.flush()
+}
+
+/// Writes messages to standard error as one line of JSON.
+pub(super) fn print_json_message(line: &str) -> io::Result<()> {
+    io::stderr().write_all(format!("{}\n", printable_json(line)).as_bytes())
+}
+
+/// Writes help, a text of this program with styles of clap's, to standard output or standard error.
+pub(super) fn print_help(help: &clap::builder::StyledStr, is_error: bool) {
+    let help = help.ansi().to_string();
+    let _ = if is_error {
+        AutoStream::auto(io::stderr()).write_all(help.as_bytes())
+    } else {
+        AutoStream::auto(io::stdout()).write_all(help.as_bytes())
+    };
+}
+
+/// Asks the terminal of standard error to copy a text to the clipboard of the machine that it runs
+/// on, with the escape sequence OSC 52. Standard output may be a file.
+pub(crate) fn ask_terminal_to_copy(text: &str) -> io::Result<()> {
+    io::stderr().write_all(clipboard_sequence(text).as_bytes())
+}
+
+/// Returns the escape sequence that asks a terminal to copy a text.
+pub(crate) fn clipboard_sequence(text: &str) -> String {
+    format!("\x1b]52;c;{}\x07", BASE64.encode(text))
+}
+
+/// How a text for programs is made visible on a terminal.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}
+
+/// A stream for texts that others make, such as the log: visible on a terminal, else as they are.
+pub(crate) struct Guarded<W> {
+    stream: W,
+    form: Form,
+}
+
+/// Returns standard error for a log.
+pub(crate) fn log_stream(form: Form) -> Guarded<io::Stderr> {
+    Guarded {
+        stream: io::stderr(),
+        form,
+    }
+}
+
+/// Returns standard output for messages of the protocol, without a buffer for lines, which would
+/// write a frame in two pieces.
+pub(crate) fn protocol_stream() -> io::Result<Box<dyn Write + Send>> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        return Ok(Box::new(Guarded {
+            stream: stdout,
+            form: Form::Json,
+        }));
+    }
+    #[cfg(unix)]
+    let stdout = std::fs::File::from(std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned()?);
+    Ok(Box::new(stdout))
+}
+
+impl<W: Write + IsTerminal> Write for Guarded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.stream.is_terminal() {
+            return self.stream.write(bytes);
+        }
+        let shown = match self.form {
+            Form::Text => visible_bytes(bytes),
+            Form::Json => printable_json(&String::from_utf8_lossy(bytes)),
+        };
+        self.stream.write_all(shown.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// Returns bytes as a visible text; those that are not UTF-8 as `\x9b`.
+fn visible_bytes(bytes: &[u8]) -> String {
+    let mut shown = String::new();
+    for chunk in bytes.utf8_chunks() {
+        shown += &visible(chunk.valid());
+        shown += &chunk.invalid().escape_ascii().to_string();
+    }
+    shown
+}
+
+fn write(mut stream: impl Write, text: &[u8]) -> anyhow::Result<()> {
+    stream
+        .write_all(text)
+        .and_then(|()| stream.flush())
+        .context("standard output cannot be written")
+}
