@@ -53,6 +53,7 @@ mod trust;
 #[cfg(any(feature = "openapi", feature = "store"))]
 mod unrepeated;
 mod upgrade;
+mod user_folders;
 mod version;
 
 use crate::prompt::COLONS;

@@ -64,7 +64,7 @@ pub(crate) use project::Project;
 pub use project::{FOLDER as PROJECT_FOLDER, Trust};
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
-pub(crate) use reach::Reach;
+pub(crate) use reach::{Reach, leads_through, repository_of};
 pub use read::is_prompt_file;
 pub(crate) use read::{read_confined_text, read_regular, read_whole};
 pub use root::MAX_ENTRIES;

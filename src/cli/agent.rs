@@ -1,5 +1,6 @@
 //! Agents on the command line: the parser of their names, and the system on which they run.
 
+use super::user_folders;
 use crate::agents::{AGENTS, Agent, System};
 use crate::prompt::Format;
 use anyhow::Context;
@@ -30,8 +31,13 @@ pub(super) fn system() -> anyhow::Result<System> {
 fn system_of_user() -> System {
     System {
         home: dirs::home_dir(),
-        config: dirs::config_dir(),
-        environment: env::vars_os().collect(),
+        config: user_folders::system_config(),
+        environment: env::vars_os()
+            .filter(|(name, _)| {
+                name.to_str()
+                    .is_none_or(|name| !user_folders::is_refused(name))
+            })
+            .collect(),
         project: PathBuf::new(),
     }
 }

@@ -7,6 +7,7 @@
 use super::output;
 use super::serve::Serve;
 use super::source::{ConfigOptions, PromptSource, Settings, absolute, given, rebased};
+use super::user_folders::{self, TRUSTED, is_own, read_text, texts, trusted};
 #[cfg(feature = "openapi")]
 use super::{source::TEAM, team::TeamKeys};
 use crate::agents::ConfigFile;
@@ -14,13 +15,11 @@ use crate::library::Trust;
 use crate::library::pack::lock::LOCK;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
-use crate::whole_file;
 use crate::wording::{all_of, named};
 use anyhow::bail;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Array, Document, DocumentMut, Item, Table, Value};
@@ -54,11 +53,12 @@ const OPENAPI_KEYS: [(&str, &str); 5] = [
 ];
 
 const OPENAPI: &str = "openapi";
-const TRUSTED: &str = "trusted";
 
 /// What a file inside a project cannot grant.
-const OWN: [&str; 6] = [
+const OWN: [&str; 8] = [
     "edit",
+    "log-file",
+    "tap",
     TRUSTED,
     OPENAPI,
     "team",
@@ -84,43 +84,15 @@ pub(super) fn path(options: &ConfigOptions) -> Option<PathBuf> {
     match &options.config {
         _ if options.no_config => None,
         Some(file) => Some(absolute(file)),
-        None => Some(
-            dirs::config_dir()?
-                .join("prompt-expander")
-                .join("config.toml"),
-        ),
+        None => Some(user_folders::config()?.join("config.toml")),
     }
-}
-
-/// Whether only the user can have written the file: it is in their configuration folder, or in no
-/// project. An agent's config in a project may name another file, or another configuration folder.
-fn is_own(path: &Path) -> bool {
-    let home = dirs::home_dir().unwrap_or_default();
-    let default = if cfg!(unix) {
-        std::env::var_os("XDG_CONFIG_HOME").is_none()
-    } else {
-        true
-    };
-    let is_in_config = (default
-        && dirs::config_dir().is_some_and(|folder| path.starts_with(folder)))
-        || path.starts_with(home.join(".config"));
-    let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let working = std::env::current_dir()
-        .and_then(fs::canonicalize)
-        .unwrap_or_default();
-    let home = fs::canonicalize(&home).unwrap_or(home);
-    let is_project =
-        |folder: &&Path| **folder != home && (**folder == working || folder.join(".git").exists());
-    is_in_config
-        || !canonical
-            .ancestors()
-            .skip(1)
-            .any(|folder| is_project(&folder))
 }
 
 /// Adds what the settings file says.
 pub(super) fn load(source: &mut PromptSource) {
+    let variable_problems = user_folders::problems();
     let Some(path) = path(&source.config) else {
+        source.settings.problems = variable_problems;
         return;
     };
     let settings = match read_text(&path) {
@@ -143,6 +115,7 @@ pub(super) fn load(source: &mut PromptSource) {
         packs,
         ..settings
     };
+    source.settings.problems.extend(variable_problems);
 }
 
 /// The options of the server: those of a line, and the keys of the settings file where an option is
@@ -157,15 +130,6 @@ pub(super) fn serve(settings: &Settings, line: &ArgMatches) -> Result<Serve, cla
         .args_override_self(true)
         .try_get_matches_from(words)?;
     Serve::from_arg_matches(&matches)
-}
-
-/// Reads the text of a settings file: a regular file, a pipe of the shell as in `--config <(…)`, or
-/// `/dev/null`.
-fn read_text(path: &Path) -> io::Result<String> {
-    if path.starts_with("/dev") || path.starts_with("/proc/self/fd") {
-        return fs::read_to_string(path);
-    }
-    whole_file::read_text(path)
 }
 
 const REPAIR: &str =
@@ -349,31 +313,12 @@ impl Reader<'_> {
     }
 }
 
-fn texts(item: &Item) -> Option<Vec<String>> {
-    if let Some(text) = item.as_str() {
-        return Some(vec![text.to_owned()]);
-    }
-    item.as_array()?
-        .iter()
-        .map(|text| text.as_str().map(str::to_owned))
-        .collect()
-}
-
 fn not_toml(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
     let position = error
         .span()
         .map(|span| Position::in_text(text, span.start, 1));
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
     Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
-}
-
-/// The roots of the repositories that a settings file of the user trusts.
-pub(super) fn trusted(path: &Path) -> Vec<String> {
-    let text = read_text(path).ok().filter(|_| is_own(path));
-    let document = text
-        .and_then(|text| text.parse::<DocumentMut>().ok())
-        .unwrap_or_default();
-    document.get(TRUSTED).and_then(texts).unwrap_or_default()
 }
 
 /// Writes other trusted repositories into a settings file, which may be missing.

@@ -2,6 +2,7 @@
 //! managers, and one that a packager can add.
 
 use crate::agents::is_same_file;
+use crate::cli::user_folders;
 use crate::whole_file;
 use anyhow::Context;
 use std::env;
@@ -129,12 +130,7 @@ impl InstallMethod {
 /// The file that names the copy that `install` made, and says how the program was installed that
 /// was copied.
 pub(super) fn copy_record() -> Option<PathBuf> {
-    Some(
-        dirs::state_dir()
-            .or_else(dirs::data_local_dir)?
-            .join("prompt-expander")
-            .join("copied-program"),
-    )
+    Some(user_folders::state()?.join("copied-program"))
 }
 
 /// Whether a program is in a build folder or a cache, which can be emptied at any time, or has its

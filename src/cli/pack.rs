@@ -4,6 +4,7 @@
 use super::output::{self, full_path};
 use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute, folder_of_packs};
+use super::user_folders;
 use crate::library::Source;
 use crate::library::pack::git::{self, Texts};
 use crate::library::pack::lock::{LOCK, Pack, is_commit, pack_name};
@@ -150,9 +151,8 @@ impl LockFile {
         } else {
             of_user
         };
-        let folders = folder_of_packs().zip(dirs::state_dir().or_else(dirs::data_local_dir));
+        let folders = folder_of_packs().zip(user_folders::state());
         let (data, state) = folders.context("there is no folder for packs; set HOME")?;
-        let state = state.join("prompt-expander");
         let hold = || {
             [&data, &state]
                 .into_iter()

@@ -3,8 +3,8 @@
 
 #[cfg(feature = "openapi")]
 use super::unrepeated::Unrepeated;
-use super::{agent, output};
-use crate::agents::PROMPTS_VARIABLE;
+pub(super) use super::user_folders::absolute;
+use super::{agent, output, user_folders};
 #[cfg(feature = "openapi")]
 use crate::library::{
     HeaderValue, OpenApiOptions, SecretHeader, Team, check_base, check_header_name,
@@ -323,7 +323,7 @@ impl PromptSource {
         let of_agents = agent::prompt_folders()
             .into_iter()
             .map(|(_, folder)| folder);
-        let mut own = own.chain(of_agents).chain(folder_of_config());
+        let mut own = own.chain(of_agents).chain(user_folders::config());
         let has_parents = path.components().any(|step| step == Component::ParentDir);
         if !has_parents && own.any(|folder| path.starts_with(folder)) {
             Reach::Own
@@ -352,7 +352,7 @@ impl PromptSource {
             };
         }
         let named = self.named_folders();
-        let own = folder_of_config().map(|config| config.join("prompts"));
+        let own = user_folders::config().map(|config| config.join("prompts"));
         let mut library = Library::default();
         if let Some(path) = own.filter(|_| named.is_empty()) {
             library = library.with_folder(path, Format::OWN, Layer::USER, false);
@@ -410,20 +410,16 @@ impl PromptSource {
     /// The folders of --prompts, else those of the environment variable, else those of the settings
     /// file; each with the format that is named before it.
     fn named_folders(&self) -> Vec<(Option<&'static Format>, PathBuf)> {
-        let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
-        let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
-        let listed: Vec<_> = listed.map(|path| (None, absolute(&path))).collect();
-        match &self.folders.prompts[..] {
-            [] if !listed.is_empty() => listed,
-            [] => self
-                .settings
-                .folders
-                .prompts
-                .iter()
-                .map(|key| folder(key))
-                .collect(),
-            options => options.iter().map(|option| folder(option)).collect(),
+        if !self.folders.prompts.is_empty() {
+            let options = self.folders.prompts.iter();
+            return options.map(|option| folder(option)).collect();
         }
+        let listed = user_folders::prompts();
+        if !listed.is_empty() {
+            return listed.into_iter().map(|path| (None, path)).collect();
+        }
+        let keys = self.settings.folders.prompts.iter();
+        keys.map(|key| folder(key)).collect()
     }
 }
 
@@ -497,18 +493,9 @@ fn header(option: &str) -> Result<SecretHeader, String> {
     })
 }
 
-/// The folder of the settings file and of the user's own prompts.
-pub(super) fn folder_of_config() -> Option<PathBuf> {
-    Some(dirs::config_dir()?.join("prompt-expander"))
-}
-
 /// The folder of the copies of packs.
 pub(super) fn folder_of_packs() -> Option<PathBuf> {
-    Some(
-        dirs::data_local_dir()?
-            .join("prompt-expander")
-            .join("packs"),
-    )
+    Some(user_folders::data()?.join("packs"))
 }
 
 /// The format and the absolute path of a folder, as `--prompts` takes it.
@@ -548,19 +535,6 @@ pub(super) fn rebased(option: &Arg, value: &OsStr, folder: &Path) -> OsString {
         folder.join(named)
     };
     format!("{before}{}", path.display()).into()
-}
-
-/// The absolute path. `~/` is the home directory even where no shell has expanded it, as in an
-/// agent's config.
-pub(super) fn absolute(path: &Path) -> PathBuf {
-    let path = match path
-        .strip_prefix("~")
-        .map(|below| (below, dirs::home_dir()))
-    {
-        Ok((below, Some(home))) => home.join(below),
-        _ => path.to_owned(),
-    };
-    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// A path without `..`, so that it can be compared with those of folders; unchanged if its folder

@@ -1,6 +1,7 @@
 //! The team: its keys in the settings file.
 
 use super::source::absolute;
+use super::user_folders;
 use crate::library::{HeaderValue, SecretHeader, Team, check_base};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -48,8 +49,8 @@ impl TeamKeys {
             value,
         };
         let token = value.map(header).into_iter().collect();
-        let caches =
-            dirs::cache_dir().ok_or("`team` is not used: the home directory is unknown")?;
+        let caches = user_folders::system_cache()
+            .ok_or("`team` is not used: the home directory is unknown")?;
         Ok(Some(Arc::new(Team::new(url, token, &caches))))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
-use super::{config, path};
+use super::{config, path, user_folders};
 use crate::library::{Found, Layer, PROJECT_FOLDER, View};
 use crate::wording::{count, named};
 use anyhow::{Context, bail};
@@ -40,7 +40,7 @@ impl Trust {
     pub(super) fn run(self, source: PromptSource) -> anyhow::Result<()> {
         let file = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;
-        let mut trusted = config::trusted(&file);
+        let mut trusted = user_folders::trusted(&file);
         let mut said = format!(
             "written to {}; it takes effect with the next message",
             full_path(&file)
@@ -88,7 +88,7 @@ impl Trust {
                     }
                 }
             }
-            if trusted != config::trusted(&file) {
+            if trusted != user_folders::trusted(&file) {
                 config::set_trusted(&file, &trusted)?;
             }
         }

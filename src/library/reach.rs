@@ -140,6 +140,22 @@ fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
     repository_of(&real, home).unwrap_or(real)
 }
 
+/// Whether an absolute path, or a link on the way, leads into a folder, all links resolved. The end
+/// of the path may be missing.
+pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
+    let mut real = PathBuf::new();
+    for step in path.components() {
+        real.push(step);
+        if real.is_symlink() || step == Component::ParentDir {
+            real = fs::canonicalize(&real).unwrap_or(real);
+        }
+        if real.starts_with(folder) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Returns the root of the repository that a folder is in, all links resolved. The home directory
 /// is nobody's repository, even if it has a `.git`, and neither is a folder in which everybody may
 /// create one.

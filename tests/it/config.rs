@@ -406,3 +406,106 @@ fn a_settings_file_may_be_a_pipe_of_the_shell() {
         .unwrap();
     assert!(listed.stdout.starts_with(b"a\t"), "{listed:?}");
 }
+
+/// A clone whose `.env` an agent passes on: its folders `prompts`, `.cfg` and so on may be named by
+/// variables.
+fn in_clone(repository: bool) -> Client {
+    let client = Client::new().arguments([]).working_in("clone");
+    for (file, text) in [
+        ("prompts/theirs.md", "Theirs."),
+        (".cfg/prompt-expander/prompts/theirs.md", "Theirs."),
+        (".claude/commands/theirs.md", "Theirs."),
+        (
+            ".cfg/prompt-expander/config.toml",
+            "tap = '~/.bashrc'\nlog-file = '~/.profile'\nprompts = ['../../prompts']\n",
+        ),
+    ] {
+        client.write(&format!("../clone/{file}"), text);
+    }
+    client.write(
+        "../.config/prompt-expander/config.toml",
+        "from-agents = true\n",
+    );
+    client.write("../.config/prompt-expander/prompts/mine.md", "Mine.");
+    if repository {
+        fs::create_dir(client.root().join("clone/.git")).unwrap();
+    }
+    client
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_a_variable_names_in_a_clone_needs_trust() {
+    for (variable, value) in [
+        ("PROMPT_EXPANDER_PROMPTS", "prompts"),
+        ("PROMPT_EXPANDER_PROMPTS", "/proc/self/cwd/prompts"),
+        ("XDG_CONFIG_HOME", "/proc/self/cwd/.cfg"),
+        ("CLAUDE_CONFIG_DIR", ".claude"),
+        ("HOME", "/proc/self/cwd"),
+    ] {
+        for repository in [true, false] {
+            let mut client = in_clone(repository).variable(variable, value).stderr(None);
+            let listed = client.words("list");
+            assert!(!listed.stdout.contains("theirs"), "{variable}: {listed:?}");
+            assert!(
+                listed
+                    .stderr
+                    .contains(&format!("the variable `{variable}` names a folder in")),
+                "{variable}: {listed:?}"
+            );
+            client.names();
+            assert!(!client.root().join(".bashrc").exists());
+            if variable == "HOME" {
+                continue;
+            }
+            assert!(listed.stdout.contains("mine"), "{variable}: {listed:?}");
+            let trusted = client.words("trust --yes");
+            assert_eq!(trusted.status.success(), repository, "{trusted:?}");
+            let listed = client.words("list");
+            assert_eq!(
+                listed.stdout.contains("theirs"),
+                repository,
+                "{variable}: {listed:?}"
+            );
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_settings_file_in_a_trusted_clone_names_no_file_to_write() {
+    let mut client = in_clone(true);
+    assert!(client.words("trust --yes").status.success());
+    client = client
+        .variable("XDG_CONFIG_HOME", "/proc/self/cwd/.cfg")
+        .stderr(None);
+    assert!(client.names().contains("theirs"));
+    client.finish();
+    for file in [".bashrc", ".profile"] {
+        assert!(!client.root().join(file).exists(), "{file}");
+    }
+    let checked = client.words("doctor");
+    for key in ["tap", "log-file"] {
+        let problem = format!("`{key}` is not taken from a file inside a project");
+        assert!(checked.stdout.contains(&problem), "{checked:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_a_variable_names_elsewhere_or_at_home_counts() {
+    for (variable, folder, name) in [
+        ("PROMPT_EXPANDER_PROMPTS", "elsewhere", "x"),
+        ("XDG_CONFIG_HOME", ".config", "mine"),
+    ] {
+        let client = in_clone(true);
+        client.write("../elsewhere/x.md", "X");
+        let folder = client.root().join(folder);
+        let client = client.variable(variable, folder.to_str().unwrap());
+        let listed = client.words("list");
+        assert!(
+            listed.stdout.contains(name) && listed.stderr.is_empty(),
+            "{listed:?}"
+        );
+    }
+}

@@ -3,6 +3,7 @@
 use crate::cli::install_method::{InstallMethod, copy_record, is_in_cache};
 use crate::cli::output;
 use crate::cli::source::absolute;
+use crate::cli::user_folders;
 use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::named;
 use anyhow::{Context, bail};
@@ -49,7 +50,7 @@ fn file_name() -> String {
 /// Where a program is put that would not stay where it is; `None` if it stays.
 pub(super) fn better_place(program: &Path) -> Option<PathBuf> {
     let folder = match cfg!(windows) {
-        true => dirs::data_local_dir()?.join("prompt-expander"),
+        true => user_folders::data()?,
         false => dirs::home_dir()?.join(".local").join("bin"),
     };
     Some(folder.join(file_name())).filter(|_| is_in_cache(program))

@@ -1,6 +1,7 @@
 //! `serve --http`: the server over HTTP, for many clients.
 
 use crate::cli::output;
+use crate::cli::user_folders;
 use crate::library::{Caller, Role};
 use crate::lock::lock;
 use crate::server::Server;
@@ -258,11 +259,8 @@ fn stored(
     file: &str,
     make: impl FnOnce() -> Result<String, String>,
 ) -> Result<(PathBuf, String), String> {
-    let folder = dirs::state_dir()
-        .or_else(dirs::data_local_dir)
-        .ok_or("the home directory is unknown")?;
-    stored_in(&folder.join("prompt-expander"), file, make)
-        .map_err(|error| format!("{}: {error}", folder.display()))
+    let folder = user_folders::state().ok_or("the home directory is unknown")?;
+    stored_in(&folder, file, make).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 fn stored_in(
