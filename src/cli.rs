@@ -274,9 +274,11 @@ enum Command {
     Import(import::Import),
     /// Trust the prompts of a repository, so that every agent gets them
     ///
-    /// Shows the prompts in the folder `.prompts` of the repository, and which of yours they
-    /// override, and asks. From then on they are served without an option. A later pull may bring
-    /// others, which are served, too.
+    /// Shows each text of the prompts in the folder `.prompts` of the repository, and which prompts
+    /// they replace, and asks. From then on they are served without an option. A later pull may
+    /// bring others, which are served, too; `list` counts them, and `trust` shows the differences.
+    /// In a linked worktree, the texts that were shown are served. A folder `.prompts` below the
+    /// root needs its own `trust`.
     #[command(after_help = with_common(trust::EXAMPLES))]
     Trust(trust::Trust),
     /// Add, update and list packs: prompts from git repositories, pinned to a commit
@@ -515,7 +517,7 @@ fn run_command(
         }
         Some(Command::Install(install)) => install.run(&given),
         Some(Command::Uninstall(uninstall)) => uninstall.run(),
-        Some(Command::List(list)) => list.run(&usable(given)?).map(done),
+        Some(Command::List(list)) => list.run(&usable_without_notes(given)?).map(done),
         Some(Command::Expand(expand)) => expand.run(&usable(given)?).map(done),
         Some(Command::Explain(explain)) => explain.run(&usable(given)?).map(done),
         Some(Command::Copy(copy)) => copy.run(&usable(given)?).map(done),
@@ -534,7 +536,7 @@ fn run_command(
         Some(Command::Pack(pack)) => pack.run(&with_warnings(given)?),
         Some(Command::Check(check)) => check.run(&usable(given)?),
         Some(Command::Test(test)) => test.run(&usable(given)?),
-        Some(Command::Trust(trust)) => trust.run(usable(given)?).map(done),
+        Some(Command::Trust(trust)) => trust.run(usable_without_notes(given)?).map(done),
         Some(Command::Doctor(doctor)) => doctor.run(&loaded(given)),
         Some(Command::Hook(hook)) => hook.run(&loaded(given)).map(done),
         Some(Command::Serve(command)) => {
@@ -583,6 +585,15 @@ fn with_warnings(given: PromptSource) -> anyhow::Result<PromptSource> {
 
 /// The same for a command that shows what else is wrong with the file by itself.
 fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
+    let source = usable_without_notes(given)?;
+    if io::stderr().is_terminal() {
+        output::note_if_any(source.changes_to_note());
+    }
+    Ok(source)
+}
+
+/// The same for a command that says by itself what has changed in the project.
+fn usable_without_notes(given: PromptSource) -> anyhow::Result<PromptSource> {
     let source = loaded(given);
     let problem = source
         .settings

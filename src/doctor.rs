@@ -110,6 +110,8 @@ impl Examination {
         findings.extend(self.first_in_path());
         findings.extend(
             view.untrusted_hint()
+                .into_iter()
+                .chain(view.changed_hint())
                 .map(|hint| general(Kind::Warning, hint, "")),
         );
         if self.online {

@@ -81,12 +81,21 @@ impl<'e> Event<'e> {
 
     /// The one line of JSON that adds the texts to the message. `None`: it invokes no prompt.
     pub fn answer(&self, library: &Library) -> Option<String> {
-        let (invocations, slip) = read(&library.view(), &self.prompt);
-        let context = within_limit(self.agent, &invocations, slip.as_ref().map(Slip::for_model))?;
+        let Reading {
+            invocations,
+            slip,
+            withheld,
+        } = read(&library.view(), &self.prompt);
+        let question = match (&slip, &withheld) {
+            (Some(slip), _) => Some(slip.for_model()),
+            (None, Some(hint)) => Some(format!("Tell the user: {hint}.")),
+            (None, None) => None,
+        };
+        let context = within_limit(self.agent, &invocations, question)?;
         let output = json!({ "additionalContext": context, "hookEventName": self.agent.hook.as_ref()?.event });
         let mut answer = json!({ "hookSpecificOutput": output });
-        if let Some(slip) = slip {
-            answer["systemMessage"] = slip.question().into();
+        if let Some(message) = slip.map(|slip| slip.question()).or(withheld) {
+            answer["systemMessage"] = message.into();
         }
         Some(format!("{answer}\n"))
     }
@@ -94,12 +103,12 @@ impl<'e> Event<'e> {
 
 /// The prompts that a message invokes, in its order.
 pub fn invocations<'m>(view: &View, message: &'m str) -> Vec<Invocation<'m, Found>> {
-    read(view, message).0
+    read(view, message).invocations
 }
 
 /// The name at the start of a message that is probably misspelled, as it is typed.
 pub fn slip<'m>(view: &View, message: &'m str) -> Option<&'m str> {
-    read(view, message).1.map(|slip| slip.typed)
+    read(view, message).slip.map(|slip| slip.typed)
 }
 
 /// A name that begins a message, and is probably misspelled.
@@ -127,8 +136,16 @@ impl Slip<'_> {
     }
 }
 
-/// The prompts that a message invokes, in its order, and the slip at its start.
-fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Option<Slip<'m>>) {
+/// What a message invokes, and what its user should know.
+struct Reading<'m> {
+    /// In the order of the message.
+    invocations: Vec<Invocation<'m, Found>>,
+    slip: Option<Slip<'m>>,
+    /// Why a prompt of a linked worktree is not among them.
+    withheld: Option<String>,
+}
+
+fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
     let listed = LazyCell::new(|| {
         view.list()
             .found
@@ -137,8 +154,13 @@ fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Optio
             .collect::<Vec<(String, Found)>>()
     });
     let all = || listed.iter().map(|(_, found)| found);
+    let is_in_worktree = LazyCell::new(|| view.is_in_worktree());
+    let mut withheld = None;
     let look_up = |name: &str, form| {
         let found = view.find_exactly(name);
+        if withheld.is_none() && *is_in_worktree {
+            withheld = view.withheld_hint(name);
+        }
         if form == Form::Mention {
             return found.filter(may_be_mentioned);
         }
@@ -171,7 +193,11 @@ fn read<'m>(view: &View, message: &'m str) -> (Vec<Invocation<'m, Found>>, Optio
         .filter(is_slip)
         .map(meant)
         .filter(|slip| !slip.meant.is_empty());
-    (invocations, slip)
+    Reading {
+        invocations,
+        slip,
+        withheld,
+    }
 }
 
 /// Returns whether a mention expands a prompt: one that is not built in, and whose file does not say

@@ -36,10 +36,12 @@ mod rename;
 mod root;
 mod rows;
 mod settings_problems;
+mod shown;
 mod source;
 mod stamp;
 #[cfg(feature = "openapi")]
 mod team;
+mod trust;
 mod view;
 mod walk;
 mod watch;
@@ -60,8 +62,9 @@ pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_nam
 pub(crate) use postgres::push::{StoredTexts, text_at};
 #[cfg(feature = "store")]
 pub use postgres::{Address, Postgres};
+pub use project::FOLDER as PROJECT_FOLDER;
 pub(crate) use project::Project;
-pub use project::{FOLDER as PROJECT_FOLDER, Trust};
+pub(crate) use project::texts_of;
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
 pub(crate) use reach::{Reach, leads_through, repository_of};
@@ -74,6 +77,8 @@ pub use source::{
 };
 #[cfg(feature = "openapi")]
 pub(crate) use team::Team;
+pub use trust::Trust;
+pub(crate) use trust::{ProjectText, main_repository};
 pub use view::{Library, Report, View};
 pub use walk::MAX_LINKED_FOLDERS;
 pub use watch::{POLL, Watch};

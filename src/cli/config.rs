@@ -111,7 +111,7 @@ pub(super) fn load(source: &mut PromptSource) {
     };
     let packs = Some(path.with_file_name(LOCK));
     source.settings = Settings {
-        trust: Some(Trust::new(path, trusted)),
+        trust: Some(Trust::new(path, trusted, user_folders::data())),
         packs,
         ..settings
     };

@@ -102,6 +102,7 @@ impl List {
             });
         }
         output::note_if_any(view.untrusted_hint());
+        output::note_if_any(view.changed_hint());
         Ok(())
     }
 

@@ -1,10 +1,11 @@
 //! `prompt-expander trust`: whose `.prompts` are served without an option.
 
 use super::output::{self, full_path};
+use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute};
 use super::{config, path, user_folders};
-use crate::library::{Found, Layer, PROJECT_FOLDER, View};
-use crate::wording::{count, named};
+use crate::library::{Layer, PROJECT_FOLDER, ProjectText, View, main_repository, texts_of};
+use crate::wording::count;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
@@ -36,108 +37,205 @@ pub(super) struct Trust {
     json: bool,
 }
 
+/// What may be trusted: a folder with prompts, or the root of a repository.
+struct Target {
+    root: PathBuf,
+    /// The trusted repository that it is a linked worktree of.
+    main: Option<PathBuf>,
+}
+
 impl Trust {
     pub(super) fn run(self, source: PromptSource) -> anyhow::Result<()> {
-        let file = config::path(&source.config)
+        let settings = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;
-        let mut trusted = user_folders::trusted(&file);
-        let mut said = format!(
-            "written to {}; it takes effect with the next message",
-            full_path(&file)
-        );
-        if !self.list {
-            let folder = self.folder.as_deref().unwrap_or(Path::new("."));
-            // A folder whose trust is revoked may no longer exist.
-            let real = fs::canonicalize(folder).or_else(|why| {
-                if self.revoke {
-                    Ok(absolute(folder))
-                } else {
-                    Err(why)
-                }
-            });
-            let folder = real.with_context(|| format!("{} cannot be found", full_path(folder)))?;
-            let root = folder
-                .ancestors()
-                .find(|folder| folder.join(".git").exists());
-            let is_known = |known: &String| folder.starts_with(known);
-            match (self.revoke, root) {
-                (true, _) if !trusted.iter().any(is_known) => {
-                    bail!(
-                        "{} is not trusted; `prompt-expander trust --list` shows what is",
-                        full_path(&folder)
-                    )
-                }
-                (true, _) => trusted.retain(|known| !is_known(known)),
-                (false, None) => bail!(
-                    "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for one command",
-                    full_path(&folder)
-                ),
-                (false, Some(root)) => {
-                    let text = root
-                        .to_str()
-                        .with_context(|| format!("{} is not UTF-8", full_path(root)))?;
-                    match trusted.iter().any(|known| known == text) {
-                        true => {
-                            said = format!(
-                                "{} is trusted already; --revoke stops that",
-                                full_path(root)
-                            )
-                        }
-                        false if self.is_granted(source, root)? => trusted.push(text.to_owned()),
-                        false => said = "nothing is changed".to_owned(),
-                    }
-                }
-            }
-            if trusted != user_folders::trusted(&file) {
-                config::set_trusted(&file, &trusted)?;
-            }
-        }
-        if self.json {
-            output::print_json(&json!({ "trusted": trusted }))?;
-        } else if self.list {
-            trusted
-                .iter()
-                .try_for_each(|root| path::print("", Path::new(root)))?;
+        let mut trusted = user_folders::trusted(&settings);
+        let result = if self.list {
+            String::new()
+        } else if self.revoke {
+            self.revoke(&source, &settings, &mut trusted)?
         } else {
-            output::note(&said);
+            self.grant(source, &settings, &mut trusted)?
+        };
+        if self.json {
+            return output::print_json(&json!({ "trusted": trusted }));
         }
+        if self.list {
+            return trusted
+                .iter()
+                .try_for_each(|root| path::print("", Path::new(root)));
+        }
+        output::note(&result);
         Ok(())
     }
 
-    /// Shows what would be served, and asks.
-    fn is_granted(&self, mut source: PromptSource, root: &Path) -> anyhow::Result<bool> {
-        source.project = true;
-        let view = source.library_at(Some(root)).view();
-        let found = view
-            .list()
-            .found
-            .into_iter()
-            .filter(|found| found.layer.is_project());
-        let names: Vec<String> = found.map(|found| shown(&view, &found)).collect();
-        let root = full_path(root);
-        let served = match names.is_empty() {
-            true => format!("{root} has no prompts yet"),
-            false => format!(
-                "{root} has {}: {}",
-                count(names.len(), "prompt"),
-                names.join(", ")
-            ),
+    /// Stops trusting the innermost of the trusted folders that the folder is in. Returns what to
+    /// tell the user.
+    fn revoke(
+        &self,
+        source: &PromptSource,
+        settings: &Path,
+        trusted: &mut Vec<String>,
+    ) -> anyhow::Result<String> {
+        let named = self.folder();
+        let folder = fs::canonicalize(named).unwrap_or_else(|_| absolute(named)); // it may be gone
+        let root = trusted
+            .iter()
+            .filter(|root| folder.starts_with(root))
+            .max_by_key(|root| root.len())
+            .cloned();
+        let Some(root) = root else {
+            bail!(
+                "{} is not trusted; `prompt-expander trust --list` shows what is",
+                full_path(&folder)
+            );
         };
+        trusted.retain(|known| *known != root);
+        config::set_trusted(settings, trusted)?;
+        if let Some(trust) = &source.settings.trust {
+            trust.forget(Path::new(&root));
+        }
+        Ok(written(settings))
+    }
+
+    /// Shows each text that was not shown yet, asks, and keeps what was shown. Returns what to tell
+    /// the user.
+    fn grant(
+        &self,
+        mut source: PromptSource,
+        settings: &Path,
+        trusted: &mut Vec<String>,
+    ) -> anyhow::Result<String> {
+        let Target { root, main } = self.target(trusted)?;
+        let shown_root = main.as_ref().unwrap_or(&root);
+        let root_text = root
+            .to_str()
+            .with_context(|| format!("{} is not UTF-8", full_path(&root)))?;
+        let trust = source
+            .settings
+            .trust
+            .clone()
+            .context("no settings file is used")?;
+        source.project = true;
+        let view = source.library_at(Some(&root)).view();
+        let mut prompts = view.list().found;
+        prompts.retain(|found| found.layer.is_project());
+        let texts = texts_of(&root, &prompts);
+        let shown = trust.shown_of(shown_root);
+        let is_trusted = main.is_some() || trusted.iter().any(|known| known == root_text);
+        let (known, new): (Vec<_>, Vec<_>) = texts.iter().partition(|text| text.is_in(&shown));
+        if is_trusted && new.is_empty() && shown.is_kept {
+            return Ok(format!(
+                "{} is trusted already, and you were shown all its texts; --revoke stops that",
+                full_path(&root)
+            ));
+        }
+        let mut review = Review::default();
+        for text in &new {
+            let before = trust.last_shown(shown_root, &text.path);
+            add_to_review(&mut review, &view, text, &before.unwrap_or_default());
+        }
+        if !known.is_empty() {
+            review.add_line(&format!("{} unchanged", count(known.len(), "text")));
+        }
+        if !self.is_accepted(&review, &root)? {
+            return Ok("nothing is changed".to_owned());
+        }
+        trust.keep(shown_root, &texts)?;
+        if !is_trusted {
+            trusted.push(root_text.to_owned());
+            config::set_trusted(settings, trusted)?;
+        }
+        Ok(written(settings))
+    }
+
+    fn is_accepted(&self, review: &Review, root: &Path) -> anyhow::Result<bool> {
+        let root = full_path(root);
+        let unseen = format!("trust {root}");
+        let question = format!("Trust {root}?");
+        if self.json {
+            return Ok(self.yes || output::confirm(&question, &unseen)?);
+        }
+        if review.is_empty() {
+            output::note(&format!("{root} has no prompts yet"));
+            return Ok(self.yes || output::confirm(&question, &unseen)?);
+        }
         output::note(&format!(
-            "{served}; agents that work there would get them, and what a later pull brings, too"
+            "agents that work in {root} would get these prompts, and what a later pull brings, too"
         ));
-        Ok(self.yes || output::confirm(&format!("Trust {root}?"), &format!("trust {root}"))?)
+        review.is_accepted(&question, self.yes, &unseen)
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new("."))
+    }
+
+    /// Returns the nearest folder with prompts up to the root of the repository, else that root.
+    fn target(&self, trusted: &[String]) -> anyhow::Result<Target> {
+        let named = self.folder();
+        let folder = fs::canonicalize(named)
+            .with_context(|| format!("{} cannot be found", full_path(named)))?;
+        let Some(repository) = folder
+            .ancestors()
+            .find(|folder| folder.join(".git").exists())
+        else {
+            bail!(
+                "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for one command",
+                full_path(&folder)
+            );
+        };
+        let has_prompts = |folder: &Path| folder.join(PROJECT_FOLDER).exists();
+        let root = folder
+            .ancestors()
+            .take_while(|folder| folder.starts_with(repository))
+            .find(|folder| has_prompts(folder))
+            .unwrap_or(repository);
+        let main = main_repository(root).filter(|main| {
+            let is_main = |known: &String| Path::new(known) == main;
+            trusted.iter().any(is_main)
+        });
+        Ok(Target {
+            root: root.to_owned(),
+            main,
+        })
     }
 }
 
-fn shown(view: &View, found: &Found) -> String {
-    let is_own = view
-        .all(&found.name)
-        .iter()
-        .any(|other| other.layer == Layer::USER);
+fn written(settings: &Path) -> String {
     format!(
-        "{}{}",
-        named(&found.name),
-        if is_own { " (overrides yours)" } else { "" }
+        "written to {}; it takes effect with the next message",
+        full_path(settings)
     )
+}
+
+/// Adds a text with what it is for, and which prompt it replaces.
+fn add_to_review(review: &mut Review, view: &View, text: &ProjectText, before: &str) {
+    let shown = match std::str::from_utf8(&text.bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("(no text: {} bytes)", text.bytes.len()),
+    };
+    let Some(prompt) = &text.prompt else {
+        return review.add(&ReviewedText {
+            name: &text.path,
+            about: "a file that prompts include or attach",
+            before,
+            text: &shown,
+        });
+    };
+    let all = view.all(&prompt.name);
+    let about = match all.iter().find(|other| !other.layer.is_project()) {
+        None => review::about(prompt),
+        Some(other) if other.layer == Layer::USER => {
+            format!("replaces your prompt; {}", review::about(prompt))
+        }
+        Some(other) => {
+            let layer = other.layer.name;
+            format!("replaces the {layer} prompt; {}", review::about(prompt))
+        }
+    };
+    review.add(&ReviewedText {
+        name: &prompt.name,
+        about: &about,
+        before,
+        text: &shown,
+    });
 }

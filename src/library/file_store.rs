@@ -478,6 +478,7 @@ mod tests {
             reach: Reach::Own,
             prefix: String::new(),
             pack: None,
+            worktree: None,
         };
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         FileStore::new(Arc::new(Files::new(root, about)))

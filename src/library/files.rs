@@ -63,6 +63,7 @@ fn root(folder: &Path) -> Root {
         reach,
         prefix: String::new(),
         pack: None,
+        worktree: None,
     }
 }
 

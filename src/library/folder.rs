@@ -7,6 +7,7 @@ use super::pack::lock::Pack;
 use super::reach::Reach;
 use super::root::Root;
 use super::rows::Rows;
+use super::shown::Worktree;
 use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::walk::scan;
 use super::watched::Watched;
@@ -43,11 +44,31 @@ impl Folder {
             reach,
             prefix: String::new(),
             pack: None,
+            worktree: None,
         };
         Folder {
             is_required,
             ..Folder::of(root, layer, None)
         }
+    }
+
+    /// A folder of a project, which may be missing.
+    pub(super) fn of_project(
+        path: PathBuf,
+        format: &'static Format,
+        layer: Layer,
+        reach: Reach,
+        worktree: Option<Worktree>,
+    ) -> Folder {
+        let root = Root {
+            path,
+            format,
+            reach,
+            prefix: String::new(),
+            pack: None,
+            worktree,
+        };
+        Folder::of(root, layer, None)
     }
 
     /// A folder of a plugin, whose name is `prefix` with a `/`.
@@ -65,6 +86,7 @@ impl Folder {
                 reach,
                 prefix,
                 pack: None,
+                worktree: None,
             },
             layer,
             None,
@@ -82,6 +104,7 @@ impl Folder {
 
                 prefix,
                 pack: Some(pack),
+                worktree: None,
             },
             Layer::PACK,
             None,
@@ -98,6 +121,7 @@ impl Folder {
             reach: Reach::Own,
             prefix: String::new(),
             pack: None,
+            worktree: None,
         };
         Folder::of(root, Layer::USER, Some(rows))
     }

@@ -47,6 +47,7 @@ impl Plugins {
             reach,
             prefix: String::new(),
             pack: None,
+            worktree: None,
         };
         Plugins {
             about,

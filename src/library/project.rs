@@ -11,50 +11,22 @@
 //! nothing more: `.prompts` may be a symlink to elsewhere in the repository, and no symlink in it
 //! may point outside it (`root.rs`).
 
-use super::cache::{Cache, SETTLING};
 use super::folder::Folder;
 use super::reach::{REPOSITORY, Reach, is_for_everybody};
-use super::read::BROKEN_LINK;
+use super::read::{BROKEN_LINK, read_confined};
+use super::shown::{Worktree, path_below};
 use super::source::{About, Found, Layer, Listing, Source, Store};
+use super::trust::{ProjectText, Trust, Trusted};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::printable;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// The folder of a project that holds its prompts.
 pub const FOLDER: &str = ".prompts";
-
-/// Which repositories the user trusts, as a file of theirs says.
-#[derive(Debug)]
-pub struct Trust {
-    file: PathBuf,
-    read: fn(&Path) -> Vec<String>,
-    roots: Cache<Arc<[PathBuf]>>,
-}
-
-impl Trust {
-    /// `read` returns their roots, as canonical paths.
-    pub(crate) fn new(file: PathBuf, read: fn(&Path) -> Vec<String>) -> Arc<Trust> {
-        Arc::new(Trust {
-            file,
-            read,
-            roots: Cache::new(1, SETTLING),
-        })
-    }
-
-    /// Asked for each message.
-    fn roots(&self) -> Arc<[PathBuf]> {
-        self.roots.get("", |trace| {
-            trace.look(&self.file);
-            (self.read)(&self.file)
-                .into_iter()
-                .map(PathBuf::from)
-                .collect()
-        })
-    }
-}
 
 /// Where the prompts of a project may be.
 #[derive(Debug)]
@@ -76,6 +48,8 @@ struct Candidate {
     path: PathBuf,
     /// That folder, once it was found in a repository.
     prompts: OnceLock<Arc<Folder>>,
+    /// The same of a linked worktree, of which only what was shown is served.
+    shown: OnceLock<Arc<Folder>>,
     /// Whether its folder of prompts counts.
     has_prompts: bool,
 }
@@ -86,12 +60,18 @@ impl Source for Project {
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        self.prompts()?.ok()?.find(name)
+        let folder = self.prompts()?.ok()?;
+        let found = folder.find(name)?;
+        (!is_withheld(folder, &found)).then_some(found)
     }
 
     fn list(&self) -> Listing {
         match self.prompts() {
-            Some(Ok(folder)) => folder.list(),
+            Some(Ok(folder)) => {
+                let mut listing = folder.list();
+                listing.found.retain(|found| !is_withheld(folder, found));
+                listing
+            }
             Some(Err(problem)) => Listing {
                 problems: vec![problem],
                 ..Listing::default()
@@ -136,7 +116,9 @@ impl Source for Project {
             Some(Ok(folder)) => folder.store(),
             Some(Err(problem)) => Some(Err(problem)),
             None => match self.root().or(self.candidates.first()) {
-                Some(root) => self.folder_of(root, &root.folder).store(),
+                Some(root) => self
+                    .folder_of(root, &root.folder, &Trusted::Everything)
+                    .store(),
                 None => Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, ""))),
             },
         }
@@ -173,6 +155,7 @@ impl Project {
                 repository: folder.join(REPOSITORY),
                 path: folder.join(name),
                 prompts: OnceLock::new(),
+                shown: OnceLock::new(),
                 // Those of another program in the home directory are the user's, not a project's.
                 has_prompts: is_own || home.as_deref() != Some(folder),
             });
@@ -208,49 +191,83 @@ impl Project {
         })
     }
 
-    /// The root of its repository if it has a folder of prompts that does not count, because it is
-    /// not trusted.
+    /// The nearest folder that has prompts which do not count, because it is not trusted.
     pub(super) fn untrusted(&self) -> Option<PathBuf> {
-        let (_, root) = self.nearest()?;
-        (!self.is_trusted(&root)).then_some(root)
+        let candidate = self.in_repository().iter().find(|it| it.exists())?;
+        let trusted = self.trusted(&candidate.folder);
+        (trusted == Trusted::Nothing).then(|| candidate.folder.clone())
     }
 
-    /// Whether the folder is in a trusted repository, as far as paths say. Most are not, and
-    /// nothing is searched for then.
+    /// How many prompts of a linked worktree are not served, because their texts were not shown;
+    /// and its root.
+    pub(super) fn withheld(&self) -> Option<(usize, PathBuf)> {
+        let folder = self.prompts()?.ok()?;
+        let worktree = folder.files.root.worktree.as_ref()?;
+        let found = folder.list().found;
+        let count = found
+            .iter()
+            .filter(|found| is_withheld(folder, found))
+            .count();
+        Some((count, worktree.root.clone()))
+    }
+
+    pub(super) fn is_worktree(&self) -> bool {
+        let Some(Ok(folder)) = self.prompts() else {
+            return false;
+        };
+        folder.files.root.worktree.is_some()
+    }
+
+    /// The root of the linked worktree that has a prompt of this name, whose text was not shown.
+    pub(super) fn withholds(&self, name: &Name) -> Option<&Path> {
+        let folder = self.prompts()?.ok()?;
+        let worktree = folder.files.root.worktree.as_ref()?;
+        let found = folder.find(name)?;
+        is_withheld(folder, &found).then_some(&worktree.root)
+    }
+
+    /// The nearest folder whose prompts are all trusted.
+    pub(super) fn trusted_root(&self) -> Option<(&Arc<Trust>, &Path)> {
+        let trust = self.trust.as_ref().filter(|_| self.may_be_trusted())?;
+        let candidates = self.in_repository();
+        let trusted = candidates
+            .iter()
+            .find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
+        Some((trust, &trusted.folder))
+    }
+
+    /// Whether the folder is in a trusted repository, or in a linked worktree, as far as paths say.
+    /// Most are not, and nothing is searched for then.
     fn may_be_trusted(&self) -> bool {
-        self.trust
-            .as_ref()
-            .is_none_or(|trust| trust.roots().iter().any(|root| self.from.starts_with(root)))
+        let Some(trust) = &self.trust else {
+            return true;
+        };
+        let roots = trust.roots();
+        if roots.iter().any(|root| self.from.starts_with(root)) {
+            return true;
+        }
+        let root = if roots.is_empty() { None } else { self.root() };
+        root.is_some_and(|root| root.repository.is_file())
     }
 
-    fn is_trusted(&self, root: &Path) -> bool {
-        self.trust
-            .as_ref()
-            .is_none_or(|trust| trust.roots().iter().any(|trusted| trusted == root))
+    fn trusted(&self, folder: &Path) -> Trusted {
+        match &self.trust {
+            Some(trust) => trust.of(folder),
+            None => Trusted::Everything,
+        }
     }
 
     /// The root of the repository.
     fn root(&self) -> Option<&Candidate> {
-        self.candidates
-            .iter()
-            .find(|candidate| fs::symlink_metadata(&candidate.repository).is_ok())
+        self.candidates.iter().find(|candidate| candidate.is_root())
     }
 
-    /// The nearest folder of prompts, and the root of the project that it is in.
-    fn nearest(&self) -> Option<(&Candidate, PathBuf)> {
-        let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
-        let nearest = self
-            .candidates
-            .iter()
-            .position(|it| it.has_prompts && exists(&it.path));
-        let root = self.candidates.iter().position(|it| exists(&it.repository));
-        let candidate =
-            &self.candidates[nearest.filter(|nearest| root.is_none_or(|root| *nearest <= root))?];
-        let root = root.map(|root| self.candidates[root].folder.clone());
-        Some((
-            candidate,
-            root.or_else(|| (candidate.folder == self.from).then(|| self.from.clone()))?,
-        ))
+    /// The candidates up to the root of the repository, which is the last; without a repository, only
+    /// the folder itself.
+    fn in_repository(&self) -> &[Candidate] {
+        let root = self.candidates.iter().position(Candidate::is_root);
+        let count = root.map_or(1, |root| root + 1);
+        &self.candidates[..count.min(self.candidates.len())]
     }
 
     /// The path of its folder of prompts, if there is one now that counts.
@@ -266,33 +283,123 @@ impl Project {
         if !self.may_be_trusted() {
             return None;
         }
-        let (nearest, root) = self.nearest().filter(|(_, root)| self.is_trusted(root))?;
-        Some(match nearest.problem_with_symlink(&root) {
-            Some(problem) => Err(problem),
-            None => Ok(self.folder_of(nearest, &root)),
-        })
+        let candidates = self.in_repository();
+        let root = &candidates.last()?.folder;
+        for candidate in candidates.iter().filter(|candidate| candidate.exists()) {
+            let trusted = self.trusted(&candidate.folder);
+            if trusted == Trusted::Nothing {
+                continue; // an unpacked archive in a trusted repository, for example
+            }
+            return Some(match candidate.problem_with_symlink(root) {
+                Some(problem) => Err(problem),
+                None => Ok(self.folder_of(candidate, root, &trusted)),
+            });
+        }
+        None
     }
 
     /// The folder of prompts of a candidate, confined to itself and to the root of the repository.
-    fn folder_of<'c>(&self, candidate: &'c Candidate, root: &Path) -> &'c Arc<Folder> {
-        candidate.prompts.get_or_init(|| {
+    fn folder_of<'c>(
+        &self,
+        candidate: &'c Candidate,
+        root: &Path,
+        trusted: &Trusted,
+    ) -> &'c Arc<Folder> {
+        let main = match trusted {
+            Trusted::ShownOf(main) => Some(main.clone()),
+            Trusted::Nothing | Trusted::Everything => None,
+        };
+        let worktree = self.trust.clone().zip(main).map(|(trust, main)| Worktree {
+            records: Arc::clone(&trust.records),
+            main,
+            root: candidate.folder.clone(),
+        });
+        let folder = if worktree.is_some() {
+            &candidate.shown
+        } else {
+            &candidate.prompts
+        };
+        folder.get_or_init(|| {
             let About { layer, format, .. } = self.about;
+            let path = candidate.path.clone();
             let reach = Reach::Confined {
-                folder: candidate.path.clone(),
+                folder: path.clone(),
                 repository: root.to_owned(),
             };
-            Arc::new(Folder::new(
-                candidate.path.clone(),
-                format,
-                layer,
-                false,
-                reach,
-            ))
+            Arc::new(Folder::of_project(path, format, layer, reach, worktree))
         })
     }
 }
 
+/// What has changed in a trusted repository since its texts were shown.
+#[derive(Debug)]
+pub(crate) struct ChangedTexts {
+    pub(crate) root: PathBuf,
+    pub(crate) texts: Vec<ProjectText>,
+    /// An older version of this program showed nothing.
+    pub(crate) was_ever_shown: bool,
+}
+
+/// Whether a prompt of a linked worktree, or a file that it includes, was not shown.
+fn is_withheld(folder: &Folder, found: &Found) -> bool {
+    folder.files.root.worktree.is_some()
+        && found.prompt().is_err_and(|why| why.kind == Kind::Differs)
+}
+
+/// Returns the texts that an agent may get of the prompts of a project with this root: their files,
+/// and those that they include and attach.
+pub(crate) fn texts_of(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
+    let mut texts = BTreeMap::new();
+    for found in prompts {
+        let Some(file) = found.place().file else {
+            continue;
+        };
+        let Ok(text) = found.text() else {
+            continue;
+        };
+        if let Ok(prompt) = found.prompt() {
+            for included in prompt.included() {
+                let path = path_below(root, &included.file.path);
+                texts
+                    .entry(path)
+                    .or_insert((included.text.as_bytes().to_vec(), None));
+            }
+            let folder = file.parent().unwrap_or(root);
+            for attachment in &prompt.attachments {
+                let path = folder.join(&attachment.path);
+                let real = fs::canonicalize(path).unwrap_or_default();
+                if let Ok(bytes) = read_confined(&real, &Reach::of_named(root)) {
+                    texts
+                        .entry(path_below(root, &real))
+                        .or_insert((bytes, None));
+                }
+            }
+        }
+        let text = (text.into_bytes(), Some(found.clone()));
+        texts.insert(path_below(root, &file), text);
+    }
+    let texts = texts
+        .into_iter()
+        .filter(|(path, _)| !path.starts_with("builtin:"));
+    texts
+        .map(|(path, (bytes, prompt))| ProjectText {
+            path,
+            bytes,
+            prompt,
+        })
+        .collect()
+}
+
 impl Candidate {
+    fn is_root(&self) -> bool {
+        fs::symlink_metadata(&self.repository).is_ok()
+    }
+
+    /// Whether it has a folder of prompts that counts.
+    fn exists(&self) -> bool {
+        self.has_prompts && fs::symlink_metadata(&self.path).is_ok()
+    }
+
     /// What is wrong with its folder of prompts if that, or one between it and this folder, is a
     /// symlink: it is broken, or points outside its project.
     fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {

@@ -9,6 +9,7 @@
 use super::cache::Trace;
 use super::pack::lock::Pack;
 use super::reach::Reach;
+use super::shown::Worktree;
 use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
 use crate::wording::{alternatives, named};
 use std::fs;
@@ -32,6 +33,8 @@ pub(super) struct Root {
     pub(super) prefix: String,
     /// The pack whose files it has.
     pub(super) pack: Option<Arc<Pack>>,
+    /// The linked worktree that it is in, if only what was shown of it is served.
+    pub(super) worktree: Option<Worktree>,
 }
 
 /// A file that should be a prompt.
@@ -132,6 +135,7 @@ impl Root {
             reach: Reach::of_named(file),
             prefix: String::new(),
             pack: None,
+            worktree: None,
         }
     }
 
@@ -331,11 +335,15 @@ impl Root {
         self.reach.refusal(&target)
     }
 
-    /// Why a file that was read is not the one of its pack.
+    /// Refuses a file that was read, but is not the one of its pack, or was not shown.
     pub(super) fn check_hash(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        self.pack
-            .as_ref()
-            .map_or(Ok(()), |pack| pack.check(&self.below(path), bytes))
+        if let Some(worktree) = &self.worktree {
+            worktree.check(path, bytes)?;
+        }
+        match &self.pack {
+            Some(pack) => pack.check(&self.below(path), bytes),
+            None => Ok(()),
+        }
     }
 
     /// A path below the folder, `/`-separated.

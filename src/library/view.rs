@@ -6,16 +6,17 @@ use super::folder::Folder;
 use super::handle::Files;
 use super::pack::Packs;
 use super::plugins::Plugins;
-use super::project::{FOLDER as PROJECT_FOLDER, Project, Trust};
-use super::reach::{REPOSITORY, Reach};
+use super::project::{ChangedTexts, FOLDER as PROJECT_FOLDER, Project, texts_of};
+use super::reach::{Reach, repository_of};
 use super::read::read;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use super::stamp::is_remote;
+use super::trust::Trust;
 use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt};
-use crate::wording::{named, printable};
+use crate::wording::{count, named, printable};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -261,6 +262,13 @@ pub struct View {
     may_edit: bool,
 }
 
+/// The command that shows the texts of a repository, as somebody types it.
+fn trust_command(root: &Path) -> String {
+    let shown = printable(&root.display().to_string());
+    let argument = shlex::try_quote(&shown).unwrap_or_default();
+    format!("`prompt-expander trust {argument}`")
+}
+
 /// What `check` finds in the files of all folders.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -287,24 +295,78 @@ impl View {
         self.prefix.as_ref()
     }
 
-    /// A line for somebody who misses the prompts of a repository that is not trusted.
+    /// A line for somebody who misses prompts of a repository that is not trusted, or of a linked
+    /// worktree of one that is.
     pub fn untrusted_hint(&self) -> Option<String> {
-        let root = self
-            .project
-            .as_ref()
-            .filter(|_| self.prefix.is_none())?
-            .untrusted()?;
+        let project = self.project.as_ref().filter(|_| self.prefix.is_none())?;
+        let Some(root) = project.untrusted() else {
+            let (number, root) = project.withheld().filter(|(number, _)| *number > 0)?;
+            let prompts = count(number, "prompt");
+            let command = trust_command(&root);
+            return Some(format!(
+                "{prompts} of this worktree are not served, because you were not shown their texts here; {command} shows them"
+            ));
+        };
         let shown = printable(&root.display().to_string());
-        let how = match root.join(REPOSITORY).exists() {
-            true => format!(
-                "`prompt-expander trust {}` says so",
-                shlex::try_quote(&shown).unwrap_or_default()
-            ),
-            false => "--project serves them for one command".to_owned(),
+        let how = match repository_of(&root, None) {
+            Some(_) => format!("{} says so", trust_command(&root)),
+            None => "--project serves them for one command".to_owned(),
         };
         Some(format!(
             "the prompts in {PROJECT_FOLDER} of {shown} are not served, because you have not said that you trust them; {how}"
         ))
+    }
+
+    /// Whether the project is a linked worktree, of which only what was shown is served.
+    pub fn is_in_worktree(&self) -> bool {
+        let project = self.project.as_ref();
+        project.is_some_and(|project| project.is_worktree())
+    }
+
+    /// A line for the user of a hook, if a prompt of this name is not served because its text in a
+    /// linked worktree was not shown.
+    pub fn withheld_hint(&self, name: &str) -> Option<String> {
+        let name = Name::new(name).ok()?;
+        let root = self.project.as_ref()?.withholds(&name)?;
+        Some(format!(
+            "the prompt {} of this worktree is not served, because you were not shown its text here; {} shows it",
+            named(&name),
+            trust_command(root)
+        ))
+    }
+
+    /// What has changed in the trusted repository since its texts were shown.
+    pub(crate) fn changed_in_project(&self) -> Option<ChangedTexts> {
+        let (trust, root) = self.project.as_ref()?.trusted_root()?;
+        let shown = trust.shown_of(root);
+        let mut prompts = self.list().found;
+        prompts.retain(|found| found.layer.is_project());
+        let mut texts = texts_of(root, &prompts);
+        texts.retain(|text| !text.is_in(&shown));
+        Some(ChangedTexts {
+            root: root.to_owned(),
+            texts,
+            was_ever_shown: shown.is_kept,
+        })
+    }
+
+    /// A line that counts what has changed in the trusted repository since its texts were shown.
+    pub fn changed_hint(&self) -> Option<String> {
+        let changed = self.changed_in_project()?;
+        let root = printable(&changed.root.display().to_string());
+        let command = trust_command(&changed.root);
+        if changed.texts.is_empty() {
+            None
+        } else if !changed.was_ever_shown {
+            Some(format!(
+                "you were never shown the texts of {root}; {command} shows them"
+            ))
+        } else {
+            let texts = count(changed.texts.len(), "text");
+            Some(format!(
+                "{texts} of {root} changed since you were shown them, and are served; {command} shows the differences"
+            ))
+        }
     }
 
     fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {

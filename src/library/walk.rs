@@ -397,7 +397,7 @@ mod tests {
                 cut.into_iter().chain([stem])
             }).collect();
             for format in crate::prompt::FORMATS {
-                let root = Root { path: folder.path().to_owned(), format, reach: Reach::Own, prefix: String::new(), pack: None };
+                let root = Root { path: folder.path().to_owned(), format, reach: Reach::Own, prefix: String::new(), pack: None, worktree: None };
                 let about = About::new(Layer::USER, format, None);
                 let files = Arc::new(Files::new(root.clone(), about));
                 let listed = scan(&files, true, &mut Trace::default()).found;

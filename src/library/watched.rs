@@ -164,6 +164,7 @@ mod tests {
             reach: Reach::Own,
             prefix: String::new(),
             pack: None,
+            worktree: None,
         };
         let mut trace = Trace::default();
         for seen in ["", "git", "linked", "link.md", "broken.md"] {

@@ -296,13 +296,6 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     fs::remove_file(root.join(".prompts/release.md")).unwrap();
     let asked = client.words("trust");
     assert_eq!(asked.status.code(), Some(1));
-    assert!(
-        asked
-            .stderr
-            .contains("2 prompts: `deploy`, `own` (overrides yours)"),
-        "{}",
-        asked.stderr
-    );
     assert!(asked.stderr.contains("a later pull"), "{}", asked.stderr);
     client.expand("own", "").text("ours");
 
@@ -324,7 +317,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     assert!(client.words("list").stderr.is_empty());
     assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
     client.words("trust").said(&format!(
-        "note: {shown} is trusted already; --revoke stops that\n"
+        "note: {shown} is trusted already, and you were shown all its texts; --revoke stops that\n"
     ));
 
     assert!(client.words("trust --revoke").status.success());

@@ -109,6 +109,8 @@ mod tidy;
 mod tls;
 mod tool_definitions;
 mod traffic;
+#[cfg(unix)]
+mod trust;
 #[cfg(all(
     target_os = "linux",
     feature = "http",

@@ -1,0 +1,121 @@
+//! What the user was shown of the repositories that they trust.
+
+use super::cache::{Cache, SETTLING};
+use super::pack::lock::hash_of;
+use crate::prompt::{Diagnostic, Kind};
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The list of what was shown: in each line a hash and a path below the root.
+pub(super) const SHOWN: &str = "shown";
+
+/// What was shown of each repository.
+#[derive(Debug)]
+pub(super) struct ShownRecords {
+    /// The folder with a folder for each repository; `None` if the data folder is unknown.
+    folder: Option<PathBuf>,
+    texts: Cache<Arc<ShownTexts>>,
+}
+
+/// What was shown of a repository.
+#[derive(Debug, Default)]
+pub(crate) struct ShownTexts {
+    lines: HashSet<String>,
+    /// The hash of each path that was shown last.
+    pub(super) last: BTreeMap<String, String>,
+    /// Whether anything was ever kept: older versions kept nothing.
+    pub(crate) is_kept: bool,
+}
+
+/// The texts of which a linked worktree serves those that were shown.
+#[derive(Debug, Clone)]
+pub(super) struct Worktree {
+    pub(super) records: Arc<ShownRecords>,
+    /// The root of the repository whose texts were shown.
+    pub(super) main: PathBuf,
+    /// The root of the worktree.
+    pub(super) root: PathBuf,
+}
+
+impl ShownRecords {
+    pub(super) fn new(folder: Option<PathBuf>) -> ShownRecords {
+        ShownRecords {
+            folder,
+            texts: Cache::new(16, SETTLING),
+        }
+    }
+
+    /// Returns what was shown of the repository with this root.
+    pub(super) fn of(&self, root: &Path) -> Arc<ShownTexts> {
+        let Some(list) = self.record(root).map(|record| record.join(SHOWN)) else {
+            return Arc::default();
+        };
+        self.texts.get(&list, |trace| {
+            trace.look(&list);
+            let text = fs::read_to_string(&list);
+            Arc::new(text.map_or_else(|_| ShownTexts::default(), |text| ShownTexts::parse(&text)))
+        })
+    }
+
+    /// The folder with what was shown of the repository with this root.
+    pub(super) fn record(&self, root: &Path) -> Option<PathBuf> {
+        let hash = hash_of(root.as_os_str().as_encoded_bytes());
+        Some(self.folder.as_ref()?.join(&hash[..16]))
+    }
+}
+
+impl ShownTexts {
+    fn parse(text: &str) -> ShownTexts {
+        let mut shown = ShownTexts {
+            is_kept: true,
+            ..ShownTexts::default()
+        };
+        for line in text.lines() {
+            if let Some((hash, path)) = line.split_once(' ') {
+                shown.last.insert(path.to_owned(), hash.to_owned());
+            }
+            shown.lines.insert(line.to_owned());
+        }
+        shown
+    }
+
+    pub(super) fn has(&self, line: &str) -> bool {
+        self.lines.contains(line)
+    }
+}
+
+impl PartialEq for Worktree {
+    fn eq(&self, other: &Worktree) -> bool {
+        (&self.main, &self.root) == (&other.main, &other.root)
+    }
+}
+
+impl Eq for Worktree {}
+
+impl Worktree {
+    /// Refuses a file whose text was not shown.
+    pub(super) fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+        let below = path_below(&self.root, path);
+        let shown = self.records.of(&self.main);
+        if shown.lines.contains(&line(bytes, &below)) {
+            return Ok(());
+        }
+        let message = "its text in this worktree was not shown to you, and is not served";
+        let fix = "`prompt-expander trust` there shows it";
+        Err(Diagnostic::new(Kind::Differs, message, fix))
+    }
+}
+
+/// The line of a text in the list of what was shown.
+pub(super) fn line(bytes: &[u8], path: &str) -> String {
+    format!("{} {path}", hash_of(bytes))
+}
+
+/// A path below a folder, `/`-separated.
+pub(super) fn path_below(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let steps = below.iter().map(|step| step.to_string_lossy());
+    steps.collect::<Vec<_>>().join("/")
+}
