@@ -92,6 +92,11 @@ pub struct Layer {
 }
 
 impl Layer {
+    /// Returns whether its prompts may wait for a server, which takes up to 10 seconds.
+    pub fn waits_for_server(self) -> bool {
+        self == Layer::TEAM || self == Layer::SERVICE
+    }
+
     /// The settings file, if it cannot be read.
     pub const SETTINGS: Layer = Layer {
         rank: 0,

@@ -492,6 +492,12 @@ impl View {
         self.sources().any(|source| source.about().calls_services)
     }
 
+    /// Returns whether some of the prompts may wait for a service or the team's server.
+    pub fn waits_for_servers(&self) -> bool {
+        let mut sources = self.sources();
+        sources.any(|source| source.about().layer.waits_for_server())
+    }
+
     /// The folders and documents that the prompts are in; some may be missing.
     pub fn paths(&self) -> Vec<PathBuf> {
         let of_project = self.project.as_ref().and_then(|project| project.folder());

@@ -177,8 +177,7 @@ impl Answer {
         layer: Layer,
         work: impl FnOnce() -> Result<Json, Failure> + Send + 'static,
     ) -> Result<Answer, Failure> {
-        let may_wait = layer == Layer::TEAM || layer == Layer::SERVICE;
-        if may_wait {
+        if layer.waits_for_server() {
             Ok(Answer::Later(Box::new(work)))
         } else {
             work().map(Answer::Now)

@@ -8,8 +8,8 @@ use crate::http_service::{Request, Service, response};
 use crate::openapi_call::base;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{ErrorKind, Write};
-use std::net::TcpListener;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
@@ -387,6 +387,111 @@ fn a_token_that_may_only_read_writes_nothing() {
             .contains("role `write`")
     );
     assert_eq!(listed(&person), ["review team"]);
+}
+
+#[test]
+fn a_token_with_a_typing_error_deletes_nothing_from_the_cache() {
+    let home = Client::new().prompt("review.md", "Review {{input}}");
+    let tokens = home.root().join("tokens");
+    write_secret(&tokens, "a-token-for-reading name=ana");
+    let path = tokens.display().to_string();
+    let server = HttpServer::start_with(home, &["--token-file", &path]);
+    let person = person_with(&url(&server), "team-token-file = 'secret'");
+    let token = person.root().join(".config/prompt-expander/secret");
+    write_secret(&token, "a-token-for-reading");
+    person.words("expand review x").printed("Review x\n");
+    write_secret(&token, "a-token-for-raeding");
+    person.words("expand review y").printed("Review y\n");
+    assert_eq!(listed(&person), ["review team"]);
+    assert!(doctor(&person).contains("answered 401 Unauthorized"));
+    write_secret(&token, "a-token-for-reading");
+    assert!(doctor(&person).ends_with("answers, and you have the role `read`"));
+    person.words("expand review z").printed("Review z\n");
+}
+
+#[test]
+fn a_huge_list_takes_little_memory() {
+    const LENGTH: usize = 60 * 1024 * 1024;
+    let entry = |members: &str| format!("{{\"name\":\"a\"{members}}}");
+    let arguments = format!(",\"arguments\":[{}]", vec![entry(""); 90].join(","));
+    for (what, item, want) in [
+        (
+            "empty entries",
+            "{}".to_owned(),
+            "more than 200,000 prompts",
+        ),
+        ("arguments", entry(&arguments), "1,000,000 arguments"),
+        (
+            "lists in lists",
+            format!("[{}]", ["[]"; 99].join(",")),
+            "cannot read",
+        ),
+        (
+            "one long entry",
+            format!("[{}]", vec!["0"; LENGTH / 2].join(",")),
+            "longer than 256 KiB",
+        ),
+    ] {
+        let count = LENGTH / (item.len() + 1) + 1;
+        let list = vec![item; count].join(",");
+        let list = response(
+            "200 OK",
+            "application/json",
+            &format!("{{\"prompts\":[{list}]}}"),
+        );
+        let service = Service::answering(list);
+        // In KiB: ten times the length of the list, with all else that the program needs.
+        let person = person_with(&service.url(), "").after("ulimit -v 650000");
+        let error = person.words("expand a").stderr;
+        assert!(error.contains(want), "{what}: {error}");
+    }
+}
+
+#[test]
+fn prompts_that_the_teams_server_renders_take_no_thread_from_others() {
+    let list = json!({ "prompts": [{ "name": "slow", "layer": "service", "source": "/x.json" }] });
+    let (asked, all_asked) = channel();
+    let service = Service::start(move |request: &Request| {
+        if request.head.contains("/api/expand") {
+            asked.send(()).unwrap();
+            thread::park(); // as a server that never answers
+        }
+        response("200 OK", "application/json", &list.to_string())
+    });
+    let person = person_with(&service.url(), "").prompt("mine.md", "Mine: {{input}}");
+    assert_eq!(listed(&person), ["mine user", "slow team"]);
+    let own = HttpServer::start_with(person, &["--edit"]);
+    let authorization = format!("Bearer {}", own.edit_token());
+    let slow = r#"{"command":"slow"}"#;
+    let request = format!(
+        "POST /api/expand HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Authorization: {authorization}\r\nContent-Length: {}\r\n\r\n{slow}",
+        slow.len()
+    );
+    let threads = 2 * thread::available_parallelism().unwrap().get();
+    let mut waiting = Vec::new();
+    for _ in 0..threads {
+        let mut connection = TcpStream::connect(own.address).unwrap();
+        connection.write_all(request.as_bytes()).unwrap();
+        waiting.push(connection);
+        all_asked.recv().unwrap();
+    }
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Authorization", &authorization),
+    ];
+    let mine = own.send(
+        "POST",
+        "/api/expand",
+        &headers,
+        r#"{"command":"mine","input":"x"}"#,
+    );
+    assert_eq!(mine.json()["prompt"], "Mine: x");
+    for mut connection in waiting {
+        connection.set_nonblocking(true).unwrap();
+        let error = connection.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock, "all others still wait");
+    }
 }
 
 #[test]

@@ -22,11 +22,14 @@ use super::server::{self, ANSWER_WITHIN, Answer, Server};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Position, Revision, Summary};
 use crate::whole_file::{FileAccess, PendingFile};
+use crate::wording::{in_bytes, thousands};
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,8 +54,16 @@ const REST: u64 = 30;
 const OFTEN: u64 = 5;
 const SELDOM: u64 = 30;
 
-/// The longest file of the cache that is read, in bytes.
-const MAX_CACHED: usize = 64 * 1024 * 1024;
+/// The longest file of the cache that is read, in bytes: a list, which has more keys there than in
+/// the answer of the server.
+const MAX_CACHED: usize = 128 * 1024 * 1024;
+
+/// How many prompts the server may list, and how long the entry of one may be, in bytes.
+const MAX_LISTED: usize = 200_000;
+const MAX_ENTRY: usize = 256 * 1024;
+
+/// How many arguments all prompts in the list may have.
+const MAX_LISTED_ARGUMENTS: usize = 1_000_000;
 
 const LIST: &str = "list.json";
 const STATE: &str = "state.json";
@@ -80,9 +91,56 @@ pub(super) struct List {
 /// The list as the API writes it.
 #[derive(Deserialize)]
 struct Listed {
-    prompts: Vec<Arc<Entry>>,
+    prompts: Entries,
     #[serde(default)]
-    problems: Vec<Arc<Entry>>,
+    problems: Entries,
+}
+
+/// Entries by their names. They are read one after the other, so that no list takes much more
+/// memory than what is kept of it.
+#[derive(Default)]
+struct Entries(BTreeMap<String, Arc<Entry>>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Entries, D::Error> {
+        list.deserialize_seq(EntriesVisitor)
+    }
+}
+
+struct EntriesVisitor;
+
+impl<'de> Visitor<'de> for EntriesVisitor {
+    type Value = Entries;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of prompts")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entries, A::Error> {
+        let mut entries = Entries::default();
+        let (mut count, mut arguments) = (0, 0);
+        while let Some(json) = list.next_element::<&RawValue>()? {
+            if json.get().len() > MAX_ENTRY {
+                let limit = in_bytes(MAX_ENTRY);
+                return Err(Error::custom(format!("an entry is longer than {limit}")));
+            }
+            let entry: Entry = serde_json::from_str(json.get()).map_err(Error::custom)?;
+            count += 1;
+            arguments += entry.summary.arguments.len();
+            if count > MAX_LISTED || arguments > MAX_LISTED_ARGUMENTS {
+                let limit = format!(
+                    "the list has more than {} prompts or {} arguments",
+                    thousands(MAX_LISTED),
+                    thousands(MAX_LISTED_ARGUMENTS)
+                );
+                return Err(Error::custom(limit));
+            }
+            if !entry.name.is_empty() {
+                entries.0.insert(entry.name.clone(), Arc::new(entry));
+            }
+        }
+        Ok(entries)
+    }
 }
 
 /// A prompt in the list, which may be broken.
@@ -128,12 +186,15 @@ pub(super) struct Include {
 
 /// What the processes of the user know of the server, in seconds since 1970.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct State {
     /// When the list was last current; 0: there is none.
     listed: u64,
     /// When it failed last, and why; 0: it answers.
     failed: u64,
     why: String,
+    /// The hash of the token with which it last answered.
+    token: Option<Revision>,
 }
 
 fn now() -> u64 {
@@ -210,6 +271,7 @@ impl Team {
             listed,
             failed,
             why,
+            ..
         } = self.state();
         let at = Timestamp::from_second(listed.try_into().ok()?)
             .ok()?
@@ -249,7 +311,8 @@ impl Team {
     }
 
     /// Asks the server, and remembers whether it answers. What was read with a token that is no
-    /// longer valid is deleted.
+    /// longer valid is deleted. A token that has never worked, such as one with a typing error, is
+    /// like a server that does not answer.
     pub(super) fn ask(
         &self,
         request: &ServiceRequest,
@@ -258,32 +321,35 @@ impl Team {
         let started = Instant::now();
         let answered = self.server.send(request, within);
         *lock(&self.waited) += started.elapsed();
-        let State { listed, failed, .. } = self.state();
-        match &answered {
-            Err(why) if why.kind == Kind::Service => {
-                // Without it, the next one asks again.
-                _ = self.write(
-                    STATE,
-                    &State {
-                        listed,
-                        failed: now(),
-                        why: why.text(),
-                    },
-                );
+        let (mut state, token) = (self.state(), self.server.token_hash());
+        let answer = match answered {
+            Ok(Err(refusal)) if token.is_some() && state.token == token => {
+                _ = fs::remove_dir_all(&self.folder);
+                return Err(refusal);
             }
-            Ok(Err(_)) => _ = fs::remove_dir_all(&self.folder),
-            _ if failed > 0 => {
-                _ = self.write(
-                    STATE,
-                    &State {
-                        listed,
-                        ..State::default()
-                    },
-                )
+            Ok(Err(refusal)) if state.listed == 0 => return Err(refusal), // nothing is in the cache
+            Ok(Err(refusal)) => Err(Diagnostic {
+                kind: Kind::Service,
+                ..refusal
+            }),
+            Ok(Ok(answer)) => Ok(answer),
+            Err(why) => Err(why),
+        };
+        let is_failure = matches!(&answer, Err(why) if why.kind == Kind::Service);
+        let is_new_token = answer.is_ok() && state.token != token;
+        let is_back = state.failed > 0 && !is_failure;
+        if is_failure || is_new_token || is_back {
+            state.failed = if is_failure { now() } else { 0 };
+            state.why = match &answer {
+                Err(why) if is_failure => why.text(),
+                _ => String::new(),
+            };
+            if answer.is_ok() {
+                state.token = token;
             }
-            _ => {}
+            _ = self.write(STATE, &state); // without it, the next one asks again
         }
-        answered?
+        answer
     }
 
     /// How long may still be waited.
@@ -307,16 +373,13 @@ impl Team {
     pub(super) fn refresh(&self, within: Duration) -> Result<(), Diagnostic> {
         let url = self.server.address("/api/prompts?mine=true", "");
         let Answer { tag, body } = self.get(url, &self.list().tag, within)?;
-        if !body.is_null() {
-            let Listed { prompts, problems } = server::read(body)?;
-            let named = prompts
-                .into_iter()
-                .chain(problems)
-                .filter(|entry| !entry.name.is_empty());
-            let list = List {
-                tag,
-                prompts: named.map(|entry| (entry.name.clone(), entry)).collect(),
-            };
+        if !body.is_empty() {
+            let Listed {
+                prompts: Entries(mut prompts),
+                problems,
+            } = server::read(&body)?;
+            prompts.extend(problems.0);
+            let list = List { tag, prompts };
             self.write(LIST, &list)?;
             let known: BTreeSet<_> = list
                 .prompts
@@ -412,12 +475,7 @@ impl Team {
             Err,
         );
         match (asked, kept) {
-            (
-                Ok(Answer {
-                    body: Value::Null, ..
-                }),
-                Some(kept),
-            ) => Ok(kept),
+            (Ok(Answer { body, .. }), Some(kept)) if body.is_empty() => Ok(kept),
             (Err(why), kept) if why.kind == Kind::Service => kept.ok_or_else(|| Diagnostic {
                 message: format!("its text is not in the cache: {}", why.message),
                 ..why
@@ -426,7 +484,7 @@ impl Team {
                 let Answer { tag, body } = asked?;
                 let text = Text {
                     tag,
-                    ..server::read(body)?
+                    ..server::read(&body)?
                 };
                 _ = self.write(&file, &text); // the text is used in any case
                 Ok(text)

@@ -6,12 +6,14 @@ use super::super::openapi::{
     self, SecretHeader, bundle, client_settings, exchange, no_answer, secrets,
 };
 use super::super::source::ServiceRequest;
-use crate::prompt::{Diagnostic, Kind};
+use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::{printable, shortened};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -23,6 +25,9 @@ pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// The longest answer, in bytes: 64 MiB, which is a list of some 200,000 prompts.
 const MAX_ANSWER: u64 = 64 * 1024 * 1024;
+
+/// The longest error, in bytes.
+const MAX_ERROR: usize = 64 * 1024;
 
 /// How much is shown of what a server says, in characters.
 const MAX_SHOWN: usize = 300;
@@ -52,8 +57,8 @@ pub(super) struct Server {
 /// What a server answers.
 pub(super) struct Answer {
     pub(super) tag: String,
-    /// `Null` if it still has the tag of the request.
-    pub(super) body: Value,
+    /// JSON; empty if the server still has the tag of the request.
+    pub(super) body: Vec<u8>,
 }
 
 /// What a server answers, or that it refuses the token.
@@ -67,6 +72,12 @@ impl Server {
             first: OnceLock::new(),
             second: OnceLock::new(),
         }
+    }
+
+    /// Returns the hash of the token, if there is one that can be read.
+    pub(super) fn token_hash(&self) -> Option<Revision> {
+        let secrets = secrets(&self.token).ok()?;
+        Some(Revision::of(secrets.first()?.text.as_bytes()))
     }
 
     /// The address of something at the server, perhaps of a prompt: what is before its name is
@@ -115,13 +126,16 @@ fn answer(
     if status.as_u16() == 304 {
         return Ok(Ok(Answer {
             tag,
-            body: Value::Null,
+            body: Vec::new(),
         }));
     }
-    let body: Option<Value> = serde_json::from_slice(&body)
+    if status.is_success() && content_type.starts_with(JSON) {
+        return Ok(Ok(Answer { tag, body }));
+    }
+    let error: Option<Value> = serde_json::from_slice(&body)
         .ok()
-        .filter(|_| content_type.starts_with(JSON));
-    let Some(body) = body else {
+        .filter(|_| content_type.starts_with(JSON) && body.len() <= MAX_ERROR);
+    let Some(error) = error else {
         let what = format!("answered {status}, and not with JSON");
         let fix = match status.is_server_error() {
             true => "try again later",
@@ -131,9 +145,6 @@ fn answer(
         };
         return Err(Diagnostic::new(Kind::Service, what, fix));
     };
-    if status.is_success() {
-        return Ok(Ok(Answer { tag, body }));
-    }
     if status.as_u16() == 401 {
         let what =
             format!("the team's server answered {status}: the token is missing or not valid");
@@ -141,7 +152,7 @@ fn answer(
             "put the token that you were given into the file `team-token` beside the settings file";
         return Ok(Err(Diagnostic::new(Kind::Unreadable, what, fix)));
     }
-    let error = &body["error"];
+    let error = &error["error"];
     let message = printable(&shortened(
         error["message"].as_str().unwrap_or_default(),
         MAX_SHOWN,
@@ -182,14 +193,16 @@ pub(super) fn request(method: &str, url: String, body: &Value) -> ServiceRequest
 
 impl Answer {
     /// A member of the object that it is.
-    pub(super) fn member<T: DeserializeOwned>(mut self, name: &str) -> Result<T, Diagnostic> {
-        read(self.body.get_mut(name).map(Value::take).unwrap_or_default())
+    pub(super) fn member<T: DeserializeOwned>(&self, name: &str) -> Result<T, Diagnostic> {
+        let members: BTreeMap<&str, &RawValue> = read(&self.body)?;
+        let member = members.get(name).map_or("null", |member| member.get());
+        read(member.as_bytes())
     }
 }
 
 /// Reads what a server has answered.
-pub(super) fn read<T: DeserializeOwned>(answer: Value) -> Result<T, Diagnostic> {
-    T::deserialize(answer).map_err(|error| {
+pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Diagnostic> {
+    serde_json::from_slice(json).map_err(|error| {
         let what =
             format!("the team's server answered with what this program cannot read: {error}");
         Diagnostic::new(Kind::Service, what, "update both programs")

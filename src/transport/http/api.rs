@@ -8,7 +8,7 @@ use super::auth::require;
 use super::headers;
 use super::refusal::{JSON, Refusal};
 use crate::api::{self, Call, History, Me};
-use crate::library::{By, Editor, Layer, Role, View, Written, hunks};
+use crate::library::{By, Editor, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
@@ -191,9 +191,7 @@ async fn answer(
     exchange.take(&[route.counted_as])?;
     let threads = match route.role {
         Role::Write if route.counted_as != "prompts/get" => &app.threads.writes,
-        _ if route.path == EXPAND && calls_service(&exchange, &body).await? => {
-            &app.threads.services
-        }
+        _ if waits_for_server(&exchange, name.as_ref(), &body).await? => &app.threads.services,
         _ => &app.threads.files,
     };
     let (of_work, started) = (exchange.clone(), Instant::now());
@@ -232,22 +230,25 @@ async fn answer(
     Ok((status, headers, [(ETAG, tag)], answer).into_response())
 }
 
-/// Whether a service renders the prompt that a body names. Calls of services have threads of their
-/// own, so that no other prompt waits for them.
-async fn calls_service(exchange: &Exchange, body: &Bytes) -> Result<bool, Refusal> {
+/// Returns whether the prompt that a path or a body names may wait for a service or the team's
+/// server. Such calls have threads of their own, so that no other prompt waits for them.
+async fn waits_for_server(
+    exchange: &Exchange,
+    name: Option<&Path<String>>,
+    body: &Bytes,
+) -> Result<bool, Refusal> {
     let Exchange { app, caller, .. } = exchange;
-    if !app.server.library().view().calls_services() {
+    if (name.is_none() && body.is_empty()) || !app.server.view(caller).waits_for_servers() {
         return Ok(false);
     }
     let (server, caller, body) = (Arc::clone(&app.server), Arc::clone(caller), body.clone());
+    let name = name.map(|Path(name)| name.clone());
     let find = move || {
-        server
-            .view(&caller)
-            .find(&serde_json::from_slice::<Call>(&body).ok()?.command)
-            .ok()
+        let name = name.or_else(|| Some(serde_json::from_slice::<Call>(&body).ok()?.command))?;
+        server.view(&caller).find(&name).ok()
     };
     let found = app.threads.files.run(exchange.key(), find).await?;
-    Ok(found.is_some_and(|found| found.layer == Layer::SERVICE))
+    Ok(found.is_some_and(|found| found.layer.waits_for_server()))
 }
 
 /// The JSON of an answer.
