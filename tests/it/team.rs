@@ -420,7 +420,7 @@ fn a_huge_list_takes_little_memory() {
             "{}".to_owned(),
             "more than 200,000 prompts",
         ),
-        ("arguments", entry(&arguments), "1,000,000 arguments"),
+        ("arguments", entry(&arguments), "500,000 arguments"),
         (
             "lists in lists",
             format!("[{}]", ["[]"; 99].join(",")),

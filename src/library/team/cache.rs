@@ -63,7 +63,7 @@ const MAX_LISTED: usize = 200_000;
 const MAX_ENTRY: usize = 256 * 1024;
 
 /// How many arguments all prompts in the list may have.
-const MAX_LISTED_ARGUMENTS: usize = 1_000_000;
+const MAX_LISTED_ARGUMENTS: usize = 500_000;
 
 const LIST: &str = "list.json";
 const STATE: &str = "state.json";
