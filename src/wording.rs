@@ -129,11 +129,12 @@ const SCHEMES: [&str; 8] = [
 /// address: what is between the first colon of its user and its last `@`, and after `password=`. An
 /// address ends at a blank or, if a quote precedes it, at the next one.
 pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
-    if !text.contains('@') && !text.contains("assword=") {
-        return text.into();
+    let text = without_password_values(text, is_gap);
+    if !text.contains('@') {
+        return text;
     }
     let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
+    let mut rest = &*text;
     while !rest.is_empty() {
         let start = rest.find(|letter| !is_gap(letter)).unwrap_or(rest.len());
         let (gap, after) = rest.split_at(start);
@@ -183,38 +184,74 @@ fn is_path(address: &str) -> bool {
 /// Returns where the user of an address may begin. `None`: it is the path of a file.
 fn user_start(address: &str) -> Option<usize> {
     if let Some(at) = address.find("://") {
-        let is_file = address[at..].starts_with(":///");
+        let is_file = address[at..].starts_with(":///") && address[..at].ends_with("file");
         return (!is_file).then_some(at + "://".len());
     }
     for scheme in SCHEMES {
-        // A path may end in an address that was taken for a path, without its second slash.
-        let start = address
-            .starts_with(scheme)
-            .then_some(0)
-            .or_else(|| address.find(&format!("/{scheme}/")));
-        if let Some(at) = start {
-            return Some(at + scheme.len() + 1);
+        if address.starts_with(scheme) {
+            return Some(scheme.len() + 1);
         }
     }
-    (!is_path(address)).then_some(0)
+    if !is_path(address) {
+        return Some(0);
+    }
+    // A path may end in an address that was taken for a path: one without its second slash, or one
+    // such as `me:pw@host:x.git`.
+    if let Some(at) = address.find(":/") {
+        return Some(at + ":/".len());
+    }
+    let (before, host) = address.rsplit_once('@')?;
+    let colon = before.find(':')?;
+    let user = before[..colon].rfind(['/', '\\']).map_or(0, |at| at + 1);
+    host.contains(':').then_some(user)
 }
 
 /// Returns an address without its passwords; see [`without_passwords`].
 pub(crate) fn without_password(address: &str) -> String {
-    let mut shown = address.to_owned();
+    let mut shown = without_password_values(address, char::is_whitespace).into_owned();
     if let Some(end) = shown.rfind('@')
-        && let Some(user) = user_start(&shown)
-        && let Some(colon) = shown.get(user..end).and_then(|user| user.find(':'))
+        && let Some(start) = user_start(&shown)
+        && let Some(user) = shown.get(start..end)
+        && let Some(colon) = user
+            .find(':')
+            .or_else(|| user.to_ascii_lowercase().find("%3a"))
     {
-        shown.replace_range(user + colon + 1..end, "…");
-    }
-    if let Some(at) = shown.find("assword=") {
-        let value = at + "assword=".len();
-        let end = shown[value..].find(['&', ' ']);
-        let end = end.map_or(shown.len(), |end| value + end);
-        shown.replace_range(value..end, "…");
+        // GitHub takes a token as the user, with this password or none.
+        let is_token = matches!(&user[colon..], ":" | ":x-oauth-basic");
+        let hidden = if is_token { 0 } else { colon + 1 };
+        shown.replace_range(start + hidden..end, "…");
     }
     shown
+}
+
+/// Returns a text in which `…` stands for each value of `password=`, with or without quotes, up to
+/// `&` or to an end.
+fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains('=') {
+        return text.into();
+    }
+    let mut shown = String::new();
+    let mut rest = text;
+    for (at, key) in text.to_ascii_lowercase().match_indices("assword") {
+        let after = text[at + key.len()..].trim_start_matches(' ');
+        let Some(value) = after.strip_prefix('=') else {
+            continue;
+        };
+        let value = value.trim_start_matches(' ');
+        let start = text.len() - value.len();
+        let Some(before) = text.get(text.len() - rest.len()..start) else {
+            continue; // it is within a value
+        };
+        let end = match value.strip_prefix('\'') {
+            Some(quoted) => quoted.find('\'').map(|end| end + 2),
+            None => value.find(|letter| letter == '&' || is_end(letter)),
+        };
+        shown += before;
+        shown += "…";
+        rest = &value[end.unwrap_or(value.len())..];
+    }
+    shown += rest;
+    shown.into()
 }
 
 /// Shows a name in backticks, in full so that it can be copied.
@@ -356,7 +393,16 @@ mod tests {
                 "postgres://h/d?user=a&password=…&x=1",
             ),
             ("\"host=h password=pw\"", "\"host=h password=…\""),
+            ("?password=a&Password=b&x", "?password=…&Password=…&x"),
+            ("no password='p w' user=x", "no password=… user=x"),
+            ("password = pw user=x", "password = … user=x"),
             ("https://:pw@host", "https://:…@host"),
+            ("https:///me:pw@host", "https:///me:…@host"),
+            ("https://me%3Apw@host", "https://me%…@host"),
+            ("https://token:x-oauth-basic@host", "https://…@host"),
+            ("https://token:@host", "https://…@host"),
+            ("/tmp/git+https:/me:pw@host", "/tmp/git+https:/me:…@host"),
+            ("/tmp/me:pw@host:x.git", "/tmp/me:…@host:x.git"),
         ] {
             assert_eq!(without_passwords(text), shown);
         }

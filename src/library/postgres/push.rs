@@ -139,7 +139,12 @@ impl Postgres {
                 Ok(entry) => entry,
                 Err(error) => {
                     let path = error.path().unwrap_or(folder).to_owned();
-                    let why = Diagnostic::new(Kind::Unreadable, error.to_string(), "");
+                    // Without the path, which may be an address with a password.
+                    let message = match error.io_error() {
+                        Some(error) => error.to_string(),
+                        None => error.to_string(),
+                    };
+                    let why = Diagnostic::new(Kind::Unreadable, message, "");
                     problems.push(why.in_file(path));
                     continue;
                 }
