@@ -235,15 +235,16 @@ fn sync_folder_of_new(folder: &Path) -> io::Result<()> {
 
 /// Creates an empty temporary file, and locks it.
 fn create_locked(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTempFile> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, access.first_mode());
+    _ = access;
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(
-        access.first_mode(),
-    ));
-    _ = access;
     loop {
-        let file = builder.tempfile_in(folder)?;
+        // Unlike `tempfile_in`, it adds no temporary name to the system's error.
+        let file = builder.make_in(folder, |path| options.open(path))?;
         // Another process may take it for a leftover before it is locked. On a file system without
         // locks, nobody can lock a leftover either, and none is removed.
         let is_taken = matches!(file.as_file().try_lock(), Err(TryLockError::WouldBlock));

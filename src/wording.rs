@@ -212,6 +212,7 @@ pub(crate) fn without_password(address: &str) -> String {
     if let Some(end) = shown.rfind('@')
         && let Some(start) = user_start(&shown)
         && let Some(user) = shown.get(start..end)
+        && (start > 0 || is_login(user))
         && let Some(colon) = user
             .find(':')
             .or_else(|| user.to_ascii_lowercase().find("%3a"))
@@ -252,6 +253,13 @@ fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str>
     }
     shown += rest;
     shown.into()
+}
+
+/// Whether a text before an `@`, without a scheme, may be a user and a password. Words of a
+/// sentence, such as `write NAME: @FILE`, are not.
+fn is_login(text: &str) -> bool {
+    let (user, password) = text.split_once(':').unwrap_or((text, ""));
+    !user.contains(char::is_whitespace) && !password.starts_with(char::is_whitespace)
 }
 
 /// Shows a name in backticks, in full so that it can be copied.
@@ -414,6 +422,7 @@ mod tests {
             "/tmp/a:b@c",
             "file:///tmp/a:b@c",
             "C:\\x@y",
+            "invalid value for '--header <NAME: @FILE>': write NAME: @FILE, as in 'X: @y'",
         ] {
             assert_eq!(without_passwords(text), text);
         }

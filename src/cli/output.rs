@@ -7,9 +7,11 @@ mod rows;
 mod stream;
 mod text;
 
+#[cfg(feature = "http")]
+pub(super) use messages::lines;
 pub(super) use messages::{
-    collect_messages, confirm, error, failure, is_help, lines, note, note_if_any, print_messages,
-    usage, warning, warnings,
+    collect_messages, confirm, error, failure, is_help, note, note_if_any, print_messages, usage,
+    warning, warnings,
 };
 pub(super) use rows::{Row, in_columns};
 pub(super) use stream::{

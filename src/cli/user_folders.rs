@@ -54,6 +54,7 @@ pub(super) fn state() -> Option<PathBuf> {
 }
 
 /// The folder for caches of the system.
+#[cfg(feature = "openapi")]
 pub(super) fn system_cache() -> Option<PathBuf> {
     own_folder("XDG_CACHE_HOME", dirs::cache_dir()?)
 }

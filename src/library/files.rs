@@ -76,12 +76,14 @@ pub(crate) fn create_with_folders(
     text: &str,
     access: FileAccess<'_>,
 ) -> Result<(), Diagnostic> {
-    PendingFile::write(path, text.as_bytes(), access)
-        .and_then(PendingFile::create)
-        .map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(path),
-            _ => failed(path, &error),
-        })
+    let folder = path.parent().unwrap_or(path);
+    whole_file::create_folders(folder).map_err(|error| failed(folder, &error))?;
+    let pending =
+        PendingFile::write(path, text.as_bytes(), access).map_err(|error| failed(path, &error))?;
+    pending.create().map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => failed(path, &error),
+    })
 }
 
 /// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a

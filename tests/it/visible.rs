@@ -49,7 +49,7 @@ fn hostile_library() -> Client {
     client.write("old.md", "new");
     client.write("n\u{202e}\u{200b}.md", "B");
     client.write("t.md", "B");
-    client.write("t.test.txt", format!("=== {HOSTILE}\n--- expect\nC\n"));
+    client.write("t.test.txt", format!("=== {HOSTILE}\n--- text\nC\n"));
     client
 }
 
