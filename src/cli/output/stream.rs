@@ -1,5 +1,5 @@
 //! The one door to a terminal: only this file writes to standard output and standard error, and
-//! only it turns styles into escape sequences. On a terminal, texts are [visible](visible): no text can bring
+//! only it turns styles into escape sequences. On a terminal, texts are [visible]: no text can bring
 //! escape sequences of its own, or hide a part of itself. In a pipe, they are as they are.
 //!
 //! `pick/terminal.rs`, which draws on the terminal itself, takes its lines from [`for_terminal`].
