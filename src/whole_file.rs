@@ -6,7 +6,7 @@
 //! | a reader | sees the old file or the complete new one |
 //! | a new secret (a config, its backup, a token, a key, a cache, a state) | has the mode 0600 from its first moment, also under its temporary name |
 //! | another new file (a prompt, its tests, `packs.lock`) | has the mode 0666 less the umask |
-//! | a file that is replaced | keeps its owner and its mode; the temporary file has them before its first byte |
+//! | a file that is replaced | keeps its owner, its mode and its access control list; the temporary file has them before its first byte |
 //! | after a crash of the system | an acknowledged file is there: it was synced, renamed, and its folder synced |
 //! | after the program was killed | the next write in the folder removes the temporary file |
 //! | a symlink | [`target`] follows it; one that leads to nothing is an error |
@@ -21,6 +21,10 @@ use tempfile::{NamedTempFile, TempPath};
 /// What the name of a temporary file begins and ends with. It is hidden.
 const PREFIX: &str = ".prompt-expander-";
 const SUFFIX: &str = ".tmp";
+
+/// The attribute of a file that has its access control list.
+#[cfg(target_os = "linux")]
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// Who may read and change a file.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +81,7 @@ impl PendingFile {
         remove_leftovers(folder);
         let mut file = create_locked(folder, access)?;
         match access {
-            FileAccess::SameAs(other) => copy_access(file.as_file(), other)?,
+            FileAccess::SameAs(other) => copy_access(file.as_file(), other, target)?,
             _ => give_to_owner_of(folder, file.as_file()),
         }
         file.write_all(bytes)?;
@@ -273,22 +277,52 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Gives an empty file the owner and the mode of another one, as far as the system allows it.
-fn copy_access(file: &File, other: &Metadata) -> io::Result<()> {
+/// Gives an empty file the owner and the mode of another one, and the access control list of the
+/// file that it will replace, as far as the system allows it.
+fn copy_access(file: &File, other: &Metadata, target: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         _ = fchown(file, None, Some(other.gid()));
         _ = fchown(file, Some(other.uid()), None);
         let mut mode = other.mode() & 0o777;
-        if file.metadata()?.gid() != other.gid() {
+        let has_list = copy_access_list(file, target);
+        if !has_list || file.metadata()?.gid() != other.gid() {
             // What that group may do, this one may not: it gets what everyone has.
             mode = (mode & 0o707) | ((mode & 0o007) << 3);
         }
         file.set_permissions(fs::Permissions::from_mode(mode))
     }
     #[cfg(not(unix))]
-    file.set_permissions(other.permissions())
+    {
+        _ = target;
+        file.set_permissions(other.permissions())
+    }
+}
+
+/// Gives a file the access control list of another one. Returns whether it has the same one now, or
+/// both have none.
+///
+/// With a list, the mode of a file does not say what its group may do, but what any entry of the
+/// list allows.
+#[cfg(unix)]
+fn copy_access_list(file: &File, other: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{XattrFlags, fsetxattr, getxattr};
+        let mut list = [0; 4096];
+        match getxattr(other, ACCESS_LIST, &mut list[..]) {
+            Ok(length) => {
+                fsetxattr(file, ACCESS_LIST, &list[..length], XattrFlags::empty()).is_ok()
+            }
+            Err(error) => error != rustix::io::Errno::RANGE, // else there is none
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        _ = (file, other);
+        true
+    }
 }
 
 /// Gives a new file to the owner of its folder, as when root installs for a user.
@@ -384,6 +418,36 @@ mod tests {
                 assert_eq!((metadata.uid(), metadata.gid()), (65534, 65534));
             }
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_access_control_list() {
+        use rustix::fs::{XattrFlags, getxattr, setxattr};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "").unwrap();
+        // `user::rw-`, `user:1234:r--`, `group::---`, `mask::r--` and `other::---`.
+        let mut list = vec![2, 0, 0, 0];
+        for (tag, permissions, user) in [
+            (1, 6, u32::MAX),
+            (2, 4, 1234),
+            (4, 0, u32::MAX),
+            (16, 4, u32::MAX),
+            (32, 0, u32::MAX),
+        ] {
+            list.extend([tag, 0, permissions, 0]);
+            list.extend(user.to_le_bytes());
+        }
+        if setxattr(&path, ACCESS_LIST, &list, XattrFlags::empty()).is_err() {
+            return; // the file system has no lists
+        }
+        let access = fs::metadata(&path).unwrap();
+        let pending = PendingFile::write(&path, b"new", FileAccess::SameAs(&access)).unwrap();
+        pending.replace().unwrap();
+        let mut kept = [0; 4096];
+        let length = getxattr(&path, ACCESS_LIST, &mut kept[..]).unwrap();
+        assert_eq!(kept[..length], list);
     }
 
     #[cfg(unix)]
