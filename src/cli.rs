@@ -135,8 +135,8 @@ enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
     /// Adds this program to the config of each agent as the MCP server `prompts`, with its hook.
-    /// No options are registered but --config: which prompts there are, config.toml says, for all
-    /// agents. The rest of each file stays as it is, comments included.
+    /// It registers no options except --config, because config.toml says for all agents which
+    /// prompts there are. The rest of each file stays as it is, comments included.
     ///
     /// The change is shown first; nothing is written until you confirm. One backup is kept next to
     /// each file: `FILE.before-prompt-expander`, its state before the first change.
@@ -274,11 +274,11 @@ enum Command {
     Import(import::Import),
     /// Trust the prompts of a repository, so that every agent gets them
     ///
-    /// Shows each text of the prompts in the folder `.prompts` of the repository, and which prompts
-    /// they replace, and asks. From then on they are served without an option. A later pull may
-    /// bring others, which are served, too; `list` counts them, and `trust` shows the differences.
-    /// In a linked worktree, the texts that were shown are served. A folder `.prompts` below the
-    /// root needs its own `trust`.
+    /// Shows every text in the folder `.prompts` of the repository, says which prompts they
+    /// replace, and asks. From then on, the prompts are served without an option. Prompts that a
+    /// later pull adds or changes are served, too; `list` counts them, and `trust` shows the
+    /// differences. A linked worktree serves only the texts that you were shown. A folder
+    /// `.prompts` below the root needs its own `trust`.
     #[command(after_help = with_common(trust::EXAMPLES))]
     Trust(trust::Trust),
     /// Add, update and list packs: prompts from git repositories, pinned to a commit
@@ -592,7 +592,7 @@ fn usable(given: PromptSource) -> anyhow::Result<PromptSource> {
     Ok(source)
 }
 
-/// The same for a command that says by itself what has changed in the project.
+/// Does the same for a command that itself says what has changed in the project.
 fn usable_without_notes(given: PromptSource) -> anyhow::Result<PromptSource> {
     let source = loaded(given);
     let problem = source
@@ -659,7 +659,7 @@ fn matches_of_expand(
     Some(program.try_get_matches_from_mut(arguments))
 }
 
-/// Says of an option that `install` does not have which key of the settings file has its meaning.
+/// Adds to the error for an option that `install` does not have the settings key with its meaning.
 fn with_key(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -786,8 +786,8 @@ fn parse_leniently(arguments: Vec<OsString>) -> ArgMatches {
         .unwrap_or_default()
 }
 
-/// Whether the command in these invalid arguments is `hook`: the first word that is neither an
-/// option nor the value of one.
+/// Returns whether the command in these invalid arguments is `hook`: the first word that is neither
+/// an option nor the value of one.
 fn is_hook(arguments: &[OsString]) -> bool {
     let program = Cli::command();
     let mut words = arguments.iter().skip(1);

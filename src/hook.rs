@@ -354,7 +354,7 @@ fn framed(agent: &Agent, typed: &str, is_mention: bool, expansion: &str, layer: 
         ""
     };
     let (stands, meaning) = match is_mention {
-        true => ("stands for", "What to do with that text, the message says"),
+        true => ("stands for", "The message says what to do with that text"),
         false => (
             "is short for",
             "Read the message as if it contained that text in full, and do what it says",

@@ -25,7 +25,7 @@ pub(super) struct Mv {
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Rename it without asking, even if an attachment or an include is broken then
+    /// Rename it without asking, even if that breaks an attachment or an include
     #[arg(long)]
     yes: bool,
     /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has
@@ -82,8 +82,8 @@ impl Mv {
     }
 }
 
-/// Asks whether to rename a prompt although that breaks what was shown.
+/// Asks whether to rename a prompt although that breaks attachments or includes.
 fn is_confirmed(from: &Name, to: &Name) -> anyhow::Result<bool> {
-    let question = format!("Rename {} to {}, and break this?", named(from), named(to));
+    let question = format!("Rename {} to {} anyway?", named(from), named(to));
     output::confirm(&question, &format!("rename {}", named(from)))
 }

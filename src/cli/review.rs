@@ -1,5 +1,5 @@
-//! A review: the texts of somebody else, shown before the user decides whether to take them, and
-//! what should not be overlooked in them.
+//! A review: shows the texts of somebody else, and what should not be overlooked in them, before
+//! the user decides whether to take them.
 
 use super::diff::style_of;
 use super::output::{self, NAME, Styled, cut, one_line, styled};
@@ -12,13 +12,13 @@ use anyhow::bail;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
-/// How many lines of what is new are shown after the texts.
+/// The most notes that are shown after the texts; more come before them.
 const MAX_NOTES: usize = 40;
 
 /// How much of a description or a line is shown, in characters.
 const MAX_SHOWN: usize = 200;
 
-/// What somebody reviews. Every character of it is shown, even those that are usual.
+/// What the user reviews. Every invisible character is shown, even a usual one.
 #[derive(Default)]
 pub(super) struct Review {
     /// A line for each prompt that is new, changed or removed.
@@ -31,17 +31,16 @@ pub(super) struct Review {
 
 /// A text to review.
 pub(super) struct ReviewedText<'t> {
-    /// What somebody types for the prompt, or the path of a file that is no prompt.
+    /// The name of the prompt, or the path of a file that is no prompt.
     pub(super) name: &'t str,
     /// The description of the prompt, or what its text is for.
     pub(super) about: &'t str,
-    /// What the reviewer has accepted already; empty for a new text.
+    /// The text that the user has accepted before; empty for a new text.
     pub(super) before: &'t str,
     pub(super) text: &'t str,
 }
 
 impl Review {
-    /// Whether there is nothing to decide.
     pub(super) fn is_empty(&self) -> bool {
         self.summary.is_empty()
     }
@@ -98,7 +97,7 @@ impl Review {
         }
     }
 
-    /// Adds that a prompt is removed.
+    /// Adds a prompt that is removed.
     pub(super) fn add_removed(&mut self, name: &str) {
         let name = styled(NAME, format!(":{}", seen(name)));
         self.summary.push(name.plain("  removed\n"));
@@ -122,7 +121,9 @@ impl Review {
     ) -> anyhow::Result<bool> {
         const HEAD: &str = "\nNew in these texts:\n";
         if !yes && !io::stdout().is_terminal() {
-            bail!("the texts are shown on a terminal, and there is none; add --yes to {unseen}");
+            bail!(
+                "the texts are shown only on a terminal, and there is none; add --yes to {unseen}"
+            );
         }
         // What is read last is remembered best. A long list would push itself out of sight, except
         // what nobody sees in the texts.
@@ -149,7 +150,7 @@ impl Review {
     }
 }
 
-/// Whether a name has letters of ASCII and others, which may look like them.
+/// Returns whether a name mixes ASCII letters with others, which may look like them.
 fn mixes_scripts(part: &str) -> bool {
     !part.is_ascii() && part.contains(|letter: char| letter.is_ascii_alphabetic())
 }

@@ -79,11 +79,10 @@ struct Between {
     /// Leave out the files that a store does not take
     #[arg(long)]
     skip: bool,
-    /// Replace or delete this prompt and its tests, though they are a conflict; may be given more
-    /// than once
+    /// Replace or delete this prompt and its tests, even if they are in conflict; can be repeated
     #[arg(long, value_name = "NAME")]
     overwrite: Vec<String>,
-    /// Replace or delete all that is a conflict
+    /// Replace or delete everything that is in conflict
     #[arg(long, conflicts_with = "overwrite")]
     overwrite_all: bool,
     #[command(flatten)]
@@ -200,12 +199,12 @@ impl Between {
     /// Warns of the files that a store does not take.
     ///
     /// # Errors
-    /// There are some, and they may not be left out.
+    /// There are such files, and --skip is not given.
     fn check(&self, problems: &[Diagnostic]) -> anyhow::Result<()> {
         output::warnings(problems);
         ensure!(
             self.skip || problems.is_empty(),
-            "{} cannot be taken; without --skip, nothing is written",
+            "{} cannot be taken, so nothing is written; --skip leaves such files out",
             count(problems.len(), "file")
         );
         Ok(())
@@ -215,11 +214,11 @@ impl Between {
         self.folder.join(path).exists()
     }
 
-    /// Shows what becomes of the files, asks, writes them with `write`, and keeps what both sides
-    /// have in common.
+    /// Shows what will change, asks, writes the files with `write`, and records what both sides
+    /// then have in common.
     ///
     /// # Errors
-    /// There are conflicts; nothing is written for them. Or a file cannot be written.
+    /// There are conflicts, whose files stay as they are; or a file cannot be written.
     fn carry_out(
         &self,
         sides: Sides<'_>,
@@ -233,7 +232,7 @@ impl Between {
         show(&changes, &conflicts, sides.target)?;
         let [place, _] = sides.target.sides();
         if differences.is_empty() {
-            output::note(&format!("the {place} has all of this already"));
+            output::note(&format!("the {place} is already up to date"));
         }
         if !self.dry_run {
             let is_written = !changes.is_empty() && self.is_confirmed(changes.len(), place)?;
@@ -245,20 +244,20 @@ impl Between {
         }
         ensure!(
             conflicts.is_empty(),
-            "{} in the {place} {} not replaced; see the differences, and name what to replace with --overwrite",
+            "{} in the {place} {} in conflict and not replaced; see the differences above, and name the prompts to replace with --overwrite",
             count(conflicts.len(), "file"),
             if conflicts.len() == 1 { "is" } else { "are" }
         );
         Ok(())
     }
 
-    /// Asks whether to write so many files, unless that is given.
+    /// Asks whether to write `number` files, unless --yes is given.
     fn is_confirmed(&self, number: usize, place: &str) -> anyhow::Result<bool> {
         let what = format!("write {} into the {place}", count(number, "file"));
         Ok(self.yes || output::confirm(&format!("{what}?"), &what)?)
     }
 
-    /// Keeps what both sides now have in common, or warns that it cannot.
+    /// Records what both sides now have in common, or warns that this fails.
     fn keep_agreement(
         &self,
         sides: Sides<'_>,
@@ -278,13 +277,13 @@ impl Between {
         }
         if let Err(error) = agreed.save(&self.folder, address) {
             output::warning(&format!(
-                "what the folder and the store have in common is not kept, so that later changes may be conflicts: {error:#}"
+                "this push or pull cannot be recorded, so that later changes may count as conflicts: {error:#}"
             ));
         }
     }
 }
 
-/// Opens a store, and reads it.
+/// Opens a store, and waits until it has been read.
 fn open(address: &Address) -> anyhow::Result<Postgres> {
     let store = Postgres::open(address.clone())?;
     store.wait()?;
@@ -302,7 +301,7 @@ fn show(changes: &[&Difference], conflicts: &[&Difference], target: Target) -> a
     Ok(())
 }
 
-/// Writes a file of a folder, if it is still as it was seen.
+/// Writes a file of a folder, unless it has changed since it was read.
 fn write_file(folder: &Path, change: &Difference) -> anyhow::Result<()> {
     let Some(text) = &change.new else {
         return Ok(()); // what the store does not have stays

@@ -37,10 +37,10 @@ pub(super) struct Trust {
     json: bool,
 }
 
-/// What may be trusted: a folder with prompts, or the root of a repository.
+/// What the user may trust: a folder with prompts, or the root of a repository.
 struct Target {
     root: PathBuf,
-    /// The trusted repository that it is a linked worktree of.
+    /// The trusted repository of which it is a linked worktree.
     main: Option<PathBuf>,
 }
 
@@ -97,7 +97,7 @@ impl Trust {
         Ok(written(settings))
     }
 
-    /// Shows each text that was not shown yet, asks, and keeps what was shown. Returns what to tell
+    /// Shows each text that was not shown yet, asks, and keeps the texts. Returns what to tell
     /// the user.
     fn grant(
         &self,
@@ -125,7 +125,7 @@ impl Trust {
         let (known, new): (Vec<_>, Vec<_>) = texts.iter().partition(|text| text.is_in(&shown));
         if is_trusted && new.is_empty() && shown.is_kept {
             return Ok(format!(
-                "{} is trusted already, and you were shown all its texts; --revoke stops that",
+                "{} is already trusted, and you were shown all its texts; --revoke stops trusting it",
                 full_path(&root)
             ));
         }
@@ -211,7 +211,7 @@ fn written(settings: &Path) -> String {
 fn add_to_review(review: &mut Review, view: &View, text: &ProjectText, before: &str) {
     let shown = match std::str::from_utf8(&text.bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => format!("(no text: {} bytes)", text.bytes.len()),
+        Err(_) => format!("(not a text: {} bytes)", text.bytes.len()),
     };
     let Some(prompt) = &text.prompt else {
         return review.add(&ReviewedText {

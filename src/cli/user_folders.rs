@@ -1,8 +1,9 @@
-//! The user's folders, of which variables may name some.
+//! The user's folders, some of which variables may name.
 //!
 //! An agent may pass on the variables of a cloned repository, such as those of its `.env`. So a
-//! folder that a variable names does not count if it is in the repository of the working directory,
-//! else in that directory, until the user trusts the repository. The default counts instead.
+//! variable is ignored, and its default used, if it names a folder in the repository of the working
+//! directory, until the user trusts the repository. Without a repository, the same holds for the
+//! working directory itself.
 
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::{leads_through, repository_of};
@@ -15,8 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
-/// The variables that name folders, and the folders below the home directory that count without
-/// them.
+/// The variables that name folders, each with the default below the home directory.
 const VARIABLES: [(&str, &str); 7] = [
     ("XDG_CONFIG_HOME", ".config"),
     ("XDG_DATA_HOME", ".local/share"),
@@ -74,12 +74,12 @@ fn listed_prompts() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a variable names a folder that does not count.
+/// Returns whether a variable is ignored because of the folder that it names.
 pub(super) fn is_refused(variable: &str) -> bool {
     refused_folder(variable).is_some()
 }
 
-/// Returns an error for each variable that names a folder that does not count.
+/// Returns an error for each variable that is ignored.
 pub(super) fn problems() -> Vec<Diagnostic> {
     let of_prompts = listed_prompts()
         .into_iter()
@@ -93,17 +93,17 @@ pub(super) fn problems() -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for (variable, folder) in of_prompts.chain(others).chain(of_home) {
         let message = format!(
-            "the variable {} names a folder in the repository or the folder in which you are, {}, and is ignored",
+            "the variable {} is ignored, because it names {}, which is in the repository or folder that you are in",
             named(variable),
             named(&folder.display().to_string())
         );
-        let fix = "unset it; or, if the folder is yours, `prompt-expander trust` the repository";
+        let fix = "unset it or, if the repository is yours, run `prompt-expander trust` in it";
         problems.push(Diagnostic::error(None, message, fix));
     }
     problems
 }
 
-/// Returns a folder that `variable` may have named, or what counts instead.
+/// Returns `folder`, which `variable` may have named, or the default if the variable is ignored.
 fn own_folder(variable: &str, folder: PathBuf) -> Option<PathBuf> {
     if refused_folder(variable).is_some() {
         let (_, default) = VARIABLES.iter().find(|(known, _)| *known == variable)?;
@@ -116,7 +116,7 @@ fn own_folder(variable: &str, folder: PathBuf) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The folder that a variable names, if that does not count.
+/// Returns the folder that a variable names, if the variable is ignored.
 fn refused_folder(variable: &str) -> Option<PathBuf> {
     let (_, default) = VARIABLES.iter().find(|(known, _)| *known == variable)?;
     let folder = PathBuf::from(env::var_os(variable).filter(|value| !value.is_empty())?);
@@ -124,8 +124,8 @@ fn refused_folder(variable: &str) -> Option<PathBuf> {
     (!is_default && is_in_clone(&folder)).then_some(folder)
 }
 
-/// Whether a folder, or a link on the way to it, is in the repository of the working directory, else
-/// in that directory, and the user does not trust it.
+/// Returns whether a folder, or a link on the way to it, is in the repository of the working
+/// directory, else in that directory, and the user does not trust it.
 fn is_in_clone(folder: &Path) -> bool {
     let Some(clone) = working_repository() else {
         return false;
@@ -160,7 +160,7 @@ fn is_trusted(repository: &Path) -> bool {
         .any(|root| Path::new(root) == repository)
 }
 
-/// The home directory, unless its variable cannot have been set by a login.
+/// Returns the home directory, unless `HOME` has a value that no login sets.
 fn usual_home() -> Option<PathBuf> {
     dirs::home_dir().filter(|home| is_usual_home(home))
 }
@@ -170,8 +170,9 @@ fn is_usual_home(home: &Path) -> bool {
     home.is_absolute() && !home.starts_with("/proc") && !home.starts_with("/dev")
 }
 
-/// Whether only the user can have written the file: it is in their configuration folder, or in no
-/// project. An agent's config in a project may name another file, or another configuration folder.
+/// Returns whether only the user can have written the file: it is in their configuration folder, or
+/// in no project. An agent's config in a project may name another file, or another configuration
+/// folder.
 pub(super) fn is_own(path: &Path) -> bool {
     let home = dirs::home_dir().unwrap_or_default();
     let default = if cfg!(unix) {

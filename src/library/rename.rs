@@ -23,8 +23,8 @@ const RECORD: &str = ".prompt-expander-rename";
 /// The longest record that is read, in bytes.
 const MAX_RECORD: u64 = 64 * 1024;
 
-/// What a record holds. It may come from somebody else, as all files of a project: so it has names,
-/// and no path in it is written to.
+/// What a record holds. Like every file of a project, it may come from somebody else, so it holds
+/// names, and its path is never written to.
 #[derive(Debug, Serialize, Deserialize)]
 struct RenameRecord {
     from: String,
@@ -37,7 +37,8 @@ impl FileStore {
     /// Renames a prompt.
     ///
     /// # Errors
-    /// There is no such prompt, or one of the new name; or its file belongs to a folder or a link.
+    /// There is no such prompt, or there is one with the new name; or its file is a symlink, or in
+    /// a folder of its own.
     pub(super) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
         self.finish_rename()?;
         let _lock = self.lock_history_of(from)?;
@@ -156,7 +157,7 @@ impl FileStore {
             .and_then(PendingFile::create_locked)
             .map_err(|error| match error.kind() {
                 ErrorKind::AlreadyExists => {
-                    let message = "another process renames a prompt of this folder";
+                    let message = "another process is renaming a prompt in this folder";
                     Diagnostic::new(Kind::Busy, message, "try again")
                 }
                 _ => failed(&path, &error),

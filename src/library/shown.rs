@@ -1,4 +1,4 @@
-//! What the user was shown of the repositories that they trust.
+//! The texts that the user was shown of the repositories that they trust.
 
 use super::cache::{Cache, SETTLING};
 use super::pack::lock::hash_of;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The list of what was shown: in each line a hash and a path below the root.
 pub(super) const SHOWN: &str = "shown";
 
-/// What was shown of each repository.
+/// The texts that were shown, for each repository.
 #[derive(Debug)]
 pub(super) struct ShownRecords {
     /// The folder with a folder for each repository; `None` if the data folder is unknown.
@@ -19,7 +19,7 @@ pub(super) struct ShownRecords {
     texts: Cache<Arc<ShownTexts>>,
 }
 
-/// What was shown of a repository.
+/// The texts of one repository that were shown.
 #[derive(Debug, Default)]
 pub(crate) struct ShownTexts {
     lines: HashSet<String>,
@@ -29,7 +29,7 @@ pub(crate) struct ShownTexts {
     pub(crate) is_kept: bool,
 }
 
-/// The texts of which a linked worktree serves those that were shown.
+/// A linked worktree, which serves only the texts that were shown.
 #[derive(Debug, Clone)]
 pub(super) struct Worktree {
     pub(super) records: Arc<ShownRecords>,
@@ -102,8 +102,8 @@ impl Worktree {
         if shown.lines.contains(&line(bytes, &below)) {
             return Ok(());
         }
-        let message = "its text in this worktree was not shown to you, and is not served";
-        let fix = "`prompt-expander trust` there shows it";
+        let message = "you were not shown its text in this worktree, so it is not served";
+        let fix = "run `prompt-expander trust` in the worktree to see it";
         Err(Diagnostic::new(Kind::Differs, message, fix))
     }
 }

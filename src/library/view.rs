@@ -262,7 +262,7 @@ pub struct View {
     may_edit: bool,
 }
 
-/// The command that shows the texts of a repository, as somebody types it.
+/// Returns the command that shows the texts of a repository, as a user types it.
 fn trust_command(root: &Path) -> String {
     let shown = printable(&root.display().to_string());
     let argument = shlex::try_quote(&shown).unwrap_or_default();
@@ -295,8 +295,8 @@ impl View {
         self.prefix.as_ref()
     }
 
-    /// A line for somebody who misses prompts of a repository that is not trusted, or of a linked
-    /// worktree of one that is.
+    /// A line for somebody who misses the prompts of an untrusted repository, or those of a linked
+    /// worktree whose texts were not shown.
     pub fn untrusted_hint(&self) -> Option<String> {
         let project = self.project.as_ref().filter(|_| self.prefix.is_none())?;
         let Some(root) = project.untrusted() else {
@@ -304,12 +304,12 @@ impl View {
             let prompts = count(number, "prompt");
             let command = trust_command(&root);
             return Some(format!(
-                "{prompts} of this worktree are not served, because you were not shown their texts here; {command} shows them"
+                "this worktree has {prompts} with texts that you were not shown, and does not serve them; {command} shows them"
             ));
         };
         let shown = printable(&root.display().to_string());
         let how = match repository_of(&root, None) {
-            Some(_) => format!("{} says so", trust_command(&root)),
+            Some(_) => format!("{} shows them, and asks", trust_command(&root)),
             None => "--project serves them for one command".to_owned(),
         };
         Some(format!(
@@ -317,7 +317,7 @@ impl View {
         ))
     }
 
-    /// Whether the project is a linked worktree, of which only what was shown is served.
+    /// Returns whether the project is a linked worktree, of which only what was shown is served.
     pub fn is_in_worktree(&self) -> bool {
         let project = self.project.as_ref();
         project.is_some_and(|project| project.is_worktree())
@@ -335,7 +335,7 @@ impl View {
         ))
     }
 
-    /// What has changed in the trusted repository since its texts were shown.
+    /// Returns the texts of the trusted repository that differ from those that were shown.
     pub(crate) fn changed_in_project(&self) -> Option<ChangedTexts> {
         let (trust, root) = self.project.as_ref()?.trusted_root()?;
         let shown = trust.shown_of(root);
@@ -364,7 +364,7 @@ impl View {
         } else {
             let texts = count(changed.texts.len(), "text");
             Some(format!(
-                "{texts} of {root} changed since you were shown them, and are served; {command} shows the differences"
+                "{root} serves {texts} in a version that you were not shown; {command} shows the differences"
             ))
         }
     }

@@ -317,7 +317,7 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
     assert!(client.words("list").stderr.is_empty());
     assert_eq!(client.words("trust --list").stdout, format!("{shown}\n"));
     client.words("trust").said(&format!(
-        "note: {shown} is trusted already, and you were shown all its texts; --revoke stops that\n"
+        "note: {shown} is already trusted, and you were shown all its texts; --revoke stops trusting it\n"
     ));
 
     assert!(client.words("trust --revoke").status.success());

@@ -265,9 +265,10 @@ fn nothing_is_taken_without_a_yes_of_somebody_who_was_shown_the_texts() {
     ]);
     let run = |line: &str, keys: &str| terminal::ran(&client, 100, line, &[], keys);
     let add = format!("pack add {}", repository.address());
-    client
-        .words(&add)
-        .says(1, &["the texts are shown on a terminal, and there is none"]);
+    client.words(&add).says(
+        1,
+        &["the texts are shown only on a terminal, and there is none"],
+    );
     client
         .words(&format!("{add} --yes"))
         .says(1, &["--yes takes only texts that are known"]);

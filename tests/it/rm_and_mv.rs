@@ -286,8 +286,8 @@ fn mv_says_which_paths_would_break_before_it_asks_and_succeeds_only_if_none_does
             "a/part",
             "part",
             &[
-                "again.md: it attaches the prompt that is renamed",
-                "includes.md: it includes the prompt that is renamed",
+                "again.md: it attaches the renamed prompt",
+                "includes.md: it includes the renamed prompt",
             ],
         ),
     ] {

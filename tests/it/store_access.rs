@@ -82,7 +82,7 @@ fn a_server_on_another_machine_must_have_tls_unless_the_address_disables_it() {
     };
     for parameters in ["", "?sslmode=prefer", "?sslmode=require"] {
         let (ran, answer) = list_from_impostor(elsewhere, parameters, SCRAM);
-        ran.says(1, &["it has no TLS; turn it on there"]);
+        ran.says(1, &["the server does not offer TLS; turn it on there"]);
         assert_eq!(answer, b"", "{parameters}");
     }
     let (_, answer) = list_from_impostor(elsewhere, "?sslmode=disable", SCRAM);

@@ -85,10 +85,10 @@ fn push_and_then_pull_gives_the_same_bytes() {
     store(&client, "push in").says(1, &["add --yes to write 10 files"]);
     assert_eq!(paths(&client), "");
     store(&client, "push in --yes").says(0, &["written"]);
-    store(&client, "push in").says(0, &["the store has all of this already"]);
+    store(&client, "push in").says(0, &["the store is already up to date"]);
     store(&client, "pull out").says(1, &["create git/crlf.md\n", "add --yes to write 10 files"]);
     store(&client, "pull out --yes").says(0, &["written"]);
-    store(&client, "pull out").says(0, &["the folder has all of this already"]);
+    store(&client, "pull out").says(0, &["the folder is already up to date"]);
     fs::remove_dir_all(client.root().join("in/.history")).unwrap();
     let below = |folder: &str| {
         let root = client.root().join(folder);
@@ -108,7 +108,7 @@ fn what_the_store_cannot_take_is_listed_and_nothing_is_written_without_skip() {
         (
             "a.md",
             b"a",
-            "in/a.md: another file differs only in letter case",
+            "in/a.md: the path of another file differs only in letter case",
         ),
         (
             "broken.md",
@@ -488,8 +488,8 @@ fn pull_writes_only_paths_that_push_takes_and_follows_no_symlink() {
         1,
         &[
             "out/.git/config: only Markdown and test files are taken",
-            "out/link/in.md: a symlink is in the path",
-            "15 files cannot be taken; without --skip, nothing is written",
+            "out/link/in.md: the path has a symlink",
+            "15 files cannot be taken, so nothing is written",
         ],
     );
     assert_eq!(bytes_below(client.root()), before);

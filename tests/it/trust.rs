@@ -129,9 +129,13 @@ fn a_linked_worktree_serves_the_texts_that_were_shown_and_others_after_trust_the
         "the built-in one"
     );
     let hint = format!("`prompt-expander trust {}` shows", worktree.display());
-    client
-        .words("list")
-        .says(0, &["3 prompts of this worktree are not served", &hint]);
+    client.words("list").says(
+        0,
+        &[
+            "this worktree has 3 prompts with texts that you were not shown",
+            &hint,
+        ],
+    );
     for message in [":deploy now", ":fresh", ":summarize this"] {
         let answer = hook_answer(&client, &worktree, message);
         assert!(

@@ -76,7 +76,7 @@ fn broken_in_other(prompt: &Prompt, path: &Path, file: &Path) -> Option<Diagnost
         (_, true) => "attaches",
         _ => return None,
     };
-    let message = format!("it {verb} the prompt that is renamed, by its old path");
+    let message = format!("it {verb} the renamed prompt by its old path");
     Some(Diagnostic::new(Kind::Missing, message, "correct the path"))
 }
 

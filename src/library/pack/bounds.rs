@@ -1,4 +1,4 @@
-//! Bounds of what git may take while it fetches from a server that nobody trusts.
+//! Limits on what git may take while it fetches from an untrusted server.
 
 use super::processes::ProcessTree;
 use crate::prompt::{Diagnostic, Kind};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use wait_timeout::ChildExt;
 use walkdir::WalkDir;
 
-/// How often the bounds are compared while git runs.
+/// How often the bounds are checked while git runs.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The file to which git writes its packets ([`Meter::is_connected`]).
@@ -24,7 +24,7 @@ pub(super) struct Bounds {
     pub(super) disk: u64,
     /// Bytes of resident memory.
     pub(super) memory: u64,
-    /// How long it may write nothing, once it has a connection.
+    /// How long it may write nothing once it has a connection.
     pub(super) silence: Duration,
     /// How long it may take for a pack.
     pub(super) total: Duration,
@@ -38,7 +38,7 @@ pub(super) const BOUNDS: Bounds = Bounds {
     total: Duration::from_secs(600),
 };
 
-/// Compares what git takes for a pack with the bounds.
+/// Checks the bounds for one pack.
 pub(super) struct Meter<'m> {
     pub(super) folder: &'m Path,
     pub(super) address: &'m str,
@@ -130,12 +130,12 @@ pub(super) fn too_much(what: &str, limit: &str) -> Diagnostic {
     Diagnostic::new(Kind::TooLong, message, CHOOSE)
 }
 
-/// Returns the error for git, or the file that git reads its input from, that cannot be used.
+/// Returns the error if git, or the file with its input, cannot be used.
 pub(super) fn failed(error: io::Error) -> Diagnostic {
     let fix = if error.kind() == ErrorKind::NotFound {
         "install git"
     } else {
-        "correct that"
+        "remove the cause, and try again"
     };
     let message = format!("git cannot be used: {error}");
     Diagnostic::new(Kind::Invalid, message, fix)

@@ -249,7 +249,7 @@ async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
     if stream.read_u8().await? != b'S' {
         if requires_tls(config.get_ssl_mode(), stream.peer_addr()?.ip()) {
             return Err(io::Error::other(
-                "it has no TLS; turn it on there, or add sslmode=disable to the address if nobody else can answer in its place",
+                "the server does not offer TLS; turn it on there or, if nobody else can answer in its place, add sslmode=disable to the address",
             ));
         }
         return Ok(Box::new(WithoutTls::new(stream)));

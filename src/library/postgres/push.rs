@@ -39,7 +39,7 @@ fn check_path(path: &str) -> Result<(), Diagnostic> {
     let Err(why) = Name::new(name) else {
         return Ok(());
     };
-    let message = format!("the file has no name that a prompt may have: {why}");
+    let message = format!("no prompt may have the name of this file: {why}");
     Err(Diagnostic::new(Kind::BadName, message, "rename it"))
 }
 
@@ -48,7 +48,8 @@ fn without_md(path: &str) -> Option<&str> {
     suffix.eq_ignore_ascii_case("md").then_some(name)
 }
 
-/// Returns the text of the file of a folder at a path of a store; `None` if there is none.
+/// Returns the text of the file in a folder that has this path in a store; `None` if the file is
+/// missing.
 ///
 /// # Errors
 /// A store takes no such path, a symlink is in it, or the file cannot be read.
@@ -66,14 +67,14 @@ fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
     for part in path.split('/') {
         file.push(part);
         if file.is_symlink() {
-            let message = "a symlink is in the path, and none is followed";
+            let message = "the path has a symlink, which is not followed";
             return Err(Diagnostic::new(Kind::Escapes, message, "use --skip"));
         }
     }
     owned_text(read(&file, MAX_FILE, |_| Ok(()))?)
 }
 
-/// Returns the text of a file that is to be written to a store.
+/// Returns the text of a file to write to a store.
 ///
 /// # Errors
 /// The store does not take it.
@@ -156,7 +157,7 @@ impl Postgres {
             match read_for_store(&root, entry.path()) {
                 Err(why) => problems.push(why.in_file(entry.path())),
                 Ok(_) if !folded_paths.insert(folded(&below)) => {
-                    let message = "another file differs only in letter case";
+                    let message = "the path of another file differs only in letter case";
                     let why = Diagnostic::new(Kind::Clash, message, "rename it");
                     problems.push(why.in_file(entry.path()));
                 }

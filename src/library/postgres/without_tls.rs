@@ -1,4 +1,4 @@
-//! Connections without TLS, over which no password is sent unless by SCRAM.
+//! Connections without TLS, which send a password only by SCRAM.
 
 use std::io;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The length of an answer to a login up to its code: a type, a length and the code.
 const ANSWER: usize = 9;
 
-/// A connection that ends if the server does not let the client in at once, and asks for another
-/// login than SCRAM. Others could read a password, and guess it from its MD5.
+/// A connection that ends if the server asks for another login than SCRAM. Others could read a
+/// password, and guess it from its MD5 hash.
 pub(super) struct WithoutTls<S> {
     stream: S,
     /// The first bytes that came from the server.
@@ -35,8 +35,8 @@ impl<S> WithoutTls<S> {
         match self.answer[..] {
             [b'E', ..] | [b'R', _, _, _, _, 0, 0, 0, 0 | 10] => Ok(()),
             [_, _, _, _, _, _, _, _, _] => Err(io::Error::other(
-                "without TLS, the password is sent only by SCRAM, for which it does not ask; let it use TLS, or \
-                 scram-sha-256 in pg_hba.conf and for password_encryption",
+                "without TLS, the password is sent only by SCRAM, and the server asks for another login; turn on TLS there, \
+                 or set scram-sha-256 in pg_hba.conf and as its password_encryption",
             )),
             _ => Ok(()),
         }

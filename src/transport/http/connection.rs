@@ -106,12 +106,12 @@ async fn accept(listener: &TcpListener, stack: &Arc<Stack>) {
     }
 }
 
-/// Serves one connection, until its client may have it no longer.
+/// Serves one connection, until it ends or must make room for others.
 async fn serve_stream(stream: TcpStream, peer: Arc<Peer>, stack: Arc<Stack>) {
     let (address, end) = (peer.address, Arc::clone(&peer.end));
     let ended = tokio::select! {
         served = serve_transport(stream, peer, stack) => served,
-        () = end.notified() => Err("its address has too many requests that are not complete".into()),
+        () = end.notified() => Err("its address has too many incomplete requests".into()),
     };
     if let Err(error) = ended {
         tracing::debug!(%address, error, "the connection ended");

@@ -47,7 +47,7 @@ function forgetToken() {
 }
 
 const IN_ADDRESS = "#token=";
-const OTHER_TOKEN = "This link has another token than the one that is used here. Really use that of the link, in this tab?";
+const OTHER_TOKEN = "This link has a different token from the one that you use here. Use the token of the link in this tab?";
 
 /** The text of a part of an address, or `null` if that is broken. */
 function decoded(part) {
