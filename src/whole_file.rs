@@ -4,7 +4,7 @@
 //! | what | what holds |
 //! |---|---|
 //! | a reader | sees the old file or the complete new one |
-//! | a new secret (a config, its backup, a token, a key, a cache, a state) | has the mode 0600 from its first moment, also under its temporary name |
+//! | a new secret (a config, its backup, a token, a key, a cache, a record) | has the mode 0600 from its first moment, even under its temporary name |
 //! | another new file (a prompt, its tests, `packs.lock`) | has the mode 0666 less the umask |
 //! | a file that is replaced | keeps its owner, its mode and its access control list; the temporary file has them before its first byte |
 //! | after a crash of the system | an acknowledged file is there: it was synced, renamed, and its folder synced |
@@ -33,7 +33,7 @@ pub(crate) enum FileAccess<'f> {
     Private,
     /// Everyone whom the umask allows.
     Shared,
-    /// The same, and it can be run.
+    /// The same as `Shared`, and the file is executable.
     Program,
     /// Its owner and mode are those of this file.
     SameAs(&'f Metadata),
@@ -146,7 +146,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     sync_folder_of_new(folder_of(to))
 }
 
-/// Creates a folder and those above it that are missing, so that they are there after a crash.
+/// Creates a folder and the missing ones above it, so that they survive a crash.
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = folder
         .ancestors()
@@ -159,8 +159,8 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the names in a folder are stored, so that they are there after a crash. Where the
-/// system cannot do this, does nothing.
+/// Waits until the names in a folder are stored, so that they survive a crash. Does nothing where
+/// the system cannot do this.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
@@ -351,8 +351,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     rename_over_empty(from, to)
 }
 
-/// The same in two steps, where the system has no such operation: an empty file that this process
-/// has created is replaced.
+/// Does the same in two steps, where the system has no such operation: creates an empty file, and
+/// replaces it.
 fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(to)?;
     fs::rename(from, to).inspect_err(|_| _ = fs::remove_file(to))

@@ -22,8 +22,8 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Whether a character is invisible: control characters, separators of lines, characters that
-/// change the direction of a text, and most of Unicode's `Default_Ignorable_Code_Point`. The
+/// Returns whether a character is invisible: control characters, separators of lines, characters
+/// that change the direction of a text, and most of Unicode's `Default_Ignorable_Code_Point`. The
 /// joiners U+200C and U+200D and the selectors U+FE0E and U+FE0F are not among them: some scripts
 /// and emoji need them.
 pub(crate) fn is_invisible(character: char) -> bool {
@@ -36,8 +36,8 @@ pub(crate) fn is_invisible(character: char) -> bool {
     character.is_control() || is_format
 }
 
-/// Whether an invisible character is ordinary in a text: tabs, ends of lines, soft hyphens, and the
-/// marks of right-to-left scripts.
+/// Returns whether an invisible character is ordinary in a text: tabs, ends of lines, soft hyphens,
+/// and the marks of right-to-left scripts.
 pub(crate) fn is_usual(character: char) -> bool {
     matches!(
         character,
@@ -108,7 +108,7 @@ pub(crate) fn printable_json(json: &str) -> String {
     shown
 }
 
-/// Whether a text may hide something behind a character, or make a terminal act by it.
+/// Returns whether a text has a character that may hide something, or control a terminal.
 fn must_be_escaped(character: char) -> bool {
     is_invisible(character) && !is_usual(character)
 }
@@ -157,13 +157,13 @@ pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Whether a character is before or after an address.
+/// Returns whether a character is before or after an address.
 fn is_gap(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\'' | '"' | '`')
 }
 
-/// Whether a part of an address ends within a password: it has a user and a colon, what follows is
-/// no port, and there is no `@`.
+/// Returns whether a part of an address ends within a password: it has a user and a colon, what
+/// follows is no port, and there is no `@`.
 fn has_open_password(address: &str) -> bool {
     let user = user_start(address).filter(|user| *user > 0);
     let Some((_, password)) = user.and_then(|user| address.get(user..)?.split_once(':')) else {
@@ -174,7 +174,7 @@ fn has_open_password(address: &str) -> bool {
     !is_port && !password.contains('@')
 }
 
-/// Whether an address is the path of a file.
+/// Returns whether an address is the path of a file.
 fn is_path(address: &str) -> bool {
     let is_absolute = address.starts_with('/') && !address.starts_with("//");
     let is_on_a_drive = address.get(1..3) == Some(":\\");

@@ -225,7 +225,7 @@ impl ConfigFile {
         )
     }
 
-    /// Writes a text that is to replace the target.
+    /// Writes the text that will replace the target.
     fn pending(&self, text: &str, target: &Path) -> Result<PendingFile, Diagnostic> {
         let existing = fs::metadata(target).ok();
         let access = match &existing {

@@ -48,8 +48,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// What to know before confirming, in lower case.
     pub notes: Vec<String>,
-    /// The options in the existing registrations, which they lose: those of the hooks, then those
-    /// of the server.
+    /// The options that the existing registrations lose: those of the hooks, then those of the
+    /// server.
     pub options: Vec<Vec<String>>,
     /// What is registered after an installation.
     pub installed: Installed,

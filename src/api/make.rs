@@ -140,7 +140,7 @@ fn included_text(view: &View, included: &Included) -> IncludedText {
     }
 }
 
-/// Whether a caller may see an included file by itself.
+/// Returns whether a caller may see an included file by itself.
 fn is_seen(view: &View, included: &Included) -> bool {
     view.prefix()
         .is_none_or(|prefix| prefix.contains(&included.file.name))

@@ -176,7 +176,7 @@ fn warn_of_lost_options(changes: &Changes) {
     }
 }
 
-/// Returns where these words of a command line have their place in the settings file.
+/// Returns what to write into the settings file instead of these options.
 fn place_of(words: &[String]) -> String {
     let mut keys = Vec::new();
     for word in words {

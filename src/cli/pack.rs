@@ -107,7 +107,7 @@ struct LockFile {
     _held: Option<File>,
 }
 
-/// What --yes does.
+/// What --yes does, for the error without a terminal.
 const UNSEEN: &str =
     "take them unseen; `add` and `update` also need the 40 digits of a commit as --ref";
 

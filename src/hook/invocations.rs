@@ -159,9 +159,9 @@ pub(super) fn of<'t, T>(
     }
 }
 
-/// Returns whether a name at the start of a line is a symbol of a program and no built-in prompt,
-/// to judge by the `rest` of its line: `:test {:extra-paths ["t"]}` in Clojure, `:test #'equal` in
-/// Lisp, `:debug => true` or `:test,` in Ruby.
+/// Returns whether a name at the start of a line is probably a symbol of a program and not a
+/// built-in prompt. The `rest` of its line decides, as in `:test {:extra-paths ["t"]}` (Clojure),
+/// `:test #'equal` (Lisp), and `:debug => true` or `:test,` (Ruby).
 fn is_symbol(rest: &str) -> bool {
     rest.contains("{:")
         || rest.contains("=>")

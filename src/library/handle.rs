@@ -52,7 +52,7 @@ impl Files {
         Arc::new(Files::new(root, about))
     }
 
-    /// Whether its prompts were written for a project or a pack, and so are no templates.
+    /// Returns whether its prompts were written for a project or a pack, and so are no templates.
     pub(super) fn is_of_others(&self) -> bool {
         self.about.layer.is_project() || self.root.pack.is_some()
     }

@@ -48,7 +48,7 @@ struct Candidate {
     path: PathBuf,
     /// That folder, once it was found in a repository.
     prompts: OnceLock<Arc<Folder>>,
-    /// The same of a linked worktree, of which only what was shown is served.
+    /// The same folder in a linked worktree, which serves only what was shown.
     shown: OnceLock<Arc<Folder>>,
     /// Whether its folder of prompts counts.
     has_prompts: bool,
@@ -191,7 +191,7 @@ impl Project {
         })
     }
 
-    /// The nearest folder that has prompts which do not count, because it is not trusted.
+    /// The nearest folder with prompts that are not served, because it is not trusted.
     pub(super) fn untrusted(&self) -> Option<PathBuf> {
         let candidate = self.in_repository().iter().find(|it| it.exists())?;
         let trusted = self.trusted(&candidate.folder);
@@ -236,8 +236,8 @@ impl Project {
         Some((trust, &trusted.folder))
     }
 
-    /// Whether the folder is in a trusted repository, or in a linked worktree, as far as paths say.
-    /// Most are not, and nothing is searched for then.
+    /// Returns whether the folder is in a trusted repository, or in a linked worktree, as far as
+    /// paths say. Most are not, and nothing is searched for then.
     fn may_be_trusted(&self) -> bool {
         let Some(trust) = &self.trust else {
             return true;
@@ -336,11 +336,11 @@ impl Project {
 pub(crate) struct ChangedTexts {
     pub(crate) root: PathBuf,
     pub(crate) texts: Vec<ProjectText>,
-    /// An older version of this program showed nothing.
+    /// False if only an older version of this program, which showed nothing, has trusted it.
     pub(crate) was_ever_shown: bool,
 }
 
-/// Whether a prompt of a linked worktree, or a file that it includes, was not shown.
+/// Returns whether a prompt of a linked worktree, or a file that it includes, was not shown.
 fn is_withheld(folder: &Folder, found: &Found) -> bool {
     folder.files.root.worktree.is_some()
         && found.prompt().is_err_and(|why| why.kind == Kind::Differs)
@@ -395,7 +395,7 @@ impl Candidate {
         fs::symlink_metadata(&self.repository).is_ok()
     }
 
-    /// Whether it has a folder of prompts that counts.
+    /// Returns whether it has a folder of prompts that is served.
     fn exists(&self) -> bool {
         self.has_prompts && fs::symlink_metadata(&self.path).is_ok()
     }

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 /// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
 pub(super) const REPOSITORY: &str = ".git";
 
-/// How far the links in a folder of prompts may lead.
+/// How far the symlinks in a folder of prompts may lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The folder is the user's own: links are followed wherever they lead.
@@ -49,7 +49,8 @@ impl Reach {
         *self != Reach::Own
     }
 
-    /// Refuses a path that leads out of what may be read. Whoever reads what is missing says so.
+    /// Refuses a path that leads out of what may be read. A missing file is not an error here: the
+    /// caller that reads it reports it.
     pub(super) fn check(&self, path: &Path) -> Result<(), Diagnostic> {
         if !self.is_confined() {
             return Ok(());
@@ -121,8 +122,8 @@ pub(super) fn path_of_open_file(file: &File) -> Option<PathBuf> {
     }
 }
 
-/// Returns what an absolute path is confined to. A symlink on the way that is in a repository may
-/// be somebody else's, so that it decides; others are the user's, and followed.
+/// Returns what an absolute path is confined to. A symlink that is in a repository may be somebody
+/// else's, so the path is confined to that repository; other symlinks are the user's, and followed.
 fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
     let mut real = PathBuf::new();
     for step in path.components() {
@@ -140,8 +141,8 @@ fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
     repository_of(&real, home).unwrap_or(real)
 }
 
-/// Whether an absolute path, or a link on the way, leads into a folder, all links resolved. The end
-/// of the path may be missing.
+/// Returns whether an absolute path, or a link on the way, leads into a folder, all links resolved.
+/// The end of the path may be missing.
 pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
     let mut real = PathBuf::new();
     for step in path.components() {
@@ -169,7 +170,7 @@ pub(crate) fn repository_of(folder: &Path, home: Option<&Path>) -> Option<PathBu
     root.map(Path::to_owned)
 }
 
-/// Whether a path is in a folder such as `~/.claude/commands`.
+/// Returns whether a path is in a folder such as `~/.claude/commands`.
 fn is_of_agent_at_home(path: &Path) -> bool {
     let Some(home) = std::env::home_dir() else {
         return false;
@@ -184,8 +185,8 @@ fn is_of_agent_at_home(path: &Path) -> bool {
     !has_parents && ends.any(|end| places.iter().any(|place| path.starts_with(place.join(end))))
 }
 
-/// Whether a file is no file of anybody, but of the system: it may hold the environment of the
-/// program, with secrets. `/dev/shm` has ordinary files.
+/// Returns whether a file belongs to the system: it may hold the environment of the program, with
+/// secrets. `/dev/shm` has ordinary files.
 fn is_of_system(path: &Path) -> bool {
     let is_below = |folder: &str| path.starts_with(folder);
     cfg!(unix)
@@ -193,8 +194,8 @@ fn is_of_system(path: &Path) -> bool {
         && !path.starts_with("/dev/shm")
 }
 
-/// Whether it is a folder such as `/tmp`, in which everybody may create files, and delete only
-/// their own.
+/// Returns whether a folder is one such as `/tmp`, in which everybody may create files, and delete
+/// only their own.
 pub(super) fn is_for_everybody(folder: &Path) -> bool {
     #[cfg(unix)]
     {

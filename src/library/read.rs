@@ -116,7 +116,7 @@ pub(crate) fn read_confined_text(path: &Path, reach: &Reach) -> Result<String, D
         .map_err(|problem| problem.in_file(path))
 }
 
-/// The same of a file that need not be a text.
+/// Does the same for a file that need not be a text.
 pub(super) fn read_confined(path: &Path, reach: &Reach) -> Result<Vec<u8>, Diagnostic> {
     read(path, MAX_FILE, |open| reach.check_open_file(open))
 }

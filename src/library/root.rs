@@ -294,8 +294,8 @@ impl Root {
         Some((parent, stem))
     }
 
-    /// Whether a folder is a symlink; `None` if it is one that is not followed. `way`: to the
-    /// folder that it is in.
+    /// Returns whether a folder is a symlink; `None` if it is one that is not followed. `way`: to
+    /// the folder that it is in.
     fn followed_link(&self, folder: &Path, way: &Way, trace: &mut Trace) -> Option<bool> {
         let is_link = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
         if is_link && self.reach.is_confined() {

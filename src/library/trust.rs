@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a terminal was last told of changes.
+/// The file with the changes that a terminal was last told of.
 const NOTED: &str = "noted";
 
 /// The longest file of git that is read, in bytes.
@@ -139,7 +139,8 @@ impl Trust {
         }
     }
 
-    /// Whether a terminal was not yet told that these texts have changed. From now on, it was.
+    /// Returns whether a terminal was not told yet that these texts have changed, and records that
+    /// it was.
     pub(crate) fn is_new_for_terminal(&self, root: &Path, changed: &[ProjectText]) -> bool {
         let Some(record) = self.records.record(root) else {
             return false;

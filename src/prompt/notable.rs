@@ -18,7 +18,7 @@ const DOWNLOADERS: &str = " curl wget aria2c iwr irm invoke-webrequest invoke-re
 const INTERPRETERS: &str = " sh bash zsh dash ksh ash fish csh tcsh eval iex invoke-expression \
     powershell pwsh python python3 perl ruby node php osascript ";
 
-/// What leads from one command to the next, or puts the output of one into another.
+/// What joins one command to the next, or passes the output of one to another.
 const CONNECTORS: [&str; 5] = ["|", "(", "&&", ";", "pipe"];
 
 /// The ends of names of hosts that are written without a scheme and a path. Ends that many files
@@ -127,7 +127,8 @@ fn fence_language(line: &str) -> Option<String> {
     Some(language.split([' ', ',']).next()?.to_owned())
 }
 
-/// Whether a line downloads something and runs it, as in `curl x | sh` or `sh -c "$(wget x)"`.
+/// Returns whether a line downloads something and runs it, as in `curl x | sh` or
+/// `sh -c "$(wget x)"`.
 fn runs_a_download(line: &str) -> bool {
     let line = line.to_lowercase();
     if !CONNECTORS.iter().any(|connector| line.contains(connector)) {
@@ -192,7 +193,7 @@ fn note_of_word(word: &str) -> Option<String> {
     is_path.then(|| format!("path {value}"))
 }
 
-/// Whether a word is an address, with a scheme or without one.
+/// Returns whether a word is an address, with a scheme or without one.
 fn is_address(word: &str) -> bool {
     if word.contains("://") || word.starts_with("www.") || word.parse::<IpAddr>().is_ok() {
         return true;
@@ -213,7 +214,7 @@ fn has_dot(host: &str) -> bool {
     host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
 }
 
-/// Whether a word is the name or the number of a host, perhaps with a port or a query.
+/// Returns whether a word is the name or the number of a host, perhaps with a port or a query.
 fn is_host(word: &str) -> bool {
     let host = word.split(['?', '#', '/']).next().unwrap_or_default();
     let (name, port) = host.split_once(':').unwrap_or((host, ""));

@@ -83,9 +83,9 @@ pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> 
     Ok(with_line_endings_of(text, changed))
 }
 
-/// Puts a new table below everything else, also below the comments at the end of the text: a line
-/// of them may be a key of the table above it that is switched off. Returns whether the table has
-/// taken them.
+/// Puts a new table below everything else, even below the comments at the end of the text: one of
+/// them may be a commented-out key of the table above. Returns whether the new table has taken them
+/// over.
 fn put_last(table: &mut Table, trailing: &str) -> bool {
     table.set_position(Some(isize::MAX));
     let has_comment = trailing.contains('#');

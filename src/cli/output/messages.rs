@@ -90,7 +90,7 @@ pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) {
     let _ = print_message(&styled(ERROR, "error:").plain(message), |shown| shown);
 }
 
-/// Whether an error only says that help, or the version, was asked for.
+/// Returns whether an error only says that help, or the version, was asked for.
 pub(crate) fn is_help(error: &clap::Error) -> bool {
     use clap::error::ErrorKind;
     matches!(

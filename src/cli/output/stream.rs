@@ -1,6 +1,6 @@
 //! The one door to a terminal: only this file writes to standard output and standard error, and
-//! only it turns styles into escape sequences. On a terminal, texts are [visible]: no text can bring
-//! escape sequences of its own, or hide a part of itself. In a pipe, they are as they are.
+//! only it turns styles into escape sequences. On a terminal, texts are made [visible]: no text can
+//! bring escape sequences of its own, or hide a part of itself. In a pipe, they are unchanged.
 //!
 //! `pick/terminal.rs`, which draws on the terminal itself, takes its lines from [`for_terminal`].
 
@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
-/// A text for people, in parts with a style each.
+/// A text for people, in parts that each have a style.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Styled(Vec<(Style, String)>);
 

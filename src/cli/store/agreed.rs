@@ -1,4 +1,5 @@
-//! What a folder and a store last had in common, which no later write of somebody else is.
+//! The texts that a folder and a store last had in common. A text that differs from them was
+//! written later, maybe by somebody else.
 
 use crate::library::{Address, read_regular};
 use crate::prompt::Revision;
@@ -12,8 +13,8 @@ const MAX_LENGTH: usize = 256 * 1024 * 1024;
 
 /// The texts that were last the same in a folder and in a store, by path. `None`: both had no file.
 ///
-/// They are kept in the state folder, in a file for each folder and store. Without that file, nothing
-/// is known, and what differs is a conflict unless git knows it.
+/// A file in the state folder keeps them for each folder and store. Without it, every difference is
+/// a conflict, unless git knows the target's text.
 #[derive(Debug, Default)]
 pub(super) struct AgreedTexts(BTreeMap<String, Option<Revision>>);
 
@@ -24,7 +25,7 @@ impl AgreedTexts {
         AgreedTexts(texts.unwrap_or_default())
     }
 
-    /// Returns whether a path is known. If the file was deleted on both sides, it is.
+    /// Returns whether a path was ever the same on both sides, even if its file is missing now.
     pub(super) fn knows(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
@@ -57,7 +58,7 @@ fn revision(text: Option<&str>) -> Option<Revision> {
     text.map(|text| Revision::of(text.as_bytes()))
 }
 
-/// The file for a folder and a store. Its name has nothing of the address that could be read.
+/// Returns the file for a folder and a store. Its name is a hash, so that it hides the address.
 fn file_of(folder: &Path, store: &Address) -> Option<PathBuf> {
     let state = dirs::state_dir().or_else(dirs::data_local_dir)?;
     let folder = folder.canonicalize().ok()?;

@@ -1,4 +1,4 @@
-//! Earlier versions of a folder's files, which its git repository has.
+//! Finds earlier versions of a folder's files in its git repository.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
@@ -31,8 +31,8 @@ const LOG: [&str; 12] = [
     "--",
 ];
 
-/// Returns the paths whose text a commit has, up to the current one: none if the folder is in no
-/// repository, or git is not installed. The files as they are now are not read.
+/// Returns the paths whose given text is in the current commit or an earlier one: none if the
+/// folder is in no repository, or git is not installed. The files themselves are not read.
 pub(super) fn committed_paths(folder: &Path, texts: &[(&str, &str)]) -> BTreeSet<String> {
     let Some(log) = run_git(folder, &LOG, "") else {
         return BTreeSet::new();
@@ -66,7 +66,7 @@ fn parse_log(log: &str) -> HashSet<(&str, &str)> {
     versions
 }
 
-/// Returns what git writes, if it does not fail. It fetches nothing, and runs no hook, filter or
+/// Returns the output of git, unless it fails. Git fetches nothing, and runs no hook, filter or
 /// other program.
 fn run_git(folder: &Path, arguments: &[&str], input: &str) -> Option<String> {
     let mut git = Command::new("git");

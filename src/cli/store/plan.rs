@@ -1,5 +1,4 @@
-//! What `store push` and `store pull` do with each file. It is decided, and shown, before anything
-//! is written.
+//! Decides what `store push` and `store pull` do with each file, before anything is written.
 
 use super::agreed::AgreedTexts;
 use super::committed::committed_paths;
@@ -10,24 +9,24 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Which side becomes as the other one.
+/// The side that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     Store,
     Folder,
 }
 
-/// What becomes of a file of the target.
+/// What happens to a file of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SyncOutcome {
     Create,
     Replace,
     Delete,
-    /// Nothing: it has a text that the other side never had, or was deleted there.
+    /// Nothing: it has a text that the other side never had, or it was deleted in the target.
     Conflict,
 }
 
-/// A file that is not the same on both sides; without a text, it is missing.
+/// A file that differs between the sides. A text is `None` where the file is missing.
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) path: Arc<str>,
@@ -36,7 +35,7 @@ pub(super) struct Difference {
     /// The text that it gets.
     pub(super) new: Option<Arc<str>>,
     pub(super) outcome: SyncOutcome,
-    /// Who wrote to the store last, and when; `None` if nobody did.
+    /// Who last wrote the file to the store, and when; `None` if nobody did.
     last_write: Option<String>,
 }
 
@@ -49,18 +48,18 @@ pub(super) struct Sides<'s> {
     /// The texts of the target, and of the other side.
     pub(super) old: &'s StoredTexts,
     pub(super) new: &'s StoredTexts,
-    /// The files of the target that become as those of the other side.
+    /// The files to compare.
     pub(super) paths: BTreeSet<Arc<str>>,
-    /// The names of the prompts whose conflicts do not count.
+    /// The prompts that are replaced even if they are in conflict.
     pub(super) overwritten: &'s [String],
     pub(super) overwrites_all: bool,
 }
 
 impl Sides<'_> {
-    /// Decides what becomes of each file. Those that are the same on both sides are left out.
+    /// Decides what happens to each file that differs between the sides.
     ///
     /// # Errors
-    /// The store does not say who wrote them last.
+    /// The store does not answer who last wrote the files.
     pub(super) fn compare(&self) -> anyhow::Result<Vec<Difference>> {
         let differing = self
             .paths
@@ -94,8 +93,8 @@ impl Sides<'_> {
         Ok(differences)
     }
 
-    /// Returns whether nobody has changed or deleted the target's file since both sides had the
-    /// same.
+    /// Returns whether nobody has changed or deleted the target's file since it was the same on
+    /// both sides.
     fn is_as_agreed(&self, path: &str) -> bool {
         let old = self.old.get(path).map(|text| &**text);
         self.agreed.has(path, old)
@@ -123,8 +122,7 @@ impl Sides<'_> {
         committed_paths(self.folder, &texts)
     }
 
-    /// Returns whether a path is that of a prompt that is named, or of its tests, or is named
-    /// itself.
+    /// Returns whether the user has named this path, its prompt or the prompt of its tests.
     fn overwrites(&self, path: &str) -> bool {
         let prompt = Format::OWN.prompt_file(path).map(|(name, _)| name);
         let name = prompt.or(path.strip_suffix(TEST_SUFFIX));
@@ -133,7 +131,7 @@ impl Sides<'_> {
     }
 }
 
-/// Returns what makes the target as the other side, of which at least one has the file.
+/// Returns how the target's file gets the other side's text. At least one side has the file.
 fn change(is_in_target: bool, is_in_other: bool) -> SyncOutcome {
     match (is_in_target, is_in_other) {
         (false, _) => SyncOutcome::Create,
@@ -153,7 +151,7 @@ impl Target {
 }
 
 impl Difference {
-    /// Returns a line that says what becomes of the file.
+    /// Returns a line that says what happens to the file.
     pub(super) fn line(&self, target: Target) -> String {
         let path = printable(&self.path);
         let verb = match self.outcome {

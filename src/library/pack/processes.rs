@@ -1,4 +1,4 @@
-//! The processes of git: how much memory they take, and their end.
+//! Measures the memory of git's processes, and ends them.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
-/// How many connections of an address, or of an IPv6 network (/64), may have a request that is not
-/// complete. Of more, the oldest is closed, so that a new one can always send its request.
+/// How many connections of an IPv4 address, or of an IPv6 network (/64), may have an incomplete
+/// request. If there are more, the oldest is closed, so that a new one can always send its request.
 const MAX_HALF_REQUESTS: usize = 256;
 
 /// The connections whose request is not complete, the oldest first, by network.

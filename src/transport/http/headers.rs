@@ -83,7 +83,7 @@ pub(super) const PAGE_PATHS: [&str; 5] = [
     "/history/{*name}",
 ];
 
-/// Whether the page is at this path.
+/// Returns whether the page is at this path.
 pub(super) fn is_page(path: &str) -> bool {
     PAGE_PATHS
         .iter()

@@ -154,7 +154,7 @@ pub(super) struct Limiter {
 }
 
 /// For each caller, the time at which its messages would end if they had come at the rate of the
-/// limit. (The algorithm is called GCRA.)
+/// limit: the theoretical arrival time of the generic cell rate algorithm (GCRA).
 #[derive(Debug, Default)]
 struct Ends(HashMap<u128, Instant>);
 

@@ -233,7 +233,7 @@ pub(super) fn network(address: IpAddr) -> u128 {
     }
 }
 
-/// Whether an address is one of a trusted proxy.
+/// Returns whether an address is one of a trusted proxy.
 pub(super) fn is_trusted(proxies: &[IpNet], address: IpAddr) -> bool {
     let address = address.to_canonical();
     proxies.iter().any(|proxy| proxy.contains(&address))
