@@ -229,7 +229,7 @@ fn push_replaces_only_what_this_folder_last_had() {
     let dry = store(&client, "push in --dry-run");
     dry.says(
         1,
-        &["3 files in the store are not replaced", "with --overwrite"],
+        &["3 files in the store are in conflict", "with --overwrite"],
     );
     assert_eq!(outcomes(&dry), [&changes[..], &conflicts].concat());
     assert!(
@@ -352,7 +352,7 @@ fn pull_replaces_only_what_this_folder_last_had() {
     let changes = ["keep other.md", "create new.md", "change theirs.md"];
     for line in ["pull in --dry-run", "pull in --yes"] {
         let ran = store(&client, line);
-        ran.says(1, &["3 files in the folder are not replaced"]);
+        ran.says(1, &["3 files in the folder are in conflict"]);
         assert_eq!(outcomes(&ran), [&changes[..], &conflicts].concat());
     }
     let read = |path: &str| fs::read_to_string(client.root().join("in").join(path)).unwrap();

@@ -77,9 +77,12 @@ fn every_text_is_shown_with_what_it_replaces_and_later_only_the_differences() {
     assert!(expanded(&client, "deploy").contains("Step two."));
     client
         .words("list")
-        .says(0, &["2 texts of ", "the differences"]);
+        .says(0, &["serves 2 texts in a version", "the differences"]);
     let doctor = client.words("doctor");
-    assert!(doctor.stdout.contains("2 texts of "), "{doctor:?}");
+    assert!(
+        doctor.stdout.contains("serves 2 texts in a version"),
+        "{doctor:?}"
+    );
     let second = client.words("trust --yes").stdout;
     for part in ["-Step one.", "+Step two.", ":new  new", "2 texts unchanged"] {
         assert!(second.contains(part), "{part}: {second}");
@@ -191,6 +194,10 @@ fn an_older_entry_counts_and_a_terminal_is_told_once() {
     write(&repository, "deploy.md", "Deploy all.\n");
     for is_told in [true, false] {
         let printed = on_terminal(&client).unwrap();
-        assert_eq!(printed.contains("1 text of"), is_told, "{printed}");
+        assert_eq!(
+            printed.contains("serves 1 text in a version"),
+            is_told,
+            "{printed}"
+        );
     }
 }
