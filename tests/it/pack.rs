@@ -773,7 +773,7 @@ fn what_others_do_to_a_repository_leaves_what_is_served() {
     repository.git(&["update-ref", "refs/tags/v1", &other], "");
     client
         .words("pack update --ref v1 acme")
-        .says(1, &["the texts are shown on a terminal"]);
+        .says(1, &["the texts are shown only on a terminal"]);
     served(&client);
     // A lost copy is named, and fetched again, although no ref has its commit.
     fs::remove_file(copy(&client, "review.md")).unwrap();
@@ -947,7 +947,7 @@ fn the_lock_of_a_project_is_used_when_it_is_trusted_and_each_text_was_accepted()
     client.words("expand acme/review x").says(1, &[]);
     client
         .words("pack sync --project")
-        .says(1, &["the texts are shown on a terminal"]);
+        .says(1, &["the texts are shown only on a terminal"]);
     client.words("expand acme/review x").says(1, &[]);
     client
         .words("pack sync --project --yes")
@@ -1073,7 +1073,7 @@ fn a_review_shows_each_byte_of_a_text_and_each_name_as_it_is() {
     repository.put(&[("renamed.md", "Homoglyph")]);
     client
         .words("pack update")
-        .says(1, &["the texts are shown on a terminal"]);
+        .says(1, &["the texts are shown only on a terminal"]);
     let path = client.root().join(".config/prompt-expander/packs.lock");
     let commit = repository.put(&[("cr.md", "Homoglyph")]);
     let edited = serde_json::json!([{
@@ -1083,7 +1083,7 @@ fn a_review_shows_each_byte_of_a_text_and_each_name_as_it_is() {
     fs::write(path, edited.to_string()).unwrap();
     client
         .words("pack sync")
-        .says(1, &["the texts are shown on a terminal"]);
+        .says(1, &["the texts are shown only on a terminal"]);
     client
         .words("expand acme/cr")
         .says(1, &["no prompt named `acme/cr`"]);
