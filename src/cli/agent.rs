@@ -30,7 +30,7 @@ pub(super) fn system() -> anyhow::Result<System> {
 
 fn system_of_user() -> System {
     System {
-        home: dirs::home_dir(),
+        home: user_folders::usual_home(),
         config: user_folders::system_config(),
         environment: env::vars_os()
             .filter(|(name, _)| {

@@ -13,7 +13,7 @@ use crate::wording::named;
 use std::env;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
 /// The variables that name folders, each with the default below the home directory.
@@ -161,13 +161,14 @@ fn is_trusted(repository: &Path) -> bool {
 }
 
 /// Returns the home directory, unless `HOME` has a value that no login sets.
-fn usual_home() -> Option<PathBuf> {
+pub(super) fn usual_home() -> Option<PathBuf> {
     dirs::home_dir().filter(|home| is_usual_home(home))
 }
 
-/// A path below `/proc` or `/dev` can name the working directory, whichever that is.
+/// A path through `/proc` or `/dev` can name the working directory, whichever that is.
 fn is_usual_home(home: &Path) -> bool {
-    home.is_absolute() && !home.starts_with("/proc") && !home.starts_with("/dev")
+    let leads_through_system = |folder: &str| leads_through(home, Path::new(folder));
+    home.is_absolute() && !["/proc", "/dev"].into_iter().any(leads_through_system)
 }
 
 /// Returns whether only the user can have written the file: it is in their configuration folder, or
@@ -180,9 +181,10 @@ pub(super) fn is_own(path: &Path) -> bool {
     } else {
         true
     };
-    let is_in_config = (default
-        && dirs::config_dir().is_some_and(|folder| path.starts_with(folder)))
+    let is_named = (default && dirs::config_dir().is_some_and(|folder| path.starts_with(folder)))
         || path.starts_with(home.join(".config"));
+    // With `..`, a path need not end where it begins.
+    let is_in_config = is_named && path.components().all(|step| step != Component::ParentDir);
     let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let working = std::env::current_dir()
         .and_then(fs::canonicalize)

@@ -7,7 +7,7 @@ use super::root::Root;
 use crate::prompt::{Attachment, Content, Diagnostic, Kind, MAX_ATTACHED, MAX_ATTACHMENT, Prompt};
 use crate::wording::too_long;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CORRECT: &str = "correct its path, which is relative to the file of the prompt, or create it";
 
@@ -78,4 +78,16 @@ pub(super) fn attachments<'p>(
             content,
         })
     })
+}
+
+/// Returns the files that a prompt in this file attaches, with their paths and bytes. What cannot be
+/// attached is left out.
+pub(super) fn attached_files(root: &Root, prompt: &Prompt, file: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = file.parent().unwrap_or(&root.path);
+    let mut files = Vec::new();
+    for attachment in &prompt.attachments {
+        let path = folder.join(&attachment.path);
+        files.extend(read_named(root, &path, MAX_ATTACHMENT, None));
+    }
+    files
 }

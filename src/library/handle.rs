@@ -1,6 +1,6 @@
 //! A prompt file, or a text that is not saved as one: read, parsed, checked and expanded.
 
-use super::attach::attachments;
+use super::attach::{attached_files, attachments};
 use super::cache::{Cache, SETTLING, Trace};
 use super::caller::Prefix;
 use super::include::Includes;
@@ -12,7 +12,7 @@ use crate::prompt::{
     Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt,
     owned_text,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -343,6 +343,10 @@ impl Handle for FileHandle {
             attachments: attachments.map_err(|why| why.in_file(Arc::clone(&self.file.path)))?,
             ..messages
         })
+    }
+
+    fn attached_files(&self, prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
+        attached_files(&self.files.root, prompt, &self.file.path)
     }
 
     fn check(&self) -> Vec<Diagnostic> {

@@ -13,7 +13,7 @@
 
 use super::folder::Folder;
 use super::reach::{REPOSITORY, Reach, is_for_everybody};
-use super::read::{BROKEN_LINK, read_confined};
+use super::read::BROKEN_LINK;
 use super::shown::{Worktree, path_below};
 use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::trust::{ProjectText, Trust, Trusted};
@@ -358,30 +358,24 @@ pub(crate) fn texts_of(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
             continue;
         };
         if let Ok(prompt) = found.prompt() {
-            for included in prompt.included() {
+            let files = prompt.included().iter();
+            // The others are built-in prompts.
+            for included in files.filter(|included| included.file.path.starts_with(root)) {
                 let path = path_below(root, &included.file.path);
                 texts
                     .entry(path)
                     .or_insert((included.text.as_bytes().to_vec(), None));
             }
-            let folder = file.parent().unwrap_or(root);
-            for attachment in &prompt.attachments {
-                let path = folder.join(&attachment.path);
-                let real = fs::canonicalize(path).unwrap_or_default();
-                if let Ok(bytes) = read_confined(&real, &Reach::of_named(root)) {
-                    texts
-                        .entry(path_below(root, &real))
-                        .or_insert((bytes, None));
-                }
+            for (path, bytes) in found.attached_files(&prompt) {
+                let path = path_below(root, &path);
+                texts.entry(path).or_insert((bytes, None));
             }
         }
         let text = (text.into_bytes(), Some(found.clone()));
         texts.insert(path_below(root, &file), text);
     }
-    let texts = texts
-        .into_iter()
-        .filter(|(path, _)| !path.starts_with("builtin:"));
     texts
+        .into_iter()
         .map(|(path, (bytes, prompt))| ProjectText {
             path,
             bytes,

@@ -111,14 +111,9 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The file leads outside, cannot be read, is too long, or is not UTF-8.
 pub(crate) fn read_confined_text(path: &Path, reach: &Reach) -> Result<String, Diagnostic> {
-    read_confined(path, reach)
+    read(path, MAX_FILE, |open| reach.check_open_file(open))
         .and_then(owned_text)
         .map_err(|problem| problem.in_file(path))
-}
-
-/// Does the same for a file that need not be a text.
-pub(super) fn read_confined(path: &Path, reach: &Reach) -> Result<Vec<u8>, Diagnostic> {
-    read(path, MAX_FILE, |open| reach.check_open_file(open))
 }
 
 /// Reads a regular file of at most so many bytes. A symlink is not followed.

@@ -3,6 +3,7 @@
 use super::cache::{Cache, SETTLING};
 use super::pack::lock::hash_of;
 use crate::prompt::{Diagnostic, Kind};
+use crate::wording::printable;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,9 +114,9 @@ pub(super) fn line(bytes: &[u8], path: &str) -> String {
     format!("{} {path}", hash_of(bytes))
 }
 
-/// A path below a folder, `/`-separated.
+/// A path below a folder, `/`-separated, in one line.
 pub(super) fn path_below(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let steps = below.iter().map(|step| step.to_string_lossy());
-    steps.collect::<Vec<_>>().join("/")
+    printable(&steps.collect::<Vec<_>>().join("/"))
 }

@@ -253,6 +253,11 @@ pub trait Handle: Debug + Send + Sync {
         prompt.expand_with(call, join)
     }
 
+    /// The files that the prompt attaches and that can be read now: their paths and bytes.
+    fn attached_files(&self, _prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
+        Vec::new()
+    }
+
     /// The request that [`expand`](Handle::expand) would send to a service; `None` if none renders
     /// the prompt.
     fn request(

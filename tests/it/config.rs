@@ -408,6 +408,7 @@ fn in_clone(repository: bool) -> Client {
         ("prompts/theirs.md", "Theirs."),
         (".cfg/prompt-expander/prompts/theirs.md", "Theirs."),
         (".claude/commands/theirs.md", "Theirs."),
+        (".config/prompt-expander/prompts/theirs.md", "Theirs."),
         (
             ".cfg/prompt-expander/config.toml",
             "tap = '~/.bashrc'\nlog-file = '~/.profile'\nprompts = ['../../prompts']\n",
@@ -435,6 +436,7 @@ fn a_folder_that_a_variable_names_in_a_clone_needs_trust() {
         ("XDG_CONFIG_HOME", "/proc/self/cwd/.cfg"),
         ("CLAUDE_CONFIG_DIR", ".claude"),
         ("HOME", "/proc/self/cwd"),
+        ("HOME", "/usr/../proc/self/cwd"),
     ] {
         for repository in [true, false] {
             let mut client = in_clone(repository).variable(variable, value).stderr(None);
@@ -449,6 +451,8 @@ fn a_folder_that_a_variable_names_in_a_clone_needs_trust() {
             client.names();
             assert!(!client.root().join(".bashrc").exists());
             if variable == "HOME" {
+                let listed = client.words("--from-agents list");
+                assert!(!listed.stdout.contains("theirs"), "{value}: {listed:?}");
                 continue;
             }
             assert!(listed.stdout.contains("mine"), "{variable}: {listed:?}");
@@ -482,6 +486,16 @@ fn a_settings_file_in_a_trusted_clone_names_no_file_to_write() {
         let problem = format!("`{key}` is not taken from a file inside a project");
         assert!(checked.stdout.contains(&problem), "{checked:?}");
     }
+}
+
+#[test]
+fn a_settings_file_whose_path_only_begins_at_home_names_no_file_to_write() {
+    let client = in_clone(true);
+    client.write("../.config/x", "");
+    let config = "~/.config/../clone/.cfg/prompt-expander/config.toml";
+    let checked = client.words(&format!("--config {config} doctor"));
+    let problem = "`tap` is not taken from a file inside a project";
+    assert!(checked.stdout.contains(problem), "{checked:?}");
 }
 
 #[cfg(target_os = "linux")]

@@ -433,6 +433,19 @@ fn what_a_folder_last_had_is_kept_for_its_owner_and_without_a_password() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_clone_says_that_a_folder_last_had_does_not_count() {
+    let Some(client) = client() else { return };
+    let client = client
+        .working_in("clone")
+        .variable("XDG_STATE_HOME", "/proc/self/cwd/state");
+    write(&client, "clone/in/a.md", "Theirs.");
+    store(&client, "push in --yes").says(0, &["written"]);
+    assert!(!client.root().join("clone/state").exists());
+    assert!(client.root().join(".local/state/prompt-expander").exists());
+}
+
 #[test]
 fn pull_shows_what_it_changes_and_what_it_keeps_and_asks() {
     let Some(client) = client() else { return };

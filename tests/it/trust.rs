@@ -91,6 +91,39 @@ fn every_text_is_shown_with_what_it_replaces_and_later_only_the_differences() {
     assert_eq!(client.words("list").stderr, "");
 }
 
+#[cfg(unix)]
+#[test]
+fn every_attachment_is_shown_under_a_path_of_one_line_and_served_in_a_worktree() {
+    let (client, repository) = in_repository("worktree");
+    let forged = format!("x\n{} .prompts/summarize.txt", "0".repeat(64));
+    let attachments = format!("[long.txt, {}]", json!(forged));
+    let prompt = format!("---\nattachments: {attachments}\n---\nReview it.\n");
+    write(&repository, "review.md", &prompt);
+    let long = format!("Evil one.\n{}", " ".repeat(4 * 1024 * 1024));
+    write(&repository, "long.txt", &long);
+    let file = repository.folder.join(".prompts").join(&forged);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, "Evil two.\n").unwrap();
+    let prompt = "---\nattachments: [a.txt]\n---\nRead it.\n";
+    write(&repository, "read.md", prompt);
+    write(&repository, "a.txt", "Evil three.\n");
+    // The name of a built-in prompt in an include begins like this.
+    let folder = repository.folder.join("builtin:x");
+    fs::rename(repository.folder.join(".prompts"), folder).unwrap();
+    std::os::unix::fs::symlink("builtin:x", repository.folder.join(".prompts")).unwrap();
+    repository.git(&["add", "-A"], "");
+    repository.git(&["commit", "-q", "-m", "attachments"], "");
+    repository.git(&["worktree", "add", "-q", "-b", "other", "../worktree"], "");
+
+    let shown = client.words("trust --yes ../repo").stdout;
+    for text in ["+Evil one.", "+Evil two.", "+Evil three.", r"x\n0000"] {
+        assert!(shown.contains(text), "{text} is missing");
+    }
+    assert!(!shown.contains("\n0000"));
+    assert!(expanded(&client, "read").contains("Evil three."));
+    assert_eq!(client.words("list").stderr, "");
+}
+
 #[test]
 fn what_is_below_the_root_of_a_trusted_repository_needs_its_own_trust() {
     let (client, repository) = in_repository("repo/node_modules/x");

@@ -1,6 +1,7 @@
 //! The texts that a folder and a store last had in common. A text that differs from them was
 //! written later, maybe by somebody else.
 
+use crate::cli::user_folders;
 use crate::library::{Address, read_regular};
 use crate::prompt::Revision;
 use crate::whole_file::{FileAccess, PendingFile};
@@ -60,9 +61,9 @@ fn revision(text: Option<&str>) -> Option<Revision> {
 
 /// Returns the file for a folder and a store. Its name is a hash, so that it hides the address.
 fn file_of(folder: &Path, store: &Address) -> Option<PathBuf> {
-    let state = dirs::state_dir().or_else(dirs::data_local_dir)?;
+    let state = user_folders::state()?;
     let folder = folder.canonicalize().ok()?;
     let both = format!("{}\n{}", store.without_login(), folder.display());
     let name = format!("{}.json", Revision::of(both.as_bytes()));
-    Some(state.join("prompt-expander").join("store").join(name))
+    Some(state.join("store").join(name))
 }
