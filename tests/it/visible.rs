@@ -244,3 +244,19 @@ fn no_address_is_printed_with_its_password_whatever_is_wrong_with_it() {
         fs::remove_file(settings).unwrap();
     }
 }
+
+#[test]
+fn install_prints_no_password_of_an_address_in_a_config() {
+    let client = Client::new().arguments([]);
+    let config = client.root().join(".codex/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let text = "[mcp_servers.prompts]\ncommand = \"prompt-expander\"\n\
+        args = [\"serve\", \"--store\", \"postgres://app:s3cret@host/db\"]\n";
+    fs::write(&config, text).unwrap();
+    for line in ["install codex --dry-run", "install --json"] {
+        let ran = client.words(line);
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("app:…@host"), "{line}: {printed}");
+        assert!(!printed.contains("s3cret"), "{line}: {printed}");
+    }
+}

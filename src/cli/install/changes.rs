@@ -8,7 +8,7 @@ use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Styled, styled};
 use crate::library::difference;
 use crate::prompt::Diagnostic;
-use crate::wording::list_of;
+use crate::wording::{list_of, without_passwords};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -215,12 +215,12 @@ fn show(changes: &Changes, nothing: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The lines that change, and a few around them.
+/// The lines that change, and a few around them, without the passwords of addresses.
 fn changed_lines(file: &ConfigFile) -> Styled {
     let mut text = styled(NAME, output::shown(&file.path)).plain("\n");
     let [original, edited] = file.texts();
     for line in difference(("", original), ("", edited)).lines().skip(2) {
-        text.append(colored(&output::cut(line, LONG)));
+        text.append(colored(&output::cut(&without_passwords(line), LONG)));
     }
     text
 }

@@ -3,7 +3,7 @@
 use crate::agents::{Registration, SERVER, Scope, Status};
 use crate::cli::output::{self, FAINT, NAME, styled};
 use crate::prompt::Position;
-use crate::wording::named;
+use crate::wording::{named, without_password};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -83,6 +83,8 @@ fn describe(server: &Registration) -> String {
 
 fn json(state: &Status) -> Value {
     let registration = |server: &Registration| {
+        let arguments = server.args.iter().map(String::as_str);
+        let arguments: Vec<String> = arguments.map(without_password).collect();
         let mut json = json!({
             "name": server.name,
             "scope": match server.scope {
@@ -92,7 +94,7 @@ fn json(state: &Status) -> Value {
             },
             "file": server.path.display().to_string(),
             "command": server.command,
-            "args": server.args,
+            "args": arguments,
             "enabled": !server.is_disabled,
             "ours": server.is_prompt_expander(),
         });
