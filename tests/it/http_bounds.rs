@@ -81,6 +81,25 @@ fn answers_that_nobody_reads_count_until_they_are_dropped() {
 }
 
 #[test]
+fn a_message_counts_with_the_memory_that_its_values_take() {
+    let server = server();
+    let mut unread = Vec::new();
+    for _ in 0..70 {
+        let mut connection = server.connect();
+        connection.write("POST", "/mcp", &USUAL, expand_long());
+        unread.push(connection);
+    }
+    let heads = unread.iter_mut().map(|connection| connection.read_head());
+    let filled = heads.filter(|head| head.status == 503).count();
+    assert!(filled > 0, "less than 8 MB is free");
+    // A quarter of a megabyte, whose values take 17 MB.
+    let values = json!({"values": vec![json!({"": 0}); 33_000]});
+    let statuses = [request(1, "ping", values).as_str(), PING].map(|body| server.post(body).status);
+    assert_eq!(statuses, [503, 200]);
+    drop(unread);
+}
+
+#[test]
 fn messages_of_websockets_that_never_end_count_as_far_as_they_have_come() {
     let server = server();
     let headers = [
@@ -137,6 +156,18 @@ fn of_too_many_half_requests_of_an_address_the_oldest_are_closed() {
 }
 
 #[test]
+fn many_clients_of_an_address_may_connect_at_once() {
+    let server = HttpServer::start(Client::new());
+    let mut clients = connections(&server, 400, "");
+    for client in &mut clients {
+        client.write("GET", "/health", &[], "");
+    }
+    for client in &mut clients {
+        assert_eq!(client.read().status, 200);
+    }
+}
+
+#[test]
 fn connections_whose_request_is_complete_do_not_count_as_half_requests() {
     let server = HttpServer::start(Client::new().prompt("audit.md", AUDIT));
     let mut listeners: Vec<_> = (0..400)
@@ -149,7 +180,8 @@ fn connections_whose_request_is_complete_do_not_count_as_half_requests() {
         .collect();
     let mut idle = server.connect();
     assert_eq!(idle.send("GET", "/health", &[], "").status, 200);
-    drop(connections(&server, 300, ""));
+    let mut half = connections(&server, 300, "");
+    assert!(half[0].is_closed_within(SOON));
     server.home.write("new.md", "New");
     for events in &mut listeners {
         let method = &events.message()["method"];

@@ -3,11 +3,19 @@
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// How many connections of an IPv4 address, or of an IPv6 network (/64), may have an incomplete
 /// request. If there are more, the oldest is closed, so that a new one can always send its request.
 const MAX_HALF_REQUESTS: usize = 256;
+
+/// How old the oldest must be to be closed: when a server starts again, many clients with one
+/// address connect at once, and their handshakes of TLS take a while.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How many there may be, however new they are.
+const MAX_WITH_NEW: usize = 4_096;
 
 /// The connections whose request is not complete, the oldest first, by network.
 #[derive(Debug, Default)]
@@ -16,6 +24,7 @@ pub(super) struct HalfRequests(Mutex<HashMap<u128, VecDeque<Waiting>>>);
 #[derive(Debug)]
 struct Waiting {
     connection: u64,
+    since: Instant,
     /// Ends the connection.
     end: Arc<Notify>,
 }
@@ -30,7 +39,7 @@ pub(super) struct HalfRequest {
 
 impl HalfRequests {
     /// Counts the request that has begun on a connection. Notifies the `end` of the oldest
-    /// connection if the network has too many.
+    /// connections if the network has too many.
     pub(super) fn begin(
         self: &Arc<Self>,
         network: u128,
@@ -41,13 +50,10 @@ impl HalfRequests {
         let waiting = networks.entry(network).or_default();
         waiting.push_back(Waiting {
             connection,
+            since: Instant::now(),
             end: Arc::clone(end),
         });
-        if waiting.len() > MAX_HALF_REQUESTS
-            && let Some(oldest) = waiting.pop_front()
-        {
-            oldest.end.notify_one();
-        }
+        end_oldest(waiting);
         HalfRequest {
             all: Arc::clone(self),
             network,
@@ -55,9 +61,24 @@ impl HalfRequests {
         }
     }
 
-    /// Forgets the networks that have none; to be called each second.
+    /// Ends the oldest connections of networks that have too many, and forgets the networks that
+    /// have none; to be called each second.
     pub(super) fn forget(&self) {
-        lock(&self.0).retain(|_, waiting| !waiting.is_empty());
+        lock(&self.0).retain(|_, waiting| {
+            end_oldest(waiting);
+            !waiting.is_empty()
+        });
+    }
+}
+
+/// Notifies the `end` of the oldest connections of a network that has too many.
+fn end_oldest(waiting: &mut VecDeque<Waiting>) {
+    while waiting.len() > MAX_HALF_REQUESTS
+        && let Some(oldest) = waiting.front()
+        && (waiting.len() > MAX_WITH_NEW || oldest.since.elapsed() > GRACE)
+    {
+        oldest.end.notify_one();
+        waiting.pop_front();
     }
 }
 

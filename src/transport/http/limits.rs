@@ -4,7 +4,7 @@ use super::budget::{Budget, Held, too_busy};
 use super::half_requests::HalfRequests;
 use super::proxy::{Client, network};
 use super::refusal::Refusal;
-use crate::jsonrpc::{Message, Request};
+use crate::jsonrpc::{MAX_VALUES, Message, Request};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server;
@@ -30,6 +30,9 @@ const MAX_UNANNOUNCED: usize = 1024 * 1024;
 
 /// How many bytes of bodies and answers may be in memory.
 const MAX_MEMORY: usize = 512 * 1024 * 1024;
+
+/// How much memory a value of JSON may take with its name, in bytes, besides texts.
+const VALUE: usize = 256;
 
 /// How many requests may be handled, or be waiting to be, at once.
 const MAX_REQUESTS: usize = 1_000;
@@ -322,7 +325,7 @@ pub(super) struct Requests {
 /// the body as one in memory.
 pub(super) struct ReceivedBody<'r> {
     pub(super) bytes: Bytes,
-    _held: Held,
+    held: Held,
     _request: SemaphorePermit<'r>,
 }
 
@@ -373,10 +376,33 @@ impl Requests {
         let request = self.free.try_acquire().map_err(|_| too_busy())?;
         Ok(ReceivedBody {
             bytes,
-            _held: held,
+            held,
             _request: request,
         })
     }
+}
+
+impl ReceivedBody<'_> {
+    /// Counts what the message in the body will take in memory, too.
+    ///
+    /// # Errors
+    /// 503: too many bytes are in memory.
+    pub(super) fn count_values(&mut self) -> Result<(), Refusal> {
+        self.held
+            .set(self.held.bytes() + bytes_of_values(&self.bytes))
+    }
+}
+
+/// Returns how much memory the values of a message may take, besides texts.
+pub(super) fn bytes_of_values(json: &[u8]) -> usize {
+    let mut values = 1;
+    for byte in json {
+        // Each value but the first follows one of these.
+        if matches!(byte, b'{' | b'[' | b',') {
+            values += 1;
+        }
+    }
+    MAX_VALUES.min(values) * VALUE
 }
 
 /// Reads all of a body. What has come is held.

@@ -37,6 +37,7 @@ pub(super) async fn post(exchange: Exchange, request: http::Request<Body>) -> An
         .requests
         .read(&exchange.client, &head.headers, body)
         .await?;
+    received.count_values()?;
     let body = std::mem::take(&mut received.bytes);
     exchange.client.received(&body);
     let read = if body.len() <= MAX_QUICK {

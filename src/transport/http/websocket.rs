@@ -179,6 +179,9 @@ impl Conversation {
         self.check_caller()?;
         let app = Arc::clone(&self.exchange.app);
         self.exchange.client.received(text.as_bytes());
+        let mut held = app.requests.memory.empty();
+        held.set(text.len() + limits::bytes_of_values(text.as_bytes()))
+            .map_err(|refusal| closing(close_code::AGAIN, refusal.message))?;
         let message = match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => message,
             Err(error) => {
