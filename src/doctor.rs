@@ -19,7 +19,7 @@ use crate::agents::{
 };
 use crate::library::{Layer, Library, Report};
 use crate::prompt::{Diagnostic, Kind, Severity};
-use crate::wording::{all_of, alternatives, count, named, quoted};
+use crate::wording::{all_of, alternatives, count, named, named_path, quoted};
 use client::Start;
 use examination::{fine, unreadable};
 use server::Servers;
@@ -195,7 +195,7 @@ impl Examination {
         {
             return None;
         }
-        let [first, own] = [&program, &self.program].map(|path| named(&path.display().to_string()));
+        let [first, own] = [&program, &self.program].map(|path| named_path(path));
         let (command, arguments) = (NAME.to_owned(), vec!["--version".to_owned()]);
         let start = Start {
             command,

@@ -154,11 +154,10 @@ fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
             .collect::<Vec<(String, Found)>>()
     });
     let all = || listed.iter().map(|(_, found)| found);
-    let is_in_worktree = LazyCell::new(|| view.is_in_worktree());
     let mut withheld = None;
     let look_up = |name: &str, form| {
         let found = view.find_exactly(name);
-        if withheld.is_none() && *is_in_worktree {
+        if withheld.is_none() {
             withheld = view.withheld_hint(name);
         }
         if form == Form::Mention {

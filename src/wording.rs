@@ -1,6 +1,7 @@
 //! How text, names and numbers are shown in messages.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 /// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
 const SHOWN: usize = 60;
@@ -265,6 +266,16 @@ fn is_login(text: &str) -> bool {
 /// Shows a name in backticks, in full so that it can be copied.
 pub(crate) fn named(name: &str) -> String {
     format!("`{}`", printable(&without_password(name)))
+}
+
+/// A path for messages and questions: all of it.
+pub(crate) fn full_path(path: &Path) -> String {
+    printable(&without_password(&path.display().to_string()))
+}
+
+/// Shows a path in backticks, in full.
+pub(crate) fn named_path(path: &Path) -> String {
+    named(&path.display().to_string())
 }
 
 /// Names: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.

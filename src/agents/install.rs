@@ -12,7 +12,7 @@ use super::files::AgentFiles;
 use super::hook_line::{HookLine, handlers, hook_line, is_plain};
 use super::registration::{Registration, SERVER, without_config};
 use crate::prompt::{Diagnostic, Kind, Position};
-use crate::wording::{named, printable};
+use crate::wording::{full_path, named, named_path, printable};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -285,7 +285,7 @@ impl<'s> Planner<'s> {
             let message = format!(
                 "the working directory is not a project for {}: {} is its config for all projects",
                 agent.title,
-                named(&file.display().to_string())
+                named_path(file)
             );
             let fix = "leave out --project, or change to the folder of a project";
             return Err(Diagnostic::new(Kind::Invalid, message, fix));
@@ -568,7 +568,7 @@ fn location(path: &Path, position: Option<Position>) -> String {
     let position = position
         .map(|position| format!(":{position}"))
         .unwrap_or_default();
-    format!("{}{position}", printable(&path.display().to_string()))
+    format!("{}{position}", full_path(path))
 }
 
 fn what_it_runs(server: &Registration) -> String {

@@ -4,7 +4,7 @@
 
 use super::source::absolute;
 use crate::doctor::EXAMINED_VARIABLE;
-use crate::wording::named;
+use crate::wording::named_path;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) fn open(path: &Path, warn: fn(&str)) -> Option<File> {
     match open_or_test(&absolute(path), is_examined) {
         Ok(file) => Some(file).filter(|_| !is_examined),
         Err(error) => {
-            let path = named(&path.display().to_string());
+            let path = named_path(path);
             warn(&format!(
                 "{path} cannot be written to: {error}; choose a file in a folder of yours"
             ));

@@ -10,7 +10,7 @@ use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity,
     hexai_prompts, import, space_in_name,
 };
-use crate::wording::{count, named};
+use crate::wording::{count, named, named_path};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
@@ -276,7 +276,7 @@ fn find(
     path: &Path,
     report: &mut Report,
 ) -> anyhow::Result<Read> {
-    let shown = named(&path.display().to_string());
+    let shown = named_path(path);
     let metadata = path.metadata().map_err(|error| {
         anyhow!(
             "{shown} cannot be read: {error}; name a folder or a file, as in `import ~/.claude`"

@@ -287,11 +287,9 @@ impl PromptSource {
     /// What a terminal is told once of texts of the trusted repository that were not shown.
     pub(super) fn changes_to_note(&self) -> Option<String> {
         let trust = self.settings.trust.as_ref().filter(|_| !self.project)?;
-        let view = self.library().view();
-        let changed = view.changed_in_project()?;
-        let is_new =
-            !changed.texts.is_empty() && trust.is_new_for_terminal(&changed.root, &changed.texts);
-        if is_new { view.changed_hint() } else { None }
+        let changed = self.library().view().changed_in_project()?;
+        let is_new = trust.is_new_for_terminal(&changed.root, &changed.texts);
+        is_new.then(|| changed.hint())
     }
 
     /// The library for this folder; `None` is the working directory.

@@ -4,7 +4,9 @@ use super::output::{self, full_path};
 use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute};
 use super::{config, path, user_folders};
-use crate::library::{Layer, PROJECT_FOLDER, ProjectText, View, main_repository, texts_of};
+use crate::library::{
+    Layer, PROJECT_FOLDER, ProjectText, View, main_repository, repository_of, texts_of,
+};
 use crate::wording::count;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -174,29 +176,20 @@ impl Trust {
         let named = self.folder();
         let folder = fs::canonicalize(named)
             .with_context(|| format!("{} cannot be found", full_path(named)))?;
-        let Some(repository) = folder
-            .ancestors()
-            .find(|folder| folder.join(".git").exists())
-        else {
+        let Some(repository) = repository_of(&folder, None) else {
             bail!(
                 "{} is not in a git repository; --project serves the prompts in its {PROJECT_FOLDER} for one command",
                 full_path(&folder)
             );
         };
-        let has_prompts = |folder: &Path| folder.join(PROJECT_FOLDER).exists();
-        let root = folder
+        let with_prompts = folder
             .ancestors()
-            .take_while(|folder| folder.starts_with(repository))
-            .find(|folder| has_prompts(folder))
-            .unwrap_or(repository);
-        let main = main_repository(root).filter(|main| {
-            let is_main = |known: &String| Path::new(known) == main;
-            trusted.iter().any(is_main)
-        });
-        Ok(Target {
-            root: root.to_owned(),
-            main,
-        })
+            .take_while(|above| above.starts_with(&repository))
+            .find(|above| above.join(PROJECT_FOLDER).exists());
+        let root = with_prompts.unwrap_or(&repository).to_owned();
+        let main = main_repository(&root)
+            .filter(|main| trusted.iter().any(|known| Path::new(known) == main));
+        Ok(Target { root, main })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::agents::PROMPTS_VARIABLE;
 use crate::library::{leads_through, repository_of};
 use crate::prompt::Diagnostic;
 use crate::whole_file;
-use crate::wording::named;
+use crate::wording::{named, named_path};
 use std::env;
 use std::fs;
 use std::io;
@@ -95,7 +95,7 @@ pub(super) fn problems() -> Vec<Diagnostic> {
         let message = format!(
             "the variable {} is ignored, because it names {}, which is in the repository or folder that you are in",
             named(variable),
-            named(&folder.display().to_string())
+            named_path(&folder)
         );
         let fix = "unset it or, if the repository is yours, run `prompt-expander trust` in it";
         problems.push(Diagnostic::error(None, message, fix));

@@ -7,7 +7,7 @@ use crate::agents::{
     Agent, AgentFiles, Examined, Finding, PROMPTS_VARIABLE, Registration, SERVER, Scope,
     is_same_file,
 };
-use crate::wording::{count, named, quoted};
+use crate::wording::{count, named, named_path, quoted};
 use std::path::Path;
 
 /// A server that is examined.
@@ -278,7 +278,7 @@ impl ServerCheck<'_> {
                 .environment
                 .is_found_in(&start.folder, &start.command, &start.program)
         {
-            let program = named(&start.program.display().to_string());
+            let program = named_path(&start.program);
             let message = format!(
                 "{name} is a program in this folder, {program}, and not this program, so it was not started"
             );

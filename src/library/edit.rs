@@ -12,7 +12,7 @@ use super::source::{By, Edit, Found, Layer, Store, TestFile, Write};
 use super::view::{Library, View};
 use super::watched::Change;
 use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
-use crate::wording::{named, quoted};
+use crate::wording::{named, named_path, quoted};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -522,7 +522,7 @@ fn not_yours(found: &Found) -> Diagnostic {
         None if found.layer == Layer::TEAM => format!("{name} is a prompt of the team"),
         Some(file) => format!(
             "{name} is in {}, where nothing is written",
-            named(&file.display().to_string())
+            named_path(&file)
         ),
         None => format!(
             "{name} is a {} prompt, which cannot be changed, and has no history",

@@ -21,7 +21,7 @@ use super::root::PromptFile;
 use super::source::{Edit, Found, Store, Write};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
-use crate::wording::named;
+use crate::wording::{named, named_path};
 use jiff::{SignedDuration, Timestamp};
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -67,7 +67,7 @@ impl FileStore {
         let is_inside = real(&root)
             .zip(real(target))
             .is_some_and(|(root, target)| target.starts_with(root));
-        let target = named(&target.display().to_string());
+        let target = named_path(target);
         let message = format!(
             "the file is a symlink to {target}, where you cannot write; nothing is written"
         );
@@ -423,10 +423,7 @@ impl Store for FileStore {
 }
 
 pub(super) fn exists(path: &Path) -> Diagnostic {
-    let message = format!(
-        "{} already exists, and is not changed",
-        named(&path.display().to_string())
-    );
+    let message = format!("{} already exists, and is not changed", named_path(path));
     Diagnostic::new(Kind::Exists, message, "choose another name")
 }
 
@@ -472,14 +469,7 @@ mod tests {
     use std::sync::LazyLock;
 
     fn store(folder: &Path) -> FileStore {
-        let root = Root {
-            path: folder.to_owned(),
-            format: Format::OWN,
-            reach: Reach::Own,
-            prefix: String::new(),
-            pack: None,
-            worktree: None,
-        };
+        let root = Root::new(folder.to_owned(), Format::OWN, Reach::Own);
         let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
         FileStore::new(Arc::new(Files::new(root, about)))
     }

@@ -8,7 +8,7 @@ use super::reach::Reach;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::whole_file::{self, FileAccess, PendingFile};
-use crate::wording::named;
+use crate::wording::named_path;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
     if root.is_read_only() {
         let message = format!(
             "{} has prompts for {}, and nothing is written to it",
-            named(&folder.display().to_string()),
+            named_path(folder),
             root.format.title
         );
         return Err(Diagnostic::new(
@@ -57,14 +57,7 @@ fn root(folder: &Path) -> Root {
     } else {
         Reach::Own
     };
-    Root {
-        path: folder.to_owned(),
-        format: Format::of_folder(folder),
-        reach,
-        prefix: String::new(),
-        pack: None,
-        worktree: None,
-    }
+    Root::new(folder.to_owned(), Format::of_folder(folder), reach)
 }
 
 /// Creates a file, and the folders in its path that are missing.

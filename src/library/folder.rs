@@ -38,14 +38,7 @@ impl Folder {
         is_required: bool,
         reach: Reach,
     ) -> Folder {
-        let root = Root {
-            path,
-            format,
-            reach,
-            prefix: String::new(),
-            pack: None,
-            worktree: None,
-        };
+        let root = Root::new(path, format, reach);
         Folder {
             is_required,
             ..Folder::of(root, layer, None)
@@ -61,12 +54,8 @@ impl Folder {
         worktree: Option<Worktree>,
     ) -> Folder {
         let root = Root {
-            path,
-            format,
-            reach,
-            prefix: String::new(),
-            pack: None,
             worktree,
+            ..Root::new(path, format, reach)
         };
         Folder::of(root, layer, None)
     }
@@ -79,50 +68,27 @@ impl Folder {
         prefix: String,
         reach: Reach,
     ) -> Folder {
-        Folder::of(
-            Root {
-                path,
-                format,
-                reach,
-                prefix,
-                pack: None,
-                worktree: None,
-            },
-            layer,
-            None,
-        )
+        let root = Root {
+            prefix,
+            ..Root::new(path, format, reach)
+        };
+        Folder::of(root, layer, None)
     }
 
     /// A folder of the copies of a pack.
     pub(super) fn of_pack(path: PathBuf, pack: Arc<Pack>) -> Folder {
-        let prefix = format!("{}/", pack.name);
-        Folder::of(
-            Root {
-                path,
-                format: pack.format(),
-                reach: Reach::Own, // the data folder, and each file must have its hash
-
-                prefix,
-                pack: Some(pack),
-                worktree: None,
-            },
-            Layer::PACK,
-            None,
-        )
+        // It is in the data folder, and each file must have its hash.
+        let mut root = Root::new(path, pack.format(), Reach::Own);
+        root.prefix = format!("{}/", pack.name);
+        root.pack = Some(pack);
+        Folder::of(root, Layer::PACK, None)
     }
 
     /// A folder whose files are in memory. `path`: the address of the database or the server that
     /// has them.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
     pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
-        let root = Root {
-            path,
-            format: Format::OWN,
-            reach: Reach::Own,
-            prefix: String::new(),
-            pack: None,
-            worktree: None,
-        };
+        let root = Root::new(path, Format::OWN, Reach::Own);
         Folder::of(root, Layer::USER, Some(rows))
     }
 

@@ -1,12 +1,12 @@
 //! The test files next to prompts: `NAME.test.txt`.
 
 use super::reach::Reach;
-use super::read::read;
+use super::read::read_confined;
 use super::root::{Root, is_hidden};
 use super::rows::Rows;
 use super::source::{Found, Layer, TestFile};
 use crate::prompt::similar::closest;
-use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt, TEST_SUFFIX, Tests};
+use crate::prompt::{Diagnostic, Format, Kind, Name, Prompt, TEST_SUFFIX, Tests};
 use crate::wording::{named, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,11 +68,10 @@ impl TestFile {
         let prompt = self.found.as_ref().map_err(Clone::clone)?.prompt()?;
         let bytes = match self.rows.as_ref().and_then(|rows| rows.get(&self.below)) {
             Some(row) => Ok(row.text.as_bytes().to_vec()),
-            None => self.reach.check(&self.path).and_then(|()| {
-                read(&self.path, MAX_FILE, |open| {
-                    self.reach.check_open_file(open)
-                })
-            }),
+            None => match self.reach.check(&self.path) {
+                Ok(()) => read_confined(&self.path, &self.reach),
+                Err(refusal) => Err(refusal),
+            },
         };
         let tests = bytes.and_then(|bytes| Ok((Tests::parse(&bytes)?, bytes)));
         let (tests, bytes) = tests.map_err(|why| why.in_file(&*self.path))?;

@@ -4,13 +4,12 @@ use super::attach::{attached_files, attachments};
 use super::cache::{Cache, SETTLING, Trace};
 use super::caller::Prefix;
 use super::include::Includes;
-use super::read::read;
+use super::read::read_confined;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
 use super::rows::{LIST, Row, Rows};
 use super::source::{About, Found, Handle, Info, Join, Layer, Place};
 use crate::prompt::{
-    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, MAX_FILE, Messages, Name, Prompt,
-    owned_text,
+    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, Messages, Name, Prompt, owned_text,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -135,16 +134,17 @@ impl Files {
                 .as_bytes()
                 .to_vec());
         }
-        let escape = if is_linked {
-            self.root.escape(path)
-        } else {
-            None
-        };
-        escape
-            .map_or(Ok(()), Err)
-            .and_then(|()| read(path, MAX_FILE, |open| self.root.reach.check_open_file(open)))
-            .and_then(|bytes| self.root.check_hash(path, &bytes).map(|()| bytes))
+        self.read_from_disk(path, is_linked)
             .map_err(|why| why.in_file(path))
+    }
+
+    fn read_from_disk(&self, path: &Path, is_linked: bool) -> Result<Vec<u8>, Diagnostic> {
+        if is_linked {
+            self.root.reach.check(path)?;
+        }
+        let bytes = read_confined(path, &self.root.reach)?;
+        self.root.check_hash(path, &bytes)?;
+        Ok(bytes)
     }
 
     /// The text of a file.
@@ -283,8 +283,8 @@ impl FileHandle {
 impl Handle for FileHandle {
     fn place(&self) -> Place {
         let is_own = self.files.root.pack.is_none();
-        let is_editable =
-            is_own && (!self.file.is_linked || self.files.root.escape(&self.file.path).is_none());
+        let is_editable = is_own
+            && (!self.file.is_linked || self.files.root.reach.check(&self.file.path).is_ok());
         Place {
             shown: self.file.path.display().to_string(),
             file: Some(self.file.path.to_path_buf()),

@@ -15,7 +15,7 @@ use super::read::read_regular;
 use super::root::MAX_ENTRIES;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Revision};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
-use crate::wording::named;
+use crate::wording::{named, named_path};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -168,7 +168,7 @@ impl History {
                 Err(TryLockError::WouldBlock) => {
                     let message = format!(
                         "another process has been writing for a long time, and holds {}; nothing is written",
-                        named(&path.display().to_string())
+                        named_path(&path)
                     );
                     return Err(Diagnostic::new(Kind::Busy, message, "try again"));
                 }
@@ -312,7 +312,7 @@ impl History {
 
 /// The diagnostic for an error of the system.
 pub(super) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
-    let message = format!("{}: {error}", named(&path.display().to_string()));
+    let message = format!("{}: {error}", named_path(path));
     Diagnostic::new(
         Kind::Unreadable,
         message,
@@ -321,7 +321,7 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> Diagnostic {
 }
 
 fn obstacle(path: &Path) -> Diagnostic {
-    let path = named(&path.display().to_string());
+    let path = named_path(path);
     let message = format!(
         "{path} is a symlink or a file, and the history needs a folder there; nothing is written"
     );

@@ -4,11 +4,11 @@
 use super::cache::{Cache, SETTLING, Trace};
 use super::folder::Folder;
 use super::reach::Reach;
-use super::read::read;
+use super::read::read_confined;
 use super::root::{Root, is_hidden};
 use super::source::{About, Found, Layer, Listing, Source};
 use super::watched::Watched;
-use crate::prompt::{Diagnostic, Format, MAX_FILE, Name};
+use crate::prompt::{Diagnostic, Format, Name};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,17 +41,9 @@ impl Plugins {
         reach: Reach,
     ) -> Plugins {
         let about = About::new(layer, format, Some(path.clone()));
-        let root = Root {
-            path,
-            format,
-            reach,
-            prefix: String::new(),
-            pack: None,
-            worktree: None,
-        };
         Plugins {
             about,
-            root,
+            root: Root::new(path, format, reach),
             is_required,
             folders: Cache::new(MAX_KEPT, SETTLING),
         }
@@ -88,11 +80,9 @@ impl Plugins {
         let (folder, list) = (&self.root.path, self.root.path.join(INSTALLED));
         trace.look(folder);
         trace.look(&list);
-        let installed = read(&list, MAX_FILE, |open| {
-            self.root.reach.check_open_file(open)
-        })
-        .ok()
-        .and_then(|json| serde_json::from_slice::<Value>(&json).ok());
+        let installed = read_confined(&list, &self.root.reach)
+            .ok()
+            .and_then(|json| serde_json::from_slice::<Value>(&json).ok());
         let mut plugins = match installed.as_ref().map(|installed| &installed["plugins"]) {
             Some(Value::Object(plugins)) => {
                 let plugin = |(name, entry): (&String, &Value)| {

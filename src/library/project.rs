@@ -19,7 +19,7 @@ use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::trust::{ProjectText, Trust, Trusted};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
-use crate::wording::printable;
+use crate::wording::full_path;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ impl Project {
         if self.trust.is_some() || self.prompts().is_some() {
             return None;
         }
-        let from = printable(&self.from.display().to_string());
+        let from = full_path(&self.from);
         Some(match self.candidates.is_empty() {
             true => format!(
                 "no project prompts: everyone can write to {from}; change to a folder of your own"
@@ -209,13 +209,6 @@ impl Project {
             .filter(|found| is_withheld(folder, found))
             .count();
         Some((count, worktree.root.clone()))
-    }
-
-    pub(super) fn is_worktree(&self) -> bool {
-        let Some(Ok(folder)) = self.prompts() else {
-            return false;
-        };
-        folder.files.root.worktree.is_some()
     }
 
     /// The root of the linked worktree that has a prompt of this name, whose text was not shown.
@@ -331,15 +324,6 @@ impl Project {
     }
 }
 
-/// What has changed in a trusted repository since its texts were shown.
-#[derive(Debug)]
-pub(crate) struct ChangedTexts {
-    pub(crate) root: PathBuf,
-    pub(crate) texts: Vec<ProjectText>,
-    /// False if only an older version of this program, which showed nothing, has trusted it.
-    pub(crate) was_ever_shown: bool,
-}
-
 /// Returns whether a prompt of a linked worktree, or a file that it includes, was not shown.
 fn is_withheld(folder: &Folder, found: &Found) -> bool {
     folder.files.root.worktree.is_some()
@@ -405,7 +389,7 @@ impl Candidate {
         let (message, fix) = match (fs::canonicalize(path), fs::canonicalize(root)) {
             (Ok(target), Ok(root)) if target.starts_with(&root) => return None,
             (Ok(target), _) => {
-                let target = printable(&target.display().to_string());
+                let target = full_path(&target);
                 let message = format!(
                     "the symlink points outside the project, to {target}, and is not followed"
                 );

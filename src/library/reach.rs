@@ -6,7 +6,7 @@
 //! a plugin of a repository, and a folder or a file that `check`, `test` or `import` names.
 
 use crate::prompt::{Diagnostic, FORMATS, IMPORTED, Kind};
-use crate::wording::{named, printable};
+use crate::wording::{full_path, named_path};
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 
@@ -55,12 +55,9 @@ impl Reach {
         if !self.is_confined() {
             return Ok(());
         }
-        match fs::canonicalize(path)
-            .ok()
-            .and_then(|real| self.refusal(&real))
-        {
-            Some(refusal) => Err(refusal),
-            None => Ok(()),
+        match fs::canonicalize(path) {
+            Ok(target) => self.check_target(&target),
+            Err(_) => Ok(()),
         }
     }
 
@@ -70,40 +67,50 @@ impl Reach {
         if !self.is_confined() {
             return Ok(());
         }
-        match path_of_open_file(file).and_then(|path| self.refusal(&path)) {
-            Some(refusal) => Err(refusal),
+        match path_of_open_file(file) {
+            Some(target) => self.check_target(&target),
             None => Ok(()),
         }
     }
 
-    /// Returns why a file may not be read. `target` is its path, all links resolved.
-    pub(super) fn refusal(&self, target: &Path) -> Option<Diagnostic> {
+    /// Refuses a path, all links resolved, that may not be read.
+    fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
         let Reach::Confined { folder, repository } = self else {
-            return None;
+            return Ok(());
         };
-        let shown = printable(&target.display().to_string());
+        let shown = full_path(target);
         if is_of_system(target) {
             let message =
                 format!("the symlink points to {shown}, a file of the system, and is not followed");
-            return Some(Diagnostic::new(Kind::Escapes, message, "delete it"));
+            return Err(Diagnostic::new(Kind::Escapes, message, "delete it"));
         }
         let real_folder = fs::canonicalize(folder).ok();
         if real_folder.is_some_and(|real| target.starts_with(&real) && real.starts_with(repository))
         {
-            return None;
+            return Ok(());
         }
         if folder == repository {
-            let bound = named(&folder.display().to_string());
+            let bound = named_path(folder);
             let message =
                 format!("the symlink points outside {bound}, to {shown}, and is not followed");
             let fix = "delete it, or replace it with a copy";
-            return Some(Diagnostic::new(Kind::Escapes, message, fix));
+            return Err(Diagnostic::new(Kind::Escapes, message, fix));
         }
         let message = format!(
             "the symlink points outside the project's prompts, to {shown}, and is not followed"
         );
         let fix = "delete it, replace it with a copy, or name the folder that it points to with --prompts";
-        Some(Diagnostic::new(Kind::Escapes, message, fix))
+        Err(Diagnostic::new(Kind::Escapes, message, fix))
+    }
+}
+
+/// Returns a path below a folder, `/`-separated.
+pub(super) fn below(folder: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
+    if cfg!(windows) {
+        below.replace('\\', "/")
+    } else {
+        below.into_owned()
     }
 }
 
@@ -237,7 +244,7 @@ mod tests {
             (&of_archive, &archive.join("x.md"), true),
             (&of_archive, &clone.join("AGENTS.md"), false),
         ] {
-            let is_refused = reach.refusal(target).is_some();
+            let is_refused = reach.check_target(target).is_err();
             assert_eq!(!is_refused, is_read, "{reach:?} {target:?}");
         }
         // A home directory under version control is not one repository with what is unpacked in it.

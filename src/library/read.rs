@@ -111,9 +111,14 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The file leads outside, cannot be read, is too long, or is not UTF-8.
 pub(crate) fn read_confined_text(path: &Path, reach: &Reach) -> Result<String, Diagnostic> {
-    read(path, MAX_FILE, |open| reach.check_open_file(open))
+    read_confined(path, reach)
         .and_then(owned_text)
         .map_err(|problem| problem.in_file(path))
+}
+
+/// Reads a file that need not be a text, if it is within reach.
+pub(super) fn read_confined(path: &Path, reach: &Reach) -> Result<Vec<u8>, Diagnostic> {
+    read(path, MAX_FILE, |open| reach.check_open_file(open))
 }
 
 /// Reads a regular file of at most so many bytes. A symlink is not followed.

@@ -11,7 +11,7 @@ use super::history::failed;
 use super::root::PromptFile;
 use crate::prompt::{Diagnostic, Kind, Name};
 use crate::whole_file::{self, FileAccess, PendingFile, create_folders};
-use crate::wording::named;
+use crate::wording::{named, named_path};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
@@ -96,7 +96,7 @@ impl FileStore {
         if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
             let message = format!(
                 "{} is a symlink, or in a folder of its own",
-                named(&file.path.display().to_string())
+                named_path(&file.path)
             );
             let fix = "rename it, or the folder, yourself";
             return Err(Diagnostic::new(Kind::NotWritable, message, fix));

@@ -8,10 +8,10 @@
 
 use super::cache::Trace;
 use super::pack::lock::Pack;
-use super::reach::Reach;
+use super::reach::{Reach, below};
 use super::shown::Worktree;
 use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
-use crate::wording::{alternatives, named};
+use crate::wording::{alternatives, named_path};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -96,6 +96,18 @@ impl Way {
 }
 
 impl Root {
+    /// A folder that is in no pack, plugin or linked worktree.
+    pub(super) fn new(path: PathBuf, format: &'static Format, reach: Reach) -> Root {
+        Root {
+            path,
+            format,
+            reach,
+            prefix: String::new(),
+            pack: None,
+            worktree: None,
+        }
+    }
+
     /// The folder that a file is, or would be, a prompt of: one that its path names, such as
     /// `.claude/commands`; else the one that it is in, or for a file such as `NAME/SKILL.md` the
     /// one above.
@@ -129,14 +141,7 @@ impl Root {
                 Some((inner, Format::named(of)?))
             });
         let (folder, format) = part.unwrap_or((folder, format));
-        Root {
-            path: folder.to_owned(),
-            format,
-            reach: Reach::of_named(file),
-            prefix: String::new(),
-            pack: None,
-            worktree: None,
-        }
+        Root::new(folder.to_owned(), format, Reach::of_named(file))
     }
 
     /// Whether nothing is ever written to it: its files are another program's.
@@ -147,7 +152,7 @@ impl Root {
     /// Why it cannot be read at all at this moment. A folder that the user did not name may be
     /// missing.
     pub(super) fn missing(&self, is_required: bool) -> Option<Diagnostic> {
-        if let Some(refusal) = self.escape(&self.path) {
+        if let Err(refusal) = self.reach.check(&self.path) {
             return Some(refusal.in_file(&*self.path));
         }
         let error = fs::read_dir(&self.path).err()?;
@@ -253,7 +258,7 @@ impl Root {
                 "has a symlink in its path that points outside the project, or back to a folder that it is in"
             }
         };
-        let message = format!("{} {why}", named(&path.display().to_string()));
+        let message = format!("{} {why}", named_path(&path));
         Err(Diagnostic::new(
             Kind::NotWritable,
             message,
@@ -302,7 +307,8 @@ impl Root {
             trace.distrust();
         }
         let entry = way.entry(folder);
-        let is_refused = is_link && (way.cycle(folder).is_some() || self.escape(&entry).is_some());
+        let is_refused =
+            is_link && (way.cycle(folder).is_some() || self.reach.check(&entry).is_err());
         (!is_refused).then_some(is_link)
     }
 
@@ -326,15 +332,6 @@ impl Root {
         }
     }
 
-    /// Returns why a symlink is not followed: its target is outside of what may be read.
-    pub(super) fn escape(&self, link: &Path) -> Option<Diagnostic> {
-        if !self.reach.is_confined() {
-            return None;
-        }
-        let target = fs::canonicalize(link).ok()?; // reading a broken link reports it
-        self.reach.refusal(&target)
-    }
-
     /// Refuses a file that was read, but is not the one of its pack, or was not shown.
     pub(super) fn check_hash(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         if let Some(worktree) = &self.worktree {
@@ -348,15 +345,7 @@ impl Root {
 
     /// A path below the folder, `/`-separated.
     pub(super) fn below(&self, path: &Path) -> String {
-        let below = path
-            .strip_prefix(&self.path)
-            .unwrap_or(path)
-            .to_string_lossy();
-        if cfg!(windows) {
-            below.replace('\\', "/")
-        } else {
-            below.into_owned()
-        }
+        below(&self.path, path)
     }
 
     /// Whether prompts of the folder may include a file, as far as its name says.

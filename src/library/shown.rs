@@ -2,6 +2,7 @@
 
 use super::cache::{Cache, SETTLING};
 use super::pack::lock::hash_of;
+use super::reach::below;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable;
 use std::collections::{BTreeMap, HashSet};
@@ -98,9 +99,9 @@ impl Eq for Worktree {}
 impl Worktree {
     /// Refuses a file whose text was not shown.
     pub(super) fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        let below = path_below(&self.root, path);
+        let path = path_below(&self.root, path);
         let shown = self.records.of(&self.main);
-        if shown.lines.contains(&line(bytes, &below)) {
+        if shown.has(&line(bytes, &path)) {
             return Ok(());
         }
         let message = "you were not shown its text in this worktree, so it is not served";
@@ -116,7 +117,5 @@ pub(super) fn line(bytes: &[u8], path: &str) -> String {
 
 /// A path below a folder, `/`-separated, in one line.
 pub(super) fn path_below(root: &Path, path: &Path) -> String {
-    let below = path.strip_prefix(root).unwrap_or(path);
-    let steps = below.iter().map(|step| step.to_string_lossy());
-    printable(&steps.collect::<Vec<_>>().join("/"))
+    printable(&below(root, path))
 }

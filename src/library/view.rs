@@ -6,17 +6,17 @@ use super::folder::Folder;
 use super::handle::Files;
 use super::pack::Packs;
 use super::plugins::Plugins;
-use super::project::{ChangedTexts, FOLDER as PROJECT_FOLDER, Project, texts_of};
-use super::reach::{Reach, repository_of};
-use super::read::read;
+use super::project::{FOLDER as PROJECT_FOLDER, Project, texts_of};
+use super::reach::{Reach, below, repository_of};
+use super::read::{read, read_confined};
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use super::stamp::is_remote;
-use super::trust::Trust;
+use super::trust::{ProjectText, Trust};
 use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt};
-use crate::wording::{count, named, printable};
+use crate::wording::{count, full_path, named};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -262,9 +262,33 @@ pub struct View {
     may_edit: bool,
 }
 
+/// The texts of a trusted repository that have changed since they were shown.
+#[derive(Debug)]
+pub(crate) struct ChangedTexts {
+    pub(crate) root: PathBuf,
+    pub(crate) texts: Vec<ProjectText>,
+    /// False if only an older version of this program, which showed nothing, has trusted it.
+    was_ever_shown: bool,
+}
+
+impl ChangedTexts {
+    /// Returns a line that counts them.
+    pub(crate) fn hint(&self) -> String {
+        let root = full_path(&self.root);
+        let command = trust_command(&self.root);
+        if !self.was_ever_shown {
+            return format!("you were never shown the texts of {root}; {command} shows them");
+        }
+        let texts = count(self.texts.len(), "text");
+        format!(
+            "{root} serves {texts} in a version that you were not shown; {command} shows the differences"
+        )
+    }
+}
+
 /// Returns the command that shows the texts of a repository, as a user types it.
 fn trust_command(root: &Path) -> String {
-    let shown = printable(&root.display().to_string());
+    let shown = full_path(root);
     let argument = shlex::try_quote(&shown).unwrap_or_default();
     format!("`prompt-expander trust {argument}`")
 }
@@ -307,7 +331,7 @@ impl View {
                 "this worktree has {prompts} with texts that you were not shown, and does not serve them; {command} shows them"
             ));
         };
-        let shown = printable(&root.display().to_string());
+        let shown = full_path(&root);
         let how = match repository_of(&root, None) {
             Some(_) => format!("{} shows them, and asks", trust_command(&root)),
             None => "--project serves them for one command".to_owned(),
@@ -315,12 +339,6 @@ impl View {
         Some(format!(
             "the prompts in {PROJECT_FOLDER} of {shown} are not served, because you have not said that you trust them; {how}"
         ))
-    }
-
-    /// Returns whether the project is a linked worktree, of which only what was shown is served.
-    pub fn is_in_worktree(&self) -> bool {
-        let project = self.project.as_ref();
-        project.is_some_and(|project| project.is_worktree())
     }
 
     /// A line for the user of a hook, if a prompt of this name is not served because its text in a
@@ -335,7 +353,7 @@ impl View {
         ))
     }
 
-    /// Returns the texts of the trusted repository that differ from those that were shown.
+    /// Returns the texts of the trusted repository that differ from those that were shown, if any do.
     pub(crate) fn changed_in_project(&self) -> Option<ChangedTexts> {
         let (trust, root) = self.project.as_ref()?.trusted_root()?;
         let shown = trust.shown_of(root);
@@ -343,6 +361,9 @@ impl View {
         prompts.retain(|found| found.layer.is_project());
         let mut texts = texts_of(root, &prompts);
         texts.retain(|text| !text.is_in(&shown));
+        if texts.is_empty() {
+            return None;
+        }
         Some(ChangedTexts {
             root: root.to_owned(),
             texts,
@@ -352,21 +373,7 @@ impl View {
 
     /// A line that counts what has changed in the trusted repository since its texts were shown.
     pub fn changed_hint(&self) -> Option<String> {
-        let changed = self.changed_in_project()?;
-        let root = printable(&changed.root.display().to_string());
-        let command = trust_command(&changed.root);
-        if changed.texts.is_empty() {
-            None
-        } else if !changed.was_ever_shown {
-            Some(format!(
-                "you were never shown the texts of {root}; {command} shows them"
-            ))
-        } else {
-            let texts = count(changed.texts.len(), "text");
-            Some(format!(
-                "{root} serves {texts} in a version that you were not shown; {command} shows the differences"
-            ))
-        }
+        Some(self.changed_in_project()?.hint())
     }
 
     fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
@@ -459,16 +466,11 @@ impl View {
     /// A path below the folder of prompts that it is in, `/`-separated; elsewhere, the whole path.
     pub fn below(&self, path: &Path) -> String {
         let roots = self.paths();
-        match roots.iter().find_map(|root| {
-            path.strip_prefix(root)
-                .ok()
-                .filter(|below| !below.as_os_str().is_empty())
-        }) {
-            Some(below) => below
-                .iter()
-                .map(|step| step.to_string_lossy())
-                .collect::<Vec<_>>()
-                .join("/"),
+        let root = roots
+            .iter()
+            .find(|root| path != *root && path.starts_with(root));
+        match root {
+            Some(root) => below(root, path),
             None => path.display().to_string(),
         }
     }
@@ -566,8 +568,7 @@ impl View {
         {
             let reach = self.reach_of(path);
             // Only the prompts that include it know what its placeholders stand for.
-            let parsed = read(path, MAX_FILE, |open| reach.check_open_file(open))
-                .and_then(|bytes| Prompt::parse(name, &bytes));
+            let parsed = read_confined(path, &reach).and_then(|bytes| Prompt::parse(name, &bytes));
             return parsed
                 .err()
                 .map(|why| why.in_file(path))

@@ -8,7 +8,7 @@ use super::root::{MAX_ENTRIES, PromptFile, Way, is_hidden};
 use super::rows::LIST;
 use super::source::Listing;
 use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
-use crate::wording::printable;
+use crate::wording::full_path;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
@@ -221,12 +221,12 @@ impl<'f> Walk<'f> {
         if self.linked_folders > MAX_LINKED_FOLDERS {
             return Some(true);
         }
-        if let Some(escape) = root.escape(&self.way.entry(link)) {
+        if let Err(escape) = root.reach.check(&self.way.entry(link)) {
             self.listing.problems.push(escape.in_file(link));
             return None;
         }
         if let Some(ancestor) = self.way.cycle(link) {
-            let ancestor = printable(&ancestor.display().to_string());
+            let ancestor = full_path(ancestor);
             let message =
                 format!("the symlink points back to {ancestor} (a cycle), and is not followed");
             self.report(link, Kind::Warning, message, "delete the symlink");
@@ -294,7 +294,7 @@ impl<'f> Walk<'f> {
                 };
                 let message = format!(
                     "{} has the same name, and comes first",
-                    printable(&first.get().path.display().to_string())
+                    full_path(&first.get().path)
                 );
                 self.report(&other.path, Kind::Clash, message, "rename one of the two");
             }
@@ -397,7 +397,7 @@ mod tests {
                 cut.into_iter().chain([stem])
             }).collect();
             for format in crate::prompt::FORMATS {
-                let root = Root { path: folder.path().to_owned(), format, reach: Reach::Own, prefix: String::new(), pack: None, worktree: None };
+                let root = Root::new(folder.path().to_owned(), format, Reach::Own);
                 let about = About::new(Layer::USER, format, None);
                 let files = Arc::new(Files::new(root.clone(), about));
                 let listed = scan(&files, true, &mut Trace::default()).found;

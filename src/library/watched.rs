@@ -158,14 +158,7 @@ mod tests {
         symlink("../elsewhere/one.md", folder.join("prompts/link.md")).unwrap();
         symlink(folder.join("elsewhere/deep"), folder.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", folder.join("prompts/broken.md")).unwrap();
-        let root = Root {
-            path: folder.join("prompts"),
-            format: Format::OWN,
-            reach: Reach::Own,
-            prefix: String::new(),
-            pack: None,
-            worktree: None,
-        };
+        let root = Root::new(folder.join("prompts"), Format::OWN, Reach::Own);
         let mut trace = Trace::default();
         for seen in ["", "git", "linked", "link.md", "broken.md"] {
             trace.look(&root.path.join(seen));

@@ -2,7 +2,7 @@
 
 use super::stream::{Styled, print_laid_out};
 use crate::prompt::{Diagnostic, Severity};
-use crate::wording::{printable, without_password, without_passwords};
+use crate::wording::{full_path, without_passwords};
 use anstyle::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -84,11 +84,6 @@ pub(crate) fn shown(path: &Path) -> String {
             &below(home).map_or_else(|| path.to_owned(), |below| Path::new("~").join(below)),
         ),
     }
-}
-
-/// A path for messages and questions: all of it.
-pub(crate) fn full_path(path: &Path) -> String {
-    printable(&without_password(&path.display().to_string()))
 }
 
 /// Returns the text of an error in the arguments in one line, without its passwords.

@@ -15,7 +15,7 @@ use crate::transport::http::tls::Tls;
 use crate::transport::http::tokens::Entry;
 use crate::transport::http::{self, Keys, Options, secret_file};
 use crate::whole_file::{FileAccess, PendingFile};
-use crate::wording::named;
+use crate::wording::{named, named_path};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use ipnet::IpNet;
@@ -214,7 +214,7 @@ impl Http {
             let needs = "--key needs a file with a key, or with two in two lines";
             let key =
                 secret_file::read(path, "key", needs, |_| true).map_err(anyhow::Error::msg)?;
-            (key, named(&path.display().to_string()))
+            (key, named_path(path))
         } else if let Some(key) = std::env::var_os(KEY_VARIABLE).filter(|key| !key.is_empty()) {
             (key.into_encoded_bytes(), KEY_VARIABLE.to_owned())
         } else {

@@ -1,19 +1,10 @@
 //! Finds earlier versions of a folder's files in its git repository.
 
+use crate::library::pack::git::ELSEWHERE;
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// Variables that would lead git to another repository than that of the folder.
-const ELSEWHERE: [&str; 6] = [
-    "GIT_COMMON_DIR",
-    "GIT_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_WORK_TREE",
-];
 
 /// Lists each version of each file below the folder, in the commits up to the current one.
 const LOG: [&str; 12] = [

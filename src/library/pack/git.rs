@@ -30,8 +30,10 @@ const OLDEST: [u32; 2] = [2, 30];
 const PROTOCOLS: &str = "https:ssh:git:file";
 
 /// Variables that would lead git to another repository than the one that it is told to use.
-const ELSEWHERE: [&str; 4] = [
+pub(crate) const ELSEWHERE: [&str; 6] = [
     "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
     "GIT_NAMESPACE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_WORK_TREE",
