@@ -93,52 +93,31 @@ fn fetch_within(
         bounds,
         started: Instant::now(),
     };
-    let version = repository.run("", &["version"], "")?;
-    let version = String::from_utf8_lossy(&version);
-    let numbers: Vec<u32> = version
-        .split([' ', '.'])
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    if numbers.as_slice() < OLDEST.as_slice() {
-        let message = format!("packs need git 2.30 or newer; this is {}", version.trim());
-        return Err(refused(message, "install a newer git"));
-    }
+    repository.check_version()?;
     repository.run("", &["init", "--quiet", "--bare", "--template="], "")?;
-    let commit = match is_commit(given) {
-        true => {
-            // A server that refuses a commit itself may have it as what the branch or the tag is.
-            if let Err(error) = repository.fetch(given) {
-                if error.kind == Kind::TooLong {
-                    return Err(error);
-                }
-                repository.fetch(&pack.reference)?;
-            }
-            given
-        }
-        false => {
-            repository.fetch(&repository.full_name(given)?)?;
-            given.clone_into(&mut pack.reference);
-            "FETCH_HEAD"
-        }
+    let commit = if is_commit(given) {
+        repository.fetch_commit(given, &pack.reference)?;
+        given
+    } else {
+        repository.fetch(&repository.full_name(given)?)?;
+        given.clone_into(&mut pack.reference);
+        "FETCH_HEAD"
     };
-    let shown = repository.run(
-        "",
-        &[
-            "log",
-            "-1",
-            "--no-show-signature",
-            "--format=%H %cs",
-            commit,
-            "--",
-        ],
-        "",
-    );
-    let shown = String::from_utf8(shown.unwrap_or_default()).unwrap_or_default();
-    let (commit, day) = shown
-        .trim()
-        .split_once(' ')
-        .ok_or_else(|| repository.no_commit(given))?;
-    (pack.commit, pack.date) = (commit.to_owned(), day.to_owned());
+    let log = [
+        "log",
+        "-1",
+        "--no-show-signature",
+        "--format=%H %cs",
+        commit,
+        "--",
+    ];
+    let shown = repository.run("", &log, "").unwrap_or_default();
+    let shown = String::from_utf8(shown).unwrap_or_default();
+    let Some((commit, day)) = shown.trim().split_once(' ') else {
+        return Err(repository.no_commit(given));
+    };
+    pack.commit = commit.to_owned();
+    pack.date = day.to_owned();
     let texts = repository.texts(pack)?;
     pack.files = texts
         .files
@@ -200,6 +179,21 @@ impl Repository<'_> {
         Err(complaint(&stderr))
     }
 
+    /// Refuses a git that is too old.
+    fn check_version(&self) -> Result<(), Diagnostic> {
+        let version = self.run("", &["version"], "")?;
+        let version = String::from_utf8_lossy(&version);
+        let numbers: Vec<u32> = version
+            .split([' ', '.'])
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        if numbers.as_slice() >= OLDEST.as_slice() {
+            return Ok(());
+        }
+        let message = format!("packs need git 2.30 or newer; this is {}", version.trim());
+        Err(refused(message, "install a newer git"))
+    }
+
     fn no_commit(&self, given: &str) -> Diagnostic {
         let message = format!("{} has no commit at {}", named(&self.address), named(given));
         refused(
@@ -239,6 +233,14 @@ impl Repository<'_> {
                     &format!("choose one, as in `--ref {first}`"),
                 ))
             }
+        }
+    }
+
+    /// Fetches a commit. A server that refuses it may have it as what the branch or the tag is.
+    fn fetch_commit(&self, commit: &str, reference: &str) -> Result<(), Diagnostic> {
+        match self.fetch(commit) {
+            Err(error) if error.kind != Kind::TooLong => self.fetch(reference),
+            fetched => fetched,
         }
     }
 
