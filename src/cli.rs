@@ -554,7 +554,7 @@ fn run_command(
         #[cfg(feature = "http")]
         Some(Command::Token(token)) => token.run().map(done),
         #[cfg(feature = "store")]
-        Some(Command::Store(store)) => store.run().map(done),
+        Some(Command::Store(store)) => store.run(given).map(done),
         Some(Command::Completions(completions)) => completions.run(&words[0]),
         Some(Command::Man) => man::run().map(done),
         Some(Command::Upgrade(upgrade)) => upgrade.run().map(done),

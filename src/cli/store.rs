@@ -5,10 +5,14 @@ mod agreed;
 mod committed;
 mod plan;
 
+use super::config;
 use super::database::StoreOptions;
 use super::diff::print_diff;
 use super::output::{self, shown};
-use crate::library::{Address, Postgres, StoredTexts, create_with_folders, replace, text_at};
+use super::source::{PromptSource, absolute};
+use crate::library::{
+    Address, Postgres, Reach, StoredTexts, create_with_folders, replace, text_at,
+};
 use crate::prompt::Diagnostic;
 use crate::whole_file::FileAccess;
 use crate::wording::{count, printable};
@@ -39,7 +43,8 @@ enum Action {
     /// Write the Markdown and test files below a folder to the store, in one transaction
     ///
     /// Shows what will change, and asks. Hidden files are left out. If the store does not take a
-    /// file, such as one that `check` calls broken, nothing is written.
+    /// file, such as one that `check` calls broken, nothing is written. In a folder that is not your
+    /// own, no symlink is followed out of its repository.
     ///
     /// A file of the store is replaced or deleted only if it is as this folder last pushed or
     /// pulled it, or as an earlier commit of the folder's git repository has it. All others are
@@ -90,7 +95,7 @@ struct Between {
 }
 
 impl StoreCommand {
-    pub(super) fn run(self) -> anyhow::Result<()> {
+    pub(super) fn run(self, mut source: PromptSource) -> anyhow::Result<()> {
         match self.action {
             Action::Init(store) => {
                 let address = store.required()?;
@@ -102,7 +107,10 @@ impl StoreCommand {
                 };
                 output::note(&format!("{address} {done}"));
             }
-            Action::Push(push) => push.run()?,
+            Action::Push(push) => {
+                config::load(&mut source);
+                push.run(&source)?;
+            }
             Action::Pull(pull) => pull.pull()?,
         }
         Ok(())
@@ -110,9 +118,10 @@ impl StoreCommand {
 }
 
 impl Push {
-    fn run(&self) -> anyhow::Result<()> {
+    fn run(&self, source: &PromptSource) -> anyhow::Result<()> {
         let between = &self.between;
-        let (files, problems) = Postgres::files_below(&between.folder);
+        let reach = source.reach_of(&absolute(&between.folder));
+        let (files, problems) = Postgres::files_below(&between.folder, &reach);
         between.check(&problems)?;
         let is_emptied = self.prune && files.is_empty() && !self.force;
         ensure!(
@@ -168,7 +177,7 @@ impl Between {
             stored.insert(path, text);
         }
         self.check(&problems)?;
-        for path in Postgres::files_below(&self.folder).0.keys() {
+        for path in Postgres::files_below(&self.folder, &Reach::Own).0.keys() {
             if !stored.contains_key(path) {
                 output::print_lines(&format!("keep {}\n", printable(path)).into())?;
             }

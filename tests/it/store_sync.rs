@@ -463,6 +463,21 @@ fn pull_shows_what_it_changes_and_what_it_keeps_and_asks() {
 }
 
 #[test]
+fn push_follows_no_symlink_out_of_a_folder_that_is_not_ones_own() {
+    let Some(client) = client() else { return };
+    write(&client, "in/a.md", "A.");
+    write(&client, "outside/secret.md", "Secret.");
+    symlink("../outside/secret.md", client.root().join("in/leak.md")).unwrap();
+    symlink("../outside", client.root().join("in/folder")).unwrap();
+    store(&client, "push in --yes").says(
+        1,
+        &["in/leak.md: ", "in/folder: ", "2 files cannot be taken"],
+    );
+    store(&client, "push in --yes --skip").says(0, &["written"]);
+    assert_eq!(paths(&client).trim(), "a.md");
+}
+
+#[test]
 fn pull_writes_only_paths_that_push_takes_and_follows_no_symlink() {
     let Some(client) = client() else { return };
     let outside = client.root().join("outside");

@@ -2,6 +2,7 @@
 
 use super::{MAX_FILE, Postgres, check_text, folded};
 use crate::library::folder::Folder;
+use crate::library::reach::Reach;
 use crate::library::read::read;
 use crate::library::root::{Root, is_hidden};
 use crate::library::rows::{Row, Rows};
@@ -78,7 +79,7 @@ fn read_without_links(folder: &Path, path: &str) -> Result<String, Diagnostic> {
 ///
 /// # Errors
 /// The store does not take it.
-fn read_for_store(root: &Root, file: &Path) -> Result<String, Diagnostic> {
+fn read_for_store(root: &Root, file: &Path, reach: &Reach) -> Result<String, Diagnostic> {
     root.name_of(file).transpose()?;
     if file.to_str().is_none() {
         return Err(Diagnostic::new(
@@ -88,7 +89,7 @@ fn read_for_store(root: &Root, file: &Path) -> Result<String, Diagnostic> {
         ));
     }
     check_path(&root.below(file))?;
-    let text = owned_text(read(file, MAX_FILE, |_| Ok(()))?)?;
+    let text = owned_text(read(file, MAX_FILE, |open| reach.check_open_file(open))?)?;
     check_text(&text)?;
     Ok(text)
 }
@@ -122,7 +123,8 @@ fn remove_broken(folder: &Path, files: &mut StoredTexts, problems: &mut Vec<Diag
 
 impl Postgres {
     /// Returns the files below a folder that a store takes, and why it does not take the others.
-    pub(crate) fn files_below(folder: &Path) -> (StoredTexts, Vec<Diagnostic>) {
+    /// Links lead as far as `reach` says.
+    pub(crate) fn files_below(folder: &Path, reach: &Reach) -> (StoredTexts, Vec<Diagnostic>) {
         let mut files = StoredTexts::new();
         let mut problems = Vec::new();
         let mut folded_paths = BTreeSet::new();
@@ -130,12 +132,13 @@ impl Postgres {
             .files
             .root
             .clone();
-        let entries = WalkDir::new(folder)
+        let mut entries = WalkDir::new(folder)
             .follow_links(true)
             .min_depth(1)
             .sort_by_file_name()
-            .into_iter();
-        for entry in entries.filter_entry(|entry| !is_hidden(entry.path())) {
+            .into_iter()
+            .filter_entry(|entry| !is_hidden(entry.path()));
+        while let Some(entry) = entries.next() {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
@@ -150,11 +153,18 @@ impl Postgres {
                     continue;
                 }
             };
+            if let Err(why) = reach.check(entry.path()) {
+                problems.push(why.in_file(entry.path()));
+                if entry.file_type().is_dir() {
+                    entries.skip_current_dir();
+                }
+                continue;
+            }
             if entry.file_type().is_dir() {
                 continue;
             }
             let below = root.below(entry.path());
-            match read_for_store(&root, entry.path()) {
+            match read_for_store(&root, entry.path(), reach) {
                 Err(why) => problems.push(why.in_file(entry.path())),
                 Ok(_) if !folded_paths.insert(folded(&below)) => {
                     let message = "the path of another file differs only in letter case";
