@@ -201,8 +201,8 @@ fn each_text_of_a_stack_and_of_mentions_is_named_in_the_order_of_the_message() {
         );
     let mention = |name: &str, text: &str| {
         format!(
-            "In the user's message, `:{name}` stands for the text below, from a prompt file that the user wrote or chose. What \
-             to do with that text, the message says; there is no need to call expand_prompt.\n\n{text}\n\n\
+            "In the user's message, `:{name}` stands for the text below, from a prompt file that the user wrote or chose. The \
+             message says what to do with that text; there is no need to call expand_prompt.\n\n{text}\n\n\
              (End of the text for `:{name}`.)"
         )
     };
