@@ -199,8 +199,8 @@ fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
     }
 }
 
-/// Returns whether a mention expands a prompt: one that is not built in, and whose file does not say
-/// `mention: false`. A broken file is reported.
+/// Returns whether a mention expands a prompt: one that is not built in, and whose file does not
+/// say `mention: false`. A broken file is reported.
 fn may_be_mentioned(found: &Found) -> bool {
     !is_builtin(found)
         && found

@@ -43,8 +43,8 @@ enum Action {
     /// Write the Markdown and test files below a folder to the store, in one transaction
     ///
     /// Shows what will change, and asks. Hidden files are left out. If the store does not take a
-    /// file, such as one that `check` calls broken, nothing is written. In a folder that is not your
-    /// own, no symlink is followed out of its repository.
+    /// file, such as one that `check` calls broken, nothing is written. In a folder that is not
+    /// your own, no symlink is followed out of its repository.
     ///
     /// A file of the store is replaced or deleted only if it is as this folder last pushed or
     /// pulled it, or as an earlier commit of the folder's git repository has it. All others are
@@ -52,8 +52,8 @@ enum Action {
     Push(Push),
     /// Write the files of the store into a folder
     ///
-    /// Shows what will change, and asks. Files that the store does not have stay as they are. A file
-    /// that has changed in the folder is a conflict, as for `push`, unless a commit has it.
+    /// Shows what will change, and asks. Files that the store does not have stay as they are. A
+    /// file that has changed in the folder is a conflict, as for `push`, unless a commit has it.
     Pull(Between),
 }
 

@@ -80,8 +80,8 @@ pub(super) fn attachments<'p>(
     })
 }
 
-/// Returns the files that a prompt in this file attaches, with their paths and bytes. What cannot be
-/// attached is left out.
+/// Returns the files that a prompt in this file attaches, with their paths and bytes. What cannot
+/// be attached is left out.
 pub(super) fn attached_files(root: &Root, prompt: &Prompt, file: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = file.parent().unwrap_or(&root.path);
     let mut files = Vec::new();

@@ -145,8 +145,8 @@ impl FileStore {
         })
     }
 
-    /// Returns the revision that a prompt has if it is already as this write would leave it, such as
-    /// when the same write comes once more.
+    /// Returns the revision that a prompt has if it is already as this write would leave it, such
+    /// as when the same write comes once more.
     fn repeat(
         &self,
         write: &Write<'_>,

@@ -255,8 +255,8 @@ impl Project {
         self.candidates.iter().find(|candidate| candidate.is_root())
     }
 
-    /// The candidates up to the root of the repository, which is the last; without a repository, only
-    /// the folder itself.
+    /// The candidates up to the root of the repository, which is the last; without a repository,
+    /// only the folder itself.
     fn in_repository(&self) -> &[Candidate] {
         let root = self.candidates.iter().position(Candidate::is_root);
         let count = root.map_or(1, |root| root + 1);

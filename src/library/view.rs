@@ -353,7 +353,8 @@ impl View {
         ))
     }
 
-    /// Returns the texts of the trusted repository that differ from those that were shown, if any do.
+    /// Returns the texts of the trusted repository that differ from those that were shown, if any
+    /// do.
     pub(crate) fn changed_in_project(&self) -> Option<ChangedTexts> {
         let (trust, root) = self.project.as_ref()?.trusted_root()?;
         let shown = trust.shown_of(root);

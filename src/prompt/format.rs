@@ -343,8 +343,8 @@ impl Format {
         fitting.max_by_key(|(_, file)| file.end.len())
     }
 
-    /// Returns whether the end of a path says how a file is read, such as `/SKILL.md`, for any system:
-    /// some ignore letter case and invisible characters in the names of files.
+    /// Returns whether the end of a path says how a file is read, such as `/SKILL.md`, for any
+    /// system: some ignore letter case and invisible characters in the names of files.
     pub fn has_special_end(&self, path: &str) -> bool {
         let own = self.files.iter().map(|(end, _)| *end);
         let others = NO_PROMPTS.iter().map(|(end, _)| *end);

@@ -1,4 +1,5 @@
-//! `store push` and `store pull`: a folder and a store become the same, without loss on either side.
+//! `store push` and `store pull`: a folder and a store become the same, without loss on either
+//! side.
 
 use crate::client::Client;
 use crate::client::Ran;

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 impl Editor<'_> {
-    /// Returns what a rename of a prompt would break: paths in the prompt itself, which are relative
-    /// to its file, and paths in other prompts that lead to its file. Nothing is known of a prompt of
-    /// the team.
+    /// Returns what a rename of a prompt would break: paths in the prompt itself, which are
+    /// relative to its file, and paths in other prompts that lead to its file. Nothing is known of
+    /// a prompt of the team.
     pub fn broken_by_rename(&self, from: &Found, to: &Name) -> Vec<Diagnostic> {
         if self.layer == Layer::TEAM {
             return Vec::new();

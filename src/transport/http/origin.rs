@@ -5,8 +5,8 @@
 //! `Origin` header of most.
 //!
 //! A page can also have the browser load something without an `Origin`, as with `<object>` or a
-//! prefetch, and find out whether that worked. Such requests have the header `Sec-Fetch-Site` (Fetch
-//! Metadata Request Headers). Programs send neither header.
+//! prefetch, and find out whether that worked. Such requests have the header `Sec-Fetch-Site`
+//! (Fetch Metadata Request Headers). Programs send neither header.
 
 use super::headers;
 use super::proxy::Client;
