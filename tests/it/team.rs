@@ -414,6 +414,7 @@ fn a_huge_list_takes_little_memory() {
     const LENGTH: usize = 60 * 1024 * 1024;
     let entry = |members: &str| format!("{{\"name\":\"a\"{members}}}");
     let arguments = format!(",\"arguments\":[{}]", vec![entry(""); 90].join(","));
+    let tags = format!(",\"tags\":[{}]", vec!["\"\""; 80_000].join(","));
     for (what, item, want) in [
         (
             "empty entries",
@@ -421,6 +422,7 @@ fn a_huge_list_takes_little_memory() {
             "more than 200,000 prompts",
         ),
         ("arguments", entry(&arguments), "500,000 arguments"),
+        ("tags", entry(&tags), "choices and tags"),
         (
             "lists in lists",
             format!("[{}]", ["[]"; 99].join(",")),

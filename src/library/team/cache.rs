@@ -62,8 +62,8 @@ const MAX_CACHED: usize = 128 * 1024 * 1024;
 const MAX_LISTED: usize = 200_000;
 const MAX_ENTRY: usize = 256 * 1024;
 
-/// How many arguments all prompts in the list may have.
-const MAX_LISTED_ARGUMENTS: usize = 500_000;
+/// How many arguments, choices and tags all prompts in the list may have.
+const MAX_LISTED_VALUES: usize = 500_000;
 
 const LIST: &str = "list.json";
 const STATE: &str = "state.json";
@@ -118,7 +118,8 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entries, A::Error> {
         let mut entries = Entries::default();
-        let (mut count, mut arguments) = (0, 0);
+        let mut count = 0;
+        let mut values = 0;
         while let Some(json) = list.next_element::<&RawValue>()? {
             if json.get().len() > MAX_ENTRY {
                 let limit = in_bytes(MAX_ENTRY);
@@ -126,12 +127,12 @@ impl<'de> Visitor<'de> for EntriesVisitor {
             }
             let entry: Entry = serde_json::from_str(json.get()).map_err(Error::custom)?;
             count += 1;
-            arguments += entry.summary.arguments.len();
-            if count > MAX_LISTED || arguments > MAX_LISTED_ARGUMENTS {
+            values += count_values(&entry.summary);
+            if count > MAX_LISTED || values > MAX_LISTED_VALUES {
                 let limit = format!(
-                    "the list has more than {} prompts or {} arguments",
+                    "the list has more than {} prompts, or {} arguments, choices and tags",
                     thousands(MAX_LISTED),
-                    thousands(MAX_LISTED_ARGUMENTS)
+                    thousands(MAX_LISTED_VALUES)
                 );
                 return Err(Error::custom(limit));
             }
@@ -141,6 +142,15 @@ impl<'de> Visitor<'de> for EntriesVisitor {
         }
         Ok(entries)
     }
+}
+
+/// Returns how many arguments, choices and tags a prompt has.
+fn count_values(summary: &Summary) -> usize {
+    let mut values = summary.tags.len();
+    for argument in &summary.arguments {
+        values += 1 + argument.choices.len();
+    }
+    values
 }
 
 /// A prompt in the list, which may be broken.
