@@ -337,7 +337,7 @@ test("a link with another token asks before it replaces the one in use, also in 
       const question = answerNext(page, isYes);
       await page.goto("about:blank");
       await page.goto(`${server.url}#token=${link}`);
-      assert.match(await question, /another token/);
+      assert.match(await question, /different token/);
       await address(page, server, "");
       assert.equal(await keptToken(page), WRITER);
       if (isYes) await press(page, "Use the token that is kept in this browser");
@@ -345,7 +345,7 @@ test("a link with another token asks before it replaces the one in use, also in 
     }
     const question = answerNext(page, true);
     await page.evaluate((link) => (location.hash = `token=${link}`), READER);
-    assert.match(await question, /another token/);
+    assert.match(await question, /different token/);
     await address(page, server, "");
     await number(page, 3);
     assert.equal(await keptToken(page), WRITER);
