@@ -14,6 +14,7 @@ use std::env;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
 use toml_edit::{DocumentMut, Item};
 
 /// The variables that name folders, each with the default below the home directory.
@@ -162,7 +163,10 @@ fn is_trusted(repository: &Path) -> bool {
 
 /// Returns the home directory, unless `HOME` has a value that no login sets.
 pub(super) fn usual_home() -> Option<PathBuf> {
-    dirs::home_dir().filter(|home| is_usual_home(home))
+    // It is asked for often, does not change, and costs ten system calls.
+    static USUAL_HOME: LazyLock<Option<PathBuf>> =
+        LazyLock::new(|| dirs::home_dir().filter(|home| is_usual_home(home)));
+    USUAL_HOME.clone()
 }
 
 /// A path through `/proc` or `/dev` can name the working directory, whichever that is.
