@@ -241,8 +241,9 @@ const MESSAGES: [(&str, TextOf); 6] = [
     }),
 ];
 
-/// What a message of 100 KB may cost: 50 ms.
-const LONG_MESSAGE: f64 = 150_000_000.0;
+/// What a message of 100 KB may cost, which must end within 50 ms: 175 million instructions took
+/// 33 ms as published, and 44 ms as installed, on one of two virtual cores.
+const LONG_MESSAGE: f64 = 200_000_000.0;
 
 /// What happens to the costs when an input is twice as long.
 fn growths() -> Vec<Growth> {
