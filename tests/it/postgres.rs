@@ -55,6 +55,14 @@ impl Postgres {
         let programs = versions
             .map(|version| version.unwrap().path().join("bin").display().to_string())
             .max()?;
+        // Another test may take the port before the server does.
+        let server = (0..3).find_map(|_| Postgres::start_on_a_free_port(&programs));
+        assert!(server.is_some(), "PostgreSQL has not started");
+        server
+    }
+
+    /// Starts a server. `None` if it does not become ready.
+    fn start_on_a_free_port(programs: &str) -> Option<Postgres> {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -62,7 +70,7 @@ impl Postgres {
             .port();
         let mut command = as_postgres("bash");
         command
-            .args(["-c", SERVER, &programs, &port.to_string()])
+            .args(["-c", SERVER, programs, &port.to_string()])
             .current_dir("/");
         let mut child = command
             .stdin(Stdio::piped())
@@ -72,7 +80,10 @@ impl Postgres {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "PostgreSQL has not started");
+        if line != "ready\n" {
+            child.wait().unwrap();
+            return None;
+        }
         Some(Postgres {
             child: Mutex::new((child, output)),
             port,
