@@ -317,16 +317,31 @@ journey("an earlier version is seen and restored, also of a deleted prompt", { "
   assert.equal(server.expand("a", "x"), "First x");
 });
 
-/** Shows a page with a token that is kept in this browser. */
+/** Keeps a token in this browser, while the answer to a request without a token is under way. */
 async function keepToken(page, server) {
+  let letItPass;
+  const isStored = new Promise((done) => (letItPass = done));
+  const delay = async (route) => {
+    await isStored;
+    await route.continue();
+  };
+  await page.route("**/api/me", delay, { times: 1 });
   await page.goto(server.url);
   await page.evaluate((kept) => localStorage.setItem("token", kept), WRITER);
+  letItPass();
+  await heading(page, "This server needs a token");
+  assert.equal(await keptToken(page), WRITER);
 }
 
 const keptToken = (page) => page.evaluate(() => localStorage.getItem("token"));
 
 /** Answers the next question of the page, and returns it. */
-const answerNext = (page, isYes) => new Promise((done) => page.once("dialog", (dialog) => (isYes ? dialog.accept() : dialog.dismiss()).then(() => done(dialog.message()))));
+async function answerNext(page, isYes) {
+  const dialog = await page.waitForEvent("dialog");
+  if (isYes) await dialog.accept();
+  else await dialog.dismiss();
+  return dialog.message();
+}
 
 test("a link with another token asks before it replaces the one in use, also in an open tab, and never removes the kept one", async () => {
   const server = await serve(PROBLEMS, { tokens: TOKENS });

@@ -40,10 +40,11 @@ function store(words, isKept) {
   if (words) (isKept ? localStorage : sessionStorage).setItem("token", words);
 }
 
-/** Removes the token that is used. One that is kept in this browser stays if the tab has its own. */
-function forgetToken() {
-  const used = sessionStorage.getItem("token") === null ? localStorage : sessionStorage;
-  used.removeItem("token");
+/** Removes a token that the server refused. Another one, which was stored meanwhile, stays. */
+function forgetToken(refused) {
+  for (const storage of [sessionStorage, localStorage]) {
+    if (storage.getItem("token") === refused) storage.removeItem("token");
+  }
 }
 
 const IN_ADDRESS = "#token=";
@@ -77,15 +78,17 @@ const authorization = () => (token() ? { Authorization: `Bearer ${token()}` } : 
 const keep = document.querySelector("#keep");
 keep.addEventListener("change", () => store(token(), keep.checked));
 
-/** Why there is no answer: its status is 0 if the server is away. */
+/** Why there is no answer: its status is 0 if the server is away. `token` is what the request had, or `null`. */
 class Refused extends Error {
-  constructor(status, why) {
+  constructor(status, why, token) {
     super(why);
     this.status = status;
+    this.token = token;
   }
 }
 
 async function ask(method, path, body) {
+  const sent = token();
   const headers = { Accept: "application/json", ...authorization() };
   if (body) headers["Content-Type"] = "application/json";
   let response, answer;
@@ -93,10 +96,10 @@ async function ask(method, path, body) {
     response = await fetch(path, { method, headers, body: body && JSON.stringify(body), cache: "no-store", credentials: "omit", redirect: "error" });
     answer = await response.json();
   } catch {
-    throw new Refused(response?.status ?? 0, AWAY);
+    throw new Refused(response?.status ?? 0, AWAY, sent);
   }
   if (response.ok) return answer;
-  throw new Refused(response.status, answer.error.message);
+  throw new Refused(response.status, answer.error.message, sent);
 }
 
 /** The answer, or `null` if there is no such thing. */
@@ -175,7 +178,7 @@ async function pageAt(url, before) {
     if (start === "history") return await historyPage(name, searchParams.get("revision"));
     return await editorPage(start === "new" ? null : name, searchParams.get("command") ?? "");
   } catch (refused) {
-    if (refused.status === 401) return tokenPage();
+    if (refused.status === 401) return tokenPage(refused.token);
     // What is on the page stays; another attempt may work.
     if (!(refused instanceof Refused) || refused.status === 0 || refused.status === 429 || refused.status >= 500) throw refused;
     return cannotShow(refused.message);
@@ -194,9 +197,10 @@ function show(next) {
   page.editor?.shown();
 }
 
-function tokenPage() {
-  const refused = token() && problemList([problem({ severity: "error", message: "this token is wrong, or is no longer valid" })], { role: "alert" });
-  forgetToken();
+/** Asks for a token; `refusedToken` is the one that is wrong, or `null`. */
+function tokenPage(refusedToken) {
+  const refused = refusedToken && problemList([problem({ severity: "error", message: "this token is wrong, or is no longer valid" })], { role: "alert" });
+  forgetToken(refusedToken);
   const kept = token() && h("p", button("#use-kept", "Use the token that is kept in this browser", () => location.reload()));
   const attributes = { type: "password", autocomplete: "off", spellcheck: "false", required: true, autofocus: true };
   const input = h("input#token-text", attributes);
