@@ -251,7 +251,7 @@ mod tests {
             numbered[0]
         );
         // Comparing each of these would take a million steps; only their beginnings are compared.
-        let long: Vec<Name> = (0..10_000)
+        let long: Vec<Name> = (0..2_000)
             .map(|n| Name::new(&format!("{n:01000}")).unwrap())
             .collect();
         assert_eq!(

@@ -5,6 +5,7 @@ use crate::http_client::{Answer, Connection, HttpServer, USUAL, request};
 use serde_json::json;
 use std::io::Write;
 use std::net::TcpStream;
+use std::thread;
 use std::time::Duration;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -147,26 +148,33 @@ fn connections(server: &HttpServer, count: usize, sent: &str) -> Vec<Connection>
 
 #[test]
 fn of_too_many_half_requests_of_an_address_the_oldest_are_closed() {
-    let server = HttpServer::start(Client::new());
-    for half_request in ["", "POST /mcp HTTP/1.1\r\nHost: x\r\n", UPLOAD] {
-        let mut half = connections(&server, 256 + 10, half_request);
-        for oldest in &mut half[..10] {
-            assert!(oldest.is_closed_within(SOON), "{half_request}");
+    // At once, because each waits until the oldest is old enough.
+    thread::scope(|scope| {
+        for half_request in ["", "POST /mcp HTTP/1.1\r\nHost: x\r\n", UPLOAD] {
+            scope.spawn(move || {
+                let server = HttpServer::start(Client::new());
+                let mut half = connections(&server, 256 + 10, half_request);
+                for oldest in &mut half[..10] {
+                    assert!(oldest.is_closed_within(SOON), "{half_request}");
+                }
+                assert_eq!(server.send("GET", "/health", &[], "").status, 200);
+                assert_eq!(server.post(PING).status, 200);
+            });
         }
-        assert_eq!(server.send("GET", "/health", &[], "").status, 200);
-        assert_eq!(server.post(PING).status, 200);
+        scope.spawn(the_oldest_half_request_of_a_kept_connection_is_closed);
+    });
+}
+
+fn the_oldest_half_request_of_a_kept_connection_is_closed() {
+    let server = HttpServer::start(Client::new());
+    let mut kept = connections(&server, 256 + 10, "");
+    for connection in &mut kept {
+        assert_eq!(connection.send("GET", "/health", &[], "").status, 200);
     }
-    let mut kept_alive: Vec<Connection> = (0..256 + 10)
-        .map(|_| {
-            let mut connection = server.connect();
-            assert_eq!(connection.send("GET", "/health", &[], "").status, 200);
-            connection
-        })
-        .collect();
-    for connection in &mut kept_alive {
+    for connection in &mut kept {
         connection.write_raw("POST /mcp HT");
     }
-    assert!(kept_alive[0].is_closed_within(SOON));
+    assert!(kept[0].is_closed_within(SOON));
 }
 
 #[test]

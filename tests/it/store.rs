@@ -530,7 +530,7 @@ fn when_the_primary_is_killed_and_the_standby_promoted_no_write_is_lost_or_doubl
     let half = if std::env::var_os("NIGHTLY_SECONDS").is_some() {
         2_500
     } else {
-        100
+        40
     };
     let mut acknowledged = Vec::new();
     let next = |_| {

@@ -411,7 +411,7 @@ fn a_token_with_a_typing_error_deletes_nothing_from_the_cache() {
 
 #[test]
 fn a_huge_list_takes_little_memory() {
-    const LENGTH: usize = 60 * 1024 * 1024;
+    const LENGTH: usize = 15 * 1024 * 1024;
     let entry = |members: &str| format!("{{\"name\":\"a\"{members}}}");
     let arguments = format!(",\"arguments\":[{}]", vec![entry(""); 90].join(","));
     let tags = format!(",\"tags\":[{}]", vec!["\"\""; 80_000].join(","));
@@ -443,7 +443,7 @@ fn a_huge_list_takes_little_memory() {
         );
         let service = Service::answering(list);
         // In KiB: ten times the length of the list, with all else that the program needs.
-        let person = person_with(&service.url(), "").after("ulimit -v 650000");
+        let person = person_with(&service.url(), "").after("ulimit -v 250000");
         let error = person.words("expand a").stderr;
         assert!(error.contains(want), "{what}: {error}");
     }
