@@ -271,6 +271,7 @@ fn pack_update_that_is_killed_leaves_a_whole_pack_and_the_next_run_cleans_up() {
     let kills = at_each_moment(make, &update, |client| {
         let text = client.words("expand acme/review").stdout;
         assert!(text == "Old.\n" || text == "New.\n", "{text}");
+        client.words("pack sync --locked").printed("");
         let again = client.words(&update);
         nothing_is_left(client, &again);
         client.words("expand acme/review").printed("New.\n");

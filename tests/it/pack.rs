@@ -14,7 +14,6 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 const REVIEW: &str = "---\ndescription: Review a change\n---\nReview this change:\n\n{{input}}\n";
 
@@ -329,7 +328,7 @@ fn nothing_is_taken_without_a_yes_of_somebody_who_was_shown_the_texts() {
 }
 
 /// What a pack must never do: each row makes a repository, and says what `add` says of it; with
-/// status 0, the pack is added.
+/// status 0, the pack is added. More names are in `src/library/pack/lock.rs`.
 #[test]
 fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
     type Make<'m> = &'m dyn Fn(&Repository) -> String;
@@ -419,7 +418,7 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
     };
     let escapes = "is a path that leads out of the repository";
     let link_error = "is a symlink, which is not followed";
-    let rows: [(&str, Make<'_>, i32, &str); 32] = [
+    let rows: [(&str, Make<'_>, i32, &str); 25] = [
         ("a name with ..", &file("../../evil.md"), 1, escapes),
         (
             "a folder ..",
@@ -437,12 +436,6 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
         ("a name .", &file("./evil.md"), 1, escapes),
         ("an empty folder's name", &file("a//evil.md"), 1, escapes),
         (
-            "a backslash",
-            &file("a\\..\\evil.md"),
-            1,
-            "cannot be the name of a prompt",
-        ),
-        (
             "a name of .git",
             &file(".git/hooks/evil.md"),
             1,
@@ -457,30 +450,6 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
         (
             "a name with an escape",
             &file("a\u{1b}[2Jb.md"),
-            1,
-            "cannot be the name of a prompt",
-        ),
-        (
-            "a name with a bidi character",
-            &file("a\u{202e}b.md"),
-            1,
-            "cannot be the name of a prompt",
-        ),
-        (
-            "a name with a tag character",
-            &file("a\u{e0041}b.md"),
-            1,
-            "cannot be the name of a prompt",
-        ),
-        (
-            "a name that Windows reserves",
-            &file("con.md"),
-            1,
-            "cannot be the name of a prompt",
-        ),
-        (
-            "a name with a space",
-            &file("my prompt.md"),
             1,
             "cannot be the name of a prompt",
         ),
@@ -542,12 +511,6 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
             "+a\\u{202e}b\\u{e0041}c\\u{200b}",
         ),
         (
-            "escape sequences",
-            &with(&[("evil.md", "a\u{1b}[2K\u{1b}[1Ab\u{8}\u{8}")]),
-            0,
-            "+a\\u{1b}[2K\\u{1b}[1Ab\\u{8}\\u{8}",
-        ),
-        (
             "a text that is no text",
             &not_text,
             0,
@@ -568,12 +531,6 @@ fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
         (
             "more files than a pack has",
             &many(1001),
-            1,
-            "has more than 1,000 prompts",
-        ),
-        (
-            "100,000 files",
-            &many(100_000),
             1,
             "has more than 1,000 prompts",
         ),
@@ -1257,8 +1214,9 @@ impl Drop for Daemon {
 #[test]
 fn after_any_sequence_of_commands_the_lock_has_only_accepted_texts_and_the_files_are_those_of_the_lock()
  {
+    let is_nightly = std::env::var_os("NIGHTLY_SECONDS").is_some();
     let config = Config {
-        cases: 4,
+        cases: if is_nightly { 50 } else { 2 },
         failure_persistence: None,
         ..Config::default()
     };
@@ -1353,70 +1311,6 @@ fn files_of_packs(client: &Client) -> Vec<(String, String)> {
         .filter(|(file, _)| file.contains("share/"))
         .filter_map(of_pack)
         .collect()
-}
-
-/// Kills updates after these times; what was served before, or is to be, is served after each.
-pub(crate) fn kill_updates(moments: impl Iterator<Item = Duration>) {
-    let (client, repository) = person();
-    let text = |number: usize| format!("{number} {}", "x".repeat(100_000));
-    let commit = repository.put(&[("a.md", &text(0)), ("b.md", "b")]);
-    add(&client, &repository, &commit, "").says(0, &[]);
-    let (mut number, mut served) = (0, text(0));
-    for moment in moments {
-        number += 1;
-        let commit = repository.put(&[("a.md", &text(number)), ("b.md", "b")]);
-        let mut command = client.command();
-        command
-            .args(["pack", "update", "acme", "--yes", "--ref", &commit])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        std::thread::sleep(moment); // any moment will do
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let now = client.words("expand acme/a").stdout.trim_end().to_owned();
-        assert!(
-            now == served || now == text(number),
-            "{now:.20} after {moment:?}"
-        );
-        client.words("pack sync --locked").printed("");
-        served = now;
-    }
-    let commit = repository.put(&[("a.md", "last")]);
-    client
-        .words(&format!("pack update acme --yes --ref {commit}"))
-        .says(0, &[]);
-    client.words("expand acme/a").printed("last\n");
-    assert_eq!(
-        files_of_packs(&client),
-        [("a.md".to_owned(), "last".to_owned())]
-    );
-}
-
-/// Fetches a repository of more bytes than one may have.
-pub(crate) fn fetch_too_much() {
-    let (client, repository) = person();
-    let mut random = fs::File::open("/dev/urandom")
-        .unwrap()
-        .take(300 * 1024 * 1024);
-    std::io::copy(
-        &mut random,
-        &mut fs::File::create(repository.folder.join("big")).unwrap(),
-    )
-    .unwrap();
-    let blob = repository.git(
-        &["-c", "core.compression=0", "hash-object", "-w", "big"],
-        "",
-    );
-    let commit = repository.commit(&repository.tree(&[("100644", "big.md", &blob)]));
-    add(&client, &repository, &commit, "").says(1, &["has more than 256 MiB"]);
-    assert_eq!(lock(&client), "");
-    assert_eq!(files_of_packs(&client), []);
-}
-
-#[test]
-fn an_update_that_is_killed_leaves_the_old_pack_or_the_new_one() {
-    kill_updates((0..6).map(|step| Duration::from_millis(30 * step)));
 }
 
 #[test]
