@@ -424,26 +424,6 @@ fn a_named_file_that_cannot_be_checked_says_why() {
 
 #[cfg(unix)]
 #[test]
-fn a_named_file_of_a_project_may_not_be_a_symlink_that_points_outside() {
-    let client = Client::new().arguments(["--project"]);
-    client.write("../.prompts/a.md", "A {{input}}");
-    std::os::unix::fs::symlink(
-        client.prompts().join("secret"),
-        client.root().join(".prompts/b.md"),
-    )
-    .unwrap();
-    client.write("secret", "S");
-    let ran = client.words("check .prompts/b.md");
-    assert!(
-        ran.stdout
-            .contains("b.md: error: the symlink points outside the project's prompts"),
-        "{}",
-        ran.stdout
-    );
-}
-
-#[cfg(unix)]
-#[test]
 fn on_a_terminal_lines_are_broken_at_spaces() {
     let client = Client::new().prompt("a.md", "A {{inputs}}");
     let Some(seen) = crate::terminal::ran(&client, 40, "check", &[("NO_COLOR", "1")], "") else {

@@ -164,42 +164,6 @@ fn nothing_outside_the_folder_is_included_and_nothing_that_blocks() {
     refused(&mut client, "f", "is not a regular file");
 }
 
-#[cfg(unix)]
-#[test]
-fn a_project_includes_only_its_own_files() {
-    let client = Client::new().prompt("_mine.md", "mine").working_in("repo");
-    let client = client.arguments(["--no-builtin", "--project", "--prompts", "../prompts"]);
-    for (file, text) in [
-        (".git/config", String::new()),
-        ("LICENSE.md", "license".to_owned()),
-        (".prompts/_own.md", "own".to_owned()),
-        (".prompts/a.md", including("_own")),
-        (".prompts/b.md", including("../LICENSE")),
-        (".prompts/c.md", including("/../../prompts/_mine")),
-        (".prompts/d.md", including("_mine")),
-    ] {
-        client.write(&format!("../repo/{file}"), text);
-    }
-    client
-        .run(["expand", "a", "x"], "")
-        .printed("Do it.\nown\nx\n");
-    for name in ["b", "c"] {
-        assert!(
-            client
-                .run(["expand", name], "")
-                .stderr
-                .contains("it is outside the prompts folder"),
-            "{name}"
-        );
-    }
-    assert!(
-        client
-            .run(["expand", "d"], "")
-            .stderr
-            .contains("there is no such file")
-    );
-}
-
 /// The markers of messages are those of the prompt's own file.
 #[test]
 fn a_marker_in_an_included_file_is_text_and_one_after_it_begins_a_message() {
