@@ -192,29 +192,9 @@ fn arguments_that_do_not_match_the_schema_of_a_tool_are_invalid_params_in_the_le
             "`command` is missing",
         ),
         (
-            "create_prompt",
-            json!({"command": 5, "file": "x"}),
-            "`command` must be a string",
-        ),
-        (
-            "create_prompt",
-            json!({"command": "a"}),
-            "`file` is missing",
-        ),
-        (
-            "create_prompt",
-            json!({"command": "a", "file": "x", "note": 1}),
-            "`note` must be a string",
-        ),
-        (
             "update_prompt",
             json!({"command": "standup", "file": "x", "expected": 1}),
             "`expected` must be a string",
-        ),
-        (
-            "prompt_history",
-            json!({"command": "standup", "revision": 1}),
-            "`revision` must be a string",
         ),
         (
             "prompt_history",
@@ -278,18 +258,7 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
     for (arguments, wanted) in [
         (json!({"command": "standup", "file": "x"}), "`standup`"),
         (json!({"command": "../a", "file": "x"}), "`..`"),
-        (json!({"command": ".hidden", "file": "x"}), "dot"),
-        (json!({"command": "", "file": "x"}), "empty"),
-        (json!({"command": "x".repeat(2000), "file": "x"}), "long"),
         (json!({"command": "a", "file": "---\ntitle: x\n"}), "line 1"),
-        (
-            json!({"command": "a", "file": "x".repeat(5 * 1024 * 1024)}),
-            "the limit is 4 MiB",
-        ),
-        (
-            json!({"command": "a", "file": "x", "note": "x".repeat(2_001)}),
-            "`note` is longer than 2000 bytes",
-        ),
     ] {
         let error = client.call("create_prompt", arguments.clone()).error();
         assert!(error.contains(wanted), "{arguments:.100}: {error}");
@@ -1110,33 +1079,6 @@ fn lists_and_reads_have_the_revision_of_each_prompt() {
         .structured();
     writer.expand("a", "").text("A");
     writer.ignore_notifications();
-}
-
-#[test]
-fn a_folder_that_cannot_be_written_is_an_error_that_says_so() {
-    let mut client = editing().prompt("a.md", "A");
-    std::os::unix::fs::symlink("/tmp", client.prompts().join(".history")).unwrap();
-    client.initialize(LEGACY);
-    let expected = client.request("prompts/list", json!({}))["result"]["prompts"][0]["_meta"]
-        [REVISION]
-        .clone();
-    let error = client
-        .call(
-            "update_prompt",
-            json!({"command": "a", "file": "B", "expected": expected}),
-        )
-        .error();
-    assert!(
-        error.contains(".history") && error.contains("symlink"),
-        "{error}"
-    );
-    let (code, message) = refused(&client.request(
-        "prompts/update",
-        json!({"name": "a", "title": "B", "expected": expected}),
-    ));
-    assert!(code == -32603 && message.contains(".history"), "{message}");
-    assert_eq!(file(&client, "a.md"), "A");
-    client.ignore_notifications();
 }
 
 #[test]

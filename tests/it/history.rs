@@ -352,25 +352,3 @@ fn on_a_full_or_read_only_disk_nothing_changes_and_the_message_has_the_path() {
     client.finish();
     drop(mounted);
 }
-
-#[cfg(unix)]
-#[test]
-fn in_a_folder_without_permission_to_write_nothing_changes() {
-    use std::os::unix::fs::PermissionsExt;
-    let mut client = Client::new()
-        .arguments(EDIT)
-        .prompt("a.md", "A\n")
-        .unprivileged();
-    let readable =
-        |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
-    readable(0o555);
-    client.initialize(LEGACY);
-    let arguments = json!({"command": "a", "file": "B", "expected": revision("A\n")});
-    let refused = client.call("update_prompt", arguments).error();
-    assert!(
-        refused.contains("Permission denied") && refused.contains("/prompts/.history"),
-        "{refused}"
-    );
-    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 1);
-    fs::set_permissions(client.prompts(), fs::Permissions::from_mode(0o755)).unwrap();
-}

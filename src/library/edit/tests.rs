@@ -179,40 +179,6 @@ fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_repla
 }
 
 #[test]
-fn a_write_whose_result_is_there_succeeds_and_changes_nothing() {
-    let (_folder, library) = folder(&[]);
-    let editor = library.editor(&Caller::local()).unwrap();
-    let by = By::default();
-    for _ in 0..2 {
-        assert_eq!(editor.create("a", "A", &by).unwrap().revision, of("A"));
-    }
-    for _ in 0..2 {
-        assert_eq!(
-            editor.update("a", of("A"), "B", &by).unwrap().revision,
-            of("B")
-        );
-    }
-    for _ in 0..2 {
-        assert_eq!(editor.delete("a", of("B"), &by).unwrap().revision, of("B"));
-    }
-    for _ in 0..2 {
-        assert_eq!(
-            editor
-                .restore("a", None, Some(of("A")), &by)
-                .unwrap()
-                .revision,
-            of("A")
-        );
-    }
-    assert_eq!(kind(editor.create("a", "C", &by)), Kind::Exists);
-    assert!(matches!(
-        kind(editor.delete("a", of("B"), &by)),
-        Kind::Conflict { .. }
-    ));
-    assert_eq!(operations(&editor, "a"), [Restore, Delete, Update, Create]);
-}
-
-#[test]
 fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() {
     let (folder, library) = folder(&[]);
     let editor = library.editor(&Caller::local()).unwrap();
@@ -236,25 +202,6 @@ fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() 
         [Update, ByHand, Update, Restore, Create]
     );
     assert_eq!(editor.version("a", of("B")).unwrap(), "B");
-}
-
-#[test]
-fn the_next_write_in_a_folder_removes_the_temporary_file_of_a_process_that_was_killed() {
-    let (folder, library) = folder(&[("git/a.md", "A"), ("git/.prompt-expander-1.tmp", "half")]);
-    put(
-        folder.path(),
-        ".history/git/a/.prompt-expander-2.tmp",
-        "half",
-    );
-    let editor = library.editor(&Caller::local()).unwrap();
-    editor
-        .update("git/a", of("A"), "B", &By::default())
-        .unwrap();
-    assert_eq!(names(&folder.path().join("git"), ""), ["a.md"]);
-    assert_eq!(
-        names(&folder.path().join(".history"), ""),
-        [".gitignore", ".lock", "git"]
-    );
 }
 
 #[test]
