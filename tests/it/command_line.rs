@@ -349,10 +349,6 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
     for (words, want) in [
         (&["compare", "Rust", "or", "Go"][..], "Rust or Go by cost\n"),
         (
-            &["compare", "Rust or Go criteria=speed"],
-            "Rust or Go by speed\n",
-        ),
-        (
             &["--arg", "options=a=b c", "--arg", "criteria= x", "compare"],
             "a=b c by  x\n",
         ),

@@ -12,15 +12,12 @@ const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: 
                        [{{options}}] by [{{criteria}}]";
 const TRANSLATE: &str =
     "---\narguments: [{name: lang, required: true}]\n---\nInto {{lang}}:\n{{input}}";
-const OPTIONAL: &str = "---\narguments: [a, b]\n---\n[{{a}}][{{b}}]";
 
 fn client() -> Client {
-    let client = Client::new()
+    Client::new()
         .prompt("review.md", REVIEW)
-        .prompt("compare.md", COMPARE);
-    client
+        .prompt("compare.md", COMPARE)
         .prompt("translate.md", TRANSLATE)
-        .prompt("optional.md", OPTIONAL)
         .prompt("body.md", "Body")
 }
 
@@ -43,50 +40,15 @@ fn with_file(client: &Client, arguments: &[&str], stdin: File) -> Ran {
     }
 }
 
+/// What goes where is told in `src/prompt/binding.rs`.
 #[test]
-fn words_and_piped_text_are_both_used_with_an_empty_line_between_them() {
+fn piped_text_is_at_the_end_of_the_words_or_at_the_first_dash() {
     let client = client();
     for (words, want) in [
         (
             &["review", "focus", "on", "locks"][..],
             "Review this.\n\nfocus on locks\n\nDIFF\n",
         ),
-        (&["review"], "Review this.\n\nDIFF\n"),
-        (&["body", "focus"], "Body\n\nfocus\n\nDIFF\n"),
-        (
-            &["compare", "Rust", "or", "Go"],
-            "[Rust or Go\n\nDIFF\n] by [cost]\n",
-        ),
-        (
-            &["compare", "criteria=speed and size"],
-            "[DIFF\n] by [speed and size]\n",
-        ),
-        (&["translate", "German"], "Into German:\nDIFF\n"),
-        (
-            &["translate", "German", "be polite"],
-            "Into German:\nbe polite\n\nDIFF\n",
-        ),
-        (&["optional", "one"], "[one][DIFF\n]\n"),
-    ] {
-        client
-            .run([&["expand"], words].concat(), "DIFF\n")
-            .printed(want);
-    }
-}
-
-#[test]
-fn a_dash_is_the_place_of_the_piped_text() {
-    let client = client();
-    for (words, want) in [
-        (
-            &["review", "focus", "-"][..],
-            "Review this.\n\nfocus\n\nDIFF\n",
-        ),
-        (
-            &["review", "before", "-", "after"],
-            "Review this.\n\nbefore\n\nDIFF\n\nafter\n",
-        ),
-        (&["compare", "-", "criteria=speed"], "[DIFF] by [speed]\n"),
         (&["review", "-", "x", "-"], "Review this.\n\nDIFF\n\nx -\n"),
         (
             &["--arg", "lang=German", "translate", "one", "-", "two"],

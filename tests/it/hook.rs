@@ -169,28 +169,6 @@ fn a_prompt_without_a_command_that_exists_has_no_answer() {
 }
 
 #[test]
-fn a_command_on_a_line_of_its_own_takes_what_follows_up_to_the_next() {
-    let client = client();
-    let several = ":research a\n:unknown\n:compare x criteria=y\n:research a\n:unknown";
-    let parts = part(":research a\\n:unknown", "Topic: a\n:unknown")
-        + "\n\n"
-        + &part(":compare x criteria=y", "x by y");
-    for (prompt, want) in [
-        (
-            "\n :research, a\r\nb\n",
-            part(":research a\\r\\nb", "Topic: a\r\nb"),
-        ),
-        (
-            "My draft is below.\n:git:commit",
-            part(":git:commit", "Commit."),
-        ),
-        (several, parts),
-    ] {
-        assert_eq!(context(&client, prompt), Some(want), "{prompt:?}");
-    }
-}
-
-#[test]
 fn each_text_of_a_stack_and_of_mentions_is_named_in_the_order_of_the_message() {
     let client = client()
         .prompt("style.md", "Short sentences.")

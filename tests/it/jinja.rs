@@ -13,17 +13,11 @@ const REVIEW: &str = "Review{% if lang %} this {{ lang|upper }} code{% endif %},
                       {%- for l in input %}\n- {{ l }}{% endfor %}";
 
 #[test]
-fn a_template_decides_and_a_value_is_text() {
+fn a_template_decides_if_the_frontmatter_says_that_it_is_one() {
     let client = Client::new().prompt("a.md", template(REVIEW));
     client
         .run(["expand", "--arg", "lang=go", "a"], "a\nb")
         .printed("Review this GO code, be kind.\n- a\n- b\n");
-    client
-        .run(["expand", "--arg", "lang={{ tone }}", "a"], "a")
-        .printed("Review this {{ TONE }} code, be kind.\n- a\n");
-    client
-        .run(["expand", "--arg", "tone={% if %}<b>&", "a"], "a")
-        .printed("Review, be {% if %}<b>&.\n- a\n");
     client
         .run(["check", "prompts/a.md"], "")
         .printed("1 file checked: 0 errors, 0 warnings\n");
@@ -35,25 +29,6 @@ fn a_template_decides_and_a_value_is_text() {
     client
         .run(["expand", "--arg", "lang=go", "b"], "")
         .printed("{% if lang %}go{% endif %}\n");
-}
-
-#[test]
-fn a_name_that_is_not_declared_is_an_error_at_its_place() {
-    let mut client = Client::new().prompt("a.md", template("Be\n {{ tune }}"));
-    let error = client.expand("a", "").error();
-    let want = format!(
-        "{}:6:5: no argument named `tune`; did you mean `tone`?",
-        client.prompts().join("a.md").display()
-    );
-    assert!(error.contains(&want), "{error}");
-    let checked = client.run(["check"], "");
-    assert!(
-        checked.status.code() == Some(1)
-            && checked
-                .stdout
-                .contains(":6:5: error: no argument named `tune`")
-    );
-    assert!(client.run(["expand", "a"], "").stderr.contains(&want));
 }
 
 #[test]
@@ -175,14 +150,16 @@ fn a_block_cannot_span_a_marker() {
 }
 
 #[test]
-fn what_is_not_supported_is_an_error_at_its_place() {
+fn a_mistake_in_a_template_is_an_error_at_its_place() {
     // In a text, a comment and a raw block, nothing is looked at.
     let file =
         template("{# set ~ #}{{ '* + ~ {% set' }}{% raw %} ~ {{ x + {% endraw %}\n{% set a = 1 %}");
-    let client = Client::new().prompt("a.md", file);
-    let want = "a.md:6:4: error: the tag `set` is not supported";
-    let ran = client.run(["check"], "");
-    assert!(ran.stdout.contains(want), "{}", ran.stdout);
+    let mut client = Client::new().prompt("a.md", file);
+    let message = "the tag `set` is not supported";
+    let checked = client.words("check");
+    checked.says(1, &[&format!("a.md:6:4: error: {message}")]);
+    let error = client.expand("a", "").error();
+    assert!(error.contains(&format!("a.md:6:4: {message}")), "{error}");
 }
 
 /// With limits for each prompt, not for each of its messages.
@@ -223,14 +200,7 @@ fn hostile_templates_end_in_an_error_within_64_mib() {
     let hostile = [
         nested(5),
         nested(32),
-        "{{ 'x' * 400000000 }}".to_owned(),
-        "{% for a in range(10001) %}{% endfor %}".to_owned(),
-        "{% include \"a\" %}{{ 1 }}".to_owned(),
-        "{{ 'a\\nb'|indent(300000000) }}".to_owned(),
-        "{{ '%300000000d'|format(1) }}".to_owned(),
         "{% set ns = namespace(s='x') %}{% for a in input %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}".to_owned(),
-        "{% set a = input ~ input %}".to_owned(),
-        "{{ debug() }}".to_owned(),
         "{{ input|replace('', input)|replace('', input)|replace('', input) }}".to_owned(),
         format!("{{% for a in input %}}{{{{ input|join('{x}')|join('{x}')|upper }}}}{{% endfor %}}"),
         format!("{{{{ {}input{} }}}}", "(".repeat(100_000), ")".repeat(100_000)),
@@ -239,10 +209,6 @@ fn hostile_templates_end_in_an_error_within_64_mib() {
         "{{ not ".to_owned() + &"not ".repeat(100_000) + "input }}",
         "{{ input".to_owned() + &"|upper".repeat(100_000) + " }}",
         "{{ input == ".to_owned() + &"input == ".repeat(100_000) + "input }}",
-        format!("{{% macro m() %}}{{{{ m() }}}}{{% endmacro %}}{}", "{{ m() }}"),
-        "{% for a in input recursive %}{{ loop(input) }}{% endfor %}".to_owned(),
-        "{{ .Values.x }}".to_owned(),
-        "${{ github.ref }}".to_owned(),
         // What counts no byte and no line, but looks at a long text again and again.
         format!("{{% for a in input %}}{{% if '{}' in '{}' %}}{{% endif %}}{{% endfor %}}", "y", "x".repeat(3_000_000)),
         format!("{{% for a in input %}}{{{{ '{}'|length }}}}{{% endfor %}}", "x".repeat(3_000_000)),
