@@ -735,6 +735,9 @@ mod tests {
             matches!(parse(&batch(MAX_BATCH)), Message::Batch(elements) if elements.len() == MAX_BATCH)
         );
         refused(batch(MAX_BATCH + 1), -32600, Value::Null);
+        let too_long = Message::parse(batch(MAX_BATCH + 1).as_bytes()).unwrap_err();
+        let message = "a batch must hold 1 to 1000 messages, and holds 1001";
+        assert!(too_long.into_json().contains(message));
         refused(batch(MAX_BATCH + 5).replace(']', ""), -32700, Value::Null);
     }
 

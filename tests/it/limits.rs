@@ -2,14 +2,13 @@
 //! affected: the next request is served, and the memory is released.
 //!
 //! The limits of names, folders and symlinks are tested in `prompts_dir.rs`; that of a line in
-//! `wire.rs`; those of subscriptions in `changes.rs`.
+//! `wire.rs`; those of batches and values in `src/jsonrpc.rs`; those of subscriptions in
+//! `changes.rs`; those of arguments and aliases in `src/prompt/format/tests.rs`.
 
 use crate::client::Client;
-use prompt_expander::jsonrpc::MAX_BATCH;
 use prompt_expander::library::MAX_ENTRIES;
-use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_FILE, MAX_FRONTMATTER};
+use prompt_expander::prompt::{MAX_FILE, MAX_FRONTMATTER};
 use serde_json::{Value, json};
-use std::fs;
 
 const MIB: usize = 1024 * 1024;
 
@@ -38,17 +37,6 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_plac
         assert_eq!(text.len(), length);
         format!("---\n{text}---\nBody.")
     };
-    let arguments = |count: usize| {
-        let names: String = (0..count).map(|name| format!("- a{name}\n")).collect();
-        format!("---\narguments:\n{names}---\nBody.")
-    };
-    let aliases = |count: usize| {
-        format!(
-            "---\na: &a {}\nb: [{}]\n---\nBody.",
-            "x".repeat(1000),
-            "*a, ".repeat(count)
-        )
-    };
     for (within, beyond, words) in [
         (
             "x".repeat(MAX_FILE),
@@ -59,16 +47,6 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_plac
             frontmatter(MAX_FRONTMATTER),
             frontmatter(MAX_FRONTMATTER + 1),
             "1:1: the frontmatter is 65,537 bytes long, the limit is 64 KiB; move",
-        ),
-        (
-            aliases(120),
-            aliases(140),
-            "3:521: with its aliases (`*name`) expanded, the YAML is too large; write the values out",
-        ),
-        (
-            arguments(MAX_ARGUMENTS),
-            arguments(MAX_ARGUMENTS + 1),
-            "103:3: more than 100 arguments are declared; declare",
         ),
     ] {
         let mut client = client()
@@ -94,11 +72,17 @@ fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_with_file_plac
     }
 }
 
+/// Files count once for each link to their folder.
+#[cfg(unix)]
 #[test]
 fn too_many_files_are_a_problem_and_exact_names_are_found_all_the_same() {
     let mut client = client();
-    for number in 0..MAX_ENTRIES {
-        fs::File::create(client.prompts().join(number.to_string())).unwrap();
+    for number in 0..500 {
+        let link = client.prompts().join(format!("link-{number}"));
+        std::os::unix::fs::symlink("files", link).unwrap();
+    }
+    for number in 0..MAX_ENTRIES / 500 {
+        client.write(&format!("files/{number}"), "");
     }
     let list = client.list();
     let message = "more than 200000 files and folders; the rest is skipped; name a smaller folder";
@@ -107,28 +91,6 @@ fn too_many_files_are_a_problem_and_exact_names_are_found_all_the_same() {
     is_served(&mut client);
     let error = client.expand("nope", "").error();
     assert!(error.contains(message), "{error}");
-}
-
-#[test]
-fn a_batch_of_too_many_messages_is_one_error_with_their_number() {
-    let mut client = client();
-    client.initialize("2025-03-26");
-    let batch = |messages: usize| format!("[{}]", vec![PING; messages].join(","));
-    assert_eq!(
-        client.line(batch(MAX_BATCH)).as_array().unwrap().len(),
-        MAX_BATCH
-    );
-    let answer = client.line(batch(MAX_BATCH + 1));
-    assert_eq!(
-        (&answer["id"], &answer["error"]["code"]),
-        (&Value::Null, &json!(-32600))
-    );
-    let message = answer["error"]["message"].as_str().unwrap();
-    assert!(
-        message.ends_with("a batch must hold 1 to 1000 messages, and holds 1001"),
-        "{message}"
-    );
-    is_served(&mut client);
 }
 
 /// A value nested this deep: as the line itself, and in each place of a request that has one.
@@ -182,29 +144,6 @@ fn any_depth_of_nesting_gets_one_answer_and_the_next_request_is_served() {
                 );
                 is_served(&mut client);
             }
-        }
-    }
-}
-
-#[test]
-fn very_many_values_in_one_line_get_one_answer_and_the_next_request_is_served() {
-    let mut client = client();
-    for (count, is_refused) in [(1_000, false), (1_000_000, true)] {
-        for values in [
-            format!("[{}0]", "{},".repeat(count)),
-            format!("{{{}\"b\":0}}", "\"a\":\"\",".repeat(count)),
-        ] {
-            let line = format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{{\"x\":{values}}}}}"
-            );
-            let answer = client.line(line);
-            let code = answer["error"]["code"].as_i64();
-            assert_eq!(
-                code.is_some_and(|code| [-32700, -32600, -32602].contains(&code)),
-                is_refused,
-                "{answer}"
-            );
-            is_served(&mut client);
         }
     }
 }

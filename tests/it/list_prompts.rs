@@ -158,6 +158,7 @@ fn listed(client: &mut Client, arguments: serde_json::Value) -> (String, serde_j
     (names.join(" "), list)
 }
 
+/// What matches is told in `src/library/query.rs`.
 #[test]
 fn a_query_selects_matching_prompts_best_first_and_problems_with_a_matching_name() {
     let mut client = library();
@@ -167,20 +168,8 @@ fn a_query_selects_matching_prompts_best_first_and_problems_with_a_matching_name
             "git/commit git/review",
             json!({"problems": ["git/broken.md"]}),
         ),
-        ("reserch", "research", json!({})),
-        ("change", "git/review", json!({})),
-        ("writing", "git/commit", json!({})),
         ("write", "rewrite git/commit", json!({})),
-        ("git message", "git/commit", json!({})),
         ("other", "", json!({"problems": ["other.md"]})),
-        ("zzz", "", json!({})),
-        ("rsrch", "", json!({})),
-        (
-            ":git/",
-            "git/commit git/review",
-            json!({"problems": ["git/broken.md"]}),
-        ),
-        ("：re", "research rewrite", json!({})),
         (
             " ",
             "git/commit git/review research rewrite",

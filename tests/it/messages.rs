@@ -1,5 +1,5 @@
-//! Prompts of several messages: the same text through every interface, and in `prompts/get` what
-//! each client can use.
+//! Prompts of several messages: the text of all of them, and in `prompts/get` what each client can
+//! use.
 
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
@@ -65,28 +65,6 @@ fn warnings(client: &Client, file: &str) -> Vec<String> {
         .iter()
         .map(problem)
         .collect()
-}
-
-#[test]
-fn the_text_form_is_the_same_in_the_tool_the_hook_and_the_command_line() {
-    let mut client = Client::new().prompt("shots.md", SHOTS);
-    client
-        .run(["expand", "shots", INPUT], "")
-        .printed(&format!("{TEXT}\n"));
-    client
-        .run(["expand", "--json", "shots", INPUT], "")
-        .printed(&format!("{}\n", json!({"prompt": TEXT})));
-    client.expand("shots", INPUT).text(TEXT);
-    let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":shots {INPUT}"), "cwd": "/"});
-    let ran = client.run(["hook", "codex"], event.to_string());
-    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let context = answer["hookSpecificOutput"]["additionalContext"]
-        .as_str()
-        .unwrap();
-    assert!(
-        context.contains(&format!("\n\n{TEXT}\n\n(End of")),
-        "{context}"
-    );
 }
 
 #[test]

@@ -125,22 +125,3 @@ fn the_description_names_files_that_turn_out_to_be_no_prompts() {
         .prompt("unclosed.md", "---\nx: y\n");
     assert!(description(&mut client).ends_with("Available commands: :broken, :unclosed."));
 }
-
-#[test]
-fn many_names_stay_within_2_kib() {
-    let mut client = Client::new();
-    for number in 0..1000 {
-        client.write(&format!("prompt-{number:04}.md"), "P");
-    }
-    let description = description(&mut client);
-    assert!(description.chars().count() < 4096);
-    let names = description.split("Available commands: ").nth(1).unwrap();
-    assert!(
-        names.len() <= 2048 && names.starts_with(":prompt-0000, :prompt-0001, "),
-        "{names}"
-    );
-    assert!(
-        names.ends_with(" more, which list_prompts names."),
-        "{names}"
-    );
-}

@@ -123,18 +123,9 @@ fn a_frame_without_json_is_a_parse_error_in_a_frame_and_the_next_line_is_read() 
     );
 }
 
+/// What each line is, is told in `src/jsonrpc.rs`.
 #[test]
 fn before_and_after_initialize_a_line_has_the_same_answer() {
-    let served = [
-        r#"0"#,
-        r#""""#,
-        r#""7""#,
-        "-1",
-        "9007199254740993",
-        "18446744073709551615",
-    ];
-    let odd = ["null", "1.5", "true", "{}", "[]", "99999999999999999999"];
-    let with_id = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     for version in [None, Some("2025-03-26"), Some("2025-11-25")] {
         let mut client = Client::new();
         version.map(|version| client.initialize(version));
@@ -150,26 +141,12 @@ fn before_and_after_initialize_a_line_has_the_same_answer() {
         ] {
             client.silent(line);
         }
-        for id in served {
-            let answer = client.line(with_id(id));
-            assert_eq!(
-                (answer["id"].to_string(), &answer["result"]),
-                (id.to_owned(), &json!({}))
-            );
-        }
-        for id in odd {
-            refused(&mut client, &with_id(id), -32600, Value::Null);
-        }
+        let answer = client.line(r#"{"jsonrpc":"2.0","id":"","method":"ping"}"#);
+        assert_eq!(answer, json!({"jsonrpc": "2.0", "id": "", "result": {}}));
         for (line, code, id) in [
             ("{oops", -32700, Value::Null),
-            (&"[".repeat(200), -32700, Value::Null),
-            ("\"\\ud800\"", -32700, Value::Null),
-            ("\0", -32700, Value::Null),
             ("42", -32600, Value::Null),
-            ("null", -32600, Value::Null),
-            ("{}", -32600, Value::Null),
             (r#"{"id":"a","method":"ping"}"#, -32600, "a".into()),
-            (r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into()),
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#,
                 -32602,
@@ -199,36 +176,6 @@ fn before_and_after_initialize_a_line_has_the_same_answer() {
                 .collect::<Vec<_>>(),
             ["tools"],
             "legacy, and no more"
-        );
-    }
-}
-
-#[test]
-fn null_is_no_value_for_a_required_member() {
-    let mut client = Client::new().prompt("p.md", "P");
-    for (method, params) in [
-        ("initialize", json!({"protocolVersion": null})),
-        ("tools/call", json!({"name": null})),
-        (
-            "tools/call",
-            json!({"name": "expand_prompt", "arguments": {"command": "p", "input": null}}),
-        ),
-        ("prompts/get", json!({"name": null})),
-        ("resources/read", json!({"uri": null})),
-        (
-            "completion/complete",
-            json!({"ref": {"type": "ref/prompt", "name": null}, "argument": {"name": "x", "value": ""}}),
-        ),
-        ("logging/setLevel", json!({"level": null})),
-        (
-            "subscriptions/listen",
-            modern(json!({"notifications": null})),
-        ),
-    ] {
-        assert_eq!(
-            client.request(method, params.clone())["error"]["code"],
-            -32602,
-            "{method} {params}"
         );
     }
 }

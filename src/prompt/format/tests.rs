@@ -355,9 +355,9 @@ fn a_file_that_is_not_text_or_too_large_is_a_problem() {
 
 #[test]
 fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
-    // Each of these once cost the square of its length; a regression here is a test that takes
-    // minutes.
-    let many = |piece: &str| piece.repeat(512 * 1024 / piece.len());
+    // Each of these once cost the square of its length; a regression here is a test that takes more
+    // than a minute.
+    let many = |piece: &str| piece.repeat(128 * 1024 / piece.len());
     for piece in [
         "{{inptu}}",
         "{{",
@@ -409,7 +409,7 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
             vscode::parse,
             fabric::parse,
         ] {
-            let prompt = testing::parsed(parse, &piece.repeat(8192));
+            let prompt = testing::parsed(parse, &piece.repeat(4096));
             prompt.warnings();
             prompt.unexpanded();
             expand(&prompt, "x").unwrap();
@@ -441,15 +441,6 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
         many_arguments.as_bytes(),
         "103:3: more than 100 arguments are declared; declare fewer, or take them all as `{{input}}`",
     );
-}
-
-#[test]
-fn an_expansion_beyond_the_limit_is_refused_before_it_is_allocated() {
-    let prompt = parse(&"{{input}}".repeat(1000));
-    let error = prompt
-        .expand(Call::Text(&"x".repeat(1024 * 1024)))
-        .unwrap_err();
-    assert_eq!(error.kind, crate::prompt::Kind::TooLong);
 }
 
 #[test]
