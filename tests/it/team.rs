@@ -443,7 +443,7 @@ fn a_huge_list_takes_little_memory() {
         );
         let service = Service::answering(list);
         // In KiB: ten times the length of the list, with all else that the program needs.
-        let person = person_with(&service.url(), "").after("ulimit -v 250000");
+        let person = person_with(&service.url(), "").after("ulimit -v 190000");
         let error = person.words("expand a").stderr;
         assert!(error.contains(want), "{what}: {error}");
     }
