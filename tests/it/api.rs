@@ -649,117 +649,60 @@ fn written(answer: &Answer, command: &str) -> String {
     answer["revision"].as_str().unwrap().to_owned()
 }
 
+/// What is written for stores, too, is told in `edit.rs`.
 #[test]
-fn a_prompt_is_created_updated_deleted_and_restored() {
-    for home in folder_and_store(Client::new) {
-        let server = for_writers(home);
-        let file = || text_of(&server.home, "git/history.md");
-        let path = "/api/prompts/git/history";
-        let first = written(
-            &ask(
-                &server,
-                ANA,
-                "POST",
-                path,
-                json!({"file": "One\n", "note": "a start"}),
-            ),
-            "git/history",
-        );
-        assert_eq!(file().unwrap(), "One\n");
-        let warned = ask(
-            &server,
-            ANA,
-            "PUT",
-            path,
-            json!({"file": "{{two}}\n", "expected": first}),
-        );
-        assert!(
-            warned.json()["warnings"][0]["message"]
-                .as_str()
-                .unwrap()
-                .starts_with("`{{two}}` is not a placeholder")
-        );
-        let second = written(&warned, "git/history");
-        assert_eq!(
-            ask(
-                &server,
-                ANA,
-                "POST",
-                "/api/restore",
-                json!({"command": "git/history"})
-            )
-            .status,
-            409
-        );
-        assert_eq!(
-            written(
-                &ask(&server, ANA, "DELETE", path, json!({"expected": second})),
-                "git/history"
-            ),
-            second
-        );
-        assert_eq!(file(), None);
+fn each_write_answers_the_revision_and_the_history_has_every_version() {
+    const NAME: &str = "git/history";
+    let server = for_writers(Client::new());
+    let ask = |method: &str, path: &str, body: Value| ask(&server, ANA, method, path, body);
+    let get = |path: &str| ask("GET", path, Value::Null);
+    let file = || text_of(&server.home, "git/history.md");
+    let path = "/api/prompts/git/history";
+    let created = ask("POST", path, json!({"file": "One\n", "note": "a start"}));
+    let first = written(&created, NAME);
+    assert_eq!(file().unwrap(), "One\n");
+    let updated = ask("PUT", path, json!({"file": "{{two}}\n", "expected": first}));
+    let second = written(&updated, NAME);
+    let warning = updated.json()["warnings"][0]["message"].to_string();
+    assert!(warning.contains("is not a placeholder"), "{warning}");
+    let restore = |body: Value| ask("POST", "/api/restore", body);
+    assert_eq!(restore(json!({"command": NAME})).status, 409);
+    let deleted = ask("DELETE", path, json!({"expected": second}));
+    assert_eq!(written(&deleted, NAME), second);
+    assert_eq!(file(), None);
 
-        let history = get_with(&server, ANA, "/api/history/git/history").json();
-        assert_eq!(
-            (&history["revision"], &history["file"]),
-            (&Value::Null, &Value::Null)
-        );
-        let versions = history["versions"].as_array().unwrap();
-        let told: Vec<_> = versions
-            .iter()
-            .map(|version| (&version["operation"], &version["revision"]))
-            .collect();
-        let want = [("delete", &second), ("update", &second), ("create", &first)]
-            .map(|(what, of)| (json!(what), json!(of)));
-        assert_eq!(
-            told,
-            want.iter().map(|(what, of)| (what, of)).collect::<Vec<_>>()
-        );
-        assert_eq!(
-            (&versions[2]["author"], &versions[2]["note"]),
-            (&json!("ana"), &json!("a start"))
-        );
-
-        let restore = json!({"command": "git/history", "revision": first});
-        assert_eq!(
-            written(
-                &ask(&server, ANA, "POST", "/api/restore", restore),
-                "git/history"
-            ),
-            first
-        );
-        assert_eq!(file().unwrap(), "One\n");
-        let restored = get_with(&server, ANA, "/api/history/git/history").json();
-        assert_eq!(
-            (&restored["revision"], &restored["file"]),
-            (&json!(first), &json!("One\n"))
-        );
-        let old = get_with(
-            &server,
-            ANA,
-            &format!("/api/history/git/history?revision={second}"),
-        )
-        .json();
-        assert_eq!(
-            (&old["revision"], &old["file"]),
-            (&json!(second), &json!("{{two}}\n"))
-        );
-        let lines = [
-            json!({"kind": "delete", "text": "One\n"}),
-            json!({"kind": "insert", "text": "{{two}}\n"}),
-        ];
-        assert_eq!(
-            (&old["changes"], &restored["changes"]),
-            (&json!([{"lines": lines}]), &Value::Null)
-        );
-        let unknown = get_with(
-            &server,
-            ANA,
-            "/api/history/git/history?revision=00000000000000000000000000000000",
-        );
-        assert!(failed(&unknown, 404).contains("has no version"));
+    let history = get("/api/history/git/history").json();
+    assert_eq!(history["revision"], Value::Null);
+    assert_eq!(history["file"], Value::Null);
+    for (index, operation, revision) in [
+        (0, "delete", &second),
+        (1, "update", &second),
+        (2, "create", &first),
+    ] {
+        let version = &history["versions"][index];
+        assert_eq!(version["operation"], operation);
+        assert_eq!(version["revision"], json!(revision));
     }
+    assert_eq!(history["versions"][2]["author"], "ana");
+    assert_eq!(history["versions"][2]["note"], "a start");
+
+    let restored = restore(json!({"command": NAME, "revision": first}));
+    assert_eq!(written(&restored, NAME), first);
+    assert_eq!(file().unwrap(), "One\n");
+    let current = get("/api/history/git/history").json();
+    assert_eq!(current["revision"], json!(first));
+    assert_eq!(current["file"], "One\n");
+    assert_eq!(current["changes"], Value::Null);
+    let old = get(&format!("/api/history/git/history?revision={second}")).json();
+    assert_eq!(old["revision"], json!(second));
+    assert_eq!(old["file"], "{{two}}\n");
+    let lines = json!([
+        {"kind": "delete", "text": "One\n"},
+        {"kind": "insert", "text": "{{two}}\n"},
+    ]);
+    assert_eq!(old["changes"], json!([{"lines": lines}]));
+    let unknown = format!("/api/history/git/history?revision={}", "0".repeat(32));
+    assert!(failed(&get(&unknown), 404).contains("has no version"));
 }
 
 #[test]
