@@ -200,7 +200,7 @@ impl Server {
                 session.subscriptions.is_initialized = true;
                 if session.was_shown_something {
                     self.shared.watch();
-                    self.library().changed(&Change::Anything); // it may have changed since
+                    self.library().changed(&Change::anything()); // it may have changed since
                 }
             }
             "notifications/cancelled" => {

@@ -112,6 +112,12 @@ impl Prefix {
         name.starts_with(&*self.0)
     }
 
+    /// Whether prompts of a folder, such as `team-a/git/`, may exist for the caller: it is in this
+    /// one, or this one is in it.
+    pub(super) fn overlaps(&self, folder: &str) -> bool {
+        folder.starts_with(&*self.0) || self.0.starts_with(folder)
+    }
+
     /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path
     /// without symlinks.
     pub(super) fn has_file(&self, folder: &Path, target: &Path) -> bool {

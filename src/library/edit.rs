@@ -349,7 +349,7 @@ impl Editor<'_> {
         };
         let written = self.store.write(&write);
         self.library
-            .changed(&Change::Prompts(BTreeSet::from([name.clone()])));
+            .changed(&Change::of_prompts(BTreeSet::from([name.clone()])));
         let revision = written.map_err(|error| match (error.kind, expected) {
             (
                 Kind::Conflict {

@@ -348,6 +348,21 @@ impl Root {
         below(&self.path, path)
     }
 
+    /// Returns the folder of the names for which a file or folder matters, with a slash after it: its
+    /// own path. A partial matters where its first `_` is: the prompts there and below include it.
+    /// Empty: all names.
+    pub(super) fn names_around(&self, path: &Path) -> String {
+        let mut folder = self.prefix.clone();
+        for step in self.below(path).split('/') {
+            if step.is_empty() || (!self.is_read_only() && is_partial(step)) {
+                break;
+            }
+            folder.push_str(step);
+            folder.push('/');
+        }
+        folder
+    }
+
     /// Whether prompts of the folder may include a file, as far as its name says.
     pub(super) fn is_includable(&self, path: &Path) -> bool {
         !self.is_read_only()

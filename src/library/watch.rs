@@ -3,7 +3,7 @@
 //!
 //! Nothing that is served depends on it: it only tells clients to ask again.
 
-use super::watched::{Change, Watched};
+use super::watched::{Change, PathEvent, Watched};
 use crate::lock::lock;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RemoveKind};
 use notify::{
@@ -28,8 +28,21 @@ const LONGEST: Duration = Duration::from_millis(600);
 /// How often the folders are registered again because others were added meanwhile.
 const MAX_ROUNDS: usize = 5;
 
-/// A change, and whether something was added, removed or renamed.
-type Signal = (Change, bool);
+/// What is known of a burst of changes, or of one of them.
+#[derive(Debug)]
+struct Signal {
+    change: Change,
+    /// Whether something may have been added, removed or renamed.
+    moves: bool,
+}
+
+/// What is known if events may be missing.
+fn unknown() -> Signal {
+    Signal {
+        change: Change::anything(),
+        moves: true,
+    }
+}
 
 /// The watchers to which changes are sent.
 #[derive(Debug, Default)]
@@ -41,7 +54,10 @@ impl Changes {
     }
 
     pub(super) fn tell(&self, change: &Change) {
-        lock(&self.0).retain(|sender| sender.send((change.clone(), false)).is_ok());
+        lock(&self.0).retain(|sender| {
+            let (change, moves) = (change.clone(), false);
+            sender.send(Signal { change, moves }).is_ok()
+        });
     }
 }
 
@@ -90,20 +106,27 @@ impl Watch {
 
     /// Waits for a burst of changes, and for its end.
     pub fn wait(&mut self) -> Change {
-        let (mut change, mut moves) = self.receiver.recv().unwrap_or((Change::Anything, false)); // it has a sender itself
+        let mut burst = self.receiver.recv().unwrap_or_else(|_| unknown()); // it has a sender itself
         let started = Instant::now();
-        while started.elapsed() < LONGEST
-            && let Ok((more, moves_more)) = self.receiver.recv_timeout(QUIET)
-        {
-            change = change.and(more);
-            moves |= moves_more;
-        }
-        // The same path may be another folder now.
-        if moves && (change == Change::Anything || *self.watched != self.look()) {
+        let mut _replaced = None;
+        loop {
+            while started.elapsed() < LONGEST
+                && let Ok(more) = self.receiver.recv_timeout(QUIET)
+            {
+                burst.change.add(more.change);
+                burst.moves |= more.moves;
+            }
+            // The same path may be another folder now.
+            let may_be_outdated =
+                burst.moves && (!burst.change.folders.is_empty() || *self.watched != self.look());
+            if !may_be_outdated {
+                return burst.change;
+            }
+            burst.moves = false;
+            // Until this burst is over, it tells what happened before there was another one.
+            _replaced = self.watcher.take();
             self.register();
-            return Change::Anything; // whatever happened before it was registered
         }
-        change
     }
 
     fn look(&self) -> Watched {
@@ -140,7 +163,7 @@ impl Watch {
             }
         }
         // They change faster than they can be registered: try again, at once.
-        _ = self.sender.send((Change::Anything, true));
+        _ = self.sender.send(unknown());
     }
 
     /// A watcher of every path, by events of the system or by polling.
@@ -161,9 +184,7 @@ impl Watch {
                 Ok(event) => signal(&event, &watched),
                 // What cannot be polled now is looked at by the next poll. Otherwise, events may be
                 // missing.
-                Err(_) => {
-                    (W::kind() != WatcherKind::PollWatcher).then_some((Change::Anything, true))
-                }
+                Err(_) => (W::kind() != WatcherKind::PollWatcher).then(unknown),
             };
             _ = signal.map(|signal| sender.send(signal));
         };
@@ -199,13 +220,24 @@ fn signal(event: &Event, watched: &Watched) -> Option<Signal> {
             | EventKind::Access(_)
     );
     if event.paths.is_empty() {
-        return Some((Change::Anything, moves));
+        let change = Change::anything();
+        return Some(Signal { change, moves });
     }
-    let changes = event
-        .paths
-        .iter()
-        .filter_map(|path| watched.change(path, moves, !is_file));
-    changes.reduce(Change::and).map(|change| (change, moves))
+    let mut change: Option<Change> = None;
+    for path in &event.paths {
+        let event = PathEvent {
+            path,
+            moves,
+            may_be_folder: !is_file,
+        };
+        if let Some(more) = watched.change(event) {
+            change.get_or_insert_default().add(more);
+        }
+    }
+    Some(Signal {
+        change: change?,
+        moves,
+    })
 }
 
 /// Whether a path cannot be watched because it was removed, or may not be read (its prompts cannot

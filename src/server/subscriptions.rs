@@ -132,18 +132,9 @@ impl Subscriptions {
         change: &Change,
         prefix: Option<&Prefix>,
     ) -> Vec<Notification> {
-        let is_seen = |name: &str| prefix.is_none_or(|prefix| prefix.contains(name));
-        if let Change::Prompts(names) = change
-            && !names.iter().any(|name| is_seen(name))
-        {
+        if !change.concerns(prefix) {
             return Vec::new();
         }
-        let may_concern = |uri: &&String| match change {
-            Change::Anything => true,
-            Change::Prompts(changed) => resources::names(uri)
-                .iter()
-                .any(|name| is_seen(name) && changed.iter().any(|changed| **changed == **name)),
-        };
         let updated =
             |params: Value| Notification::new("notifications/resources/updated", Some(params));
         let mut notifications = if self.is_initialized {
@@ -154,8 +145,7 @@ impl Subscriptions {
         let subscribed = self
             .resources
             .iter()
-            .filter(may_concern)
-            .filter(|_| self.is_initialized);
+            .filter(|uri| self.is_initialized && may_be_of(change, uri, prefix));
         notifications.extend(subscribed.map(|uri| updated(json!({ "uri": uri }))));
         for (id, filter) in &self.listens {
             let wanted = [
@@ -171,11 +161,17 @@ impl Subscriptions {
                 .resource_subscriptions
                 .iter()
                 .flatten()
-                .filter(may_concern);
+                .filter(|uri| may_be_of(change, uri, prefix));
             notifications.extend(uris.map(|uri| updated(json!({ "_meta": meta(id), "uri": uri }))));
         }
         notifications
     }
+}
+
+/// Returns whether a prompt that has this URI exists for the client, and may have changed.
+fn may_be_of(change: &Change, uri: &str, prefix: Option<&Prefix>) -> bool {
+    let names = resources::names(uri);
+    names.iter().any(|name| change.may_be_of(name, prefix))
 }
 
 /// `_meta` of a notification: the `subscriptions/listen` to which it belongs.

@@ -109,12 +109,18 @@ fn a_caller_hears_of_changes_that_they_could_see() {
     );
     let server = Server::new(Arc::default(), Settings::default());
     let names = |names: &[&str]| {
-        Change::Prompts(names.iter().map(|name| Name::new(name).unwrap()).collect())
+        Change::of_prompts(names.iter().map(|name| Name::new(name).unwrap()).collect())
     };
+    let folder = |folder: &str| Change::of_folder(folder.to_owned());
     for (caller, change, want) in [
         (of_team_a(), names(&["team-b/secret"]), 0),
         (of_team_a(), names(&["team-b/secret", "team-a/x"]), 2),
-        (of_team_a(), Change::Anything, 3),
+        (of_team_a(), Change::anything(), 2),
+        (of_team_a(), folder("team-b/"), 0),
+        (of_team_a(), folder("team/"), 0),
+        (of_team_a(), folder("team-a/"), 2),
+        (of_team_a(), folder("team-a/git/"), 2),
+        (Caller::local(), folder("team-b/"), 3),
         (Caller::local(), names(&["team-b/secret"]), 2),
         (Caller::local(), names(&["other"]), 1),
     ] {

@@ -601,6 +601,39 @@ fn a_change_of_a_prompt_that_a_token_may_not_see_is_no_news() {
 }
 
 #[test]
+fn a_token_with_a_prefix_hears_of_no_folder_or_partial_outside_of_it() {
+    let server = server();
+    let listen = |token| {
+        let mut connection = server.connect();
+        let params = json!({"notifications": {"promptsListChanged": true}});
+        let headers = [("Authorization", &*bearer(token))];
+        connection.write_modern("1", "subscriptions/listen", params, &headers);
+        let mut events = connection.into_events();
+        assert_eq!(events.methods(1), ["subscriptions/acknowledged"]);
+        events
+    };
+    let (mut of_ana, mut of_team_a) = (listen(ANA), listen(TEAM_A));
+    let prompts = server.home.prompts();
+    let outside: [fn(&std::path::Path); 7] = [
+        |prompts| fs::create_dir(prompts.join("team-b/new")).unwrap(),
+        |prompts| fs::write(prompts.join("team-b/new/SKILL.md"), "Skill").unwrap(),
+        |prompts| fs::rename(prompts.join("team-b/new"), prompts.join("team-b/old")).unwrap(),
+        |prompts| fs::remove_dir_all(prompts.join("team-b/old")).unwrap(),
+        |prompts| fs::write(prompts.join("team-b/_part.md"), "Part").unwrap(),
+        |prompts| fs::create_dir(prompts.join("team-c")).unwrap(),
+        |prompts| fs::write(prompts.join("team-b\\.md"), "A name that none can have").unwrap(),
+    ];
+    for change in outside {
+        change(&prompts);
+        of_ana.methods(1);
+    }
+    fs::create_dir(prompts.join("team-a/new")).unwrap();
+    of_team_a.methods(1);
+    server.stop();
+    assert_eq!(of_team_a.message()["result"]["resultType"], "complete");
+}
+
+#[test]
 fn a_token_with_a_prefix_gets_the_text_of_included_files_and_nothing_else_of_them() {
     let home = home()
         .prompt(

@@ -6,9 +6,9 @@ use crate::library::rows::{Row, Rows};
 use crate::library::watch::Changes;
 use crate::library::watched::Change;
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, Kind, Name};
+use crate::prompt::{Diagnostic, Kind};
 use jiff::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -182,7 +182,7 @@ impl Shared {
         within(STATEMENT, transaction.commit()).await?;
         self.rows.replace(files, last);
         self.has_answered();
-        lock(&self.changes).tell(&Change::Anything);
+        lock(&self.changes).tell(&Change::anything());
         Ok(())
     }
 
@@ -193,14 +193,10 @@ impl Shared {
             return;
         }
         let root = &self.folder.files.root;
-        let names: Option<BTreeSet<Name>> = changed
-            .iter()
-            .map(|path| {
-                root.name_of(&root.path.join(&**path))
-                    .and_then(Result::ok)
-                    .map(|(name, _)| name)
-            })
-            .collect();
-        lock(&self.changes).tell(&names.map_or(Change::Anything, Change::Prompts));
+        let mut change = Change::default();
+        for path in &changed {
+            change.add(Change::of_path(root, &root.path.join(&**path)));
+        }
+        lock(&self.changes).tell(&change);
     }
 }

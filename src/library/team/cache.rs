@@ -20,7 +20,7 @@ use super::super::view::Library;
 use super::super::watched::Change;
 use super::server::{self, ANSWER_WITHIN, Answer, Server};
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, Kind, Position, Revision, Summary};
+use crate::prompt::{Diagnostic, Kind, Name, Position, Revision, Summary};
 use crate::whole_file::{FileAccess, PendingFile};
 use crate::wording::{in_bytes, thousands};
 use jiff::Timestamp;
@@ -86,6 +86,17 @@ pub(crate) struct Team {
 pub(super) struct List {
     tag: String,
     pub(super) prompts: BTreeMap<String, Arc<Entry>>,
+}
+
+/// Returns which prompts differ between two lists.
+fn change_between(old: &List, new: &List) -> Change {
+    let mut prompts = BTreeSet::new();
+    for name in old.prompts.keys().chain(new.prompts.keys()) {
+        if old.prompts.get(name) != new.prompts.get(name) {
+            prompts.extend(Name::new(name));
+        }
+    }
+    Change::of_prompts(prompts)
 }
 
 /// The list as the API writes it.
@@ -451,8 +462,9 @@ impl Team {
                     _ = team.refresh(ANSWER_WITHIN);
                 }
                 let list = team.list(); // another process may have refreshed it
-                if list.prompts != known.prompts {
-                    library.changed(&Change::Anything);
+                let change = change_between(&known, &list);
+                if change != Change::default() {
+                    library.changed(&change);
                     team.fetch_texts(&list);
                 }
                 known = list;

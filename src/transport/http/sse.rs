@@ -11,9 +11,8 @@ use super::headers::EVENT_STREAM;
 use super::proxy::Client;
 use super::sessions::{self, SessionId};
 use crate::jsonrpc::{Message, Notification, Request};
-use crate::library::Caller;
+use crate::library::{Caller, Prefix};
 use crate::lock::lock;
-use crate::prompt::Name;
 use crate::server::{self, Change, Listener, Reply, Server, Session};
 use axum::body::{Body, Bytes};
 use axum::http::HeaderName;
@@ -55,45 +54,34 @@ pub(super) struct Streams {
 struct ChangeCount {
     /// The random key of the ids.
     process: RandomState,
+    /// In seconds since 1970.
+    started: u64,
     tallies: Mutex<Tallies>,
 }
 
-/// The changes that each caller may know of.
+/// The changes that each caller may know of, by folder, such as `team-a/`; the empty one is the
+/// whole library.
+#[derive(Default)]
 struct Tallies {
-    all: Tally,
-    /// Those that may have changed anything.
-    anything: Tally,
-    /// Those of prompts in this folder, such as `team-a/`.
-    folders: HashMap<String, Tally>,
+    /// Those of something in the folder.
+    within: HashMap<String, Tally>,
+    /// Those that may have changed anything in the folder.
+    whole: HashMap<String, Tally>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Tally {
     count: u64,
     /// In seconds since 1970: the last change, or the second before the start of the process.
     last: u64,
 }
 
-impl Tally {
-    fn add(&mut self, now: u64) {
-        self.count += 1;
-        self.last = now;
-    }
-}
-
 impl Default for ChangeCount {
     fn default() -> ChangeCount {
-        let none = Tally {
-            count: 0,
-            last: sessions::now() - 1,
-        };
         ChangeCount {
             process: RandomState::new(),
-            tallies: Mutex::new(Tallies {
-                all: none,
-                anything: none,
-                folders: HashMap::new(),
-            }),
+            started: sessions::now(),
+            tallies: Mutex::default(),
         }
     }
 }
@@ -101,43 +89,65 @@ impl Default for ChangeCount {
 impl ChangeCount {
     /// Returns the changes that a caller may know of.
     fn seen_by(&self, caller: &Caller) -> Tally {
+        let prefix = caller.prefix.as_ref().map(Prefix::to_string);
+        let folder = prefix.unwrap_or_default();
         let tallies = lock(&self.tallies);
-        let Some(prefix) = &caller.prefix else {
-            return tallies.all;
+        let above = folders_above(&folder).into_iter();
+        let of_folder = tallies.within.get(&folder);
+        let mut seen = Tally {
+            count: 0,
+            last: self.started - 1,
         };
-        let own = tallies.folders.get(&prefix.to_string());
-        let own = own.copied().unwrap_or_default();
-        Tally {
-            count: tallies.anything.count + own.count,
-            last: tallies.anything.last.max(own.last),
+        for tally in above
+            .filter_map(|above| tallies.whole.get(above))
+            .chain(of_folder)
+        {
+            seen.count += tally.count;
+            seen.last = seen.last.max(tally.last);
         }
+        seen
     }
 }
 
 impl Listener for ChangeCount {
     fn tell(&self, change: &Change) {
-        let now = sessions::now();
-        let mut tallies = lock(&self.tallies);
-        tallies.all.add(now);
-        match change {
-            Change::Anything => tallies.anything.add(now),
-            Change::Prompts(names) => {
-                for folder in folders_of(names) {
-                    tallies
-                        .folders
-                        .entry(folder.to_owned())
-                        .or_default()
-                        .add(now);
-                }
-            }
+        let mut within = BTreeSet::new();
+        for name in &change.prompts {
+            within.extend(folders_above(name));
         }
+        for folder in &change.folders {
+            within.extend(folders_above(folder));
+            within.insert(folder);
+        }
+        let whole = change.folders.iter().map(String::as_str);
+        let mut tallies = lock(&self.tallies);
+        count(&mut tallies.within, within);
+        count(&mut tallies.whole, whole);
     }
 }
 
-/// Returns the folders that have one of these prompts, each with a slash at its end.
-fn folders_of(names: &BTreeSet<Name>) -> BTreeSet<&str> {
-    let folders = |name| str::match_indices(name, '/').map(move |(at, _)| &name[..=at]);
-    names.iter().flat_map(|name| folders(name)).collect()
+/// Counts one change more for each of these folders.
+fn count<'f>(tallies: &mut HashMap<String, Tally>, folders: impl IntoIterator<Item = &'f str>) {
+    let last = sessions::now();
+    for folder in folders {
+        let tally = tallies.entry(folder.to_owned());
+        let tally = tally.or_insert(Tally { count: 0, last });
+        tally.count += 1;
+        tally.last = last;
+    }
+}
+
+/// Returns the folders that a prompt or a folder is in, each with a slash at its end, and the empty
+/// one.
+fn folders_above(path: &str) -> Vec<&str> {
+    let mut above = Vec::new();
+    for (start, _) in path.trim_end_matches('/').match_indices('/') {
+        above.push(&path[..=start]);
+    }
+    if !path.is_empty() {
+        above.push("");
+    }
+    above
 }
 
 /// A stream, between the notifier and the connection.
@@ -395,7 +405,7 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::Prefix;
+    use crate::prompt::Name;
 
     #[test]
     fn a_caller_with_a_prefix_knows_only_of_the_changes_below_it() {
@@ -407,13 +417,18 @@ mod tests {
         };
         let prompts = |names: &[&str]| {
             let names = names.iter().map(|name| Name::new(name).unwrap());
-            Change::Prompts(names.collect())
+            Change::of_prompts(names.collect())
         };
+        let folder = |folder: &str| Change::of_folder(folder.to_owned());
         for (change, known, seen) in [
             (prompts(&["team-b/x", "team-ab/x", "x"]), 1, 0),
             (prompts(&["team-a/x", "team-a/y/z", "team-b/x"]), 2, 1),
             (prompts(&["team-b/team-a/x"]), 3, 1),
-            (Change::Anything, 4, 2),
+            (Change::anything(), 4, 2),
+            (folder("team-b/"), 5, 2),
+            (folder("team-b/team-a/"), 6, 2),
+            (folder("team-a/"), 7, 3),
+            (folder("team-a/x/"), 8, 4),
         ] {
             changes.tell(&change);
             assert_eq!(changes.seen_by(&all).count, known, "{change:?}");
