@@ -558,6 +558,25 @@ fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
 
 /// Waits for a time limit of the server, in
 /// [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
+pub(crate) fn a_client_that_does_not_finish_a_message_is_closed() {
+    let server = server();
+    let mut socket = open(&server);
+    socket.send_bytes(&frame(TEXT, b"{"));
+    let closed = loop {
+        match socket.try_read().unwrap() {
+            (PING, _) => {
+                socket.send(PONG, "");
+                socket.send_bytes(&frame(0, b" "));
+            }
+            (CLOSE, payload) => break payload,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(&closed[2..], b"a message is not complete after 30 seconds");
+}
+
+/// Waits for a time limit of the server, in
+/// [`a_wait_for_time_limits`](crate::a_wait_for_time_limits).
 pub(crate) fn an_idle_client_is_pinged_and_closed_if_it_does_not_answer() {
     let server = server();
     let mut silent = open(&server);

@@ -11,12 +11,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::error::Error;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, join, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -142,8 +142,9 @@ async fn serve_requests(
     stack: Arc<Stack>,
 ) -> Served {
     let mut stopping = stack.app.stopping.clone();
-    let stream = CountedStream {
-        stream,
+    let (reader, writer) = split(stream);
+    let reader = CountedReader {
+        reader,
         peer: Arc::clone(&peer),
     };
     let service = service_fn(move |request: Request<Incoming>| {
@@ -157,7 +158,7 @@ async fn serve_requests(
         .max_buf_size(MAX_HEAD);
     let mut connection = pin!(
         builder
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(join(reader, writer)), service)
             .with_upgrades()
     );
     let served = tokio::select! {
@@ -170,56 +171,26 @@ async fn serve_requests(
     Ok(served?)
 }
 
-/// A connection whose peer counts what comes.
-struct CountedStream<S> {
-    stream: S,
+/// What comes on a connection, whose peer counts it.
+struct CountedReader<R> {
+    reader: R,
     peer: Arc<Peer>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
+impl<R: AsyncRead + Unpin> AsyncRead for CountedReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
+        let read = ready!(Pin::new(&mut self.reader).poll_read(context, buffer));
         let bytes = buffer.filled().len() - before;
         if bytes > 0 {
             let received = self.peer.received(bytes);
             received.map_err(|refusal| io::Error::other(refusal.message))?;
         }
         Poll::Ready(read)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

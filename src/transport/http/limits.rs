@@ -39,7 +39,7 @@ const MAX_REQUESTS: usize = 1_000;
 
 /// How long a client may take to send a body; and for how long the rest of one that is refused is
 /// read.
-const BODY_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const BODY_WITHIN: Duration = Duration::from_secs(30);
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How many callers a rate limit remembers; while there are more, the others share one limit.

@@ -18,7 +18,9 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use tokio::time::sleep_until;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -52,6 +54,8 @@ pub(super) struct Peer {
     pub(super) connection: u64,
     pub(super) session: Verified,
     incoming: Mutex<Incoming>,
+    /// Notified when the first byte of a WebSocket's message comes.
+    message_begins: Notify,
     /// Counts the requests that are not complete; `None` for a trusted proxy, whose clients count.
     half_requests: Option<Arc<HalfRequests>>,
     /// Notified when the connection is to end.
@@ -74,6 +78,7 @@ impl Peer {
             connection,
             session: Verified::default(),
             incoming: Mutex::default(),
+            message_begins: Notify::new(),
             half_requests,
             end: Arc::default(),
             _held: Box::new(held),
@@ -89,9 +94,20 @@ enum Incoming {
     Nothing,
     /// A request, or nothing on a new connection.
     Request { _counted: HalfRequest },
-    /// Messages of a WebSocket: what has come of one that is not complete.
-    Message(Held),
+    /// Messages of a WebSocket.
+    Message(IncompleteMessage),
 }
+
+/// What has come of a message that is not complete.
+struct IncompleteMessage {
+    held: Held,
+    /// When its first byte came; `None` if none has come.
+    since: Option<Instant>,
+}
+
+/// How many bytes an incomplete message takes for each that has come: what it is collected in grows
+/// to twice its length.
+const BUFFERED: usize = 2;
 
 impl Peer {
     /// The connection is new, or part of a request has come.
@@ -113,8 +129,13 @@ impl Peer {
     /// # Errors
     /// They are of a WebSocket, and too many bytes are in memory.
     pub(super) fn received(&self, bytes: usize) -> Result<(), Refusal> {
-        if let Incoming::Message(held) = &mut *lock(&self.incoming) {
-            return held.set(held.bytes() + bytes);
+        if let Incoming::Message(message) = &mut *lock(&self.incoming) {
+            if message.since.is_none() {
+                message.since = Some(Instant::now());
+                self.message_begins.notify_one();
+            }
+            let held = message.held.bytes() + BUFFERED * bytes;
+            return message.held.set(held);
         }
         self.request_begins();
         Ok(())
@@ -129,14 +150,39 @@ impl Peer {
 
     /// From now on, the connection is a WebSocket. `held` counts its incomplete message.
     pub(super) fn becomes_websocket(&self, held: Held) {
-        *lock(&self.incoming) = Incoming::Message(held);
+        *lock(&self.incoming) = Incoming::Message(IncompleteMessage { held, since: None });
     }
 
     /// Forgets bytes of a WebSocket that have been handled.
     pub(super) fn forget_received(&self, bytes: usize) {
-        if let Incoming::Message(held) = &mut *lock(&self.incoming) {
-            let rest = held.bytes().saturating_sub(bytes);
-            let _ = held.set(rest); // less is never refused
+        if let Incoming::Message(message) = &mut *lock(&self.incoming) {
+            let handled = bytes.saturating_mul(BUFFERED);
+            let rest = message.held.bytes().saturating_sub(handled);
+            let _ = message.held.set(rest); // less is never refused
+            if rest == 0 {
+                message.since = None;
+            }
+        }
+    }
+
+    /// Waits until a message of a WebSocket is not complete after this time.
+    pub(super) async fn has_late_message(&self, within: Duration) {
+        loop {
+            let Some(since) = self.incomplete_since() else {
+                self.message_begins.notified().await;
+                continue;
+            };
+            sleep_until((since + within).into()).await;
+            if self.incomplete_since() == Some(since) {
+                return;
+            }
+        }
+    }
+
+    fn incomplete_since(&self) -> Option<Instant> {
+        match &*lock(&self.incoming) {
+            Incoming::Message(message) => message.since,
+            _ => None,
         }
     }
 }

@@ -7,8 +7,9 @@
 //! before the change.
 
 use super::app::{Exchange, stopped};
+use super::limits::{self, BODY_WITHIN};
+use super::metrics;
 use super::refusal::Refusal;
-use super::{limits, metrics};
 use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
@@ -110,12 +111,17 @@ impl Conversation {
         let mut stopping = app.stopping.clone();
         let mut pings = interval_at(TokioInstant::now() + PING_EVERY, PING_EVERY);
         let mut unanswered = 0;
+        let peer = Arc::clone(&self.exchange.client.peer);
         let end = loop {
             let step = tokio::select! {
                 frame = self.socket.recv() => {
                     unanswered = 0;
                     self.receive(frame).await
                 }
+                () = peer.has_late_message(BODY_WITHIN) => Err(closing(
+                    close_code::POLICY,
+                    format!("a message is not complete after {} seconds", BODY_WITHIN.as_secs()),
+                )),
                 change = changes.recv() => self.notify(change).await,
                 _ = pings.tick() => {
                     unanswered += 1;
