@@ -38,6 +38,15 @@ pub(super) const BOUNDS: Bounds = Bounds {
     total: Duration::from_secs(600),
 };
 
+/// What git is started for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum GitTask {
+    /// It connects to the server.
+    Fetch,
+    /// It works on what is here.
+    Local,
+}
+
 /// Checks the bounds for one pack.
 pub(super) struct Meter<'m> {
     pub(super) folder: &'m Path,
@@ -47,9 +56,8 @@ pub(super) struct Meter<'m> {
 }
 
 impl Meter<'_> {
-    /// Waits for git, and ends it with all its processes when it exceeds a bound. `connects`:
-    /// whether it connects to the server.
-    pub(super) fn wait(&self, git: &mut Child, connects: bool) -> Result<ExitStatus, Diagnostic> {
+    /// Waits for git, and ends it with all its processes when it exceeds a bound.
+    pub(super) fn wait(&self, git: &mut Child, task: GitTask) -> Result<ExitStatus, Diagnostic> {
         let mut written = 0;
         let mut progressed = Instant::now();
         loop {
@@ -59,7 +67,7 @@ impl Meter<'_> {
             let tree = ProcessTree::of(git);
             let size = self.disk();
             // Until there is a connection, somebody may be asked for a passphrase or a login.
-            if size != written || (connects && !self.is_connected()) {
+            if size != written || (task == GitTask::Fetch && !self.is_connected()) {
                 progressed = Instant::now();
                 written = size;
             }

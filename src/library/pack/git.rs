@@ -5,7 +5,7 @@
 //! filter, submodule or symlink of somebody else has any effect. The paths and lengths that git
 //! reports must keep the rules of a pack before a text is read.
 
-use super::bounds::{BOUNDS, Bounds, Meter, PACKETS, failed, too_much};
+use super::bounds::{BOUNDS, Bounds, GitTask, Meter, PACKETS, failed, too_much};
 use super::lock::{MAX_FILES, Pack, hash_of, is_commit};
 use crate::prompt::{Diagnostic, Kind, MAX_FILE};
 use crate::wording::{count, in_bytes, named, quoted};
@@ -173,7 +173,12 @@ impl Repository<'_> {
             bounds: self.bounds,
             started: self.started,
         };
-        if meter.wait(&mut git, !protocols.is_empty())?.success() {
+        let task = if protocols.is_empty() {
+            GitTask::Local
+        } else {
+            GitTask::Fetch
+        };
+        if meter.wait(&mut git, task)?.success() {
             return File::open(stdout).map(BufReader::new).map_err(failed);
         }
         Err(complaint(&stderr))

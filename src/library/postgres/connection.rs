@@ -1,6 +1,6 @@
 //! Connections to PostgreSQL: the address, TLS, and how long anything may take.
 
-use super::without_tls::WithoutTls;
+use super::without_tls::without_tls;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable;
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -238,12 +238,12 @@ async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
     #[cfg(unix)]
     if host.starts_with('/') {
         let socket = tokio::net::UnixStream::connect(format!("{host}/.s.PGSQL.{port}")).await?;
-        return Ok(Box::new(WithoutTls::new(socket)));
+        return Ok(Box::new(without_tls(socket)));
     }
     let mut stream = TcpStream::connect((&*host, port)).await?;
     stream.set_nodelay(true)?;
     if config.get_ssl_mode() == SslMode::Disable {
-        return Ok(Box::new(WithoutTls::new(stream)));
+        return Ok(Box::new(without_tls(stream)));
     }
     stream.write_all(&ASK_FOR_TLS).await?;
     if stream.read_u8().await? != b'S' {
@@ -252,7 +252,7 @@ async fn open(config: &Config) -> io::Result<Box<dyn Stream>> {
                 "the server does not offer TLS; turn it on there or, if nobody else can answer in its place, add sslmode=disable to the address",
             ));
         }
-        return Ok(Box::new(WithoutTls::new(stream)));
+        return Ok(Box::new(without_tls(stream)));
     }
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let tls = tls

@@ -3,27 +3,29 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, join, split};
 
 /// The length of an answer to a login up to its code: a type, a length and the code.
 const ANSWER: usize = 9;
 
-/// A connection that ends if the server asks for another login than SCRAM. Others could read a
-/// password, and guess it from its MD5 hash.
-pub(super) struct WithoutTls<S> {
-    stream: S,
+/// Returns a connection that ends if the server asks for another login than SCRAM. Others could
+/// read a password, and guess it from its MD5 hash.
+pub(super) fn without_tls(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> impl AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    let (reader, writer) = split(stream);
+    let answer = Vec::with_capacity(ANSWER);
+    join(LoginReader { reader, answer }, writer)
+}
+
+/// What comes from a server, whose first answer is checked.
+struct LoginReader<R> {
+    reader: R,
     /// The first bytes that came from the server.
     answer: Vec<u8>,
 }
 
-impl<S> WithoutTls<S> {
-    pub(super) fn new(stream: S) -> WithoutTls<S> {
-        WithoutTls {
-            stream,
-            answer: Vec::with_capacity(ANSWER),
-        }
-    }
-
+impl<R> LoginReader<R> {
     /// Checks the first answer of the server, of which these bytes have come. (PostgreSQL's
     /// documentation, "Message Formats": `Authentication…` and `ErrorResponse`.)
     ///
@@ -43,32 +45,14 @@ impl<S> WithoutTls<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for WithoutTls<S> {
+impl<R: AsyncRead + Unpin> AsyncRead for LoginReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let start = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        ready!(Pin::new(&mut self.reader).poll_read(context, buffer))?;
         Poll::Ready(self.check_login(&buffer.filled()[start..]))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for WithoutTls<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
