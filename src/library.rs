@@ -35,6 +35,7 @@ mod read;
 mod rename;
 mod root;
 mod rows;
+mod seen;
 mod settings_problems;
 mod shown;
 mod source;

@@ -185,6 +185,17 @@ impl Found {
         }))
     }
 
+    /// The same prompt with another handle.
+    pub(super) fn with_handle(&self, handle: impl Handle + 'static) -> Found {
+        Found(Arc::new(Entry {
+            name: self.name.clone(),
+            layer: self.layer,
+            format: self.format,
+            pack: self.pack.clone(),
+            handle,
+        }))
+    }
+
     /// The name of its pack, with the beginning of the commit: `acme@0123456789ab`.
     pub fn pack_version(&self) -> Option<String> {
         self.pack.as_ref().map(|pack| pack.version())

@@ -9,6 +9,7 @@ use super::plugins::Plugins;
 use super::project::{FOLDER as PROJECT_FOLDER, Project, texts_of};
 use super::reach::{Reach, below, repository_of};
 use super::read::{read, read_confined};
+use super::seen::seen_with;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use super::stamp::is_remote;
 use super::trust::{ProjectText, Trust};
@@ -398,6 +399,15 @@ impl View {
         self.sources()
             .filter(|_| self.contains(name))
             .find_map(|source| source.find(name))
+            .map(|found| self.seen(found))
+    }
+
+    /// Returns a prompt as the caller sees it.
+    fn seen(&self, found: Found) -> Found {
+        match &self.prefix {
+            Some(prefix) => seen_with(prefix, found),
+            None => found,
+        }
     }
 
     /// Every prompt with exactly this name, the one that wins first.
@@ -405,6 +415,7 @@ impl View {
         self.sources()
             .filter(|_| self.contains(name))
             .filter_map(|source| source.find(name))
+            .map(|found| self.seen(found))
             .collect()
     }
 
@@ -449,6 +460,8 @@ impl View {
         let mut all = Listing::default().with(self.sources().map(|source| source.list()));
         if self.prefix.is_some() {
             all.found.retain(|found| self.contains(&found.name));
+            let found = std::mem::take(&mut all.found).into_iter();
+            all.found = found.map(|found| self.seen(found)).collect();
             all.problems.retain(|problem| self.is_visible(problem));
         }
         all

@@ -661,6 +661,47 @@ fn a_token_with_a_prefix_gets_the_text_of_included_files_and_nothing_else_of_the
 }
 
 #[test]
+fn an_error_in_an_included_file_says_nothing_of_it_to_a_token_that_may_not_see_it() {
+    let included = "---\ninclude: true\n---\n{{> ../shared/bad.md}}";
+    let home = home()
+        .prompt("team-a/both.md", included)
+        .prompt("shared/bad.md", "---\ninternal: x\nText");
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    let call = json!({"command": "team-a/both", "input": ""});
+    let tool = |name, arguments| {
+        request(
+            1,
+            "tools/call",
+            json!({"name": name, "arguments": arguments}),
+        )
+    };
+    let get = request(1, "prompts/get", json!({"name": "team-a/both"}));
+    let messages = [
+        tool("expand_prompt", call.clone()),
+        tool("list_prompts", json!({})),
+        get,
+    ];
+    for (token, sees_all) in [(ANA, true), (TEAM_A, false)] {
+        let authorization = bearer(token);
+        let headers = [&USUAL[..], &[("Authorization", &authorization)]].concat();
+        let mut answers: Vec<Answer> = messages.iter().map(|it| post(&server, token, it)).collect();
+        answers.push(server.send("GET", "/api/prompts", &headers, ""));
+        for path in ["/api/expand", "/api/explain"] {
+            answers.push(server.send("POST", path, &headers, call.to_string()));
+        }
+        for answer in answers {
+            let text = answer.text();
+            assert_eq!(text.contains("bad.md"), sees_all, "{text}");
+            assert_eq!(
+                text.contains("includes, outside of `team-a/`"),
+                !sees_all,
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_session_belongs_to_its_token() {
     let server = server();
     let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(ANA))]);
