@@ -535,7 +535,7 @@ fn give_words<'v>(
 fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
     let arguments = &prompt.arguments;
     let mut given = Given::nothing(prompt);
-    let is_single = arguments.len() == 1 && !prompt.input_is_slot();
+    let is_single = arguments.len() == 1 && !prompt.input_is_slot() && !prompt.takes_words();
     // What is not a pair, and the argument of the pair before it.
     let mut rest: Vec<(Option<usize>, Piece<'v>)> = Vec::new();
     let mut pair_before = None;
@@ -1094,6 +1094,23 @@ mod tests {
             "[x b=9][1 extra]"
         );
         assert_eq!(expand("a b", &[]), "[][]");
+    }
+
+    #[test]
+    fn if_each_argument_gets_one_word_its_pair_may_follow_other_words() {
+        let file = "---\narguments: [a]\nwords: true\n---\n[{{a}}]";
+        let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+        let words = ["x".to_owned(), "a=1".to_owned()];
+        for call in [
+            Call::Text("x a=1"),
+            Call::Piped {
+                words: &words,
+                text: "",
+                at: 0,
+            },
+        ] {
+            assert_eq!(prompt.expand(call).unwrap().into_text(), "[1]", "{call:?}");
+        }
     }
 
     /// The expansion for words, among which `-` is the place of a text from a pipe, at the end
