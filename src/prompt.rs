@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | a file becomes a prompt | [`FileName::parse`], in `format/`; which files are prompts, the table in `format.rs` says |
-//! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
+//! | a call becomes values | [`Prompt::bind`], in `binding.rs`; how a text is divided, `division.rs` says |
 //! | values become a text | [`Prompt::expand`], in `expand.rs` |
 //! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
 //! | files become one text | `include.rs` |
@@ -20,6 +20,7 @@
 mod attachment;
 mod binding;
 mod diagnostic;
+mod division;
 mod expand;
 mod fields;
 mod format;
@@ -47,8 +48,9 @@ mod words;
 mod write;
 
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
-pub use binding::{Binding, Bound, Call, Origin, join_piped};
+pub use binding::{Binding, Bound, Call};
 pub use diagnostic::{Diagnostic, Kind, Position, Severity};
+pub use division::{Origin, join_piped};
 pub use fields::{Fields, with_fields};
 pub use format::markdown::without_frontmatter;
 #[cfg(feature = "openapi")]

@@ -1,7 +1,8 @@
 //! From values back to a command that gives them: what a person types, or pastes, in a chat.
 
-use super::binding::{Binding, Bound, Call, Origin};
+use super::binding::{Binding, Bound, Call};
 use super::diagnostic::Kind;
+use super::division::Origin;
 use super::model::{Argument, Prompt};
 use super::words::{pair_at, unquoted, words};
 
