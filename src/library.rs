@@ -9,7 +9,9 @@
 //! notices when files change.
 
 mod attach;
+mod build;
 mod builtin;
+mod builtin_texts;
 mod cache;
 mod caller;
 mod diff;
@@ -29,6 +31,7 @@ mod plugins;
 #[cfg(feature = "store")]
 mod postgres;
 mod project;
+mod project_prompts;
 mod query;
 mod reach;
 mod read;
@@ -63,9 +66,10 @@ pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_nam
 pub(crate) use postgres::push::{StoredTexts, text_at};
 #[cfg(feature = "store")]
 pub use postgres::{Address, Postgres};
-pub use project::FOLDER as PROJECT_FOLDER;
 pub(crate) use project::Project;
 pub(crate) use project::texts_of;
+pub use project_prompts::PROJECT_FOLDER;
+pub(crate) use project_prompts::ProjectText;
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
 pub(crate) use reach::{Reach, leads_through, repository_of};
@@ -79,7 +83,7 @@ pub use source::{
 #[cfg(feature = "openapi")]
 pub(crate) use team::Team;
 pub use trust::Trust;
-pub(crate) use trust::{ProjectText, main_repository};
+pub(crate) use trust::main_repository;
 pub use view::{Library, Report, View};
 pub use walk::MAX_LINKED_FOLDERS;
 pub use watch::{POLL, Watch};

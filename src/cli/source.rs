@@ -363,7 +363,7 @@ impl PromptSource {
         let own = user_folders::config().map(|config| config.join("prompts"));
         let mut library = Library::default();
         if let Some(path) = own.filter(|_| named.is_empty()) {
-            library = library.with_folder(path, Format::OWN, Layer::USER, false);
+            library = library.with_folder(path, Format::OWN, Layer::USER);
         }
         for (format, path) in &named {
             library = library.with_named(*format, path.clone());
@@ -375,19 +375,15 @@ impl PromptSource {
                 .into_iter()
                 .flat_map(|from| folders.clone().map(move |folder| (from, folder)));
             for (from, (format, name)) in of_project {
-                library = library.with(Project::new(
-                    from,
-                    home.as_deref(),
-                    (name, format),
-                    trust.clone(),
-                ));
+                let home = home.as_deref();
+                library = library.with(Project::new(from, home, name, format, trust.clone()));
             }
             let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
             for (format, path) in agent::prompt_folders()
                 .into_iter()
                 .filter(|(_, path)| !is_named(path))
             {
-                library = library.with_folder(path, format, Layer::AGENT, false);
+                library = library.with_folder(path, format, Layer::AGENT);
             }
         }
         #[cfg(feature = "openapi")]

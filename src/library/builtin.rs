@@ -1,83 +1,69 @@
-//! The built-in prompts: the files of `prompts/`, compiled in.
+//! The source of the built-in prompts.
 
+use super::builtin_texts::BUILTIN_TEXTS;
 use super::source::{About, Found, Handle, Info, Layer, Listing, Place, Source};
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),*]
-    };
-}
-
-/// Names and texts, sorted by name. A test compares the list with the folder.
-const FILES: [(&str, &str); 14] = files![
-    "commit",
-    "critique",
-    "debug",
-    "decide",
-    "explain",
-    "improve-prompt",
-    "plan",
-    "refactor",
-    "research",
-    "review",
-    "rewrite",
-    "save-prompt",
-    "summarize",
-    "test",
-];
-
-/// The names of those that tell a model how to edit prompts.
+/// The names of the prompts that tell a model how to edit prompts.
 const FOR_EDITING: [&str; 2] = ["improve-prompt", "save-prompt"];
 
 static PROMPTS: LazyLock<Vec<Arc<BuiltinPrompt>>> = LazyLock::new(|| {
-    let prompt = |(name, text)| {
-        Some(Arc::new(BuiltinPrompt {
-            name: Name::new(name).ok()?,
-            text,
-            kept: OnceLock::new(),
-        }))
-    };
-    FILES.into_iter().filter_map(prompt).collect()
+    let mut prompts = Vec::new();
+    for (name, text) in BUILTIN_TEXTS {
+        if let Ok(name) = Name::new(name) {
+            prompts.push(Arc::new(BuiltinPrompt {
+                name,
+                text,
+                parsed: OnceLock::new(),
+            }));
+        }
+    }
+    prompts
 });
 
-/// A source of built-in prompts: of those for everybody, or of those for callers who may edit
-/// prompts.
+/// A source of the built-in prompts for everybody, or of those for callers who may edit prompts.
 #[derive(Debug)]
-pub(super) struct Builtin(About);
+pub(super) struct Builtin {
+    about: About,
+}
 
 impl Builtin {
-    pub(super) fn new(for_editors: bool) -> Builtin {
-        Builtin(About {
-            for_editors,
-            ..About::new(Layer::BUILTIN, Format::OWN, None)
-        })
+    pub(super) fn for_everybody() -> Builtin {
+        Builtin {
+            about: About::new(Layer::BUILTIN, Format::OWN, None),
+        }
     }
 
-    fn all(&self) -> impl Iterator<Item = Found> {
-        let is_own = |prompt: &&Arc<BuiltinPrompt>| {
-            FOR_EDITING.contains(&prompt.name.as_str()) == self.0.for_editors
-        };
-        let found = |prompt: &Arc<BuiltinPrompt>| {
-            Found::new(prompt.name.clone(), &self.0, Arc::clone(prompt))
-        };
-        PROMPTS.iter().filter(is_own).map(found)
+    pub(super) fn for_editors() -> Builtin {
+        let mut builtin = Builtin::for_everybody();
+        builtin.about.for_editors = true;
+        builtin
+    }
+
+    fn has(&self, prompt: &BuiltinPrompt) -> bool {
+        FOR_EDITING.contains(&prompt.name.as_str()) == self.about.for_editors
+    }
+
+    fn found(&self, prompt: &Arc<BuiltinPrompt>) -> Found {
+        Found::new(prompt.name.clone(), &self.about, Arc::clone(prompt))
     }
 }
 
 impl Source for Builtin {
     fn about(&self) -> &About {
-        &self.0
+        &self.about
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        self.all().find(|found| found.name == *name)
+        let prompt = PROMPTS.iter().find(|prompt| prompt.name == *name)?;
+        self.has(prompt).then(|| self.found(prompt))
     }
 
     fn list(&self) -> Listing {
+        let prompts = PROMPTS.iter().filter(|prompt| self.has(prompt));
         Listing {
-            found: self.all().collect(),
+            found: prompts.map(|prompt| self.found(prompt)).collect(),
             ..Listing::default()
         }
     }
@@ -90,16 +76,22 @@ struct BuiltinPrompt {
     text: &'static str,
     /// Set when it is first needed. Without it, each list would parse all of them, which takes
     /// longer than the rest of a list of a small library.
-    kept: OnceLock<(Result<Arc<Prompt>, Diagnostic>, Info)>,
+    parsed: OnceLock<ParsedBuiltin>,
+}
+
+#[derive(Debug)]
+struct ParsedBuiltin {
+    prompt: Result<Arc<Prompt>, Diagnostic>,
+    info: Info,
 }
 
 impl BuiltinPrompt {
-    fn kept(&self) -> &(Result<Arc<Prompt>, Diagnostic>, Info) {
-        self.kept.get_or_init(|| {
+    fn parsed(&self) -> &ParsedBuiltin {
+        self.parsed.get_or_init(|| {
             let bytes = self.text.as_bytes();
             let prompt = Prompt::parse(self.name.clone(), bytes).map(Arc::new);
             let info = Info::of(bytes, None, prompt.as_deref().map_err(Clone::clone));
-            (prompt, info)
+            ParsedBuiltin { prompt, info }
         })
     }
 }
@@ -114,7 +106,7 @@ impl Handle for Arc<BuiltinPrompt> {
     }
 
     fn info(&self) -> Info {
-        self.kept().1.clone()
+        self.parsed().info.clone()
     }
 
     fn text(&self) -> Result<String, Diagnostic> {
@@ -122,16 +114,8 @@ impl Handle for Arc<BuiltinPrompt> {
     }
 
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
-        self.kept().0.clone()
+        self.parsed().prompt.clone()
     }
-}
-
-/// The text of the file of a built-in prompt.
-pub(super) fn text(name: &str) -> Option<&'static str> {
-    FILES
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| *text)
 }
 
 #[cfg(test)]

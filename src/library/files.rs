@@ -3,7 +3,7 @@
 use super::cache::Trace;
 use super::file_store::exists;
 use super::history::failed;
-use super::project::FOLDER;
+use super::project_prompts::PROJECT_FOLDER;
 use super::reach::Reach;
 use super::root::Root;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
@@ -51,7 +51,9 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
 
 /// A folder and its rules, if all that is known of it is its path.
 fn root(folder: &Path) -> Root {
-    let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
+    let is_project = folder
+        .file_name()
+        .is_some_and(|name| name == PROJECT_FOLDER);
     let reach = if is_project {
         Reach::of_named(folder)
     } else {
@@ -155,7 +157,7 @@ mod tests {
     fn a_person_may_edit_files_and_nothing_outside_of_a_project() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
-        let prompts = folder.path().join(FOLDER);
+        let prompts = folder.path().join(PROJECT_FOLDER);
         fs::create_dir_all(&prompts).unwrap();
         for file in [folder.path().join("out.md"), prompts.join("in.md")] {
             fs::write(file, "Text.").unwrap();

@@ -1,13 +1,11 @@
 //! The source of a folder of prompt files.
 
-use super::cache::{Cache, SETTLING};
+use super::cache::{Cache, SETTLING, Trace};
 use super::file_store::FileStore;
 use super::handle::Files;
-use super::pack::lock::Pack;
 use super::reach::Reach;
 use super::root::Root;
 use super::rows::Rows;
-use super::shown::Worktree;
 use super::source::{About, Found, Layer, Listing, Source, Store};
 use super::walk::scan;
 use super::watched::Watched;
@@ -29,83 +27,52 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// A folder of prompt files. `is_required`: the user named it, so that it is a problem if it is
+    /// Returns the source of a folder that may be missing.
+    pub(super) fn new(root: Root, layer: Layer) -> Folder {
+        let about = About::new(layer, root.format, Some(root.path.clone()));
+        Folder::of(Files::new(root, about))
+    }
+
+    /// Returns the source of a folder that the user named, so that it is a problem if it is
     /// missing.
-    pub(crate) fn new(
-        path: PathBuf,
-        format: &'static Format,
-        layer: Layer,
-        is_required: bool,
-        reach: Reach,
-    ) -> Folder {
-        let root = Root::new(path, format, reach);
+    pub(super) fn required(root: Root, layer: Layer) -> Folder {
         Folder {
-            is_required,
-            ..Folder::of(root, layer, None)
+            is_required: true,
+            ..Folder::new(root, layer)
         }
     }
 
-    /// A folder of a project, which may be missing.
-    pub(super) fn of_project(
-        path: PathBuf,
-        format: &'static Format,
-        layer: Layer,
-        reach: Reach,
-        worktree: Option<Worktree>,
-    ) -> Folder {
-        let root = Root {
-            worktree,
-            ..Root::new(path, format, reach)
+    /// Returns the source of the copies of a pack, such as `acme@0123456789ab`.
+    pub(super) fn of_pack(root: Root, version: &str) -> Folder {
+        let about = About {
+            pack_version: Some(version.into()),
+            ..About::new(Layer::PACK, root.format, Some(root.path.clone()))
         };
-        Folder::of(root, layer, None)
+        Folder::of(Files::new(root, about))
     }
 
-    /// A folder of a plugin, whose name is `prefix` with a `/`.
-    pub(super) fn of_plugin(
-        path: PathBuf,
-        format: &'static Format,
-        layer: Layer,
-        prefix: String,
-        reach: Reach,
-    ) -> Folder {
-        let root = Root {
-            prefix,
-            ..Root::new(path, format, reach)
-        };
-        Folder::of(root, layer, None)
-    }
-
-    /// A folder of the copies of a pack.
-    pub(super) fn of_pack(path: PathBuf, pack: Arc<Pack>) -> Folder {
-        // It is in the data folder, and each file must have its hash.
-        let mut root = Root::new(path, pack.format(), Reach::Own);
-        root.prefix = format!("{}/", pack.name);
-        root.pack = Some(pack);
-        Folder::of(root, Layer::PACK, None)
-    }
-
-    /// A folder whose files are in memory. `path`: the address of the database or the server that
-    /// has them.
+    /// Returns the source of files in memory. `path` is the address of the database or the server
+    /// that has them.
     #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
     pub(super) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
         let root = Root::new(path, Format::OWN, Reach::Own);
-        Folder::of(root, Layer::USER, Some(rows))
+        let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
+        let mut files = Files::new(root, about);
+        files.rows = Some(rows);
+        Folder::of(files)
     }
 
-    /// `rows`: what holds the files instead of the disk.
-    fn of(root: Root, layer: Layer, rows: Option<Arc<Rows>>) -> Folder {
-        let about = About {
-            pack: root.pack.clone(),
-            ..About::new(layer, root.format, Some(root.path.clone()))
-        };
-        let mut files = Files::new(root, about);
-        files.rows = rows;
+    fn of(files: Files) -> Folder {
         Folder {
             files: Arc::new(files),
             is_required: false,
             names: Cache::new(MAX_NAMES, SETTLING),
             scans: Cache::new(1, SETTLING),
         }
+    }
+
+    fn scan(&self, trace: &mut Trace) -> Arc<Listing> {
+        Arc::new(scan(&self.files, self.is_required, trace))
     }
 }
 
@@ -125,12 +92,8 @@ impl Source for Folder {
     }
 
     fn list(&self) -> Listing {
-        self.scans
-            .get("", |trace| {
-                Arc::new(scan(&self.files, self.is_required, trace))
-            })
-            .as_ref()
-            .clone()
+        let listing = self.scans.get("", |trace| self.scan(trace));
+        listing.as_ref().clone()
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
@@ -156,14 +119,14 @@ impl Source for Folder {
     }
 
     fn watch(&self, watched: &mut Watched) {
-        let scan = self.scans.with_trace("".as_ref(), |trace| {
-            Arc::new(scan(&self.files, self.is_required, trace))
-        });
+        let scan = self.scans.with_trace("".as_ref(), |trace| self.scan(trace));
         watched.add(&self.files.root, &scan.0);
     }
 
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
-        (!self.files.root.is_read_only() && self.files.root.pack.is_none())
-            .then(|| Ok(Arc::new(FileStore::new(Arc::clone(&self.files))) as Arc<dyn Store>))
+        if self.files.root.is_read_only() || self.files.about.layer == Layer::PACK {
+            return None;
+        }
+        Some(Ok(Arc::new(FileStore::new(Arc::clone(&self.files)))))
     }
 }

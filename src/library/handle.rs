@@ -53,7 +53,7 @@ impl Files {
 
     /// Returns whether its prompts were written for a project or a pack, and so are no templates.
     pub(super) fn is_of_others(&self) -> bool {
-        self.about.layer.is_project() || self.root.pack.is_some()
+        self.about.layer.is_project() || self.about.layer == Layer::PACK
     }
 
     pub(super) fn found(self: &Arc<Self>, name: Name, file: PromptFile) -> Found {
@@ -143,7 +143,7 @@ impl Files {
             self.root.reach.check(path)?;
         }
         let bytes = read_confined(path, &self.root.reach)?;
-        self.root.check_hash(path, &bytes)?;
+        self.root.check_text(path, &bytes)?;
         Ok(bytes)
     }
 
@@ -216,6 +216,7 @@ impl FileHandle {
             root,
             rows,
             own: &self.file.path,
+            takes_builtin: self.files.about.layer != Layer::PACK,
             prefix: self.prefix(),
             trace,
         };
@@ -282,8 +283,8 @@ impl FileHandle {
 
 impl Handle for FileHandle {
     fn place(&self) -> Place {
-        let is_own = self.files.root.pack.is_none();
-        let is_editable = is_own
+        let is_copy = self.files.about.layer == Layer::PACK;
+        let is_editable = !is_copy
             && (!self.file.is_linked || self.files.root.reach.check(&self.file.path).is_ok());
         Place {
             shown: self.file.path.display().to_string(),

@@ -1,7 +1,7 @@
 //! Reads the files that a prompt includes: those of the same prompts folder, after all symlinks are
 //! resolved, and the built-in prompts. `prompt/include.rs` says which lines include a file.
 
-use super::builtin;
+use super::builtin_texts::builtin_text;
 use super::cache::Trace;
 use super::caller::Prefix;
 use super::history::FOLDER as HISTORY;
@@ -28,6 +28,8 @@ pub(super) struct Includes<'f> {
     pub(super) rows: Option<&'f Arc<Rows>>,
     /// The prompt's own file.
     pub(super) own: &'f Path,
+    /// Whether built-in prompts may be included.
+    pub(super) takes_builtin: bool,
     /// No other file of the folder may be included.
     pub(super) prefix: Option<&'f Prefix>,
     /// Gets the stamps of the files that are included.
@@ -94,12 +96,12 @@ impl Includes<'_> {
         from: &IncludedFile,
     ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
         if let Some(name) = path.strip_prefix(BUILTIN) {
-            if self.root.pack.is_some() {
+            if !self.takes_builtin {
                 let message = "a prompt of a pack includes only files of the pack";
                 return Err(Diagnostic::new(Kind::Escapes, message, FIX));
             }
             let fix = "choose one from `prompt-expander list`";
-            let text = builtin::text(name).ok_or_else(|| {
+            let text = builtin_text(name).ok_or_else(|| {
                 Diagnostic::new(Kind::Missing, "there is no such built-in prompt", fix)
             })?;
             return Ok((
@@ -187,7 +189,7 @@ pub(super) fn read_named(
         }
     };
     let bytes = read::read(&target, max, check)?;
-    root.check_hash(&path, &bytes)?;
+    root.check_text(&path, &bytes)?;
     Ok((path, bytes))
 }
 

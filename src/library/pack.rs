@@ -18,8 +18,10 @@ use super::cache::{Cache, SETTLING, Trace};
 use super::files::{create_with_folders, replace};
 use super::folder::Folder;
 use super::history::failed;
-use super::project::Project;
+use super::project_prompts::{PROJECT_FOLDER, ProjectPrompts};
+use super::reach::{Reach, below};
 use super::read::read;
+use super::root::{Root, TextGuard};
 use super::source::{About, Found, Layer, Listing, Source};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name};
@@ -39,7 +41,7 @@ pub(crate) struct Packs {
     about: About,
     /// The `packs.lock` of the user.
     lock: PathBuf,
-    project: Option<Arc<Project>>,
+    project: Option<Arc<dyn ProjectPrompts>>,
     /// The folder of all copies.
     data: PathBuf,
     folders: Cache<Folders>,
@@ -53,7 +55,11 @@ type Folders = Arc<Result<Vec<Copied>, Diagnostic>>;
 
 impl Packs {
     /// `lock`: the one of the user. `data`: the folder of all copies.
-    pub(crate) fn new(lock: PathBuf, project: Option<Arc<Project>>, data: PathBuf) -> Packs {
+    pub(crate) fn new(
+        lock: PathBuf,
+        project: Option<Arc<dyn ProjectPrompts>>,
+        data: PathBuf,
+    ) -> Packs {
         let about = About::new(Layer::PACK, Format::OWN, None);
         Packs {
             about,
@@ -99,7 +105,7 @@ impl Packs {
             let pack = Arc::new(pack);
             (
                 Arc::clone(&pack),
-                Arc::new(Folder::of_pack(copies.folder_of(&pack), pack)),
+                Arc::new(folder_of_copies(copies.folder_of(&pack), pack)),
             )
         };
         let packs = load(lock).inspect_err(|_| trace.distrust());
@@ -160,6 +166,29 @@ impl Source for Packs {
     }
 }
 
+/// Serves only the files of a pack.
+#[derive(Debug)]
+struct PackGuard {
+    folder: PathBuf,
+    pack: Arc<Pack>,
+}
+
+impl TextGuard for PackGuard {
+    fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+        self.pack.check(&below(&self.folder, path), bytes)
+    }
+}
+
+/// Returns the source of the copies of a pack. Each file must have its hash.
+fn folder_of_copies(folder: PathBuf, pack: Arc<Pack>) -> Folder {
+    // It is in the data folder, which is the user's own.
+    let mut root = Root::new(folder.clone(), pack.format(), Reach::Own);
+    root.prefix = format!("{}/", pack.name);
+    let version = pack.version();
+    root.guard = Some(Arc::new(PackGuard { folder, pack }));
+    Folder::of_pack(root, &version)
+}
+
 /// What is wrong with the files of a pack in a folder: they are missing, or, if they are read, are
 /// not those of the pack.
 pub(crate) fn differing(pack: &Pack, folder: &Path, are_read: bool) -> Vec<Diagnostic> {
@@ -195,7 +224,7 @@ pub(crate) fn load(path: &Path) -> Result<(Vec<Pack>, Option<String>), Diagnosti
     if path.is_symlink()
         && path
             .parent()
-            .is_some_and(|folder| folder.ends_with(super::project::FOLDER))
+            .is_some_and(|folder| folder.ends_with(PROJECT_FOLDER))
     {
         let message = "a symlink is not read as the lock of a project";
         return Err(
@@ -301,7 +330,7 @@ impl Copies {
             .iter()
             .try_for_each(write)
             .map_err(|error: std::io::Error| failed(new.path(), &error))?;
-        let folder = Folder::of_pack(new.path().to_owned(), Arc::new(pack.clone()));
+        let folder = folder_of_copies(new.path().to_owned(), Arc::new(pack.clone()));
         Ok((new, folder))
     }
 

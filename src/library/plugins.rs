@@ -3,7 +3,6 @@
 
 use super::cache::{Cache, SETTLING, Trace};
 use super::folder::Folder;
-use super::reach::Reach;
 use super::read::read_confined;
 use super::root::{Root, is_hidden};
 use super::source::{About, Found, Layer, Listing, Source};
@@ -32,88 +31,108 @@ pub(crate) struct Plugins {
     folders: Cache<Arc<Vec<Folder>>>,
 }
 
+/// A plugin, which may be missing.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Plugin {
+    name: String,
+    folder: PathBuf,
+}
+
 impl Plugins {
-    pub(crate) fn new(
-        path: PathBuf,
-        format: &'static Format,
-        layer: Layer,
-        is_required: bool,
-        reach: Reach,
-    ) -> Plugins {
-        let about = About::new(layer, format, Some(path.clone()));
+    /// Returns the source of a folder of plugins. `is_required`: the user named it, so that it is a
+    /// problem if it is missing.
+    pub(crate) fn new(root: Root, layer: Layer, is_required: bool) -> Plugins {
         Plugins {
-            about,
-            root: Root::new(path, format, reach),
+            about: About::new(layer, root.format, Some(root.path.clone())),
+            root,
             is_required,
             folders: Cache::new(MAX_KEPT, SETTLING),
         }
     }
 
-    /// The folders of prompts of one plugin, or of all.
+    /// Returns the folders of prompts of one plugin, or of all.
     fn folders(&self, plugin: Option<&str>) -> Arc<Vec<Folder>> {
         self.folders
             .get(plugin.unwrap_or_default(), |trace| self.read(plugin, trace))
     }
 
-    fn read(&self, plugin: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
-        let parts = self
-            .root
-            .format
-            .plugin
-            .iter()
-            .filter_map(|(part, of)| Some((part, Format::named(of)?)));
-        let folders = self
-            .plugins(plugin, trace)
-            .into_iter()
-            .flat_map(|(name, path)| {
-                let folder = move |(part, format)| (path.join(part), format, format!("{name}/"));
-                parts.clone().map(folder)
-            });
-        let (layer, reach) = (self.about.layer, &self.root.reach);
-        let folder =
-            |(path, format, prefix)| Folder::of_plugin(path, format, layer, prefix, reach.clone());
-        Arc::new(folders.map(folder).collect())
-    }
-
-    /// The name and the folder of each plugin, or of one that may be there, sorted by name.
-    fn plugins(&self, only: Option<&str>, trace: &mut Trace) -> Vec<(String, PathBuf)> {
-        let (folder, list) = (&self.root.path, self.root.path.join(INSTALLED));
-        trace.look(folder);
-        trace.look(&list);
-        let installed = read_confined(&list, &self.root.reach)
-            .ok()
-            .and_then(|json| serde_json::from_slice::<Value>(&json).ok());
-        let mut plugins = match installed.as_ref().map(|installed| &installed["plugins"]) {
-            Some(Value::Object(plugins)) => {
-                let plugin = |(name, entry): (&String, &Value)| {
-                    let entry = entry.get(0).unwrap_or(entry); // several of one plugin are for different projects
-                    Some((
-                        name.split('@').next()?.to_owned(),
-                        entry["installPath"].as_str()?.into(),
-                    ))
-                };
-                plugins.iter().filter_map(plugin).collect::<Vec<_>>()
-            }
-            _ if let Some(name) = only => vec![(name.to_owned(), folder.join(name))],
-            _ => {
-                let paths = fs::read_dir(folder)
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .map(|entry| entry.path());
-                let name = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), path));
-                paths
-                    .filter(|path| path.is_dir() && !is_hidden(path))
-                    .filter_map(name)
-                    .collect()
-            }
-        };
-        plugins.retain(|(name, path)| {
-            only.is_none_or(|only| name == only) && self.root.reach.check(path).is_ok()
+    fn read(&self, name: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
+        let mut plugins = self.plugins(name, trace);
+        plugins.retain(|plugin| {
+            name.is_none_or(|name| plugin.name == name)
+                && self.root.reach.check(&plugin.folder).is_ok()
         });
         plugins.sort();
-        plugins
+        let mut folders = Vec::new();
+        for plugin in &plugins {
+            for (part, format) in self.root.format.plugin {
+                if let Some(format) = Format::named(format) {
+                    folders.push(self.part_of(plugin, part, format));
+                }
+            }
+        }
+        Arc::new(folders)
     }
+
+    /// Returns the folder of a part of a plugin, such as its `commands`.
+    fn part_of(&self, plugin: &Plugin, part: &str, format: &'static Format) -> Folder {
+        let mut root = Root::new(plugin.folder.join(part), format, self.root.reach.clone());
+        root.prefix = format!("{}/", plugin.name);
+        Folder::new(root, self.about.layer)
+    }
+
+    /// Returns the plugins that are installed; without a list of them, those that have a folder.
+    /// Then the one that is named counts without a look at the others.
+    fn plugins(&self, name: Option<&str>, trace: &mut Trace) -> Vec<Plugin> {
+        let folder = &self.root.path;
+        let list = folder.join(INSTALLED);
+        trace.look(folder);
+        trace.look(&list);
+        if let Some(plugins) = self.installed(&list) {
+            return plugins;
+        }
+        match name {
+            Some(name) => vec![Plugin {
+                name: name.to_owned(),
+                folder: folder.join(name),
+            }],
+            None => plugins_in(folder),
+        }
+    }
+
+    /// Returns the plugins in the list of those that are installed; `None` if there is no list.
+    fn installed(&self, list: &Path) -> Option<Vec<Plugin>> {
+        let json = read_confined(list, &self.root.reach).ok()?;
+        let list: Value = serde_json::from_slice(&json).ok()?;
+        let mut plugins = Vec::new();
+        for (key, entry) in list["plugins"].as_object()? {
+            // If there are several of one plugin, they are for different projects.
+            let entry = entry.get(0).unwrap_or(entry);
+            let name = key.split('@').next().unwrap_or(key);
+            if let Some(folder) = entry["installPath"].as_str() {
+                plugins.push(Plugin {
+                    name: name.to_owned(),
+                    folder: folder.into(),
+                });
+            }
+        }
+        Some(plugins)
+    }
+}
+
+/// Returns a plugin for each folder in a folder, unless it is hidden.
+fn plugins_in(folder: &Path) -> Vec<Plugin> {
+    let mut plugins = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.is_dir() || is_hidden(&path) {
+            continue;
+        }
+        if let Ok(name) = entry.file_name().into_string() {
+            plugins.push(Plugin { name, folder: path });
+        }
+    }
+    plugins
 }
 
 impl Source for Plugins {

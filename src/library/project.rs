@@ -12,21 +12,22 @@
 //! may point outside it (`root.rs`).
 
 use super::folder::Folder;
-use super::reach::{REPOSITORY, Reach, is_for_everybody};
+use super::project_prompts::{
+    ChangedTexts, PROJECT_FOLDER, ProjectPrompts, ProjectText, trust_command,
+};
+use super::reach::{REPOSITORY, Reach, is_for_everybody, repository_of};
 use super::read::BROKEN_LINK;
+use super::root::{Root, TextGuard};
 use super::shown::{Worktree, path_below};
 use super::source::{About, Found, Layer, Listing, Source, Store};
-use super::trust::{ProjectText, Trust, Trusted};
+use super::trust::{Trust, Trusted};
 use super::watched::Watched;
 use crate::prompt::{Diagnostic, Format, Kind, Name};
-use crate::wording::full_path;
+use crate::wording::{count, full_path, named};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-
-/// The folder of a project that holds its prompts.
-pub const FOLDER: &str = ".prompts";
 
 /// Where the prompts of a project may be.
 #[derive(Debug)]
@@ -54,22 +55,38 @@ struct Candidate {
     has_prompts: bool,
 }
 
+/// The prompts of a project that are served at this moment.
+struct Served<'p> {
+    folder: &'p Arc<Folder>,
+    /// The folder that has the folder of prompts.
+    root: &'p Path,
+    texts: ServedTexts,
+}
+
+/// Which texts of a folder are served.
+#[derive(PartialEq)]
+enum ServedTexts {
+    All,
+    /// In a linked worktree: those that the user was shown.
+    Shown,
+}
+
 impl Source for Project {
     fn about(&self) -> &About {
         &self.about
     }
 
     fn find(&self, name: &Name) -> Option<Found> {
-        let folder = self.prompts()?.ok()?;
-        let found = folder.find(name)?;
-        (!is_withheld(folder, &found)).then_some(found)
+        let served = self.prompts()?.ok()?;
+        let found = served.folder.find(name)?;
+        (!served.is_withheld(&found)).then_some(found)
     }
 
     fn list(&self) -> Listing {
         match self.prompts() {
-            Some(Ok(folder)) => {
-                let mut listing = folder.list();
-                listing.found.retain(|found| !is_withheld(folder, found));
+            Some(Ok(served)) => {
+                let mut listing = served.folder.list();
+                listing.found.retain(|found| !served.is_withheld(found));
                 listing
             }
             Some(Err(problem)) => Listing {
@@ -81,12 +98,12 @@ impl Source for Project {
     }
 
     fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
-        self.prompts()?.ok()?.at(path)
+        self.prompts()?.ok()?.folder.at(path)
     }
 
     fn health(&self, deep: bool) -> Vec<Diagnostic> {
         match self.prompts() {
-            Some(Ok(folder)) => folder.health(deep),
+            Some(Ok(served)) => served.folder.health(deep),
             Some(Err(problem)) => vec![problem],
             None => Vec::new(),
         }
@@ -101,8 +118,8 @@ impl Source for Project {
             watched.add_path(&candidate.path);
             watched.add_path(&candidate.repository);
         }
-        if let Some(Ok(folder)) = self.prompts() {
-            folder.watch(watched);
+        if let Some(Ok(served)) = self.prompts() {
+            served.folder.watch(watched);
         }
     }
 
@@ -113,15 +130,16 @@ impl Source for Project {
             return None;
         }
         match self.prompts() {
-            Some(Ok(folder)) => folder.store(),
-            Some(Err(problem)) => Some(Err(problem)),
-            None => match self.root().or(self.candidates.first()) {
-                Some(root) => self
-                    .folder_of(root, &root.folder, &Trusted::Everything)
-                    .store(),
-                None => Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, ""))),
-            },
+            Some(Ok(served)) => return served.folder.store(),
+            Some(Err(problem)) => return Some(Err(problem)),
+            None => {}
         }
+        let Some(root) = self.root().or(self.candidates.first()) else {
+            return Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, "")));
+        };
+        self.served(root, &root.folder, Trusted::Everything)
+            .folder
+            .store()
     }
 }
 
@@ -132,7 +150,8 @@ impl Project {
     pub(crate) fn new(
         from: &Path,
         home: Option<&Path>,
-        (name, format): (&str, &'static Format),
+        name: &str,
+        format: &'static Format,
         trust: Option<Arc<Trust>>,
     ) -> Project {
         let is_own = format == Format::OWN;
@@ -140,25 +159,23 @@ impl Project {
         let home = home
             .map(without_symlinks)
             .filter(|home| from.starts_with(home));
-        let is_searched = |folder: &&Path| {
-            home.as_ref()
-                .map_or(folder.parent().is_some(), |home| folder.starts_with(home))
-        };
-        let folders = from
-            .ancestors()
-            .take(1)
-            .chain(from.ancestors().skip(1).take_while(is_searched));
-        let candidates = folders
-            .take_while(|folder| !is_for_everybody(folder))
-            .map(|folder| Candidate {
+        let mut candidates = Vec::new();
+        for folder in from.ancestors() {
+            let is_above = *folder != *from;
+            if is_for_everybody(folder) || (is_above && !is_searched(folder, home.as_deref())) {
+                break;
+            }
+            // Those of another program in the home directory are the user's, not a project's.
+            let is_of_user = !is_own && home.as_deref() == Some(folder);
+            candidates.push(Candidate {
                 folder: folder.to_owned(),
                 repository: folder.join(REPOSITORY),
                 path: folder.join(name),
                 prompts: OnceLock::new(),
                 shown: OnceLock::new(),
-                // Those of another program in the home directory are the user's, not a project's.
-                has_prompts: is_own || home.as_deref() != Some(folder),
+                has_prompts: !is_of_user,
             });
+        }
         let layer = if is_own {
             Layer::PROJECT
         } else {
@@ -166,67 +183,24 @@ impl Project {
         };
         Project {
             about: About::new(layer, format, None),
-            candidates: candidates.collect(),
+            candidates,
             from,
             trust,
         }
     }
 
-    /// Where its folder was looked for, if that is not another program's; for a person who asked
-    /// for it.
-    pub(super) fn absence(&self) -> Option<String> {
-        if self.trust.is_some() || self.prompts().is_some() {
-            return None;
-        }
-        let from = full_path(&self.from);
-        Some(match self.candidates.is_empty() {
-            true => format!(
-                "no project prompts: everyone can write to {from}; change to a folder of your own"
-            ),
-            false => {
-                format!(
-                    "no project prompts: there is no folder {FOLDER} in {from}, or above it in its repository"
-                )
-            }
-        })
-    }
-
-    /// The nearest folder with prompts that are not served, because it is not trusted.
-    pub(super) fn untrusted(&self) -> Option<PathBuf> {
-        let candidate = self.in_repository().iter().find(|it| it.exists())?;
-        let trusted = self.trusted(&candidate.folder);
-        (trusted == Trusted::Nothing).then(|| candidate.folder.clone())
-    }
-
-    /// How many prompts of a linked worktree are not served, because their texts were not shown;
-    /// and its root.
-    pub(super) fn withheld(&self) -> Option<(usize, PathBuf)> {
-        let folder = self.prompts()?.ok()?;
-        let worktree = folder.files.root.worktree.as_ref()?;
-        let found = folder.list().found;
-        let count = found
-            .iter()
-            .filter(|found| is_withheld(folder, found))
-            .count();
-        Some((count, worktree.root.clone()))
-    }
-
-    /// The root of the linked worktree that has a prompt of this name, whose text was not shown.
-    pub(super) fn withholds(&self, name: &Name) -> Option<&Path> {
-        let folder = self.prompts()?.ok()?;
-        let worktree = folder.files.root.worktree.as_ref()?;
-        let found = folder.find(name)?;
-        is_withheld(folder, &found).then_some(&worktree.root)
-    }
-
-    /// The nearest folder whose prompts are all trusted.
-    pub(super) fn trusted_root(&self) -> Option<(&Arc<Trust>, &Path)> {
-        let trust = self.trust.as_ref().filter(|_| self.may_be_trusted())?;
+    /// Returns the nearest folder with prompts that are not served, because it is not trusted.
+    fn untrusted(&self) -> Option<&Path> {
         let candidates = self.in_repository();
-        let trusted = candidates
-            .iter()
-            .find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
-        Some((trust, &trusted.folder))
+        let nearest = candidates.iter().find(|candidate| candidate.exists())?;
+        let is_untrusted = self.trusted(&nearest.folder) == Trusted::Nothing;
+        is_untrusted.then_some(&nearest.folder)
+    }
+
+    /// Returns the prompts of a linked worktree, if those are the prompts of the project.
+    fn worktree(&self) -> Option<Served<'_>> {
+        let served = self.prompts()?.ok()?;
+        (served.texts == ServedTexts::Shown).then_some(served)
     }
 
     /// Returns whether the folder is in a trusted repository, or in a linked worktree, as far as
@@ -263,16 +237,11 @@ impl Project {
         &self.candidates[..count.min(self.candidates.len())]
     }
 
-    /// The path of its folder of prompts, if there is one now that counts.
-    pub(super) fn folder(&self) -> Option<PathBuf> {
-        Some(self.prompts()?.ok()?.files.root.path.clone())
-    }
-
-    /// Its folder of prompts, if there is one now that counts.
+    /// Returns the prompts that are served, if there is a folder of prompts now that counts.
     ///
     /// # Errors
     /// It is a symlink that points outside the repository.
-    fn prompts(&self) -> Option<Result<&Arc<Folder>, Diagnostic>> {
+    fn prompts(&self) -> Option<Result<Served<'_>, Diagnostic>> {
         if !self.may_be_trusted() {
             return None;
         }
@@ -285,53 +254,161 @@ impl Project {
             }
             return Some(match candidate.problem_with_symlink(root) {
                 Some(problem) => Err(problem),
-                None => Ok(self.folder_of(candidate, root, &trusted)),
+                None => Ok(self.served(candidate, root, trusted)),
             });
         }
         None
     }
 
-    /// The folder of prompts of a candidate, confined to itself and to the root of the repository.
-    fn folder_of<'c>(
+    /// Returns the prompts of a candidate. Its folder is confined to itself and to the root of the
+    /// repository.
+    fn served<'c>(
         &self,
         candidate: &'c Candidate,
-        root: &Path,
-        trusted: &Trusted,
-    ) -> &'c Arc<Folder> {
-        let main = match trusted {
-            Trusted::ShownOf(main) => Some(main.clone()),
-            Trusted::Nothing | Trusted::Everything => None,
+        repository: &Path,
+        trusted: Trusted,
+    ) -> Served<'c> {
+        let guard = self.guard(candidate, trusted);
+        let (folder, texts) = match guard {
+            Some(_) => (&candidate.shown, ServedTexts::Shown),
+            None => (&candidate.prompts, ServedTexts::All),
         };
-        let worktree = self.trust.clone().zip(main).map(|(trust, main)| Worktree {
-            records: Arc::clone(&trust.records),
-            main,
-            root: candidate.folder.clone(),
-        });
-        let folder = if worktree.is_some() {
-            &candidate.shown
-        } else {
-            &candidate.prompts
-        };
-        folder.get_or_init(|| {
-            let About { layer, format, .. } = self.about;
+        let folder = folder.get_or_init(|| {
             let path = candidate.path.clone();
             let reach = Reach::Confined {
                 folder: path.clone(),
-                repository: root.to_owned(),
+                repository: repository.to_owned(),
             };
-            Arc::new(Folder::of_project(path, format, layer, reach, worktree))
+            let mut root = Root::new(path, self.about.format, reach);
+            root.guard = guard.map(|worktree| Arc::new(worktree) as Arc<dyn TextGuard>);
+            Arc::new(Folder::new(root, self.about.layer))
+        });
+        Served {
+            folder,
+            root: &candidate.folder,
+            texts,
+        }
+    }
+
+    /// Returns what decides which texts of a candidate are served, if not all of them are.
+    fn guard(&self, candidate: &Candidate, trusted: Trusted) -> Option<Worktree> {
+        let Trusted::ShownOf(main) = trusted else {
+            return None;
+        };
+        let trust = self.trust.as_ref()?;
+        Some(Worktree {
+            records: Arc::clone(&trust.records),
+            main,
+            root: candidate.folder.clone(),
         })
     }
 }
 
-/// Returns whether a prompt of a linked worktree, or a file that it includes, was not shown.
-fn is_withheld(folder: &Folder, found: &Found) -> bool {
-    folder.files.root.worktree.is_some()
-        && found.prompt().is_err_and(|why| why.kind == Kind::Differs)
+impl ProjectPrompts for Project {
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.prompts()?.ok()?.folder.files.root.path.clone())
+    }
+
+    fn absence(&self) -> Option<String> {
+        if self.trust.is_some() || self.prompts().is_some() {
+            return None;
+        }
+        let from = full_path(&self.from);
+        Some(if self.candidates.is_empty() {
+            format!(
+                "no project prompts: everyone can write to {from}; change to a folder of your own"
+            )
+        } else {
+            format!(
+                "no project prompts: there is no folder {PROJECT_FOLDER} in {from}, or above it in its repository"
+            )
+        })
+    }
+
+    fn untrusted_hint(&self) -> Option<String> {
+        let Some(root) = self.untrusted() else {
+            return self.worktree()?.withheld_hint();
+        };
+        let how = if repository_of(root, None).is_some() {
+            format!("{} shows them, and asks", trust_command(root))
+        } else {
+            "--project serves them for one command".to_owned()
+        };
+        Some(format!(
+            "the prompts in {PROJECT_FOLDER} of {} are not served, because you have not said that you trust them; {how}",
+            full_path(root)
+        ))
+    }
+
+    fn withheld_hint(&self, name: &Name) -> Option<String> {
+        let worktree = self.worktree()?;
+        let found = worktree.folder.find(name)?;
+        if !worktree.is_withheld(&found) {
+            return None;
+        }
+        Some(format!(
+            "the prompt {} of this worktree is not served, because you were not shown its text here; {} shows it",
+            named(name),
+            trust_command(worktree.root)
+        ))
+    }
+
+    fn changed_texts(&self, list: &dyn Fn() -> Vec<Found>) -> Option<ChangedTexts> {
+        let trust = self.trust.as_ref().filter(|_| self.may_be_trusted())?;
+        let candidates = self.in_repository();
+        let trusted = candidates
+            .iter()
+            .find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
+        let root = &trusted.folder;
+        let shown = trust.shown_of(root);
+        let mut texts = texts_of(root, &list());
+        texts.retain(|text| !text.is_in(&shown));
+        if texts.is_empty() {
+            return None;
+        }
+        Some(ChangedTexts {
+            root: root.clone(),
+            texts,
+            was_ever_shown: shown.is_kept,
+        })
+    }
+}
+
+impl Served<'_> {
+    /// Returns whether a prompt of a linked worktree, or a file that it includes, was not shown.
+    fn is_withheld(&self, found: &Found) -> bool {
+        self.texts == ServedTexts::Shown
+            && found
+                .prompt()
+                .is_err_and(|diagnostic| diagnostic.kind == Kind::Differs)
+    }
+
+    /// Returns a line that counts the prompts that were not shown, if there are any.
+    fn withheld_hint(&self) -> Option<String> {
+        let mut prompts = self.folder.list().found;
+        prompts.retain(|found| self.is_withheld(found));
+        if prompts.is_empty() {
+            return None;
+        }
+        let prompts = count(prompts.len(), "prompt");
+        let command = trust_command(self.root);
+        Some(format!(
+            "this worktree has {prompts} with texts that you were not shown, and does not serve them; {command} shows them"
+        ))
+    }
+}
+
+/// Returns whether a folder above the first one is searched: not one above the home directory, and
+/// never the root of the file system.
+fn is_searched(folder: &Path, home: Option<&Path>) -> bool {
+    match home {
+        Some(home) => folder.starts_with(home),
+        None => folder.parent().is_some(),
+    }
 }
 
 /// Returns the texts that an agent may get of the prompts of a project with this root: their files,
-/// and those that they include and attach.
+/// and those that they include and attach. Sorted by path.
 pub(crate) fn texts_of(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
     let mut texts = BTreeMap::new();
     for found in prompts {
@@ -341,31 +418,44 @@ pub(crate) fn texts_of(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
         let Ok(text) = found.text() else {
             continue;
         };
-        if let Ok(prompt) = found.prompt() {
-            let files = prompt.included().iter();
-            // The others are built-in prompts.
-            for included in files.filter(|included| included.file.path.starts_with(root)) {
-                let path = path_below(root, &included.file.path);
-                texts
-                    .entry(path)
-                    .or_insert((included.text.as_bytes().to_vec(), None));
-            }
-            for (path, bytes) in found.attached_files(&prompt) {
-                let path = path_below(root, &path);
-                texts.entry(path).or_insert((bytes, None));
-            }
+        for part in parts_of(root, found) {
+            texts.entry(part.path.clone()).or_insert(part);
         }
-        let text = (text.into_bytes(), Some(found.clone()));
-        texts.insert(path_below(root, &file), text);
+        let path = path_below(root, &file);
+        let text = ProjectText {
+            path: path.clone(),
+            bytes: text.into_bytes(),
+            prompt: Some(found.clone()),
+        };
+        texts.insert(path, text);
     }
-    texts
-        .into_iter()
-        .map(|(path, (bytes, prompt))| ProjectText {
-            path,
+    texts.into_values().collect()
+}
+
+/// Returns the texts of a project that a prompt includes and attaches.
+fn parts_of(root: &Path, found: &Found) -> Vec<ProjectText> {
+    let Ok(prompt) = found.prompt() else {
+        return Vec::new();
+    };
+    let mut parts = Vec::new();
+    for included in prompt.included() {
+        // The others are built-in prompts.
+        if included.file.path.starts_with(root) {
+            parts.push(ProjectText {
+                path: path_below(root, &included.file.path),
+                bytes: included.text.as_bytes().to_vec(),
+                prompt: None,
+            });
+        }
+    }
+    for (path, bytes) in found.attached_files(&prompt) {
+        parts.push(ProjectText {
+            path: path_below(root, &path),
             bytes,
-            prompt,
-        })
-        .collect()
+            prompt: None,
+        });
+    }
+    parts
 }
 
 impl Candidate {
@@ -378,32 +468,35 @@ impl Candidate {
         self.has_prompts && fs::symlink_metadata(&self.path).is_ok()
     }
 
-    /// What is wrong with its folder of prompts if that, or one between it and this folder, is a
-    /// symlink: it is broken, or points outside its project.
+    /// Returns what is wrong with its folder of prompts if that, or a folder between it and this
+    /// one, is a symlink: it is broken, or points outside its project.
     fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
         let path = &self.path;
         let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
-        if !steps.any(|step| fs::symlink_metadata(step).is_ok_and(|step| step.is_symlink())) {
+        if !steps.any(Path::is_symlink) {
             return None;
         }
-        let (message, fix) = match (fs::canonicalize(path), fs::canonicalize(root)) {
-            (Ok(target), Ok(root)) if target.starts_with(&root) => return None,
-            (Ok(target), _) => {
+        let problem = match fs::canonicalize(path) {
+            Ok(target) => {
+                if fs::canonicalize(root).is_ok_and(|root| target.starts_with(root)) {
+                    return None;
+                }
                 let target = full_path(&target);
-                let message = format!(
-                    "the symlink points outside the project, to {target}, and is not followed"
-                );
-                (
-                    message,
+                Diagnostic::new(
+                    Kind::Escapes,
+                    format!(
+                        "the symlink points outside the project, to {target}, and is not followed"
+                    ),
                     "put the prompts into the project, or name their folder with --prompts",
                 )
             }
-            (Err(_), _) => (
-                BROKEN_LINK.0.to_owned(),
+            Err(_) => Diagnostic::new(
+                Kind::Escapes,
+                BROKEN_LINK.0,
                 "point it at a folder of the project, or delete it",
             ),
         };
-        Some(Diagnostic::new(Kind::Escapes, message, fix).in_file(&**path))
+        Some(problem.in_file(&**path))
     }
 }
 

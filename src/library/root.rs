@@ -7,11 +7,10 @@
 //! and which suffixes a prompt file has, the format says.
 
 use super::cache::Trace;
-use super::pack::lock::Pack;
 use super::reach::{Reach, below};
-use super::shown::Worktree;
 use crate::prompt::{Diagnostic, FileName, Format, Kind, Name, is_partial};
 use crate::wording::{alternatives, named_path};
+use std::fmt::Debug;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,8 +20,14 @@ use std::sync::Arc;
 /// folders.
 pub const MAX_ENTRIES: usize = 200_000;
 
+/// Decides which texts in the files of a folder are served.
+pub(super) trait TextGuard: Debug + Send + Sync {
+    /// Refuses a file that has another text than one that may be served.
+    fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic>;
+}
+
 /// A folder of prompt files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Root {
     pub(super) path: PathBuf,
     /// How its files are written.
@@ -31,11 +36,21 @@ pub(super) struct Root {
     pub(super) reach: Reach,
     /// What the names of its prompts begin with, besides their path: empty, or such as `plugin/`.
     pub(super) prefix: String,
-    /// The pack whose files it has.
-    pub(super) pack: Option<Arc<Pack>>,
-    /// The linked worktree that it is in, if only what was shown of it is served.
-    pub(super) worktree: Option<Worktree>,
+    /// What decides which texts are served, if not all of them are.
+    pub(super) guard: Option<Arc<dyn TextGuard>>,
 }
+
+/// Two roots are equal if they find the same names at the same paths.
+impl PartialEq for Root {
+    fn eq(&self, other: &Root) -> bool {
+        self.path == other.path
+            && self.format == other.format
+            && self.reach == other.reach
+            && self.prefix == other.prefix
+    }
+}
+
+impl Eq for Root {}
 
 /// A file that should be a prompt.
 #[derive(Debug, Clone)]
@@ -96,15 +111,14 @@ impl Way {
 }
 
 impl Root {
-    /// A folder that is in no pack, plugin or linked worktree.
+    /// Returns a folder whose prompts have no prefix, and whose texts are all served.
     pub(super) fn new(path: PathBuf, format: &'static Format, reach: Reach) -> Root {
         Root {
             path,
             format,
             reach,
             prefix: String::new(),
-            pack: None,
-            worktree: None,
+            guard: None,
         }
     }
 
@@ -332,13 +346,10 @@ impl Root {
         }
     }
 
-    /// Refuses a file that was read, but is not the one of its pack, or was not shown.
-    pub(super) fn check_hash(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-        if let Some(worktree) = &self.worktree {
-            worktree.check(path, bytes)?;
-        }
-        match &self.pack {
-            Some(pack) => pack.check(&self.below(path), bytes),
+    /// Refuses a file that was read, if its text may not be served.
+    pub(super) fn check_text(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+        match &self.guard {
+            Some(guard) => guard.check(path, bytes),
             None => Ok(()),
         }
     }

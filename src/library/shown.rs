@@ -3,6 +3,7 @@
 use super::cache::{Cache, SETTLING};
 use super::pack::lock::hash_of;
 use super::reach::below;
+use super::root::TextGuard;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable;
 use std::collections::{BTreeMap, HashSet};
@@ -32,7 +33,7 @@ pub(crate) struct ShownTexts {
 }
 
 /// A linked worktree, which serves only the texts that were shown.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Worktree {
     pub(super) records: Arc<ShownRecords>,
     /// The root of the repository whose texts were shown.
@@ -88,17 +89,8 @@ impl ShownTexts {
     }
 }
 
-impl PartialEq for Worktree {
-    fn eq(&self, other: &Worktree) -> bool {
-        (&self.main, &self.root) == (&other.main, &other.root)
-    }
-}
-
-impl Eq for Worktree {}
-
-impl Worktree {
-    /// Refuses a file whose text was not shown.
-    pub(super) fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+impl TextGuard for Worktree {
+    fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         let path = path_below(&self.root, path);
         let shown = self.records.of(&self.main);
         if shown.has(&line(bytes, &path)) {

@@ -3,7 +3,6 @@
 
 use super::caller::Caller;
 use super::history::Version;
-use super::pack::lock::Pack;
 use super::reach::Reach;
 use super::rows::{Row, Rows};
 use super::watched::Watched;
@@ -62,8 +61,8 @@ pub struct About {
     pub calls_services: bool,
     /// Whether its prompts are only for callers who may edit prompts.
     pub for_editors: bool,
-    /// The pack that they are of.
-    pub(super) pack: Option<Arc<Pack>>,
+    /// The name of their pack, with the beginning of its commit: `acme@0123456789ab`.
+    pub(super) pack_version: Option<Arc<str>>,
 }
 
 impl About {
@@ -75,7 +74,7 @@ impl About {
             format,
             calls_services: false,
             for_editors: false,
-            pack: None,
+            pack_version: None,
         }
     }
 }
@@ -169,18 +168,17 @@ pub struct Entry<H: ?Sized> {
     pub layer: Layer,
     /// How its file is written.
     pub format: &'static Format,
-    pack: Option<Arc<Pack>>,
+    pack_version: Option<Arc<str>>,
     handle: H,
 }
 
 impl Found {
     pub(super) fn new(name: Name, about: &About, handle: impl Handle + 'static) -> Found {
-        let (layer, format, pack) = (about.layer, about.format, about.pack.clone());
         Found(Arc::new(Entry {
             name,
-            layer,
-            format,
-            pack,
+            layer: about.layer,
+            format: about.format,
+            pack_version: about.pack_version.clone(),
             handle,
         }))
     }
@@ -191,14 +189,14 @@ impl Found {
             name: self.name.clone(),
             layer: self.layer,
             format: self.format,
-            pack: self.pack.clone(),
+            pack_version: self.pack_version.clone(),
             handle,
         }))
     }
 
-    /// The name of its pack, with the beginning of the commit: `acme@0123456789ab`.
+    /// Returns the name of its pack, with the beginning of the commit: `acme@0123456789ab`.
     pub fn pack_version(&self) -> Option<String> {
-        self.pack.as_ref().map(|pack| pack.version())
+        self.pack_version.as_deref().map(str::to_owned)
     }
 
     /// Whether it is in this file.

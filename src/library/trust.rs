@@ -8,10 +8,10 @@
 use super::cache::{Cache, SETTLING};
 use super::history::failed;
 use super::pack::lock::hash_of;
+use super::project_prompts::ProjectText;
 use super::reach::REPOSITORY;
 use super::read::read_regular;
 use super::shown::{SHOWN, ShownRecords, ShownTexts, line};
-use super::source::Found;
 use crate::prompt::Diagnostic;
 use crate::whole_file::{FileAccess, PendingFile};
 use std::fs;
@@ -40,16 +40,6 @@ pub(super) enum Trusted {
     /// What was shown of the repository with this root.
     ShownOf(PathBuf),
     Everything,
-}
-
-/// A text of a project that an agent may get.
-#[derive(Debug)]
-pub(crate) struct ProjectText {
-    /// Its path below the root, `/`-separated.
-    pub(crate) path: String,
-    pub(crate) bytes: Vec<u8>,
-    /// The prompt, unless the text is only there to be included or attached.
-    pub(crate) prompt: Option<Found>,
 }
 
 impl ProjectText {

@@ -1,23 +1,18 @@
 //! All prompts of a user: sources in their order, and the library as one caller sees it.
 
-use super::builtin::Builtin;
 use super::caller::{Caller, Prefix};
-use super::folder::Folder;
 use super::handle::Files;
-use super::pack::Packs;
-use super::plugins::Plugins;
-use super::project::{FOLDER as PROJECT_FOLDER, Project, texts_of};
-use super::reach::{Reach, below, repository_of};
+use super::project_prompts::{ChangedTexts, ProjectPrompts};
+use super::reach::{Reach, below};
 use super::read::{read, read_confined};
 use super::seen::seen_with;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
 use super::stamp::is_remote;
-use super::trust::{ProjectText, Trust};
 use super::watch::{Changes, Watch};
 use super::watched::{Change, Watched};
 use crate::lock::lock;
-use crate::prompt::{Diagnostic, Format, Kind, MAX_FILE, Name, Prompt};
-use crate::wording::{count, full_path, named};
+use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Prompt};
+use crate::wording::named;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -27,7 +22,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug, Clone)]
 pub struct Library {
     sources: Arc<Vec<Arc<dyn Source>>>,
-    project: Option<Arc<Project>>,
+    project: Option<Arc<dyn ProjectPrompts>>,
     pub(super) changes: Arc<Changes>,
     /// When its database last answered, if it has one.
     pub(super) answered: Option<Arc<Mutex<Option<SystemTime>>>>,
@@ -64,89 +59,9 @@ impl Library {
         self
     }
 
-    /// A library of folders that the user named, in this order: a missing one is a problem. Which
-    /// format a folder has, its path says. Nothing is read yet.
-    pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
-        folders
-            .into_iter()
-            .fold(Library::default(), |library, path| {
-                library.with_named(None, path)
-            })
-    }
-
-    /// Adds a folder that the user named. `format` is `None` where its path says it.
-    #[must_use]
-    pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
-        let format = format.unwrap_or_else(|| Format::of_folder(&path));
-        self.with_folder(path, format, Layer::USER, true)
-    }
-
-    /// A library of one folder that a command has named, or found in what it has named. `format` is
-    /// `None` where its path says it.
-    pub(crate) fn of_folder(
-        format: Option<&'static Format>,
-        path: PathBuf,
-        reach: Reach,
-    ) -> Library {
-        let format = format.unwrap_or_else(|| Format::of_folder(&path));
-        Library::default().with_reach(path, format, (Layer::USER, true), reach)
-    }
-
-    /// Adds a folder of prompts, or of plugins that have such folders. `is_required`: the user
-    /// named it, so that it is a problem if it is missing.
-    pub(crate) fn with_folder(
-        self,
-        path: PathBuf,
-        format: &'static Format,
-        layer: Layer,
-        is_required: bool,
-    ) -> Library {
-        self.with_reach(path, format, (layer, is_required), Reach::Own)
-    }
-
-    fn with_reach(
-        self,
-        path: PathBuf,
-        format: &'static Format,
-        (layer, is_required): (Layer, bool),
-        reach: Reach,
-    ) -> Library {
-        match format.plugin {
-            [] => self.with(Folder::new(path, format, layer, is_required, reach)),
-            _ => self.with(Plugins::new(path, format, layer, is_required, reach)),
-        }
-    }
-
-    /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`,
-    /// from that folder up to the root of its repository, not above `home`, the user's home
-    /// directory. It may be missing; each message searches for it. With `trust`, only a repository
-    /// that is trusted counts.
-    #[must_use]
-    pub fn with_project(
-        self,
-        from: &Path,
-        home: Option<&Path>,
-        trust: Option<Arc<Trust>>,
-    ) -> Library {
-        let project = Arc::new(Project::new(
-            from,
-            home,
-            (PROJECT_FOLDER, Format::OWN),
-            trust,
-        ));
-        Library {
-            project: Some(Arc::clone(&project)),
-            ..self
-        }
-        .with_shared(project)
-    }
-
-    /// Adds the packs of the user, whose lock this is, and those of the project. `data` has the
-    /// copies.
-    #[must_use]
-    pub(crate) fn with_packs(self, lock: PathBuf, data: PathBuf) -> Library {
-        let project = self.project.clone();
-        self.with(Packs::new(lock, project, data))
+    /// The prompts of the project, if they were asked for.
+    pub(super) fn project(&self) -> Option<&Arc<dyn ProjectPrompts>> {
+        self.project.as_ref()
     }
 
     /// Keeps this many versions of each prompt, besides the current one, when it is written;
@@ -165,10 +80,17 @@ impl Library {
         }
     }
 
-    /// Adds the built-in prompts.
+    /// Adds the prompts of the project that the user works on, behind other sources of its layer.
     #[must_use]
-    pub fn with_builtin(self) -> Library {
-        self.with(Builtin::new(false)).with(Builtin::new(true))
+    pub(super) fn with_project_prompts(
+        self,
+        project: Arc<impl Source + ProjectPrompts + 'static>,
+    ) -> Library {
+        Library {
+            project: Some(Arc::clone(&project) as Arc<dyn ProjectPrompts>),
+            ..self
+        }
+        .with_shared(project)
     }
 
     /// The library as a user of this machine who does not edit prompts sees it.
@@ -253,7 +175,7 @@ impl Library {
 #[derive(Debug, Clone)]
 pub struct View {
     sources: Arc<Vec<Arc<dyn Source>>>,
-    project: Option<Arc<Project>>,
+    project: Option<Arc<dyn ProjectPrompts>>,
     takes_mentions: bool,
     /// For the caller, only prompts whose names have this prefix exist.
     prefix: Option<Prefix>,
@@ -261,37 +183,6 @@ pub struct View {
     sees_team: bool,
     /// Whether the prompts that are only for those who may edit prompts exist.
     may_edit: bool,
-}
-
-/// The texts of a trusted repository that have changed since they were shown.
-#[derive(Debug)]
-pub(crate) struct ChangedTexts {
-    pub(crate) root: PathBuf,
-    pub(crate) texts: Vec<ProjectText>,
-    /// False if only an older version of this program, which showed nothing, has trusted it.
-    was_ever_shown: bool,
-}
-
-impl ChangedTexts {
-    /// Returns a line that counts them.
-    pub(crate) fn hint(&self) -> String {
-        let root = full_path(&self.root);
-        let command = trust_command(&self.root);
-        if !self.was_ever_shown {
-            return format!("you were never shown the texts of {root}; {command} shows them");
-        }
-        let texts = count(self.texts.len(), "text");
-        format!(
-            "{root} serves {texts} in a version that you were not shown; {command} shows the differences"
-        )
-    }
-}
-
-/// Returns the command that shows the texts of a repository, as a user types it.
-fn trust_command(root: &Path) -> String {
-    let shown = full_path(root);
-    let argument = shlex::try_quote(&shown).unwrap_or_default();
-    format!("`prompt-expander trust {argument}`")
 }
 
 /// What `check` finds in the files of all folders.
@@ -320,56 +211,30 @@ impl View {
         self.prefix.as_ref()
     }
 
-    /// A line for somebody who misses the prompts of an untrusted repository, or those of a linked
-    /// worktree whose texts were not shown.
+    /// Returns a line for a person who misses prompts of the project that are not served. A caller
+    /// with a prefix gets none.
     pub fn untrusted_hint(&self) -> Option<String> {
-        let project = self.project.as_ref().filter(|_| self.prefix.is_none())?;
-        let Some(root) = project.untrusted() else {
-            let (number, root) = project.withheld().filter(|(number, _)| *number > 0)?;
-            let prompts = count(number, "prompt");
-            let command = trust_command(&root);
-            return Some(format!(
-                "this worktree has {prompts} with texts that you were not shown, and does not serve them; {command} shows them"
-            ));
-        };
-        let shown = full_path(&root);
-        let how = match repository_of(&root, None) {
-            Some(_) => format!("{} shows them, and asks", trust_command(&root)),
-            None => "--project serves them for one command".to_owned(),
-        };
-        Some(format!(
-            "the prompts in {PROJECT_FOLDER} of {shown} are not served, because you have not said that you trust them; {how}"
-        ))
+        if self.prefix.is_some() {
+            return None;
+        }
+        self.project.as_ref()?.untrusted_hint()
     }
 
-    /// A line for the user of a hook, if a prompt of this name is not served because its text in a
-    /// linked worktree was not shown.
+    /// Returns a line for the user of a hook, if a prompt of this name is not served because its
+    /// text in a linked worktree was not shown.
     pub fn withheld_hint(&self, name: &str) -> Option<String> {
         let name = Name::new(name).ok()?;
-        let root = self.project.as_ref()?.withholds(&name)?;
-        Some(format!(
-            "the prompt {} of this worktree is not served, because you were not shown its text here; {} shows it",
-            named(&name),
-            trust_command(root)
-        ))
+        self.project.as_ref()?.withheld_hint(&name)
     }
 
     /// Returns the texts of the trusted repository that differ from those that were shown, if any
     /// do.
     pub(crate) fn changed_in_project(&self) -> Option<ChangedTexts> {
-        let (trust, root) = self.project.as_ref()?.trusted_root()?;
-        let shown = trust.shown_of(root);
-        let mut prompts = self.list().found;
-        prompts.retain(|found| found.layer.is_project());
-        let mut texts = texts_of(root, &prompts);
-        texts.retain(|text| !text.is_in(&shown));
-        if texts.is_empty() {
-            return None;
-        }
-        Some(ChangedTexts {
-            root: root.to_owned(),
-            texts,
-            was_ever_shown: shown.is_kept,
+        let project = self.project.as_ref()?;
+        project.changed_texts(&|| {
+            let mut prompts = self.list().found;
+            prompts.retain(|found| found.layer.is_project());
+            prompts
         })
     }
 

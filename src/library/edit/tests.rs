@@ -2,7 +2,7 @@
 
 use super::super::caller::{Prefix, Role, Token};
 use super::super::history::VERSIONS;
-use super::super::project::FOLDER;
+use super::super::project_prompts::PROJECT_FOLDER as FOLDER;
 use super::*;
 use Operation::{ByHand, Create, Delete, Restore, Update};
 use std::fmt::Debug;
