@@ -284,18 +284,16 @@ impl fmt::Display for Position {
 
 impl Position {
     /// Line 1, column 1.
-    pub const START: Position = Position { line: 1, column: 1 };
+    pub const START: Position = Position::at_line(1);
+
+    /// Returns the first column of a line.
+    pub(crate) const fn at_line(line: usize) -> Position {
+        Position { line, column: 1 }
+    }
 
     /// The position of the byte `offset` in `text`, whose first line counts as `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
-        Positions::from(
-            text,
-            Position {
-                line: first_line,
-                column: 1,
-            },
-        )
-        .at(offset)
+        Positions::from(text, Position::at_line(first_line)).at(offset)
     }
 }
 

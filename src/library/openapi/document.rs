@@ -151,13 +151,11 @@ fn value_of(text: &str) -> Result<Value, Diagnostic> {
             Diagnostic::error(Some(position), format!("it is not JSON: {error}"), CORRECT)
         });
     }
-    let node = yaml::parse_nested(
-        text,
-        1,
-        MAX_NESTING,
-        VALUE_WEIGHT,
-        &mut MAX_DOCUMENT.clone(),
-    );
+    let limits = yaml::NodeLimits {
+        max_nesting: MAX_NESTING,
+        node_weight: VALUE_WEIGHT,
+    };
+    let node = yaml::parse_within(text, 1, limits, &mut MAX_DOCUMENT.clone());
     node.map(json).map_err(|refusal| match refusal {
         yaml::Refusal::Syntax(found) => Diagnostic::error(found.position, found.message, found.fix),
         yaml::Refusal::TooLarge(_) => too_large(),

@@ -49,163 +49,175 @@ pub(crate) enum Refusal {
     TooLarge(Diagnostic),
 }
 
-/// Reads one YAML document, whose first line counts as `first_line`. Its weight, in bytes of text
-/// and one for each node, counts as if its aliases were written out; it is taken from the `budget`.
-pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
-    parse_nested(yaml, first_line, MAX_NESTING, 1, budget)
+/// What to do about most texts that are not YAML.
+const QUOTE_VALUE: &str = "put the value in quotes if it is text";
+
+/// What a text may cost.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeLimits {
+    /// How many lists and maps may be within each other.
+    pub(crate) max_nesting: usize,
+    /// The weight of each value, besides the bytes of its text.
+    pub(crate) node_weight: usize,
 }
 
-/// The same with lists and maps that are nested up to this many levels, and nodes of this weight.
-pub(crate) fn parse_nested(
+/// Reads one YAML document, whose first line counts as `first_line`.
+///
+/// Its weight is taken from the `budget`: the bytes of its texts, and one for each value, as if its
+/// aliases were written out.
+pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
+    let limits = NodeLimits {
+        max_nesting: MAX_NESTING,
+        node_weight: 1,
+    };
+    parse_within(yaml, first_line, limits, budget)
+}
+
+/// Reads one YAML document as [`parse`] does, with other limits.
+pub(crate) fn parse_within(
     yaml: &str,
     first_line: usize,
-    max_nesting: usize,
-    node_weight: usize,
+    limits: NodeLimits,
     budget: &mut usize,
 ) -> Result<Node, Refusal> {
-    let control =
-        |&(_, character): &(usize, char)| character.is_control() && !"\n\r\t".contains(character);
-    if let Some((at, character)) = yaml.char_indices().find(control) {
-        // The parser takes NUL for the end of the text.
-        let message = format!("a control character (U+{:04X})", u32::from(character));
-        return syntax(
-            Position::in_text(yaml, at, first_line),
-            message,
-            "delete it",
-        );
-    }
-    let start = Position {
-        line: first_line,
-        column: 1,
-    };
+    refuse_control_characters(yaml, first_line)?;
+    let mut parser = Parser::new_from_str(yaml);
     let mut builder = Builder {
         open: Vec::new(),
         anchors: HashMap::new(),
         root: Node {
-            position: start,
+            position: Position::at_line(first_line),
             value: Value::Null(String::new()),
         },
+        document_count: 0,
         weight: 0,
         budget: *budget,
-        max_nesting,
-        node_weight,
-    };
-    let mut documents = 0;
-    let mut parser = Parser::new_from_str(yaml);
-    let position = |at: &Marker| Position {
-        line: first_line + at.line().saturating_sub(1),
-        column: at.col() + 1,
+        limits,
     };
     loop {
-        let (event, at) = match parser.next_token() {
-            Ok((event, at)) => (event, position(&at)),
-            Err(error) => {
-                return syntax(
-                    position(error.marker()),
-                    error.info(),
-                    "put the value in quotes if it is text",
-                );
-            }
-        };
-        match event {
-            Event::StreamEnd => {
-                *budget -= builder.weight;
-                return Ok(builder.root);
-            }
-            Event::DocumentStart => {
-                documents += 1;
-                if documents > 1 {
-                    return syntax(
-                        at,
-                        "a second YAML document",
-                        "keep one, and delete what is not part of it",
-                    );
-                }
-            }
-            Event::SequenceStart(anchor, _) => builder.open(anchor, at, Value::List(Vec::new()))?,
-            Event::MappingStart(anchor, _) => builder.open(anchor, at, Value::Map(Vec::new()))?,
-            Event::SequenceEnd | Event::MappingEnd => builder.close()?,
-            Event::Scalar(text, style, anchor, tag) => {
-                let weight = node_weight + text.len();
-                builder.weigh(weight, at)?;
-                let is_null = style == TScalarStyle::Plain
-                    && tag.is_none()
-                    && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL");
-                let is_quoted = matches!(
-                    style,
-                    TScalarStyle::SingleQuoted | TScalarStyle::DoubleQuoted
-                );
-                let value = if is_null {
-                    Value::Null(text)
-                } else {
-                    Value::Text { text, is_quoted }
-                };
-                builder.push(
-                    Node {
-                        position: at,
-                        value,
-                    },
-                    anchor,
-                    weight,
-                )?;
-            }
-            Event::Alias(anchor) => {
-                let weight = builder
-                    .anchors
-                    .get(&anchor)
-                    .map_or(node_weight, |(_, weight)| *weight);
-                builder.weigh(weight, at)?;
-                // An alias within what it names has no value yet.
-                let value = builder
-                    .anchors
-                    .get(&anchor)
-                    .map(|(node, _)| node.value.clone());
-                let value = value.unwrap_or(Value::Null(String::new()));
-                builder.push(
-                    Node {
-                        position: at,
-                        value,
-                    },
-                    0,
-                    weight,
-                )?;
-            }
-            Event::Nothing | Event::StreamStart | Event::DocumentEnd => {}
+        let (event, marker) = parser.next_token().map_err(|error| {
+            let at = position_of(error.marker(), first_line);
+            syntax_refusal(at, error.info(), QUOTE_VALUE)
+        })?;
+        if event == Event::StreamEnd {
+            *budget -= builder.weight;
+            return Ok(builder.root);
         }
+        builder.add_event(event, position_of(&marker, first_line))?;
     }
 }
 
-fn syntax<T>(
-    at: Position,
-    message: impl Into<String>,
-    fix: impl Into<String>,
-) -> Result<T, Refusal> {
-    Err(Refusal::Syntax(Diagnostic::warning(Some(at), message, fix)))
+/// Refuses control characters. The parser would take NUL for the end of the text.
+fn refuse_control_characters(yaml: &str, first_line: usize) -> Result<(), Refusal> {
+    for (offset, character) in yaml.char_indices() {
+        if character.is_control() && !"\n\r\t".contains(character) {
+            let at = Position::in_text(yaml, offset, first_line);
+            let message = format!("a control character (U+{:04X})", u32::from(character));
+            return Err(syntax_refusal(at, message, "delete it"));
+        }
+    }
+    Ok(())
 }
 
+fn position_of(marker: &Marker, first_line: usize) -> Position {
+    Position {
+        line: first_line + marker.line().saturating_sub(1),
+        column: marker.col() + 1,
+    }
+}
+
+fn syntax_refusal(at: Position, message: impl Into<String>, fix: impl Into<String>) -> Refusal {
+    Refusal::Syntax(Diagnostic::warning(Some(at), message, fix))
+}
+
+/// Builds the tree from the events of the parser.
 struct Builder {
-    /// The lists and maps that are not closed yet.
-    open: Vec<Open>,
-    /// What each anchor names, and its weight.
-    anchors: HashMap<usize, (Node, usize)>,
+    /// The lists and maps that are not closed yet, each within the one before it.
+    open: Vec<OpenNode>,
+    anchors: HashMap<usize, Anchored>,
     root: Node,
+    document_count: usize,
+    /// The weight of all nodes so far.
     weight: usize,
     budget: usize,
-    max_nesting: usize,
-    node_weight: usize,
+    limits: NodeLimits,
 }
 
-struct Open {
+/// A list or a map that is not closed yet.
+struct OpenNode {
     node: Node,
     anchor: usize,
     /// The weight of everything before it.
     weight_before: usize,
     /// In a map: the key whose value comes next.
-    key: Option<(String, Position)>,
+    key: Option<OpenKey>,
 }
 
+struct OpenKey {
+    key: String,
+    position: Position,
+}
+
+/// What an anchor names.
+struct Anchored {
+    value: Value,
+    weight: usize,
+}
+
+/// The number that the parser gives to a node without an anchor.
+const NO_ANCHOR: usize = 0;
+
 impl Builder {
-    fn weigh(&mut self, weight: usize, at: Position) -> Result<(), Refusal> {
+    fn add_event(&mut self, event: Event, at: Position) -> Result<(), Refusal> {
+        match event {
+            Event::DocumentStart => self.begin_document(at),
+            Event::SequenceStart(anchor, _) => self.open(anchor, at, Value::List(Vec::new())),
+            Event::MappingStart(anchor, _) => self.open(anchor, at, Value::Map(Vec::new())),
+            Event::SequenceEnd | Event::MappingEnd => self.close(),
+            Event::Scalar(text, style, anchor, tag) => {
+                let weight = self.limits.node_weight + text.len();
+                self.add_weight(weight, at)?;
+                let node = Node {
+                    position: at,
+                    value: scalar_value(text, style, tag.is_some()),
+                };
+                self.push(node, anchor, weight)
+            }
+            Event::Alias(anchor) => self.add_alias(anchor, at),
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn begin_document(&mut self, at: Position) -> Result<(), Refusal> {
+        self.document_count += 1;
+        if self.document_count == 1 {
+            return Ok(());
+        }
+        let fix = "keep one, and delete what is not part of it";
+        Err(syntax_refusal(at, "a second YAML document", fix))
+    }
+
+    /// Adds a copy of what an anchor names.
+    fn add_alias(&mut self, anchor: usize, at: Position) -> Result<(), Refusal> {
+        // An alias within what it names has no value yet.
+        let mut weight = self.limits.node_weight;
+        if let Some(anchored) = self.anchors.get(&anchor) {
+            weight = anchored.weight;
+        }
+        self.add_weight(weight, at)?;
+        // The copy is made after its weight was checked, because it may be huge.
+        let value = match self.anchors.get(&anchor) {
+            Some(anchored) => anchored.value.clone(),
+            None => Value::Null(String::new()),
+        };
+        let node = Node {
+            position: at,
+            value,
+        };
+        self.push(node, NO_ANCHOR, weight)
+    }
+
+    fn add_weight(&mut self, weight: usize, at: Position) -> Result<(), Refusal> {
         self.weight += weight;
         if self.weight <= self.budget {
             return Ok(());
@@ -217,82 +229,100 @@ impl Builder {
         )))
     }
 
+    /// Begins a list or a map.
     fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), Refusal> {
         let weight_before = self.weight;
-        self.weigh(self.node_weight, at)?;
-        let node = Node {
-            position: at,
-            value,
-        };
-        self.open.push(Open {
-            node,
+        self.add_weight(self.limits.node_weight, at)?;
+        self.open.push(OpenNode {
+            node: Node {
+                position: at,
+                value,
+            },
             anchor,
             weight_before,
             key: None,
         });
-        if self.open.len() > self.max_nesting {
-            let message = format!(
-                "lists or maps nested deeper than {} levels",
-                self.max_nesting
-            );
-            return syntax(at, message, "put the value in quotes if it is text");
+        let max_nesting = self.limits.max_nesting;
+        if self.open.len() > max_nesting {
+            let message = format!("lists or maps nested deeper than {max_nesting} levels");
+            return Err(syntax_refusal(at, message, QUOTE_VALUE));
         }
         Ok(())
     }
 
+    /// Ends the list or map that was opened last.
     fn close(&mut self) -> Result<(), Refusal> {
-        let Some(mut closed) = self.open.pop() else {
+        let Some(closed) = self.open.pop() else {
             return Ok(());
         };
-        if let Value::Map(fields) = &closed.node.value {
+        let mut node = closed.node;
+        if let Value::Map(fields) = &node.value
+            && let Some(first) = fields.first()
+        {
             // The parser sees that a block map begins only after its first key.
-            let first = fields
-                .first()
-                .map_or(closed.node.position, |field| field.position);
-            closed.node.position = closed.node.position.min(first);
+            node.position = node.position.min(first.position);
         }
-        self.push(
-            closed.node,
-            closed.anchor,
-            self.weight - closed.weight_before,
-        )
+        let weight = self.weight - closed.weight_before;
+        self.push(node, closed.anchor, weight)
     }
 
-    /// Adds a complete node to what is open.
+    /// Adds a complete node to the list or map that is open.
     fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), Refusal> {
-        if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), weight));
+        if anchor != NO_ANCHOR {
+            let value = node.value.clone();
+            self.anchors.insert(anchor, Anchored { value, weight });
         }
-        let Some(open) = self.open.last_mut() else {
+        let Some(parent) = self.open.last_mut() else {
             self.root = node;
             return Ok(());
         };
-        match (&mut open.node.value, open.key.take()) {
-            (Value::Map(fields), Some((key, position))) => fields.push(Field {
-                key,
-                position,
-                node,
-            }),
-            (Value::Map(_), None) => {
-                let (Value::Text { text, .. } | Value::Null(text)) = node.value else {
-                    return syntax(
-                        node.position,
-                        "a key that is a list or a map",
-                        "put it in quotes if it is text",
-                    );
-                };
-                open.key = Some((text, node.position));
-            }
-            (Value::List(nodes), _) => nodes.push(node),
-            (Value::Text { .. } | Value::Null(_), _) => {} // never open
+        match &mut parent.node.value {
+            Value::List(nodes) => nodes.push(node),
+            Value::Map(fields) => match parent.key.take() {
+                None => parent.key = Some(as_open_key(node)?),
+                Some(open_key) => fields.push(Field {
+                    key: open_key.key,
+                    position: open_key.position,
+                    node,
+                }),
+            },
+            Value::Text { .. } | Value::Null(_) => {} // These are never open.
         }
         Ok(())
     }
 }
 
-/// A value as YAML in one line.
+fn scalar_value(text: String, style: TScalarStyle, has_tag: bool) -> Value {
+    let is_plain = style == TScalarStyle::Plain;
+    if is_plain && !has_tag && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL") {
+        return Value::Null(text);
+    }
+    Value::Text {
+        text,
+        is_quoted: matches!(
+            style,
+            TScalarStyle::SingleQuoted | TScalarStyle::DoubleQuoted
+        ),
+    }
+}
+
+/// Returns a node as the key of a map.
+fn as_open_key(node: Node) -> Result<OpenKey, Refusal> {
+    match node.value {
+        Value::Text { text: key, .. } | Value::Null(key) => Ok(OpenKey {
+            key,
+            position: node.position,
+        }),
+        Value::List(_) | Value::Map(_) => Err(syntax_refusal(
+            node.position,
+            "a key that is a list or a map",
+            "put it in quotes if it is text",
+        )),
+    }
+}
+
+/// Returns a value as YAML in one line.
 pub(crate) fn in_one_line(node: &Node) -> String {
-    let joined = |parts: Vec<String>| parts.join(", ");
     match &node.value {
         Value::Null(_) => "null".to_owned(),
         Value::Text {
@@ -300,16 +330,21 @@ pub(crate) fn in_one_line(node: &Node) -> String {
             is_quoted: false,
         } if is_plain(text) => text.clone(),
         Value::Text { text, .. } => in_double_quotes(text),
-        Value::List(nodes) => format!("[{}]", joined(nodes.iter().map(in_one_line).collect())),
+        Value::List(nodes) => {
+            let items: Vec<String> = nodes.iter().map(in_one_line).collect();
+            format!("[{}]", items.join(", "))
+        }
         Value::Map(fields) => {
-            let field =
-                |Field { key, node, .. }: &Field| format!("{}: {}", as_key(key), in_one_line(node));
-            format!("{{{}}}", joined(fields.iter().map(field).collect()))
+            let entries: Vec<String> = fields
+                .iter()
+                .map(|field| format!("{}: {}", as_key(&field.key), in_one_line(&field.node)))
+                .collect();
+            format!("{{{}}}", entries.join(", "))
         }
     }
 }
 
-/// A key of a map.
+/// Returns a text as the key of a map.
 pub(crate) fn as_key(key: &str) -> String {
     if is_plain(key) {
         key.to_owned()
@@ -318,15 +353,16 @@ pub(crate) fn as_key(key: &str) -> String {
     }
 }
 
-/// Whether a text without quotes is the same to YAML, also within brackets.
+/// Returns whether a text without quotes is the same to YAML, also within brackets.
 fn is_plain(text: &str) -> bool {
-    let is_usual = |letter: char| letter.is_alphanumeric() || " _-./()+=$;".contains(letter);
     text.starts_with(|first: char| first.is_alphanumeric() || "_./($+".contains(first))
         && !text.ends_with(' ')
-        && text.chars().all(is_usual)
+        && text
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || " _-./()+=$;".contains(letter))
 }
 
-/// A text as a YAML value in double quotes, in one line.
+/// Returns a text as a YAML value in double quotes, in one line.
 pub(crate) fn in_double_quotes(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars() {
@@ -334,12 +370,15 @@ pub(crate) fn in_double_quotes(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', character]),
             '\n' => quoted += "\\n",
             '\t' => quoted += "\\t",
-            '\u{feff}' | '\u{2028}' | '\u{2029}' => {
-                quoted += &format!("\\u{:04x}", u32::from(character))
-            }
-            other if other.is_control() => quoted += &format!("\\u{:04x}", u32::from(other)),
-            other => quoted.push(other),
+            '\u{feff}' | '\u{2028}' | '\u{2029}' => push_escaped(&mut quoted, character),
+            _ if character.is_control() => push_escaped(&mut quoted, character),
+            _ => quoted.push(character),
         }
     }
-    quoted + "\""
+    quoted.push('"');
+    quoted
+}
+
+fn push_escaped(text: &mut String, character: char) {
+    *text += &format!("\\u{:04x}", u32::from(character));
 }
