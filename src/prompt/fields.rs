@@ -1,7 +1,8 @@
 //! Builds a Markdown file from fields, for clients that have no file: keys of its frontmatter, and
 //! messages.
 
-use super::format::frontmatter::{Dialect, Split, is_argument_name, split};
+use super::format::fences::{Split, split};
+use super::format::frontmatter::{Dialect, is_argument_name};
 use super::write::{arguments, file, list_key, messages, text_key};
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::Role;
@@ -109,7 +110,7 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<(String, bool), Diagno
     }
     frontmatter.extend(given.into_iter().filter_map(|(_, lines)| lines));
     let text = match &texts {
-        Some((body, _)) => file(&frontmatter, body, body.starts_with("---")),
+        Some((body, _)) => file(&frontmatter, body),
         None if frontmatter.is_empty() && !body.starts_with("---") => body.to_owned(),
         None => format!("---\n{frontmatter}---\n{body}"),
     };

@@ -4,6 +4,7 @@
 pub(super) mod claude;
 pub(super) mod codex;
 pub(super) mod fabric;
+pub(super) mod fences;
 pub(super) mod frontmatter;
 pub(super) mod gemini;
 pub(super) mod lenient;

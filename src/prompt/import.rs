@@ -56,129 +56,142 @@ pub struct Imported {
 /// # Errors
 /// No Markdown file says what the prompt says.
 pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
-    let mut prompt = prompt.clone();
-    if let [message] = &*prompt.messages {
-        // What is derived from the text is derived from the imported text.
-        let outline = outline(message.body());
-        prompt
-            .title
-            .take_if(|title| Some(&**title) == outline.heading.as_deref());
-        prompt
-            .description
-            .take_if(|description| Some(&**description) == outline.description().as_deref());
-    }
-    let prompt = &prompt;
-    let written = |derived: Option<&Prompt>| {
-        let text = write::markdown(prompt, derived);
-        let read = Prompt::parse(prompt.name.clone(), text.as_bytes());
-        read.map(|read| (text, read))
-    };
-    let imported = written(None).and_then(|(_, bare)| written(Some(&bare)));
-    match imported {
-        Ok((text, read)) if !prompt.is_jinja() && is_same(prompt, &read) => Ok(Imported {
-            text,
-            notes: notes(prompt),
-        }),
-        _ => {
-            let message = format!(
-                "what {} says cannot be written as one Markdown file",
-                named(&prompt.name)
-            );
-            let fix = "write the prompt by hand, with placeholders such as `{{input}}`";
-            Err(Diagnostic::error(None, message, fix))
+    let notes = notes(prompt);
+    let prompt = without_derived_texts(prompt);
+    match write_and_compare(&prompt) {
+        Some(text) => Ok(Imported { text, notes }),
+        None => {
+            let name = named(&prompt.name);
+            Err(Diagnostic::error(
+                None,
+                format!("what {name} says cannot be written as one Markdown file"),
+                "write the prompt by hand, with placeholders such as `{{input}}`",
+            ))
         }
     }
 }
 
-/// What is different in the file.
+/// Returns a prompt without the title and the description that come from its text. The imported
+/// text gives its own.
+fn without_derived_texts(prompt: &Prompt) -> Prompt {
+    let mut prompt = prompt.clone();
+    if let [message] = prompt.messages.as_slice() {
+        let outline = outline(message.body());
+        if prompt.title == outline.heading {
+            prompt.title = None;
+        }
+        if prompt.description == outline.description() {
+            prompt.description = None;
+        }
+    }
+    prompt
+}
+
+/// Returns the text of a Markdown file if that file, read again, says the same as the prompt.
+fn write_and_compare(prompt: &Prompt) -> Option<String> {
+    if prompt.is_jinja() {
+        return None;
+    }
+    // What the file says without these keys, it need not say with them.
+    let mut written = prompt.clone();
+    written.title = None;
+    written.description = None;
+    let derived = Prompt::parse(prompt.name.clone(), write::markdown(&written).as_bytes()).ok()?;
+    if prompt.title != derived.title {
+        written.title = prompt.title.clone();
+    }
+    if prompt.description != derived.description {
+        written.description = prompt.description.clone();
+    }
+    let text = write::markdown(&written);
+    let imported = Prompt::parse(prompt.name.clone(), text.as_bytes()).ok()?;
+    is_same(prompt, &imported).then_some(text)
+}
+
+/// Returns what is different in the imported file, in the order of the original.
 fn notes(prompt: &Prompt) -> Vec<Diagnostic> {
     let mut notes = prompt.lenient.clone();
-    notes.extend(
-        prompt
-            .messages
-            .iter()
-            .flat_map(|message| prompt.foreign_marks(message)),
-    );
-    let mut note = |message: String, fix: &str| notes.push(Diagnostic::warning(None, message, fix));
+    for message in &prompt.messages {
+        notes.extend(prompt.foreign_marks(message));
+    }
     if !prompt.included().is_empty() {
-        let message = "the text of the files that it includes is part of the imported prompt";
-        note(
-            message.to_owned(),
+        notes.push(Diagnostic::warning(
+            None,
+            "the text of the files that it includes is part of the imported prompt",
             "no action is needed unless several prompts share these files",
-        );
+        ));
     }
     if prompt.names_its_folder {
-        let message = "the text begins with the path of the skill's folder; the other files there are not imported";
-        let fix = "keep that folder, or copy it and change the path in the first line of the imported prompt";
-        note(message.to_owned(), fix);
+        notes.push(Diagnostic::warning(
+            None,
+            "the text begins with the path of the skill's folder; the other files there are not imported",
+            "keep that folder, or copy it and change the path in the first line of the imported prompt",
+        ));
     }
-    for attachment in prompt
-        .attachments
-        .iter()
-        .filter(|attachment| !attachment.path.starts_with("https://"))
-    {
-        let message = format!(
-            "the attachment {} is not imported with the prompt",
-            quoted(&attachment.path)
-        );
-        note(
-            message,
-            "copy the file to the same place next to the imported prompt",
-        );
+    for attachment in &prompt.attachments {
+        if !attachment.path.starts_with("https://") {
+            let path = quoted(&attachment.path);
+            notes.push(Diagnostic::warning(
+                None,
+                format!("the attachment {path} is not imported with the prompt"),
+                "copy the file to the same place next to the imported prompt",
+            ));
+        }
     }
     notes.sort_by_key(|note| note.position);
     notes
 }
 
-/// Whether a file that was read says what the prompt says. The file may derive from its body what
-/// the prompt does not have.
-fn is_same(prompt: &Prompt, read: &Prompt) -> bool {
-    let are_equal = |one: &Option<String>, other: &Option<String>| one.is_none() || one == other;
-    are_equal(&prompt.title, &read.title)
-        && are_equal(&prompt.description, &read.description)
-        && said(prompt) == said(read)
+/// Returns whether an imported file says what the prompt says. The file may derive from its body a
+/// title and a description that the prompt does not have.
+fn is_same(prompt: &Prompt, imported: &Prompt) -> bool {
+    (prompt.title.is_none() || prompt.title == imported.title)
+        && (prompt.description.is_none() || prompt.description == imported.description)
+        && Meaning::of(prompt) == Meaning::of(imported)
 }
 
-type Said<'p> = (
-    &'p [Argument],
-    &'p [String],
-    &'p Metadata,
-    bool,
-    Vec<&'p str>,
-    Vec<(Role, String)>,
-);
+/// What a prompt says, apart from how its file says it.
+#[derive(PartialEq)]
+struct Meaning<'p> {
+    arguments: &'p [Argument],
+    tags: &'p [String],
+    metadata: &'p Metadata,
+    has_words: bool,
+    attachments: Vec<&'p str>,
+    /// With each placeholder as its name between two NULs.
+    messages: Vec<(Role, String)>,
+}
 
-/// What a prompt says, apart from how its file says it. A placeholder is its name between two NULs.
-fn said(prompt: &Prompt) -> Said<'_> {
-    let mut messages: Vec<(Role, String)> = Vec::new();
-    for message in &prompt.messages {
-        let piece = |piece| match piece {
-            Piece::Text(text) => text.to_owned(),
-            Piece::Value(name) => format!("\0{name}\0"),
-        };
-        messages.push((
-            message.role,
-            message.pieces(Piece::Value).map(piece).collect(),
-        ));
+impl Meaning<'_> {
+    fn of(prompt: &Prompt) -> Meaning<'_> {
+        let mut messages: Vec<(Role, String)> = Vec::new();
+        for message in &prompt.messages {
+            let mut text = String::new();
+            for piece in message.pieces(Piece::Value) {
+                match piece {
+                    Piece::Text(part) => text += part,
+                    Piece::Value(name) => text += &format!("\0{name}\0"),
+                }
+            }
+            messages.push((message.role, text));
+        }
+        if prompt.append == Append::Line
+            && prompt.appends_input()
+            && let Some((_, text)) = messages.last_mut()
+        {
+            *text += &format!("\n\0{INPUT}\0");
+        }
+        Meaning {
+            arguments: &prompt.arguments,
+            tags: &prompt.tags,
+            metadata: &prompt.metadata,
+            has_words: prompt.takes_words() && !prompt.arguments.is_empty(),
+            attachments: prompt
+                .attachments
+                .iter()
+                .map(|attachment| attachment.path.as_str())
+                .collect(),
+            messages,
+        }
     }
-    if let Some((_, text)) = messages
-        .last_mut()
-        .filter(|_| prompt.append == Append::Line && prompt.appends_input())
-    {
-        *text += &format!("\n\0{INPUT}\0");
-    }
-    let attachments = prompt
-        .attachments
-        .iter()
-        .map(|attachment| attachment.path.as_str())
-        .collect();
-    let has_words = prompt.takes_words() && !prompt.arguments.is_empty();
-    (
-        &prompt.arguments,
-        &prompt.tags,
-        &prompt.metadata,
-        has_words,
-        attachments,
-        messages,
-    )
 }

@@ -1,37 +1,40 @@
 //! The text of a Markdown file of this program: of a prompt, so that reading the file gives the
 //! same, or of a new one to be filled in.
 
-use super::format::frontmatter::{self, Dialect};
+use super::format::fences::split;
+use super::format::frontmatter::Dialect;
 use super::format::markdown::{Marker, markers};
 use super::format::yaml::{as_key, in_double_quotes};
 use super::model::TEMPLATE_BODY;
 use super::template::marks_in;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
-use crate::prompt::model::{Append, Argument, Metadata, Prompt};
+use crate::prompt::model::{Append, Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::INPUT;
 use std::collections::BTreeSet;
 
 const DESCRIPTION: &str = "One line that says what this prompt is for; agents and lists show it";
 
-/// Whether this is the description that [`draft`] writes if none is given.
+/// Returns whether this is the description that [`draft`] writes if none is given.
 pub(super) fn is_template_description(description: &str) -> bool {
     description == DESCRIPTION
 }
 
-/// The text of a file that is to be filled in.
+/// Returns the text of a new file to be filled in.
 pub fn draft(name: &Name, description: Option<&str>) -> String {
     let title = scalar(&title(name));
     let description = scalar(description.unwrap_or(DESCRIPTION));
     format!("---\ntitle: {title}\ndescription: {description}\n---\n{TEMPLATE_BODY}")
 }
 
-/// The text of a file with this body, which gets frontmatter if it has none. A title is left out if
-/// the body has a heading, and a description if none is given, since the first paragraph is one.
+/// Returns the text of a new file with this body, which gets frontmatter if it has none.
+///
+/// The frontmatter has a title unless the body has a heading. It has a description only if one is
+/// given, because the first paragraph of the body is one.
 ///
 /// # Errors
-/// It would not be a prompt, or has frontmatter, where a description would belong.
+/// The file would not be a prompt; or the body has frontmatter, and a description is given.
 pub fn draft_around(
     name: &Name,
     body: &str,
@@ -39,301 +42,290 @@ pub fn draft_around(
 ) -> Result<String, Diagnostic> {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let prompt = Prompt::parse(name.clone(), body.as_bytes())?;
-    let end = if body.ends_with('\n') { "" } else { "\n" };
-    if frontmatter::split(body, Dialect::Own)?.yaml.is_some() {
-        return match description {
-            None => Ok(format!("{body}{end}")),
-            Some(_) => Err(Diagnostic::error(
+    let has_frontmatter = split(body, Dialect::Own)?.yaml.is_some();
+    let mut keys = String::new();
+    if has_frontmatter {
+        if description.is_some() {
+            return Err(Diagnostic::error(
                 None,
                 "it has frontmatter already",
                 "write the description there",
-            )),
-        };
-    }
-    let title = prompt.title.is_none().then(|| title(name));
-    let keys = text_key("title", title.as_deref()) + &text_key("description", description);
-    Ok(if keys.is_empty() {
-        format!("{body}{end}")
+            ));
+        }
     } else {
-        format!("---\n{keys}---\n{body}{end}")
-    })
+        if prompt.title.is_none() {
+            keys += &text_key("title", Some(&title(name)));
+        }
+        keys += &text_key("description", description);
+    }
+    let fences = if keys.is_empty() { "" } else { "---\n" };
+    let end = if body.ends_with('\n') { "" } else { "\n" };
+    Ok(format!("{fences}{keys}{fences}{body}{end}"))
 }
 
-/// The last part of a name as a title: `git/commit-message` is "Commit message".
+/// Returns the last part of a name as a title: `git/commit-message` is "Commit message".
 fn title(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     let words: Vec<&str> = last
         .split(['-', '_'])
         .filter(|word| !word.is_empty())
         .collect();
-    let words = if words.is_empty() {
-        last.to_owned()
-    } else {
-        words.join(" ")
-    };
+    let words = words.join(" ");
     let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => last.to_owned(),
+    }
 }
 
-/// A prompt as Markdown, in which `derived` has what the body says of itself.
-pub(super) fn markdown(prompt: &Prompt, derived: Option<&Prompt>) -> String {
-    let Prompt {
-        title,
-        description,
-        arguments: declared,
-        tags,
-        metadata,
-        attachments,
-        other_keys,
-        ..
-    } = prompt;
-    let Metadata {
-        author,
-        version,
-        category,
-    } = metadata;
-    let is_derived = |of: fn(&Prompt) -> &Option<String>| {
-        derived.is_none_or(|derived| of(derived) == of(prompt))
-    };
+/// Returns a prompt as Markdown.
+pub(super) fn markdown(prompt: &Prompt) -> String {
+    file(&frontmatter(prompt), &body(prompt))
+}
+
+/// Returns the lines of the frontmatter of a prompt.
+fn frontmatter(prompt: &Prompt) -> String {
+    let metadata = &prompt.metadata;
     let mut lines = String::new();
-    lines += &text_key(
-        "title",
-        title
-            .as_deref()
-            .filter(|_| !is_derived(|prompt| &prompt.title)),
-    );
-    lines += &text_key(
-        "description",
-        description
-            .as_deref()
-            .filter(|_| !is_derived(|prompt| &prompt.description)),
-    );
     for (key, value) in [
-        ("author", author),
-        ("version", version),
-        ("category", category),
+        ("title", &prompt.title),
+        ("description", &prompt.description),
+        ("author", &metadata.author),
+        ("version", &metadata.version),
+        ("category", &metadata.category),
     ] {
         lines += &text_key(key, value.as_deref());
     }
-    lines += &arguments(declared);
-    lines += &list_key("tags", tags);
-    if prompt.takes_words() && !declared.is_empty() {
+    lines += &arguments(&prompt.arguments);
+    lines += &list_key("tags", &prompt.tags);
+    if prompt.takes_words() && !prompt.arguments.is_empty() {
         lines += "words: true\n";
     }
-    let paths: Vec<String> = attachments
-        .iter()
-        .map(|attachment| attachment.path.clone())
-        .collect();
+    let mut paths = Vec::new();
+    for attachment in &prompt.attachments {
+        paths.push(attachment.path.clone());
+    }
     lines += &list_key("attachments", &paths);
-    lines.extend(
-        other_keys
-            .iter()
-            .map(|other| format!("{}: {}\n", as_key(&other.key), other.value)),
-    );
-    let roles: Vec<Role> = prompt.messages.iter().map(|message| message.role).collect();
-    if are_several(&roles) {
+    for other in &prompt.other_keys {
+        lines += &format!("{}: {}\n", as_key(&other.key), other.value);
+    }
+    if needs_markers(prompt.messages.iter().map(|message| message.role)) {
         lines += "messages: true\n";
-    }
-    let body = body(prompt);
-    file(&lines, &body, body.starts_with("---"))
-}
-
-/// The line of a key, if it has a value.
-pub(super) fn text_key(key: &str, value: Option<&str>) -> String {
-    value.map_or_else(String::new, |value| format!("{key}: {}\n", scalar(value)))
-}
-
-/// A file of a frontmatter and a body; without lines, there is a frontmatter only if it
-/// `is_forced`.
-pub(super) fn file(frontmatter: &str, body: &str, is_forced: bool) -> String {
-    let fences = if frontmatter.is_empty() && !is_forced {
-        ""
-    } else {
-        "---\n"
-    };
-    format!("{fences}{frontmatter}{fences}{body}\n")
-}
-
-/// The line of a key, if its list is not empty.
-pub(super) fn list_key(key: &str, texts: &[String]) -> String {
-    if texts.is_empty() {
-        String::new()
-    } else {
-        format!("{key}: {}\n", list(texts))
-    }
-}
-
-/// The lines of the key `arguments`, if there are any.
-pub(super) fn arguments(arguments: &[Argument]) -> String {
-    let key = if arguments.is_empty() {
-        ""
-    } else {
-        "arguments:\n"
-    };
-    std::iter::once(key.to_owned())
-        .chain(arguments.iter().map(argument))
-        .collect()
-}
-
-fn argument(argument: &Argument) -> String {
-    let Argument {
-        name,
-        title,
-        description,
-        required,
-        default,
-        choices,
-        strict,
-    } = argument;
-    let mut lines = format!("  - name: {}\n", scalar(name));
-    for (key, value) in [
-        ("title", title),
-        ("description", description),
-        ("default", default),
-    ] {
-        lines.extend(
-            value
-                .iter()
-                .map(|value| format!("    {key}: {}\n", scalar(value))),
-        );
-    }
-    if !choices.is_empty() {
-        lines += &format!("    choices: {}\n", list(choices));
-    }
-    for (key, value) in [("required", required), ("strict", strict)] {
-        lines.extend(value.then(|| format!("    {key}: true\n")));
     }
     lines
 }
 
-/// A list of texts as a YAML value, in one line.
-fn list(texts: &[String]) -> String {
-    let item = |text: &String| {
-        if text.contains([',', ' ']) {
+/// Returns the line of a key, if it has a value.
+pub(super) fn text_key(key: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("{key}: {}\n", scalar(value)),
+        None => String::new(),
+    }
+}
+
+/// Returns the line of a key, if its list is not empty.
+pub(super) fn list_key(key: &str, texts: &[String]) -> String {
+    if texts.is_empty() {
+        return String::new();
+    }
+    let mut items = Vec::new();
+    for text in texts {
+        items.push(if text.contains([',', ' ']) {
             in_double_quotes(text)
         } else {
             scalar(text)
-        }
-    };
-    format!(
-        "[{}]",
-        texts.iter().map(item).collect::<Vec<_>>().join(", ")
-    )
+        });
+    }
+    format!("{key}: [{}]\n", items.join(", "))
 }
 
-/// Whether markers are needed.
-fn are_several(roles: &[Role]) -> bool {
+/// Returns a file of a frontmatter and a body.
+///
+/// A body that begins with `---` gets a frontmatter even if that is empty, because its beginning
+/// would be read as one.
+pub(super) fn file(frontmatter: &str, body: &str) -> String {
+    if frontmatter.is_empty() && !body.starts_with("---") {
+        return format!("{body}\n");
+    }
+    format!("---\n{frontmatter}---\n{body}\n")
+}
+
+/// Returns the lines of the key `arguments`, if there are any.
+pub(super) fn arguments(arguments: &[Argument]) -> String {
+    if arguments.is_empty() {
+        return String::new();
+    }
+    let mut lines = "arguments:\n".to_owned();
+    for argument in arguments {
+        lines += &argument_lines(argument);
+    }
+    lines
+}
+
+fn argument_lines(argument: &Argument) -> String {
+    let mut lines = format!("  - name: {}\n", scalar(&argument.name));
+    for (key, value) in [
+        ("    title", &argument.title),
+        ("    description", &argument.description),
+        ("    default", &argument.default),
+    ] {
+        lines += &text_key(key, value.as_deref());
+    }
+    lines += &list_key("    choices", &argument.choices);
+    if argument.required {
+        lines += "    required: true\n";
+    }
+    if argument.strict {
+        lines += "    strict: true\n";
+    }
+    lines
+}
+
+/// Returns whether markers are needed to tell these messages apart.
+fn needs_markers(roles: impl IntoIterator<Item = Role>) -> bool {
+    let roles: Vec<Role> = roles.into_iter().collect();
     roles.len() > 1 || roles.contains(&Role::Assistant)
 }
 
-/// All messages in one text, with a marker before each but a first one of the user; and where the
-/// markers are. `write` appends the text of a message.
-fn with_markers(roles: &[Role], mut write: impl FnMut(&mut String, usize)) -> (String, Vec<usize>) {
-    let (mut body, mut markers) = (String::new(), Vec::new());
-    for (index, role) in roles.iter().enumerate() {
-        if index > 0 {
-            body += "\n\n";
-        }
-        if are_several(roles) && (index > 0 || *role == Role::Assistant) {
-            markers.push(body.len());
-            body += Marker::of(*role);
-            body.push('\n');
-        }
-        write(&mut body, index);
-    }
-    (body, markers)
-}
-
-/// The body with these messages, and whether they are several. A line that is a marker gets a
-/// backslash; all else stays.
+/// Returns the body with these messages, and whether the frontmatter has to say `messages: true`.
+///
+/// A line that is a marker gets a backslash. All else stays, so placeholders remain placeholders.
 pub(super) fn messages(texts: &[(Role, String)]) -> (String, bool) {
-    let roles: Vec<Role> = texts.iter().map(|(role, _)| *role).collect();
-    let (mut body, own) = with_markers(&roles, |body, index| body.push_str(&texts[index].1));
-    let escapes = if are_several(&roles) {
-        markers_to_escape(&body, &own)
-    } else {
-        Vec::new()
-    };
-    insert_backslashes(&mut body, escapes);
-    (body, are_several(&roles))
+    let has_markers = needs_markers(texts.iter().map(|(role, _)| *role));
+    let mut body = BodyWriter::new(has_markers);
+    for (index, (role, text)) in texts.iter().enumerate() {
+        body.begin_message(index, *role);
+        body.text += text;
+    }
+    let escapes = body.markers_to_escape();
+    (body.finish(escapes), has_markers)
 }
 
-/// The bytes before which a backslash is needed, so that a line is no marker, except for these.
-fn markers_to_escape(body: &str, own: &[usize]) -> Vec<usize> {
-    let lines = markers(body).into_iter().map(|marker| marker.line.start);
-    let start = |at: usize| at + body[at..].len() - body[at..].trim_start().len();
-    lines.filter(|at| !own.contains(at)).map(start).collect()
-}
-
-fn insert_backslashes(body: &mut String, mut at: Vec<usize>) {
-    at.sort_unstable();
-    at.into_iter().rev().for_each(|at| body.insert(at, '\\'));
-}
-
-/// The body of a prompt: placeholders in braces, and a backslash before each text that would be
-/// read as a placeholder or a marker.
+/// Returns the body of a prompt: placeholders in braces, and a backslash before each text that
+/// would be read as a placeholder or a marker.
 fn body(prompt: &Prompt) -> String {
+    let has_markers = needs_markers(prompt.messages.iter().map(|message| message.role));
+    let mut body = BodyWriter::new(has_markers);
+    for (index, message) in prompt.messages.iter().enumerate() {
+        body.begin_message(index, message.role);
+        for piece in message.pieces(Piece::Value) {
+            match piece {
+                Piece::Text(text) => body.text += text,
+                Piece::Value(name) => body.push_placeholder(name),
+            }
+        }
+    }
+    if prompt.append == Append::Line && prompt.appends_input() {
+        body.text.push('\n');
+        body.push_placeholder(INPUT);
+    }
     let names: BTreeSet<&str> = prompt
         .arguments
         .iter()
         .map(|argument| argument.name.as_str())
         .collect();
-    let mut placeholders = BTreeSet::new();
-    let mut has_input = false;
-    let mut place = |body: &mut String, name: &str| {
-        has_input |= name == INPUT;
-        let (open, close) = if body.ends_with('{') {
-            ("<<", ">>")
-        } else {
-            ("{{", "}}")
-        };
-        placeholders.insert(body.len());
-        body.extend([open, name, close]);
-    };
-    let roles: Vec<Role> = prompt.messages.iter().map(|message| message.role).collect();
-    let (mut body, own) = with_markers(&roles, |body, index| {
-        for piece in prompt.messages[index].pieces(Piece::Value) {
-            match piece {
-                Piece::Text(text) => body.push_str(text),
-                Piece::Value(name) => place(body, name),
-            }
-        }
-        if index + 1 == roles.len() && prompt.append == Append::Line && prompt.appends_input() {
-            body.push('\n');
-            place(body, INPUT);
-        }
-    });
-    let mut escapes: Vec<usize> = marks_in(&body, &names, has_input);
-    escapes.retain(|at| !placeholders.contains(at));
-    if are_several(&roles) {
-        escapes.extend(markers_to_escape(&body, &own));
-    }
-    insert_backslashes(&mut body, escapes);
-    body
+    let mut escapes = marks_in(&body.text, &names, body.has_input);
+    escapes.retain(|start| !body.placeholders.contains(start));
+    escapes.extend(body.markers_to_escape());
+    body.finish(escapes)
 }
 
-/// A text as a YAML value: in quotes, unless YAML can only read it as a text.
+/// A body to which message after message is added, and what in it is no text.
+struct BodyWriter {
+    text: String,
+    has_markers: bool,
+    has_input: bool,
+    /// The bytes at which the markers begin.
+    markers: Vec<usize>,
+    /// The bytes at which the placeholders begin.
+    placeholders: BTreeSet<usize>,
+}
+
+impl BodyWriter {
+    fn new(has_markers: bool) -> BodyWriter {
+        BodyWriter {
+            text: String::new(),
+            has_markers,
+            has_input: false,
+            markers: Vec::new(),
+            placeholders: BTreeSet::new(),
+        }
+    }
+
+    /// Adds the marker of a message. A first message of the user needs none.
+    fn begin_message(&mut self, index: usize, role: Role) {
+        if index > 0 {
+            self.text += "\n\n";
+        }
+        if self.has_markers && (index > 0 || role == Role::Assistant) {
+            self.markers.push(self.text.len());
+            self.text += Marker::line_for(role);
+            self.text.push('\n');
+        }
+    }
+
+    fn push_placeholder(&mut self, name: &str) {
+        self.has_input |= name == INPUT;
+        self.placeholders.insert(self.text.len());
+        // After a brace, `{{` would not begin a placeholder.
+        let placeholder = if self.text.ends_with('{') {
+            format!("<<{name}>>")
+        } else {
+            format!("{{{{{name}}}}}")
+        };
+        self.text += &placeholder;
+    }
+
+    /// Returns the bytes at which a text begins that would be read as a marker.
+    fn markers_to_escape(&self) -> Vec<usize> {
+        let mut starts = Vec::new();
+        if self.has_markers {
+            for marker in markers(&self.text) {
+                if !self.markers.contains(&marker.line.start) {
+                    starts.push(marker.text_start(&self.text));
+                }
+            }
+        }
+        starts
+    }
+
+    /// Returns the body with a backslash before each of these bytes.
+    fn finish(self, mut escapes: Vec<usize>) -> String {
+        let mut text = self.text;
+        escapes.sort_unstable();
+        // From the end, so that the other bytes stay where they are.
+        for start in escapes.into_iter().rev() {
+            text.insert(start, '\\');
+        }
+        text
+    }
+}
+
+/// Returns a text as a YAML value: in quotes, unless YAML can only read it as a text.
 fn scalar(text: &str) -> String {
-    let is_word = |word: &str| {
-        word.chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || "-,;.'".contains(letter))
-    };
-    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && !text.ends_with(' ')
-        && text.contains(' ')
-        && text.split(' ').all(is_word);
-    let is_one_word = text.chars().all(|letter| letter.is_ascii_alphabetic())
-        && ![
-            "", "y", "n", "yes", "no", "on", "off", "true", "false", "null",
-        ]
-        .contains(&text.to_lowercase().as_str());
-    if is_plain || is_one_word {
+    if is_plain_word(text) || is_plain_sentence(text) {
         text.to_owned()
     } else {
         in_double_quotes(text)
     }
+}
+
+fn is_plain_word(text: &str) -> bool {
+    const VALUES: [&str; 10] = [
+        "", "y", "n", "yes", "no", "on", "off", "true", "false", "null",
+    ];
+    text.chars().all(|letter| letter.is_ascii_alphabetic())
+        && !VALUES.contains(&text.to_lowercase().as_str())
+}
+
+/// Returns whether a text is several words with usual punctuation.
+fn is_plain_sentence(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && !text.ends_with(' ')
+        && text.contains(' ')
+        && text
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || " -,;.'".contains(letter))
 }
 
 #[cfg(test)]

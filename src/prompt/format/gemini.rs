@@ -11,8 +11,7 @@ use crate::prompt::model::{OtherKey, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{Escape, Mark, Names, Place, Syntax};
 use crate::prompt::text::beginning;
-use crate::wording::quoted;
-use toml_edit::{Document, Item};
+use toml_edit::{Document, Item, TomlError};
 
 const ARGS: Mark = Mark {
     open: "{{",
@@ -20,13 +19,16 @@ const ARGS: Mark = Mark {
     input: Some("args"),
     names: Names::None,
 };
+
 const SYNTAX: Syntax = Syntax {
     marks: &[ARGS],
     fallback: None,
     escape: Escape::None,
 };
 
-/// Reads the text of a command.
+const WRITE_PROMPT: &str = "write `prompt = '''…'''` with the instructions";
+
+/// Reads a command of Gemini CLI.
 ///
 /// # Errors
 /// It is not TOML, or its `prompt` is missing, empty or not a text.
@@ -35,76 +37,80 @@ pub(crate) fn parse(
     text: &str,
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
-    let document = Document::parse(text).map_err(|error| {
-        let position = error
-            .span()
-            .map(|span| Position::in_text(text, beginning(text, span.start).len(), 1));
-        let message = error
-            .message()
-            .lines()
-            .map(str::trim)
-            .collect::<Vec<_>>()
-            .join(", ");
-        let fix = "correct it; a text of several lines goes between `'''`";
-        Diagnostic::error(position, format!("invalid TOML: {message}"), fix)
-    })?;
-    let start = |item: &Item| {
-        item.span()
-            .map_or(0, |span| beginning(text, span.start).len())
-    };
-    let fix = "write `prompt = '''…'''` with the instructions";
-    let Some(prompt) = document.get("prompt") else {
+    let document = Document::parse(text).map_err(|error| invalid_toml(text, &error))?;
+    let Some(item) = document.get("prompt") else {
         let message = "there is no `prompt`, so the file is not a command of Gemini CLI";
-        return Err(Diagnostic::new(Kind::Hint, message, fix));
+        return Err(Diagnostic::new(Kind::Hint, message, WRITE_PROMPT));
     };
-    let Some(body) = prompt.as_str().filter(|body| !body.trim().is_empty()) else {
+    let start = start_of(item, text);
+    let body = item.as_str().unwrap_or_default();
+    if body.trim().is_empty() {
         return Err(Diagnostic::error(
-            Some(Position::in_text(text, start(prompt), 1)),
+            Some(Position::in_text(text, start, 1)),
             "the `prompt` is empty, or not a text",
-            fix,
+            WRITE_PROMPT,
         ));
-    };
-    let mut frontmatter = Frontmatter::default();
-    let mut lenient = Vec::new();
+    }
+    let mut source = Source::new(Frontmatter::default(), body, 1);
+    source.place = Place::in_value(text, start, &source.body);
+    add_other_keys(&mut source, &document, text);
+    let mut prompt = source.into_prompt(name, &SYNTAX);
+    prompt.marks = &GEMINI;
+    Ok(prompt)
+}
+
+fn invalid_toml(text: &str, error: &TomlError) -> Diagnostic {
+    let lines: Vec<&str> = error.message().lines().map(str::trim).collect();
+    let position = error.span().map(|span| {
+        let before = beginning(text, span.start);
+        Position::in_text(text, before.len(), 1)
+    });
+    Diagnostic::error(
+        position,
+        format!("invalid TOML: {}", lines.join(", ")),
+        "correct it; a text of several lines goes between `'''`",
+    )
+}
+
+/// Returns the byte of the file at which an item begins.
+fn start_of(item: &Item, text: &str) -> usize {
+    match item.span() {
+        Some(span) => beginning(text, span.start).len(),
+        None => 0,
+    }
+}
+
+/// Adds the description, and the keys that Gemini CLI ignores, in the order of the file.
+fn add_other_keys(source: &mut Source, document: &Document<&str>, text: &str) {
     let mut items: Vec<(&str, &Item)> = document.iter().collect();
     items.retain(|(key, _)| *key != "prompt");
-    items.sort_by_key(|(_, item)| start(item));
+    items.sort_by_key(|(_, item)| start_of(item, text));
     let mut positions = Positions::from(text, Position::START);
     for (key, item) in items {
-        let position = positions.at(start(item));
-        match item.as_str() {
-            Some(description) if key == "description" => {
-                frontmatter.description =
-                    Some(description.trim().to_owned()).filter(|text| !text.is_empty());
+        let position = positions.at(start_of(item, text));
+        if key != "description" {
+            let value = match item.as_str() {
+                Some(value) => value.to_owned(),
+                None => item.to_string().trim().to_owned(),
+            };
+            source.frontmatter.other_keys.push(OtherKey {
+                key: key.to_owned(),
+                position,
+                value: yaml::in_double_quotes(&value),
+            });
+        } else if let Some(value) = item.as_str() {
+            let description = value.trim();
+            if !description.is_empty() {
+                source.frontmatter.description = Some(description.to_owned());
             }
-            _ if key == "description" => {
-                let message = format!("{} is not a text, and is ignored", quoted(key));
-                lenient.push(Diagnostic::warning(
-                    Some(position),
-                    message,
-                    "write it in quotes",
-                ));
-            }
-            text => {
-                let value = text.map_or_else(|| item.to_string().trim().to_owned(), str::to_owned);
-                let (key, value) = (key.to_owned(), yaml::in_double_quotes(&value));
-                frontmatter.other_keys.push(OtherKey {
-                    key,
-                    position,
-                    value,
-                });
-            }
+        } else {
+            source.warnings.push(Diagnostic::warning(
+                Some(position),
+                "`description` is not a text, and is ignored",
+                "write it in quotes",
+            ));
         }
     }
-    let mut source = Source {
-        lenient,
-        ..Source::new(frontmatter, body, 1)
-    };
-    source.place = Place::in_value(text, start(prompt), &source.body);
-    Ok(Prompt {
-        marks: &GEMINI,
-        ..source.into_prompt(name, &SYNTAX)
-    })
 }
 
 #[cfg(test)]

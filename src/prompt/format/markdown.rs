@@ -3,7 +3,8 @@
 //! `<!-- assistant -->`, which Markdown does not show, say whose words follow. They are found in
 //! the file only, never in a value.
 
-use super::frontmatter::{self, Dialect, Frontmatter, Split};
+use super::fences::{self, Split};
+use super::frontmatter::{self, Dialect, Frontmatter};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::include::{self, IncludeReader, Origins, Part};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_MESSAGES};
@@ -11,8 +12,7 @@ use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::outline::{Code, outline};
-use crate::prompt::template::MessageTemplate;
-use crate::prompt::template::{Place, Syntax};
+use crate::prompt::template::{MessageTemplate, Place, Syntax};
 use crate::prompt::text::without_empty_ends;
 use crate::wording::quoted;
 use std::borrow::Cow;
@@ -30,38 +30,60 @@ pub(crate) fn parse(
 ) -> Result<Prompt, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
     let mut origins = Origins::default();
-    if let Some(reader) = includes.filter(|_| source.frontmatter.include) {
-        let part = |text: &str| Ok(read(Dialect::Own, text)?.part());
-        (source.body, origins) = include::assemble(&source.part(), reader, part)?;
+    if let Some(reader) = includes
+        && source.frontmatter.has_includes
+    {
+        (source.body, origins) = include::assemble(&source.take_part(), reader, read_part)?;
     }
     let mut messages = source
-        .divide(&origins)
+        .take_messages(&origins)
         .map_err(|error| origins.locate(error))?;
-    let names: Vec<&str> = source
-        .frontmatter
-        .arguments
-        .iter()
-        .map(|argument| argument.name.as_str())
-        .collect();
+    let names = source.frontmatter.argument_names();
     if source.frontmatter.jinja.is_some() {
-        let mistakes = messages.iter_mut().flat_map(|message| {
-            let found = message
-                .set_jinja(&names)
-                .err()
-                .unwrap_or_default()
-                .into_iter();
-            found
-                .map(|(at, error)| origins.locate(error.at(message.positions().at(at))))
-                .collect::<Vec<_>>()
-        });
-        Diagnostic::first_of(mistakes)?;
+        parse_jinja(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
     } else {
         MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
     }
-    Ok(Prompt {
-        origins,
-        ..source.into_prompt_of(messages, name, &Syntax::OWN)
-    })
+    let mut prompt = source.into_prompt_of(messages, name, &Syntax::OWN);
+    prompt.origins = origins;
+    Ok(prompt)
+}
+
+/// Makes each message a template of Jinja.
+///
+/// # Errors
+/// There are mistakes in them. The first is the error, and it has the others.
+fn parse_jinja(
+    messages: &mut [MessageTemplate],
+    names: &[&str],
+    origins: &Origins,
+) -> Result<(), Diagnostic> {
+    let mut errors = Vec::new();
+    for message in messages {
+        let Err(mistakes) = message.set_jinja(names) else {
+            continue;
+        };
+        for (at, error) in mistakes {
+            let position = message.positions().at(at);
+            errors.push(origins.locate(error.at(position)));
+        }
+    }
+    Diagnostic::first_of(errors)
+}
+
+/// Returns a text that gives the same as this one when a prompt includes it, but whose frontmatter
+/// says nothing else. It is empty if the text cannot be included.
+pub fn without_frontmatter(text: &str) -> String {
+    match read_part(text) {
+        Ok(Part { body, includes, .. }) => format!("---\ninclude: {includes}\n---\n{body}"),
+        Err(_) => String::new(),
+    }
+}
+
+/// Returns what a prompt includes of a file of this program.
+fn read_part(text: &str) -> Result<Part, Diagnostic> {
+    let mut source = read(Dialect::Own, text)?;
+    Ok(source.take_part())
 }
 
 /// What a file says, before its body is searched for placeholders.
@@ -70,18 +92,8 @@ pub(crate) struct Source {
     /// See [`MessageTemplate::body`].
     pub(crate) body: String,
     pub(crate) place: Place,
-    /// What was read leniently.
-    pub(crate) lenient: Vec<Diagnostic>,
-}
-
-/// Returns a text that gives the same as this one when a prompt includes it, without what else its
-/// frontmatter says; nothing if it cannot be included.
-pub fn without_frontmatter(text: &str) -> String {
-    let Ok(mut source) = read(Dialect::Own, text) else {
-        return String::new();
-    };
-    let Part { body, includes, .. } = source.part();
-    format!("---\ninclude: {includes}\n---\n{body}")
+    /// The warnings about mistakes that were read leniently.
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
 /// Reads the frontmatter, and finds the body.
@@ -89,57 +101,63 @@ pub fn without_frontmatter(text: &str) -> String {
 /// # Errors
 /// Those of the frontmatter.
 pub(crate) fn read(dialect: Dialect, text: &str) -> Result<Source, Diagnostic> {
-    let is_own = dialect == Dialect::Own;
-    let mut lenient = Vec::new();
-    let Split {
-        yaml,
-        body,
-        body_line,
-        warning,
-    } = match frontmatter::split(text, dialect) {
-        // The other programs take all of it for the body.
-        Err(_) if !is_own => Split::body(text),
-        split => split?,
+    let split = match fences::split(text, dialect) {
+        // The other programs take such a frontmatter for text.
+        Err(_) if dialect != Dialect::Own => Split::body_only(text),
+        result => result?,
     };
-    let Some(yaml) = yaml else {
-        lenient.extend(frontmatter::misplaced(text).filter(|_| is_own));
-        return Ok(Source {
-            lenient,
-            ..Source::new(Frontmatter::default(), body, body_line)
-        });
-    };
-    let read = frontmatter::read(yaml, dialect, &mut lenient)?;
-    if !is_own && dialect != Dialect::Claude {
-        lenient.clear(); // the other programs read their files as leniently, and the file is right for them
-    }
-    let source = match read {
-        Some(frontmatter) => {
-            lenient.extend(warning);
-            Source::new(frontmatter, body, body_line)
+    let Some(yaml) = split.yaml else {
+        let mut source = Source::new(Frontmatter::default(), split.body, split.body_line);
+        if dialect == Dialect::Own {
+            source.warnings.extend(fences::misplaced(text));
         }
-        None => {
-            let is_text = matches!(dialect, Dialect::Own | Dialect::Cursor);
-            let (what, body, line) = match is_text {
-                true => ("part of the prompt's text", text, 1),
-                false => ("left out", body, body_line),
-            };
-            let message = format!(
-                "the lines between the first two `---` have no key such as `description:`; they are {what}"
-            );
-            let fix = "write rules as `***`, or give the frontmatter a `description: …`";
-            lenient.push(Diagnostic::warning(Some(Position::START), message, fix));
-            Source::new(Frontmatter::default(), body, line)
-        }
+        return Ok(source);
     };
-    if source.frontmatter.jinja.is_some() && !is_own {
-        let message = "`engine: jinja` is only for Markdown prompts in a folder of your own";
-        let fix = "put the prompt into such a folder, or delete the key";
-        return Err(Diagnostic::error(source.frontmatter.jinja, message, fix));
+    let mut warnings = Vec::new();
+    let Some(frontmatter) = frontmatter::read(yaml, dialect, &mut warnings)? else {
+        return Ok(read_without_keys(dialect, text, &split));
+    };
+    if let Some(position) = frontmatter.jinja
+        && dialect != Dialect::Own
+    {
+        return Err(Diagnostic::error(
+            Some(position),
+            "`engine: jinja` is only for Markdown prompts in a folder of your own",
+            "put the prompt into such a folder, or delete the key",
+        ));
     }
-    Ok(Source { lenient, ..source })
+    if !matches!(dialect, Dialect::Own | Dialect::Claude) {
+        // The other programs read their files as leniently, and the file is right for them.
+        warnings.clear();
+    }
+    warnings.extend(split.warning);
+    Ok(Source {
+        warnings,
+        ..Source::new(frontmatter, split.body, split.body_line)
+    })
+}
+
+/// Returns the source of a file that begins with lines between two `---`, of which none has a key.
+/// This program and Cursor take these lines for text, the others leave them out.
+fn read_without_keys(dialect: Dialect, text: &str, split: &Split) -> Source {
+    let (mut source, consequence);
+    if matches!(dialect, Dialect::Own | Dialect::Cursor) {
+        source = Source::new(Frontmatter::default(), text, 1);
+        consequence = "part of the prompt's text";
+    } else {
+        source = Source::new(Frontmatter::default(), split.body, split.body_line);
+        consequence = "left out";
+    }
+    source.warnings.push(Diagnostic::warning(
+        Some(Position::START),
+        format!("the lines between the first two `---` have no key such as `description:`; they are {consequence}"),
+        "write rules as `***`, or give the frontmatter a `description: …`",
+    ));
+    source
 }
 
 impl Source {
+    /// Returns a source whose body begins in this line of the file.
     pub(crate) fn new(frontmatter: Frontmatter, text: &str, line: usize) -> Source {
         let text = if text.contains('\r') {
             Cow::Owned(text.replace("\r\n", "\n"))
@@ -151,16 +169,17 @@ impl Source {
             frontmatter,
             body: body.to_owned(),
             place: Place::at_line(line + dropped),
-            lenient: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
-    fn part(&mut self) -> Part {
+    /// Returns what a prompt includes of this file. The body is empty afterwards.
+    fn take_part(&mut self) -> Part {
         let first_line = self.place.positions(&self.body).at(0).line;
         Part {
             body: std::mem::take(&mut self.body),
             first_line,
-            includes: self.frontmatter.include,
+            includes: self.frontmatter.has_includes,
         }
     }
 
@@ -180,15 +199,17 @@ impl Source {
             .placeholders()
             .map(|placeholder| placeholder.name.as_str())
             .collect();
-        let declared = &mut self.frontmatter.arguments;
-        let mut known: HashSet<String> = declared
-            .iter()
-            .map(|argument| argument.name.clone())
+        let mut declared: HashSet<String> = self
+            .frontmatter
+            .argument_names()
+            .map(str::to_owned)
             .collect();
-        let is_new = |argument: &Argument| {
-            used.contains(argument.name.as_str()) && known.insert(argument.name.clone())
-        };
-        declared.extend(arguments.into_iter().filter(is_new));
+        for argument in arguments {
+            let name = argument.name.as_str();
+            if used.contains(name) && declared.insert(name.to_owned()) {
+                self.frontmatter.arguments.push(argument);
+            }
+        }
         if declared.len() > MAX_ARGUMENTS {
             let message =
                 format!("the text has placeholders for more than {MAX_ARGUMENTS} arguments");
@@ -197,193 +218,228 @@ impl Source {
         Ok(())
     }
 
-    /// The messages that the markers divide the body into, in which no placeholder has been found
-    /// yet; one, if the frontmatter does not ask for several. What looks like a mistake is added to
-    /// what was read leniently.
+    /// Returns the messages of the body, in which no placeholder has been found yet. The body is
+    /// empty afterwards.
+    ///
+    /// Markers divide the body if the frontmatter says so. If it does not, and there is a marker,
+    /// a warning says that it is text.
     ///
     /// # Errors
     /// There would be more than [`MAX_MESSAGES`].
-    fn divide(&mut self, origins: &Origins) -> Result<Vec<MessageTemplate>, Diagnostic> {
+    fn take_messages(&mut self, origins: &Origins) -> Result<Vec<MessageTemplate>, Diagnostic> {
         let body = std::mem::take(&mut self.body);
-        let mut positions = self.place.positions(&body);
         let mut markers = markers(&body);
+        let mut positions = self.place.positions(&body);
         // No line of another file is a marker.
         markers.retain(|marker| origins.of(positions.at(marker.line.start)).0.is_none());
-        let mut positions = self.place.positions(&body);
-        if !self.frontmatter.has_messages {
-            let first = markers.iter().find(|marker| marker.role.is_some());
-            self.lenient.extend(first.map(|marker| {
-                let written = quoted(body[marker.line.clone()].trim());
-                let message = format!("{written} is text, because the frontmatter has no `messages: true`");
-                let fix = "write `messages: true` if it is meant to begin a message, or a backslash before it";
-                Diagnostic::warning(Some(positions.at(marker.line.start)), message, fix)
-            }));
-            return Ok(vec![MessageTemplate::new(Role::User, body, self.place)]);
+        if self.frontmatter.has_messages {
+            return divide(&body, markers, self.place);
         }
-        let mut messages = Vec::new();
-        let (mut role, mut start, mut first_line) = (Role::User, 0, positions.at(0).line);
-        let mut text = String::new();
-        let mut finish = |role: Role, text: &mut String, first_line: usize| {
-            let (body, dropped) = without_empty_ends(text);
-            if !body.is_empty() {
-                messages.push(MessageTemplate::new(
-                    role,
-                    body.to_owned(),
-                    Place::at_line(first_line + dropped),
-                ));
-            }
-            text.clear();
-            messages.len()
-        };
-        for Marker {
-            line: Range { start: at, end },
-            role: next,
-        } in markers
-        {
-            let Some(next) = next else {
-                let backslash = at + body[at..].find('\\').unwrap_or_default();
-                text += &body[start..backslash];
-                start = backslash + 1;
-                continue;
-            };
-            text += &body[start..at];
-            let position = positions.at(at);
-            if finish(role, &mut text, first_line) >= MAX_MESSAGES {
-                let message = format!("the prompt has more than {MAX_MESSAGES} messages");
-                return Err(Diagnostic::error(
-                    Some(position),
-                    message,
-                    "divide it among several files",
-                ));
-            }
-            (role, start, first_line) = (next, end, position.line + 1);
+        if let Some(marker) = markers.iter().find(|marker| !marker.is_escaped) {
+            let line = quoted(body[marker.line.clone()].trim());
+            let position = self.place.positions(&body).at(marker.line.start);
+            self.warnings.push(Diagnostic::warning(
+                Some(position),
+                format!("{line} is text, because the frontmatter has no `messages: true`"),
+                "write `messages: true` if it is meant to begin a message, or a backslash before it",
+            ));
         }
-        text += &body[start..];
-        finish(role, &mut text, first_line);
-        if messages.is_empty() {
-            messages.push(MessageTemplate::new(Role::User, String::new(), self.place));
-        }
-        Ok(messages)
+        Ok(vec![MessageTemplate::new(Role::User, body, self.place)])
     }
 
-    /// The prompt whose one message is the body.
+    /// Returns the prompt whose one message is the body.
     pub(crate) fn into_prompt(mut self, name: &Name, syntax: &'static Syntax) -> Prompt {
-        let mut messages = [MessageTemplate::new(
-            Role::User,
-            std::mem::take(&mut self.body),
-            self.place,
-        )];
-        let names = self
-            .frontmatter
-            .arguments
-            .iter()
-            .map(|argument| argument.name.as_str());
-        MessageTemplate::find_placeholders(syntax, &mut messages, names);
+        let body = std::mem::take(&mut self.body);
+        let mut messages = [MessageTemplate::new(Role::User, body, self.place)];
+        MessageTemplate::find_placeholders(
+            syntax,
+            &mut messages,
+            self.frontmatter.argument_names(),
+        );
         self.into_prompt_of(messages.into(), name, syntax)
     }
 
+    /// Returns the prompt with these messages.
     fn into_prompt_of(
         self,
         messages: Vec<MessageTemplate>,
         name: &Name,
         syntax: &'static Syntax,
     ) -> Prompt {
-        let Frontmatter {
-            title,
-            description,
-            arguments,
-            tags,
-            metadata,
-            attachments,
-            other_keys,
-            ..
-        } = self.frontmatter;
-        let (has_words, is_no_mention) =
-            (self.frontmatter.has_words, self.frontmatter.is_no_mention);
+        let frontmatter = self.frontmatter;
         let mut prompt = Prompt {
-            title,
-            description,
-            arguments,
-            tags,
-            metadata,
+            title: frontmatter.title,
+            description: frontmatter.description,
+            arguments: frontmatter.arguments,
+            tags: frontmatter.tags,
+            metadata: frontmatter.metadata,
             messages,
-            attachments,
-            other_keys,
-            has_words,
-            is_no_mention,
-            lenient: self.lenient,
+            attachments: frontmatter.attachments,
+            other_keys: frontmatter.other_keys,
+            has_words: frontmatter.has_words,
+            is_no_mention: frontmatter.is_no_mention,
+            lenient: self.warnings,
             ..Prompt::new(name.clone(), syntax)
         };
-        if let Some(first) = prompt
-            .messages
-            .first()
-            .filter(|_| prompt.title.is_none() || prompt.description.is_none())
-        {
-            let outline = outline(first.body());
-            let has_placeholder = |heading: &String| {
-                prompt.is_jinja() && heading.contains("{{")
-                    || prompt.template_of(heading).placeholders().next().is_some()
-            };
-            let title = outline
-                .heading
-                .clone()
-                .filter(|heading| !has_placeholder(heading));
-            prompt.title = prompt.title.or(title);
-            prompt.description = prompt.description.or_else(|| outline.description());
+        if prompt.title.is_none() || prompt.description.is_none() {
+            add_outline(&mut prompt);
         }
         prompt
     }
 }
 
-/// A line that begins a message, or looks as if it did.
+/// Takes the title or the description, if the prompt has none, from its first message.
+fn add_outline(prompt: &mut Prompt) {
+    let Some(first) = prompt.messages.first() else {
+        return;
+    };
+    let outline = outline(first.body());
+    if prompt.title.is_none()
+        && let Some(heading) = &outline.heading
+        && !has_placeholder(prompt, heading)
+    {
+        prompt.title = Some(heading.clone());
+    }
+    if prompt.description.is_none() {
+        prompt.description = outline.description();
+    }
+}
+
+fn has_placeholder(prompt: &Prompt, heading: &str) -> bool {
+    if prompt.is_jinja() && heading.contains("{{") {
+        return true;
+    }
+    let template = prompt.template_of(heading);
+    template.placeholders().next().is_some()
+}
+
+/// Divides a body into messages. What is before the first marker is from the user.
+///
+/// # Errors
+/// There would be more than [`MAX_MESSAGES`].
+fn divide(
+    body: &str,
+    markers: Vec<Marker>,
+    place: Place,
+) -> Result<Vec<MessageTemplate>, Diagnostic> {
+    let mut positions = place.positions(body);
+    let mut messages = Vec::new();
+    let mut open = OpenMessage::new(Role::User, positions.at(0).line);
+    let mut start = 0;
+    for marker in markers {
+        if marker.is_escaped {
+            let backslash = marker.text_start(body);
+            open.text += &body[start..backslash];
+            start = backslash + 1;
+            continue;
+        }
+        open.text += &body[start..marker.line.start];
+        messages.extend(open.finish());
+        let position = positions.at(marker.line.start);
+        if messages.len() >= MAX_MESSAGES {
+            return Err(Diagnostic::error(
+                Some(position),
+                format!("the prompt has more than {MAX_MESSAGES} messages"),
+                "divide it among several files",
+            ));
+        }
+        open = OpenMessage::new(marker.role, position.line + 1);
+        start = marker.line.end;
+    }
+    open.text += &body[start..];
+    messages.extend(open.finish());
+    if messages.is_empty() {
+        messages.push(MessageTemplate::new(Role::User, String::new(), place));
+    }
+    Ok(messages)
+}
+
+/// A message whose end has not been found yet.
+struct OpenMessage {
+    role: Role,
+    /// The line of the file in which it begins.
+    first_line: usize,
+    text: String,
+}
+
+impl OpenMessage {
+    fn new(role: Role, first_line: usize) -> OpenMessage {
+        OpenMessage {
+            role,
+            first_line,
+            text: String::new(),
+        }
+    }
+
+    /// Returns the message, or `None` if it has no text.
+    fn finish(self) -> Option<MessageTemplate> {
+        let (body, dropped) = without_empty_ends(&self.text);
+        if body.is_empty() {
+            return None;
+        }
+        let place = Place::at_line(self.first_line + dropped);
+        Some(MessageTemplate::new(self.role, body.to_owned(), place))
+    }
+}
+
+/// A line that begins a message, unless a backslash is before it.
 pub(crate) struct Marker {
+    /// The whole line, as a range of the body.
     pub(crate) line: Range<usize>,
-    /// `None` after a backslash, which is dropped.
-    role: Option<Role>,
+    role: Role,
+    /// Whether the line is text, of which the backslash at its beginning is dropped.
+    is_escaped: bool,
 }
 
 impl Marker {
-    /// The first word of the line that begins a message of this role.
-    pub(crate) fn of(role: Role) -> &'static str {
-        if role == Role::Assistant {
-            "<!-- assistant -->"
-        } else {
-            "<!-- user -->"
+    /// Returns the line that begins a message of this role.
+    pub(crate) fn line_for(role: Role) -> &'static str {
+        match role {
+            Role::User => "<!-- user -->",
+            Role::Assistant => "<!-- assistant -->",
         }
+    }
+
+    /// Returns the byte of the body at which the line begins, after spaces.
+    pub(crate) fn text_start(&self, body: &str) -> usize {
+        let text = body[self.line.clone()].trim_start();
+        self.line.end - text.len()
     }
 }
 
-/// The markers of a body, except in code blocks.
+/// Returns the markers of a body, except those in code blocks.
 pub(crate) fn markers(body: &str) -> Vec<Marker> {
+    // Most bodies have no comment at all, so their lines and their code need not be found.
     if memchr::memmem::find(body.as_bytes(), b"<!--").is_none() {
-        return Vec::new(); // as in most bodies
+        return Vec::new();
     }
-    let mut start = 0;
     let mut markers = Vec::new();
+    let mut end = 0;
     for line in body.split_inclusive('\n') {
-        let end = start + line.len();
-        markers.extend(role(line.trim()).map(|role| Marker {
-            line: start..end,
-            role,
-        }));
-        start = end;
+        let start = end;
+        end += line.len();
+        let text = line.trim();
+        let comment = text.strip_prefix('\\').unwrap_or(text);
+        if let Some(role) = role_of_comment(comment) {
+            markers.push(Marker {
+                line: start..end,
+                role,
+                is_escaped: comment != text,
+            });
+        }
     }
     if !markers.is_empty() {
         let code = Code::of(body);
         // The range of an indented block begins after the spaces of its first line.
-        markers.retain(|Marker { line, .. }| {
-            !code.contains(line.end - body[line.clone()].trim_start().len())
-        });
+        markers.retain(|marker| !code.contains(marker.text_start(body)));
     }
     markers
 }
 
-fn role(line: &str) -> Option<Option<Role>> {
-    let comment = line.strip_prefix('\\').unwrap_or(line);
-    let role = match comment {
-        "<!-- user -->" | "<!-- system -->" => Role::User,
-        "<!-- assistant -->" => Role::Assistant,
-        _ => return None,
-    };
-    Some((comment == line).then_some(role))
+fn role_of_comment(comment: &str) -> Option<Role> {
+    match comment {
+        "<!-- user -->" | "<!-- system -->" => Some(Role::User),
+        "<!-- assistant -->" => Some(Role::Assistant),
+        _ => None,
+    }
 }

@@ -5,7 +5,7 @@
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::format::frontmatter::Frontmatter;
 use crate::prompt::format::markdown::Source;
-use crate::prompt::format::yaml::{self, Field, Node, Refusal, Value};
+use crate::prompt::format::yaml::{self, Field, Refusal, Value};
 use crate::prompt::include::IncludeReader;
 use crate::prompt::limits::MAX_FILE;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
@@ -33,7 +33,7 @@ const SYNTAX: Syntax = Syntax {
 };
 
 /// Keys whose value llm would put into the prompt, or run.
-const WITH_EFFECT: [&str; 5] = [
+const KEYS_WITH_EFFECT: [&str; 5] = [
     "attachments",
     "fragments",
     "system_fragments",
@@ -41,7 +41,7 @@ const WITH_EFFECT: [&str; 5] = [
     "tools",
 ];
 
-/// Reads the text of a template.
+/// Reads a template of llm.
 ///
 /// # Errors
 /// It is not YAML, or has no text.
@@ -50,114 +50,159 @@ pub(super) fn parse(
     text: &str,
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
-    let Node { position, value } =
-        yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(|refusal| {
-            let (Refusal::Syntax(why) | Refusal::TooLarge(why)) = refusal;
-            // The parser may find the end of the file in a line after the last.
-            let end = Position::in_text(text, text.len(), 1);
-            Diagnostic::error(
-                why.position.map(|position| position.min(end)),
-                why.message,
-                why.fix,
-            )
-        })?;
-    let fields = match value {
-        Value::Map(fields) => fields,
-        value => vec![Field {
-            key: "prompt".to_owned(),
-            position,
-            node: Node { position, value },
-        }],
-    };
-    let (mut system, mut prompt, mut line) = (None, None, usize::MAX);
-    let mut defaults = HashMap::new();
-    let mut frontmatter = Frontmatter::default();
-    let mut lenient = Vec::new();
-    for Field {
-        key,
-        position,
-        node,
-    } in fields
-    {
-        match (key.as_str(), node.value) {
-            ("system" | "prompt", Value::Text { text, .. }) => {
-                line = line.min(node.position.line);
-                *(if key == "system" {
-                    &mut system
-                } else {
-                    &mut prompt
-                }) = Some(text.trim_end().to_owned());
-            }
-            ("defaults", Value::Map(fields)) => {
-                defaults.extend(fields.into_iter().filter_map(|Field { key, node, .. }| {
-                    match node.value {
-                        Value::Text { text, .. } => Some((key, text)),
-                        _ => None,
-                    }
-                }));
-            }
-            ("name", _) => {}
-            (_, value) => {
-                if WITH_EFFECT.contains(&key.as_str()) {
-                    let message = format!("{} has no effect here", quoted(&key));
-                    let fix = "nothing is read or run; tell the agent in the text what to do";
-                    lenient.push(Diagnostic::warning(Some(position), message, fix));
-                }
-                let value = yaml::in_one_line(&Node { value, ..node });
-                frontmatter.other_keys.push(OtherKey {
-                    key,
-                    position,
-                    value,
-                });
-            }
-        }
+    let mut keys = TemplateKeys::default();
+    for field in read_fields(text)? {
+        keys.add(field);
     }
+    let mut body = keys.body()?;
+    let names = names_in(&body);
+    let arguments = keys.arguments(&names);
     // To a template with a `system` prompt alone, the input is the whole prompt.
-    let is_system = prompt.is_none();
-    let texts: Vec<String> = system
-        .into_iter()
-        .chain(prompt)
-        .filter(|text| !text.trim().is_empty())
-        .collect();
-    if texts.is_empty() {
-        let fix = "write `prompt: …` with the instructions";
-        return Err(Diagnostic::error(
-            None,
-            "the template has neither `prompt` nor `system` as a text",
-            fix,
-        ));
-    }
-    let mut body = texts.join("\n\n");
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let names = body.split('$').skip(1).filter_map(|rest| {
-        let rest = rest.strip_prefix('{').unwrap_or(rest);
-        let name = &rest[..rest
-            .find(|letter: char| !is_letter(letter))
-            .unwrap_or(rest.len())];
-        let is_name = !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit());
-        is_name.then_some(name)
-    });
-    let names: Vec<&str> = names.collect();
-    let arguments = names.iter().filter(|name| **name != INPUT).map(|name| {
-        let default = defaults.get(*name).cloned();
-        Argument {
-            name: (*name).to_owned(),
-            required: default.is_none(),
-            default,
-            ..Argument::default()
-        }
-    });
-    let arguments: Vec<Argument> = arguments.collect();
-    if is_system && !arguments.is_empty() && !names.contains(&INPUT) {
+    if keys.prompt.is_none() && !arguments.is_empty() && !names.contains(&INPUT) {
         body += "\n\n$input";
     }
-    let mut source = Source {
-        lenient,
-        ..Source::new(frontmatter, &body, line)
-    };
-    source.place = Place::made_at_line(line);
+    let mut source = Source::new(keys.frontmatter, &body, 1);
+    source.place = Place::made_at_line(keys.first_line);
+    source.warnings = keys.warnings;
     source.declare(&SYNTAX, arguments)?;
     Ok(source.into_prompt(name, &SYNTAX))
+}
+
+/// Returns the keys of a template. A file that is only a text is the value of `prompt`.
+fn read_fields(text: &str) -> Result<Vec<Field>, Diagnostic> {
+    let mut budget = MAX_FILE;
+    let node = yaml::parse(text, 1, &mut budget).map_err(|refusal| {
+        let (Refusal::Syntax(error) | Refusal::TooLarge(error)) = refusal;
+        // The parser may find the end of the file in a line after the last.
+        let end = Position::in_text(text, text.len(), 1);
+        let position = error.position.map(|position| position.min(end));
+        Diagnostic::error(position, error.message, error.fix)
+    })?;
+    match node.value {
+        Value::Map(fields) => Ok(fields),
+        _ => Ok(vec![Field {
+            key: "prompt".to_owned(),
+            position: node.position,
+            node,
+        }]),
+    }
+}
+
+/// What the keys of a template say.
+#[derive(Default)]
+struct TemplateKeys {
+    system: Option<String>,
+    prompt: Option<String>,
+    /// The line in which the first of these texts begins.
+    first_line: usize,
+    defaults: HashMap<String, String>,
+    /// All other keys.
+    frontmatter: Frontmatter,
+    warnings: Vec<Diagnostic>,
+}
+
+impl TemplateKeys {
+    fn add(&mut self, field: Field) {
+        let line = field.node.position.line;
+        match (field.key.as_str(), &field.node.value) {
+            ("system", Value::Text { text, .. }) => {
+                self.note_text_at(line);
+                self.system = Some(text.trim_end().to_owned());
+            }
+            ("prompt", Value::Text { text, .. }) => {
+                self.note_text_at(line);
+                self.prompt = Some(text.trim_end().to_owned());
+            }
+            ("defaults", Value::Map(fields)) => self.add_defaults(fields),
+            ("name", _) => {}
+            _ => self.add_other_key(field),
+        }
+    }
+
+    fn note_text_at(&mut self, line: usize) {
+        if self.first_line == 0 || line < self.first_line {
+            self.first_line = line;
+        }
+    }
+
+    /// Adds the defaults that are texts.
+    fn add_defaults(&mut self, fields: &[Field]) {
+        for field in fields {
+            if let Value::Text { text, .. } = &field.node.value {
+                self.defaults.insert(field.key.clone(), text.clone());
+            }
+        }
+    }
+
+    /// Adds a key that has no meaning here.
+    fn add_other_key(&mut self, field: Field) {
+        if KEYS_WITH_EFFECT.contains(&field.key.as_str()) {
+            self.warnings.push(Diagnostic::warning(
+                Some(field.position),
+                format!("{} has no effect here", quoted(&field.key)),
+                "nothing is read or run; tell the agent in the text what to do",
+            ));
+        }
+        self.frontmatter.other_keys.push(OtherKey {
+            value: yaml::in_one_line(&field.node),
+            key: field.key,
+            position: field.position,
+        });
+    }
+
+    /// Returns the texts of `system` and `prompt`, with an empty line between them.
+    ///
+    /// # Errors
+    /// There is none, or they are empty.
+    fn body(&self) -> Result<String, Diagnostic> {
+        let mut texts = Vec::new();
+        for text in [&self.system, &self.prompt].into_iter().flatten() {
+            if !text.trim().is_empty() {
+                texts.push(text.as_str());
+            }
+        }
+        if texts.is_empty() {
+            return Err(Diagnostic::error(
+                None,
+                "the template has neither `prompt` nor `system` as a text",
+                "write `prompt: …` with the instructions",
+            ));
+        }
+        Ok(texts.join("\n\n"))
+    }
+
+    /// Returns an argument for each name but that of the input. Those without a default are
+    /// required.
+    fn arguments(&self, names: &[&str]) -> Vec<Argument> {
+        let mut arguments = Vec::new();
+        for name in names {
+            if *name == INPUT {
+                continue;
+            }
+            let default = self.defaults.get(*name).cloned();
+            arguments.push(Argument {
+                name: (*name).to_owned(),
+                required: default.is_none(),
+                default,
+                ..Argument::default()
+            });
+        }
+        arguments
+    }
+}
+
+/// Returns the names after each `$` or `${` of a body, in their order.
+fn names_in(body: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for after_dollar in body.split('$').skip(1) {
+        let text = after_dollar.strip_prefix('{').unwrap_or(after_dollar);
+        let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let name = &text[..end.unwrap_or(text.len())];
+        if !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit()) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 #[cfg(test)]

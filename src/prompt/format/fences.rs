@@ -1,0 +1,150 @@
+//! The lines that open and close the frontmatter of a Markdown file.
+
+use super::frontmatter::{Dialect, KEYS};
+use super::lenient;
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::limits::MAX_FRONTMATTER;
+use crate::wording::{quoted, too_long};
+
+/// The text of a file, divided at the lines that open and close its frontmatter.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Split<'t> {
+    /// The text between the two lines, which begins in line 2. `None` if line 1 is not `---`.
+    pub(crate) yaml: Option<&'t str>,
+    /// The text after them.
+    pub(crate) body: &'t str,
+    /// The line that the body begins in, from 1.
+    pub(crate) body_line: usize,
+    /// A warning about a closing line that is not `---`.
+    pub(crate) warning: Option<Diagnostic>,
+}
+
+impl Split<'_> {
+    /// Returns a text without frontmatter.
+    pub(crate) fn body_only(text: &str) -> Split<'_> {
+        Split {
+            yaml: None,
+            body: text,
+            body_line: 1,
+            warning: None,
+        }
+    }
+}
+
+/// Divides a text at the first line, if it is `---`, and at the next line `---`.
+///
+/// Spaces may follow the `---`. In this program's own files, a line that is only similar to `---`
+/// closes the frontmatter, too, if a key is above it ([`is_similar_to_fence`]).
+///
+/// # Errors
+/// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
+pub(crate) fn split(text: &str, dialect: Dialect) -> Result<Split<'_>, Diagnostic> {
+    let mut lines = text.split_inclusive('\n');
+    let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
+        return Ok(Split::body_only(text));
+    };
+    let mut end = opening.len();
+    let mut has_key = false;
+    for (number, line) in (2..).zip(lines) {
+        let may_be_similar = dialect == Dialect::Own && has_key;
+        if is_fence(line) || (may_be_similar && is_similar_to_fence(line)) {
+            let yaml = &text[opening.len()..end];
+            refuse_long(yaml)?;
+            return Ok(Split {
+                yaml: Some(yaml),
+                body: &text[end + line.len()..],
+                body_line: number + 1,
+                warning: (!is_fence(line)).then(|| similar_fence(line, number)),
+            });
+        }
+        end += line.len();
+        has_key = has_key || lenient::has_key(line);
+    }
+    Err(Diagnostic::error(
+        Some(Position::START),
+        "the frontmatter that line 1 opens with `---` is never closed",
+        "add a line `---` after its last key, or write the rule in line 1 as `***` if no frontmatter is meant",
+    ))
+}
+
+fn refuse_long(yaml: &str) -> Result<(), Diagnostic> {
+    if yaml.len() <= MAX_FRONTMATTER {
+        return Ok(());
+    }
+    let length = too_long(yaml.len(), MAX_FRONTMATTER);
+    Err(Diagnostic::error(
+        Some(Position::START),
+        format!("the frontmatter is {length}"),
+        "move what is not `title`, `description`, `arguments` or `tags` into the body",
+    ))
+}
+
+fn is_fence(line: &str) -> bool {
+    line.strip_prefix("---")
+        .is_some_and(|after| after.trim_end().is_empty())
+}
+
+/// Returns whether a line closes frontmatter for other programs, or was meant to: `...`, `----` or
+/// `--- # a comment`.
+fn is_similar_to_fence(line: &str) -> bool {
+    let line = line.trim_end();
+    let is_rule = line.len() > 3 && line.bytes().all(|byte| byte == b'-');
+    let has_comment = line
+        .strip_prefix("---")
+        .is_some_and(|after| after.starts_with([' ', '\t']) && after.trim_start().starts_with('#'));
+    line == "..." || is_rule || has_comment
+}
+
+/// Returns the warning about a line that closes the frontmatter and is not `---`.
+fn similar_fence(line: &str, number: usize) -> Diagnostic {
+    Diagnostic::warning(
+        Some(Position::at_line(number)),
+        format!("{} closes the frontmatter here", quoted(line.trim_end())),
+        "write `---` instead, or, if the frontmatter goes on below it, delete the line",
+    )
+}
+
+/// Returns a warning about a text without frontmatter if something in it looks like frontmatter:
+/// known keys without a `---` above them, or a first line that is similar to `---`.
+pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
+    if has_unopened_keys(text) {
+        return Some(Diagnostic::warning(
+            Some(Position::START),
+            "the keys above the first `---` are part of the prompt's text",
+            "write `---` alone in a line before them, too, if they are meant as frontmatter",
+        ));
+    }
+    let trimmed = text.trim_start();
+    let first_line = trimmed.lines().next()?;
+    let is_like_fence = ["--", "+++", "—", "–"]
+        .iter()
+        .any(|start| first_line.starts_with(start));
+    if !is_like_fence {
+        return None;
+    }
+    let offset = text.len() - trimmed.len();
+    let line = quoted(first_line);
+    Some(Diagnostic::warning(
+        Some(Position::in_text(text, offset, 1)),
+        format!("the line {line} does not open frontmatter, and is part of the prompt's text"),
+        "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
+    ))
+}
+
+/// Returns whether a text begins with a known key, and a line closes the frontmatter that no line
+/// has opened.
+fn has_unopened_keys(text: &str) -> bool {
+    let first = text.lines().next().and_then(lenient::key_of);
+    if !first.is_some_and(|(key, _)| KEYS.contains(&key)) {
+        return false;
+    }
+    for line in text.lines() {
+        if is_fence(line) || is_similar_to_fence(line) {
+            return true;
+        }
+        if !lenient::belongs_to_keys(line) {
+            return false;
+        }
+    }
+    false
+}
