@@ -1,6 +1,8 @@
-//! Commands and skills of Claude Code: Markdown in which `$ARGUMENTS` is the whole text, and
-//! `$name` is a word of it if the frontmatter names it in `arguments`. And the commands of opencode
-//! and Cursor and the workflows of others, which are simpler.
+//! Commands and skills of Claude Code, and the simpler files that are like them: commands of
+//! opencode and Cursor, and workflows of Antigravity and Windsurf.
+//!
+//! For Claude Code, `$ARGUMENTS` is the whole text, and `$name` is a word of it if the frontmatter
+//! names it in `arguments`.
 
 use super::frontmatter::Dialect;
 use super::markdown;
@@ -10,7 +12,7 @@ use crate::prompt::marks::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
 use crate::prompt::template::{
-    ARGUMENTS, Escape, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES,
+    ARGUMENTS, Escape, Mark, MessageTemplate, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES,
 };
 
 const CLAUDE_SYNTAX: Syntax = Syntax {
@@ -33,6 +35,11 @@ const OPENCODE_SYNTAX: Syntax = Syntax {
     ..Syntax::OWN
 };
 
+/// The characters for which Claude Code puts a value in quotes if YAML refuses the frontmatter.
+const QUOTED: [char; 13] = [
+    '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
+];
+
 /// Reads a command of Claude Code.
 ///
 /// # Errors
@@ -43,38 +50,38 @@ pub(crate) fn command(
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
     let mut prompt = read(name, text)?;
-    // Claude Code puts a value with one of these in quotes itself, such as
-    // `argument-hint: [file] [options]`.
-    let is_repaired = |line: &str| {
-        line.split_once(':')
-            .is_some_and(|(_, value)| value.contains(QUOTED))
-    };
-    let line = |warning: &Diagnostic| text.lines().nth(warning.position?.line - 1);
     prompt
         .lenient
-        .retain(|warning| !line(warning).is_some_and(is_repaired));
+        .retain(|warning| !is_repaired_by_claude_code(warning, text));
     Ok(prompt)
 }
 
-/// What Claude Code looks for in the values of a frontmatter that YAML refuses.
-const QUOTED: [char; 13] = [
-    '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
-];
-
-fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
-    let is_bare = prompt.messages.iter().any(|it| {
-        it.placeholders()
-            .any(|mark| it.written(mark).starts_with('$'))
-    });
-    Ok(Prompt {
-        has_words: is_bare,
-        marks: &CLAUDE_CODE,
-        ..prompt
-    })
+/// Returns whether a warning is about a line such as `argument-hint: [file] [options]`, which is
+/// fine for Claude Code, because it puts the value in quotes itself.
+fn is_repaired_by_claude_code(warning: &Diagnostic, text: &str) -> bool {
+    let Some(position) = warning.position else {
+        return false;
+    };
+    let line = text.lines().nth(position.line - 1).unwrap_or_default();
+    line.split_once(':')
+        .is_some_and(|(_, value)| value.contains(QUOTED))
 }
 
-/// Reads a skill.
+/// Reads a command or a skill.
+fn read(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+    let mut prompt = markdown::read(Dialect::Claude, text)?.into_prompt(name, &CLAUDE_SYNTAX);
+    prompt.has_words = prompt.messages.iter().any(has_dollar_placeholder);
+    prompt.marks = &CLAUDE_CODE;
+    Ok(prompt)
+}
+
+fn has_dollar_placeholder(message: &MessageTemplate) -> bool {
+    message
+        .placeholders()
+        .any(|placeholder| message.written(placeholder).starts_with('$'))
+}
+
+/// Reads a skill. Other programs read skills, too, and repair nothing, so all warnings stay.
 ///
 /// # Errors
 /// Those of the frontmatter; or it has no text.
@@ -83,22 +90,20 @@ pub(crate) fn skill(
     text: &str,
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
-    let prompt = read(name, text)?; // other programs read skills, too, and repair nothing
-    if prompt
+    let mut prompt = read(name, text)?;
+    let has_text = prompt
         .messages
         .iter()
-        .all(|message| message.body().is_empty())
-    {
+        .any(|message| !message.body().is_empty());
+    if !has_text {
         return Err(Diagnostic::error(
             None,
             "the skill has no text",
             "write its instructions below the frontmatter",
         ));
     }
-    Ok(Prompt {
-        names_its_folder: true,
-        ..prompt
-    })
+    prompt.names_its_folder = true;
+    Ok(prompt)
 }
 
 /// Reads a command of opencode.
@@ -110,11 +115,9 @@ pub(crate) fn opencode(
     text: &str,
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
-    let prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
-    Ok(Prompt {
-        marks: &OPENCODE,
-        ..prompt
-    })
+    let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
+    prompt.marks = &OPENCODE;
+    Ok(prompt)
 }
 
 /// Reads a command of Cursor.
@@ -126,15 +129,13 @@ pub(crate) fn cursor(
     text: &str,
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
-    let prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
-    Ok(Prompt {
-        marks: &CURSOR,
-        ..prompt
-    })
+    let mut prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
+    prompt.marks = &CURSOR;
+    Ok(prompt)
 }
 
-/// Reads a workflow, in which the program replaces nothing; what is typed after the name goes
-/// beside the text.
+/// Reads a workflow of Antigravity or Windsurf. They replace nothing in it; what a user types after
+/// its name goes beside the text.
 ///
 /// # Errors
 /// Those of the frontmatter.
@@ -143,11 +144,9 @@ pub(crate) fn workflow(
     text: &str,
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
-    let prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
-    Ok(Prompt {
-        marks: &NONE,
-        ..prompt
-    })
+    let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
+    prompt.marks = &NONE;
+    Ok(prompt)
 }
 
 #[cfg(test)]

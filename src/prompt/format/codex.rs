@@ -5,42 +5,39 @@
 //! Codex takes every `$NAME` for an argument, `$PATH` in an example too, and then refuses any other
 //! text. Here only those that the `argument-hint` mentions are arguments; the others are text.
 
-use super::frontmatter::Dialect;
+use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::NONE;
-use crate::prompt::model::{Argument, OtherKey, Prompt};
+use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{ARGUMENTS, Escape, Mark, Names, Syntax};
 
+const WHOLE_TEXT_OR_NAME: Mark = Mark {
+    names: Names::Declared,
+    ..ARGUMENTS
+};
+
 const SYNTAX: Syntax = Syntax {
-    marks: &[Mark {
-        names: Names::Declared,
-        ..ARGUMENTS
-    }],
+    marks: &[WHOLE_TEXT_OR_NAME],
     fallback: None,
     ..Syntax::OWN
 };
 
-const ALL: Mark = Mark {
+const PI_WHOLE_TEXT: Mark = Mark {
     open: "$@",
     input: Some(""),
     ..ARGUMENTS
 };
+
 const PI_SYNTAX: Syntax = Syntax {
-    marks: &[
-        ALL,
-        Mark {
-            names: Names::Declared,
-            ..ARGUMENTS
-        },
-    ],
+    marks: &[PI_WHOLE_TEXT, WHOLE_TEXT_OR_NAME],
     fallback: None,
     escape: Escape::None,
 };
 
-/// Reads the text of a prompt.
+/// Reads a prompt of Codex.
 ///
 /// # Errors
 /// Those of the frontmatter.
@@ -50,49 +47,20 @@ pub(crate) fn parse(
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
-    source.frontmatter.arguments.clear(); // not a key of Codex
-    let is_hint =
-        |other: &&OtherKey| matches!(other.key.as_str(), "argument-hint" | "argument_hint");
-    let hint = source
-        .frontmatter
-        .other_keys
-        .iter()
-        .find(is_hint)
-        .map(|hint| hint.value.clone())
-        .unwrap_or_default();
-    let is_name = |word: &&str| {
-        let is_letter =
-            |letter: u8| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == b'_';
-        word.starts_with(|first: char| first.is_ascii_uppercase())
-            && word.bytes().all(is_letter)
-            && *word != "ARGUMENTS"
-    };
-    let words = hint
-        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .filter(is_name);
-    let named = words.map(|name| Argument {
-        name: name.to_owned(),
-        required: true,
-        ..Argument::default()
-    });
-    source.declare(&SYNTAX, named.collect())?;
-    if source.frontmatter.arguments.is_empty() {
+    source.frontmatter.arguments.clear(); // This is no key of Codex.
+    let arguments = hinted_arguments(&source.frontmatter);
+    source.declare(&SYNTAX, arguments)?;
+    let has_names = !source.frontmatter.arguments.is_empty();
+    if !has_names {
         declare_words(&mut source, &SYNTAX)?;
     }
-    let has_words = source
-        .frontmatter
-        .arguments
-        .iter()
-        .all(|argument| !argument.required);
-    let prompt = source.into_prompt(name, &SYNTAX);
-    Ok(Prompt {
-        has_words,
-        marks: &NONE,
-        ..prompt
-    })
+    let mut prompt = source.into_prompt(name, &SYNTAX);
+    prompt.has_words = !has_names;
+    prompt.marks = &NONE;
+    Ok(prompt)
 }
 
-/// Reads the text of a template of pi.
+/// Reads a template of pi.
 ///
 /// # Errors
 /// Those of the frontmatter.
@@ -102,34 +70,71 @@ pub(crate) fn pi(
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
-    source.frontmatter.arguments.clear(); // not a key of pi
+    source.frontmatter.arguments.clear(); // This is no key of pi.
     declare_words(&mut source, &PI_SYNTAX)?;
-    Ok(Prompt {
-        has_words: true,
-        marks: &NONE,
-        ..source.into_prompt(name, &PI_SYNTAX)
-    })
+    let mut prompt = source.into_prompt(name, &PI_SYNTAX);
+    prompt.has_words = true;
+    prompt.marks = &NONE;
+    Ok(prompt)
 }
 
-/// Declares `$1` to `$9`, as far as the body has them.
+/// Returns a required argument for each name in the `argument-hint`, such as `USER=<name>`.
+fn hinted_arguments(frontmatter: &Frontmatter) -> Vec<Argument> {
+    let Some(hint) = frontmatter
+        .other_keys
+        .iter()
+        .find(|other| matches!(other.key.as_str(), "argument-hint" | "argument_hint"))
+    else {
+        return Vec::new();
+    };
+    let mut arguments = Vec::new();
+    for word in hint.value.split(|letter: char| !is_letter_of_word(letter)) {
+        if is_argument(word) {
+            arguments.push(Argument {
+                name: word.to_owned(),
+                required: true,
+                ..Argument::default()
+            });
+        }
+    }
+    arguments
+}
+
+fn is_letter_of_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// Returns whether `$WORD` can be an argument to Codex: its name has no lower-case letters.
+fn is_argument(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase())
+        && !word.contains(|letter: char| letter.is_ascii_lowercase())
+        && word != "ARGUMENTS"
+}
+
+/// Declares `$1` to `$9`, up to the highest one that the body has.
 ///
 /// # Errors
 /// There would be too many arguments.
 fn declare_words(source: &mut markdown::Source, syntax: &Syntax) -> Result<(), Diagnostic> {
-    let argument = |number: u32| Argument {
-        name: number.to_string(),
-        ..Argument::default()
-    };
-    source.declare(syntax, (1..=9).map(argument).collect())?;
+    source.declare(syntax, numbered_arguments(9))?;
     // The second word goes to `$2`, whether there is a `$1` or not.
-    let last = source
-        .frontmatter
-        .arguments
-        .last()
-        .and_then(|last| last.name.parse().ok())
-        .unwrap_or(0);
-    source.frontmatter.arguments = (1..=last).map(argument).collect();
+    if let Some(last) = source.frontmatter.arguments.last() {
+        let count = last.name.parse().unwrap_or_default();
+        source.frontmatter.arguments = numbered_arguments(count);
+    }
     Ok(())
+}
+
+/// Returns the arguments `1` to `count`.
+fn numbered_arguments(count: usize) -> Vec<Argument> {
+    let mut arguments = Vec::new();
+    for number in 1..=count {
+        arguments.push(Argument {
+            name: number.to_string(),
+            ..Argument::default()
+        });
+    }
+    arguments
 }
 
 #[cfg(test)]

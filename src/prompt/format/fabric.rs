@@ -24,7 +24,7 @@ const SYNTAX: Syntax = Syntax {
     escape: Escape::None,
 };
 
-/// Reads the text of a pattern.
+/// Reads a pattern of fabric.
 ///
 /// # Errors
 /// It has too many variables.
@@ -34,27 +34,39 @@ pub(crate) fn parse(
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
     let mut source = Source::new(Frontmatter::default(), text, 1);
-    let code = Code::of(&source.body);
-    let is_letter =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
-    let variables = source.body.match_indices("{{").filter_map(|(at, open)| {
-        let inside = &source.body[at + open.len()..];
-        let (name, after) = inside.split_at(inside.find(|letter| !is_letter(letter))?);
-        let is_variable = !name.is_empty() && after.starts_with("}}") && !code.contains(at);
-        let default = Some(format!("{{{{{name}}}}}"));
-        (is_variable && name != "input").then(|| Argument {
-            name: name.to_owned(),
-            default,
-            ..Argument::default()
-        })
-    });
-    let variables = variables.collect();
+    let variables = variables_in(&source.body);
     source.declare(&SYNTAX, variables)?;
-    Ok(Prompt {
-        append: Append::Line,
-        marks: &NONE,
-        ..source.into_prompt(name, &SYNTAX)
-    })
+    let mut prompt = source.into_prompt(name, &SYNTAX);
+    prompt.append = Append::Line;
+    prompt.marks = &NONE;
+    Ok(prompt)
+}
+
+/// Returns an argument for each variable of a body, except for those in code. Without a value, it
+/// stays as it is written.
+fn variables_in(body: &str) -> Vec<Argument> {
+    let code = Code::of(body);
+    let mut variables = Vec::new();
+    for (start, open) in body.match_indices("{{") {
+        let rest = &body[start + open.len()..];
+        let name = name_at_start(rest);
+        let is_closed = rest[name.len()..].starts_with("}}");
+        if is_closed && !name.is_empty() && name != "input" && !code.contains(start) {
+            variables.push(Argument {
+                name: name.to_owned(),
+                default: Some(format!("{{{{{name}}}}}")),
+                ..Argument::default()
+            });
+        }
+    }
+    variables
+}
+
+fn name_at_start(text: &str) -> &str {
+    let end = text.find(|letter: char| {
+        !(letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+    });
+    &text[..end.unwrap_or(text.len())]
 }
 
 #[cfg(test)]

@@ -11,18 +11,21 @@ use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::template::{HINTS, Mark, Names, Syntax, THREE_BRACES, TWO_ANGLES, TWO_BRACES};
 
+const OPEN: &str = "${input:";
+
 const INPUT: Mark = Mark {
-    open: "${input:",
+    open: OPEN,
     close: "}",
     input: None,
     names: Names::WithHint,
 };
+
 const SYNTAX: Syntax = Syntax {
     marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, INPUT],
     ..Syntax::OWN
 };
 
-/// Reads the text of a prompt file.
+/// Reads a prompt file of VS Code.
 ///
 /// # Errors
 /// Those of the frontmatter.
@@ -32,30 +35,46 @@ pub(crate) fn parse(
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
-    let arguments = source.body.split("${input:").skip(1).filter_map(|rest| {
-        let inside = rest.split_once('}')?.0;
-        let (name, after) = inside.split_at(inside.find(HINTS).unwrap_or(inside.len()));
-        let of = |mark: char| {
-            after
-                .strip_prefix(mark)
-                .map(str::trim)
-                .filter(|text| !text.is_empty())
-        };
-        let description = of(':').map(str::to_owned);
-        let default = Some(of('|').map_or_else(|| format!("${{input:{inside}}}"), str::to_owned));
-        (!name.is_empty()).then(|| Argument {
-            name: name.to_owned(),
-            description,
-            default,
-            ..Argument::default()
-        })
-    });
-    let arguments = arguments.collect();
+    let arguments = arguments_in(&source.body);
     source.declare(&SYNTAX, arguments)?;
-    Ok(Prompt {
-        marks: &VS_CODE,
-        ..source.into_prompt(name, &SYNTAX)
-    })
+    let mut prompt = source.into_prompt(name, &SYNTAX);
+    prompt.marks = &VS_CODE;
+    Ok(prompt)
+}
+
+/// Returns an argument for each `${input:…}` of a body.
+fn arguments_in(body: &str) -> Vec<Argument> {
+    let mut arguments = Vec::new();
+    for after_open in body.split(OPEN).skip(1) {
+        let Some((input, _)) = after_open.split_once('}') else {
+            continue;
+        };
+        let argument = argument(input);
+        if !argument.name.is_empty() {
+            arguments.push(argument);
+        }
+    }
+    arguments
+}
+
+/// Returns the argument that is written as `name`, `name:hint` or `name|default`. Without a
+/// default, it stays as it is written.
+fn argument(input: &str) -> Argument {
+    let name_end = input.find(HINTS).unwrap_or(input.len());
+    let (name, rest) = input.split_at(name_end);
+    let default = text_after(rest, '|');
+    Argument {
+        name: name.to_owned(),
+        description: text_after(rest, ':'),
+        default: Some(default.unwrap_or_else(|| format!("{OPEN}{input}}}"))),
+        ..Argument::default()
+    }
+}
+
+/// Returns the text after this mark, if there is one.
+fn text_after(text: &str, mark: char) -> Option<String> {
+    let after = text.strip_prefix(mark)?.trim();
+    (!after.is_empty()).then(|| after.to_owned())
 }
 
 #[cfg(test)]

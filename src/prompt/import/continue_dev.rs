@@ -24,7 +24,19 @@ const SYNTAX: Syntax = Syntax {
 /// Keys of which a frontmatter has one at least.
 const KEYS: [&str; 5] = ["description", "invokable", "model", "name", "version"];
 
-/// Reads the text of a prompt.
+/// The beginnings of the tags that only Handlebars understands.
+const HANDLEBARS_TAGS: [&str; 8] = [
+    "{{#",
+    "{{>",
+    "{{/",
+    "{{^",
+    "{{role ",
+    "{{media ",
+    "{{history",
+    "{{section ",
+];
+
+/// Reads a prompt of Continue.
 ///
 /// # Errors
 /// Those of the frontmatter; or the text needs Handlebars.
@@ -34,66 +46,87 @@ pub(in crate::prompt) fn parse(
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
     let text = text.replace("\r\n", "\n");
-    let mut source = match text.split_once("\n---\n") {
-        Some((yaml, body)) if !text.starts_with("---") && is_frontmatter(yaml) => {
-            match frontmatter::read(yaml, Dialect::Other, &mut Vec::new())? {
-                Some(frontmatter) => Source::new(frontmatter, body, yaml.lines().count() + 2),
-                None => markdown::read(Dialect::Other, &text)?,
-            }
-        }
-        _ => markdown::read(Dialect::Other, &text)?,
+    let mut source = match read_unopened(&text)? {
+        Some(source) => source,
+        None => markdown::read(Dialect::Other, &text)?,
     };
-    let tags = [
-        "{{#",
-        "{{>",
-        "{{/",
-        "{{^",
-        "{{role ",
-        "{{media ",
-        "{{history",
-        "{{section ",
-    ];
-    if let Some(at) = tags.iter().filter_map(|tag| source.body.find(tag)).min() {
-        let tag = source.body[at..]
-            .split_inclusive("}}")
-            .next()
-            .unwrap_or_default();
-        return Err(Diagnostic::error(
-            Some(source.place.positions(&source.body).at(at)),
-            format!(
-                "{} needs the template engine Handlebars, which is not built in",
-                quoted(tag)
-            ),
-            "write the text for each case into a file of its own, with placeholders such as `{{name}}`",
-        ));
-    }
-    // Continue sends this part as the system prompt.
-    if let Some((before, rest)) = source.body.split_once("<system>")
-        && let Some((system, after)) = rest.split_once("</system>")
-    {
-        let texts = [system.trim(), before.trim(), after.trim()];
-        let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-        source.body = texts.join("\n\n");
-        source.place = Place::made_at_line(1);
-    }
-    Ok(Prompt {
-        marks: &CONTINUE,
-        ..source.into_prompt(name, &SYNTAX)
-    })
+    refuse_handlebars(&source)?;
+    move_system_to_front(&mut source);
+    let mut prompt = source.into_prompt(name, &SYNTAX);
+    prompt.marks = &CONTINUE;
+    Ok(prompt)
 }
 
-/// Whether the text before the first `---` is a frontmatter. Continue takes any text for one, and
-/// sends the model nothing of it.
-fn is_frontmatter(text: &str) -> bool {
-    let is_of_key = |line: &&str| {
-        line.starts_with(|first: char| !first.is_whitespace() && !"#-".contains(first))
+/// Reads a file whose frontmatter begins without `---`. Returns `None` if there is no such
+/// frontmatter.
+///
+/// # Errors
+/// Those of the frontmatter.
+fn read_unopened(text: &str) -> Result<Option<Source>, Diagnostic> {
+    let Some((yaml, body)) = text.split_once("\n---\n") else {
+        return Ok(None);
     };
-    let keys: Option<Vec<&str>> = text
-        .lines()
-        .filter(is_of_key)
-        .map(|line| Some(line.split_once(':')?.0.trim()))
-        .collect();
-    keys.is_some_and(|keys| keys.iter().any(|key| KEYS.contains(key)))
+    if text.starts_with("---") || !is_frontmatter(yaml) {
+        return Ok(None);
+    }
+    let body_line = yaml.lines().count() + 2;
+    let frontmatter = frontmatter::read(yaml, Dialect::Other, &mut Vec::new())?;
+    Ok(frontmatter.map(|frontmatter| Source::new(frontmatter, body, body_line)))
+}
+
+/// Returns whether the text before the first `---` is a frontmatter. Continue takes any text for
+/// one, and sends the model nothing of it.
+fn is_frontmatter(text: &str) -> bool {
+    let mut has_known_key = false;
+    for line in text.lines() {
+        let begins_key =
+            line.starts_with(|first: char| !first.is_whitespace() && !"#-".contains(first));
+        if begins_key {
+            let Some((key, _)) = line.split_once(':') else {
+                return false;
+            };
+            has_known_key |= KEYS.contains(&key.trim());
+        }
+    }
+    has_known_key
+}
+
+/// Refuses a text with a tag of Handlebars.
+fn refuse_handlebars(source: &Source) -> Result<(), Diagnostic> {
+    let first = HANDLEBARS_TAGS
+        .iter()
+        .filter_map(|tag| source.body.find(tag))
+        .min();
+    let Some(start) = first else {
+        return Ok(());
+    };
+    let rest = &source.body[start..];
+    let tag = match rest.find("}}") {
+        Some(end) => &rest[..end + "}}".len()],
+        None => rest,
+    };
+    Err(Diagnostic::error(
+        Some(source.place.positions(&source.body).at(start)),
+        format!(
+            "{} needs the template engine Handlebars, which is not built in",
+            quoted(tag)
+        ),
+        "write the text for each case into a file of its own, with placeholders such as `{{name}}`",
+    ))
+}
+
+/// Moves the text in `<system>` to the beginning. Continue sends it as the system prompt.
+fn move_system_to_front(source: &mut Source) {
+    let Some((before, rest)) = source.body.split_once("<system>") else {
+        return;
+    };
+    let Some((system, after)) = rest.split_once("</system>") else {
+        return;
+    };
+    let mut texts = vec![system.trim(), before.trim(), after.trim()];
+    texts.retain(|text| !text.is_empty());
+    source.body = texts.join("\n\n");
+    source.place = Place::made_at_line(1);
 }
 
 #[cfg(test)]

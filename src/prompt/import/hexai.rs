@@ -56,14 +56,15 @@ struct LineContent {
     text: String,
 }
 
-/// The prompts in the lines of a file.
+/// Returns the prompts in the lines of a file.
 pub fn hexai_prompts(text: &str) -> Vec<Result<Prompt, Diagnostic>> {
-    let lines = (1..)
-        .zip(text.lines())
-        .filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(number, line)| parse_line(line, number))
-        .collect()
+    let mut prompts = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if !line.trim().is_empty() {
+            prompts.push(parse_line(line, number));
+        }
+    }
+    prompts
 }
 
 /// Reads a file with one prompt.
@@ -75,92 +76,111 @@ pub(super) fn parse(
     text: &str,
     _: Option<&mut dyn IncludeReader>,
 ) -> Result<Prompt, Diagnostic> {
-    Ok(Prompt {
-        name: name.clone(),
-        ..parse_line(text, 1)?
-    })
+    let mut prompt = parse_line(text, 1)?;
+    prompt.name = name.clone();
+    Ok(prompt)
 }
 
 fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
-    let refused = |message: String| {
-        let position = Position {
-            line: number,
-            column: 1,
-        };
-        Diagnostic::error(
-            Some(position),
-            format!("not a prompt of hexai: {message}"),
-            "correct the line, or delete it",
-        )
-    };
-    let line: Line = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
-    let name =
-        Name::new(&line.name).map_err(|why| refused(format!("{}: {why}", quoted(&line.name))))?;
-    let arguments = line.arguments.unwrap_or_default().into_iter().map(
-        |LineArgument {
-             name,
-             description,
-             required,
-         }| {
-            let default = (!required).then(|| format!("{{{{{name}}}}}"));
-            Argument {
-                name,
-                description,
-                required,
-                default,
-                ..Argument::default()
-            }
-        },
-    );
-    let arguments: Vec<Argument> = arguments.collect();
-    let mut messages = Vec::new();
-    for LineMessage { role, content } in line.messages {
-        let role = match role.as_str() {
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            _ => return Err(refused(format!("unknown role {}", quoted(&role)))),
-        };
-        let text = content.text.replace("\r\n", "\n");
-        let (body, _) = without_empty_ends(&text);
-        if !body.is_empty() {
-            messages.push(MessageTemplate::new(
-                role,
-                body.to_owned(),
-                Place::made_at_line(number),
-            ));
-        }
-    }
-    if messages.is_empty() {
-        return Err(refused("it has no text".to_owned()));
-    }
+    let line: Line =
+        serde_json::from_str(text).map_err(|error| invalid_line(number, error.to_string()))?;
+    let name = Name::new(&line.name).map_err(|error| {
+        let message = format!("{}: {error}", quoted(&line.name));
+        invalid_line(number, message)
+    })?;
+    let arguments = declared_arguments(line.arguments.unwrap_or_default());
+    let mut messages = message_templates(line.messages, number)?;
     MessageTemplate::find_placeholders(
         &SYNTAX,
         &mut messages,
         arguments.iter().map(|argument| argument.name.as_str()),
     );
-    let text = |text: Option<String>| {
-        text.map(|text| text.trim().to_owned())
-            .filter(|text| !text.is_empty())
-    };
-    let other = |(key, value): (String, Value)| {
-        OtherKey {
-            key,
-            position: Position {
-                line: number,
-                column: 1,
-            },
-            value: value.to_string(),
-        } // JSON is YAML
-    };
     Ok(Prompt {
-        title: text(line.title),
-        description: text(line.description),
+        title: trimmed(line.title),
+        description: trimmed(line.description),
         arguments,
         tags: line.tags.unwrap_or_default(),
         messages,
-        other_keys: line.other.into_iter().map(other).collect(),
+        other_keys: other_keys(line.other, number),
         ..Prompt::new(name, &SYNTAX)
     })
+}
+
+fn invalid_line(number: usize, message: String) -> Diagnostic {
+    Diagnostic::error(
+        Some(Position::at_line(number)),
+        format!("not a prompt of hexai: {message}"),
+        "correct the line, or delete it",
+    )
+}
+
+/// Returns the arguments of a line. Without a value, an optional one stays as it is written.
+fn declared_arguments(line_arguments: Vec<LineArgument>) -> Vec<Argument> {
+    let mut arguments = Vec::new();
+    for LineArgument {
+        name,
+        description,
+        required,
+    } in line_arguments
+    {
+        arguments.push(Argument {
+            default: (!required).then(|| format!("{{{{{name}}}}}")),
+            name,
+            description,
+            required,
+            ..Argument::default()
+        });
+    }
+    arguments
+}
+
+/// Returns the messages of a line that have a text.
+///
+/// # Errors
+/// A role is unknown, or no message has a text.
+fn message_templates(
+    line_messages: Vec<LineMessage>,
+    number: usize,
+) -> Result<Vec<MessageTemplate>, Diagnostic> {
+    let mut messages = Vec::new();
+    for LineMessage { role, content } in line_messages {
+        let role = match role.as_str() {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            _ => {
+                let message = format!("unknown role {}", quoted(&role));
+                return Err(invalid_line(number, message));
+            }
+        };
+        let text = content.text.replace("\r\n", "\n");
+        let (body, _) = without_empty_ends(&text);
+        if !body.is_empty() {
+            let place = Place::made_at_line(number);
+            messages.push(MessageTemplate::new(role, body.to_owned(), place));
+        }
+    }
+    if messages.is_empty() {
+        return Err(invalid_line(number, "it has no text".to_owned()));
+    }
+    Ok(messages)
+}
+
+/// Returns a text without the spaces around it, or `None` if nothing is left.
+fn trimmed(text: Option<String>) -> Option<String> {
+    let text = text?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+fn other_keys(values: BTreeMap<String, Value>, number: usize) -> Vec<OtherKey> {
+    let mut other_keys = Vec::new();
+    for (key, value) in values {
+        other_keys.push(OtherKey {
+            key,
+            position: Position::at_line(number),
+            value: value.to_string(), // JSON is YAML, too.
+        });
+    }
+    other_keys
 }
 
 #[cfg(test)]
