@@ -1,5 +1,9 @@
 //! How text, names and numbers are shown in messages.
 
+mod passwords;
+
+pub(crate) use passwords::{without_password, without_passwords};
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -112,155 +116,6 @@ pub(crate) fn printable_json(json: &str) -> String {
 /// Returns whether a text has a character that may hide something, or control a terminal.
 fn must_be_escaped(character: char) -> bool {
     is_invisible(character) && !is_usual(character)
-}
-
-/// Schemes after which a colon does not begin a password, even if the slashes are missing.
-const SCHEMES: [&str; 8] = [
-    "http:",
-    "https:",
-    "postgres:",
-    "postgresql:",
-    "ssh:",
-    "git:",
-    "mailto:",
-    "socks5:",
-];
-
-/// Returns a text in which `…` stands for each password of an address, whatever is wrong with the
-/// address: what is between the first colon of its user and its last `@`, and after `password=`. An
-/// address ends at a blank or, if a quote precedes it, at the next one.
-pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
-    let text = without_password_values(text, is_gap);
-    if !text.contains('@') {
-        return text;
-    }
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while !rest.is_empty() {
-        let start = rest.find(|letter| !is_gap(letter)).unwrap_or(rest.len());
-        let (gap, after) = rest.split_at(start);
-        shown += gap;
-        let quote = gap.chars().last().filter(|letter| !letter.is_whitespace());
-        let end = match quote {
-            Some(quote) => after.find([quote, '\n']),
-            None => after.find(is_gap),
-        };
-        let mut end = end.unwrap_or(after.len());
-        let line = after.find('\n').unwrap_or(after.len());
-        if has_open_password(&after[..end])
-            && let Some(at) = after[end..line.max(end)].rfind('@')
-        {
-            end += at + 1; // blanks and quotes before it are in the password
-        }
-        shown += &without_password(&after[..end]);
-        rest = &after[end..];
-    }
-    shown.into()
-}
-
-/// Returns whether a character is before or after an address.
-fn is_gap(character: char) -> bool {
-    character.is_whitespace() || matches!(character, '\'' | '"' | '`')
-}
-
-/// Returns whether a part of an address ends within a password: it has a user and a colon, what
-/// follows is no port, and there is no `@`.
-fn has_open_password(address: &str) -> bool {
-    let user = user_start(address).filter(|user| *user > 0);
-    let Some((_, password)) = user.and_then(|user| address.get(user..)?.split_once(':')) else {
-        return false;
-    };
-    let port = password.split('/').next().unwrap_or_default();
-    let is_port = port.chars().all(|digit| digit.is_ascii_digit());
-    !is_port && !password.contains('@')
-}
-
-/// Returns whether an address is the path of a file.
-fn is_path(address: &str) -> bool {
-    let is_absolute = address.starts_with('/') && !address.starts_with("//");
-    let is_on_a_drive = address.get(1..3) == Some(":\\");
-    is_absolute || is_on_a_drive || address.starts_with(['.', '~', '\\'])
-}
-
-/// Returns where the user of an address may begin. `None`: it is the path of a file.
-fn user_start(address: &str) -> Option<usize> {
-    if let Some(at) = address.find("://") {
-        let is_file = address[at..].starts_with(":///") && address[..at].ends_with("file");
-        return (!is_file).then_some(at + "://".len());
-    }
-    for scheme in SCHEMES {
-        if address.starts_with(scheme) {
-            return Some(scheme.len() + 1);
-        }
-    }
-    if !is_path(address) {
-        return Some(0);
-    }
-    // A path may end in an address that was taken for a path: one without its second slash, or one
-    // such as `me:pw@host:x.git`.
-    if let Some(at) = address.find(":/") {
-        return Some(at + ":/".len());
-    }
-    let (before, host) = address.rsplit_once('@')?;
-    let colon = before.find(':')?;
-    let user = before[..colon].rfind(['/', '\\']).map_or(0, |at| at + 1);
-    host.contains(':').then_some(user)
-}
-
-/// Returns an address without its passwords; see [`without_passwords`].
-pub(crate) fn without_password(address: &str) -> String {
-    let mut shown = without_password_values(address, char::is_whitespace).into_owned();
-    if let Some(end) = shown.rfind('@')
-        && let Some(start) = user_start(&shown)
-        && let Some(user) = shown.get(start..end)
-        && (start > 0 || is_login(user))
-        && let Some(colon) = user
-            .find(':')
-            .or_else(|| user.to_ascii_lowercase().find("%3a"))
-    {
-        // GitHub takes a token as the user, with this password or none.
-        let is_token = matches!(&user[colon..], ":" | ":x-oauth-basic");
-        let hidden = if is_token { 0 } else { colon + 1 };
-        shown.replace_range(start + hidden..end, "…");
-    }
-    shown
-}
-
-/// Returns a text in which `…` stands for each value of `password=`, with or without quotes, up to
-/// `&` or to an end.
-fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains('=') {
-        return text.into();
-    }
-    let mut shown = String::new();
-    let mut rest = text;
-    for (at, key) in text.to_ascii_lowercase().match_indices("assword") {
-        let after = text[at + key.len()..].trim_start_matches(' ');
-        let Some(value) = after.strip_prefix('=') else {
-            continue;
-        };
-        let value = value.trim_start_matches(' ');
-        let start = text.len() - value.len();
-        let Some(before) = text.get(text.len() - rest.len()..start) else {
-            continue; // it is within a value
-        };
-        let end = match value.strip_prefix('\'') {
-            Some(quoted) => quoted.find('\'').map(|end| end + 2),
-            None => value.find(|letter| letter == '&' || is_end(letter)),
-        };
-        shown += before;
-        shown += "…";
-        rest = &value[end.unwrap_or(value.len())..];
-    }
-    shown += rest;
-    shown.into()
-}
-
-/// Whether a text before an `@`, without a scheme, may be a user and a password. Words of a
-/// sentence, such as `write NAME: @FILE`, are not.
-fn is_login(text: &str) -> bool {
-    let (user, password) = text.split_once(':').unwrap_or((text, ""));
-    !user.contains(char::is_whitespace) && !password.starts_with(char::is_whitespace)
 }
 
 /// Shows a name in backticks, in full so that it can be copied.
@@ -386,60 +241,6 @@ mod tests {
         assert_eq!(
             printable_json("{\"a\":\n\"\u{7f}\u{202e}\u{e0041}\u{200d}\"}"),
             "{\"a\":\n\"\\u007f\\u202e\\udb40\\udc41\u{200d}\"}"
-        );
-    }
-
-    #[test]
-    fn a_password_is_hidden_whatever_is_wrong_with_the_address() {
-        for (text, shown) in [
-            (
-                "see https://me:pw@host/p.git now",
-                "see https://me:…@host/p.git now",
-            ),
-            ("'https://me:p w@host' x", "'https://me:…@host' x"),
-            (
-                "postgres://app:p/w@d?x#y@host/db",
-                "postgres://app:…@host/db",
-            ),
-            ("postgres:/app:pw@host", "postgres:/app:…@host"),
-            ("me:pw@host:x.git", "me:…@host:x.git"),
-            ("//me:pw@host", "//me:…@host"),
-            ("/tmp/https:/me:pw@host", "/tmp/https:/me:…@host"),
-            ("https://me:p w'x@host y", "https://me:…@host y"),
-            ("'https://me:p'w@host'", "'https://me:…@host'"),
-            (
-                "postgres://h/d?user=a&password=pw&x=1",
-                "postgres://h/d?user=a&password=…&x=1",
-            ),
-            ("\"host=h password=pw\"", "\"host=h password=…\""),
-            ("?password=a&Password=b&x", "?password=…&Password=…&x"),
-            ("no password='p w' user=x", "no password=… user=x"),
-            ("password = pw user=x", "password = … user=x"),
-            ("https://:pw@host", "https://:…@host"),
-            ("https:///me:pw@host", "https:///me:…@host"),
-            ("https://me%3Apw@host", "https://me%…@host"),
-            ("https://token:x-oauth-basic@host", "https://…@host"),
-            ("https://token:@host", "https://…@host"),
-            ("/tmp/git+https:/me:pw@host", "/tmp/git+https:/me:…@host"),
-            ("/tmp/me:pw@host:x.git", "/tmp/me:…@host:x.git"),
-        ] {
-            assert_eq!(without_passwords(text), shown);
-        }
-        for text in [
-            "git@host:acme/x.git",
-            "ssh://git@host:22/x",
-            "http://127.0.0.1:3333/mcp acme@0123",
-            "mailto:me@host",
-            "/tmp/a:b@c",
-            "file:///tmp/a:b@c",
-            "C:\\x@y",
-            "invalid value for '--header <NAME: @FILE>': write NAME: @FILE, as in 'X: @y'",
-        ] {
-            assert_eq!(without_passwords(text), text);
-        }
-        assert_eq!(
-            quoted(&format!("https://me:{}@h", "x".repeat(90))),
-            "`https://me:…@h`"
         );
     }
 

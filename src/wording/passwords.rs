@@ -1,0 +1,271 @@
+//! Hides the passwords of addresses in what is printed, whatever is wrong with an address.
+//!
+//! The password is what is between the first colon of the login and the last `@` of the address.
+//! The login begins:
+//!
+//! | where | in an address such as |
+//! |---|---|
+//! | after the slashes | `git+https://me:pw@host` |
+//! | after a known scheme, also if slashes are missing | `https:/me:pw@host`, `https:me:pw@host` |
+//! | at the beginning | `me:pw@host:x.git` |
+//! | in the path of a file, after `:/` | `/tmp/x+https:/me:pw@host` |
+//! | in the path of a file, after the last slash before its first colon, if it has a second one | `/tmp/me:pw@host:x.git` |
+//!
+//! Such a path comes from a program that took an address for a path, and put the working directory
+//! before it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Schemes after which a login may follow even if the slashes are missing.
+const SCHEMES: [&str; 8] = [
+    "http:",
+    "https:",
+    "postgres:",
+    "postgresql:",
+    "ssh:",
+    "git:",
+    "mailto:",
+    "socks5:",
+];
+
+/// Returns a text in which `…` stands for each password of an address, and for each value of
+/// `password=`. An address ends at a blank or, if a quote precedes it, at the next one.
+pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
+    let text = without_password_values(text, is_gap);
+    if !text.contains('@') {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(start) = rest.find(|character| !is_gap(character)) {
+        let (gap, after) = rest.split_at(start);
+        let (address, following) = after.split_at(address_end(gap, after));
+        shown += gap;
+        shown += &without_password(address);
+        rest = following;
+    }
+    shown += rest;
+    shown.into()
+}
+
+/// Returns an address with `…` for its password, and for each value of `password=`.
+pub(crate) fn without_password(address: &str) -> String {
+    let mut shown = without_password_values(address, char::is_whitespace).into_owned();
+    if let Some(password) = password_range(&shown) {
+        shown.replace_range(password, "…");
+    }
+    shown
+}
+
+/// Returns whether a character is before or after an address.
+fn is_gap(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\'' | '"' | '`')
+}
+
+/// Returns where the address ends that a text begins with, and that follows this gap. Blanks and
+/// quotes in its password belong to it.
+fn address_end(gap: &str, text: &str) -> usize {
+    let before = gap.chars().next_back();
+    let end = match before.filter(|character| !character.is_whitespace()) {
+        Some(quote) => text.find([quote, '\n']),
+        None => text.find(is_gap),
+    };
+    let end = end.unwrap_or(text.len());
+    if !has_open_password(&text[..end]) {
+        return end;
+    }
+    let line = text[end..].split('\n').next().unwrap_or_default();
+    line.rfind('@').map_or(end, |at| end + at + 1)
+}
+
+/// Returns whether a part of an address ends within a password: its login has a colon, what follows
+/// is no port, and no line and column as in `git:commit.md:3:1:`, and there is no `@`.
+fn has_open_password(address: &str) -> bool {
+    let start = login_start(address).filter(|start| *start > 0);
+    let Some((_, password)) = start.and_then(|start| address[start..].split_once(':')) else {
+        return false;
+    };
+    let number = password.split('/').next().unwrap_or_default();
+    let is_number = number.chars().all(|c| c.is_ascii_digit() || c == ':');
+    !is_number && !password.contains('@')
+}
+
+/// Returns where the password of an address is.
+fn password_range(address: &str) -> Option<Range<usize>> {
+    let end = address.rfind('@')?;
+    let start = login_start(address)?;
+    let login = address.get(start..end)?;
+    if start == 0 && is_sentence(login) {
+        return None;
+    }
+    let encoded = || login.to_ascii_lowercase().find("%3a");
+    let colon = login.find(':').or_else(encoded)?;
+    // GitHub takes a token as the user, with this password or none.
+    let is_token = matches!(&login[colon..], ":" | ":x-oauth-basic");
+    let hidden = if is_token { 0 } else { colon + 1 };
+    Some(start + hidden..end)
+}
+
+/// Returns whether a text before an `@`, without a scheme, has words of a sentence, such as
+/// `write NAME: @FILE`.
+fn is_sentence(text: &str) -> bool {
+    let (user, password) = text.split_once(':').unwrap_or((text, ""));
+    user.contains(char::is_whitespace) || password.starts_with(char::is_whitespace)
+}
+
+/// Returns where the login of an address may begin; see the table above. `None`: it is the path of
+/// a file.
+fn login_start(address: &str) -> Option<usize> {
+    if let Some(at) = address.find("://") {
+        let is_file = address[at..].starts_with(":///") && address[..at].ends_with("file");
+        return (!is_file).then_some(at + "://".len());
+    }
+    if let Some(end) = scheme_end(address) {
+        return Some(end);
+    }
+    if is_path(address) {
+        return login_start_in_path(address);
+    }
+    Some(0)
+}
+
+/// Returns where a known scheme ends, with the slashes after it, that begins an address or a part
+/// of a path.
+fn scheme_end(address: &str) -> Option<usize> {
+    let mut part_start = 0;
+    for part in address.split_inclusive(['/', '\\']) {
+        if let Some(scheme) = SCHEMES.iter().find(|scheme| part.starts_with(**scheme)) {
+            let login = address[part_start + scheme.len()..].trim_start_matches('/');
+            return Some(address.len() - login.len());
+        }
+        part_start += part.len();
+    }
+    None
+}
+
+/// Returns whether an address is the path of a file.
+fn is_path(address: &str) -> bool {
+    let is_absolute = address.starts_with('/') && !address.starts_with("//");
+    let is_on_a_drive = address.get(1..3) == Some(":\\");
+    is_absolute || is_on_a_drive || address.starts_with(['.', '~', '\\'])
+}
+
+/// Returns where a login may begin in the path of a file. A path with one colon, such as
+/// `/tmp/a:b@c`, has none.
+fn login_start_in_path(path: &str) -> Option<usize> {
+    if let Some(at) = path.find(":/") {
+        return Some(at + ":/".len());
+    }
+    let first_colon = path.find(':')?;
+    let has_second_colon = path[first_colon + 1..].contains(':');
+    if !has_second_colon || !path.contains('@') {
+        return None;
+    }
+    let slash = path[..first_colon].rfind(['/', '\\']);
+    Some(slash.map_or(0, |at| at + 1))
+}
+
+/// Returns a text in which `…` stands for each value of `password=`, with or without quotes, up to
+/// `&` or to an end.
+fn without_password_values(text: &str, is_end: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains('=') {
+        return text.into();
+    }
+    let mut shown = String::new();
+    let mut copied = 0;
+    for (at, key) in text.to_ascii_lowercase().match_indices("assword") {
+        let Some(value) = value_range(text, at + key.len(), is_end) else {
+            continue;
+        };
+        if value.start < copied {
+            continue; // it is within a value
+        }
+        shown += &text[copied..value.start];
+        shown += "…";
+        copied = value.end;
+    }
+    shown += &text[copied..];
+    shown.into()
+}
+
+/// Returns where the value of a key is that ends at this byte.
+fn value_range(text: &str, key_end: usize, is_end: fn(char) -> bool) -> Option<Range<usize>> {
+    let after = text[key_end..].trim_start_matches(' ');
+    let value = after.strip_prefix('=')?.trim_start_matches(' ');
+    let start = text.len() - value.len();
+    let length = match value.strip_prefix('\'') {
+        Some(quoted) => quoted.find('\'').map(|end| end + 2),
+        None => value.find(|character| character == '&' || is_end(character)),
+    };
+    Some(start..start + length.unwrap_or(value.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wording::quoted;
+
+    #[test]
+    fn a_password_is_hidden_whatever_is_wrong_with_the_address() {
+        for (text, shown) in [
+            (
+                "see https://me:pw@host/p.git now",
+                "see https://me:…@host/p.git now",
+            ),
+            ("'https://me:p w@host' x", "'https://me:…@host' x"),
+            (
+                "postgres://app:p/w@d?x#y@host/db",
+                "postgres://app:…@host/db",
+            ),
+            ("postgres:/app:pw@host", "postgres:/app:…@host"),
+            ("me:pw@host:x.git", "me:…@host:x.git"),
+            ("//me:pw@host", "//me:…@host"),
+            ("/tmp/https:/me:pw@host", "/tmp/https:/me:…@host"),
+            ("https://me:p w'x@host y", "https://me:…@host y"),
+            ("'https://me:p'w@host'", "'https://me:…@host'"),
+            (
+                "postgres://h/d?user=a&password=pw&x=1",
+                "postgres://h/d?user=a&password=…&x=1",
+            ),
+            ("\"host=h password=pw\"", "\"host=h password=…\""),
+            ("?password=a&Password=b&x", "?password=…&Password=…&x"),
+            ("no password='p w' user=x", "no password=… user=x"),
+            ("password = pw user=x", "password = … user=x"),
+            ("https://:pw@host", "https://:…@host"),
+            ("https:///me:pw@host", "https:///me:…@host"),
+            ("https://me%3Apw@host", "https://me%…@host"),
+            ("https://token:x-oauth-basic@host", "https://…@host"),
+            ("https://token:@host", "https://…@host"),
+            ("/tmp/git+https:/me:pw@host", "/tmp/git+https:/me:…@host"),
+            ("/tmp/me:pw@host:x.git", "/tmp/me:…@host:x.git"),
+            ("https:me:pw@host/x", "https:me:…@host/x"),
+            ("https::pw@host", "https::…@host"),
+            ("/tmp/https:me:p/w@host/x", "/tmp/https:me:…@host/x"),
+            ("/tmp/postgres:me:pw@host", "/tmp/postgres:me:…@host"),
+            ("/tmp/x+https:me:pw@host/x", "/tmp/x+https:…@host/x"),
+            ("C:\\x\\https:me:pw@host", "C:\\x\\https:me:…@host"),
+        ] {
+            assert_eq!(without_passwords(text), shown);
+        }
+        for text in [
+            "git@host:acme/x.git",
+            "ssh://git@host:22/x",
+            "http://127.0.0.1:3333/mcp acme@0123",
+            "mailto:me@host",
+            "/tmp/a:b@c",
+            "file:///tmp/a:b@c",
+            "C:\\x@y",
+            "/tmp/git:commit.md:3:1: a letter to me@host",
+            "/tmp/a.md:3:1: a letter to me@host",
+            "`git:commit` for git:me@host",
+            "invalid value for '--header <NAME: @FILE>': write NAME: @FILE, as in 'X: @y'",
+        ] {
+            assert_eq!(without_passwords(text), text);
+        }
+        assert_eq!(
+            quoted(&format!("https://me:{}@h", "x".repeat(90))),
+            "`https://me:…@h`"
+        );
+    }
+}
