@@ -9,6 +9,7 @@ pub(super) mod frontmatter;
 pub(super) mod gemini;
 pub(super) mod lenient;
 pub(super) mod markdown;
+mod swallowed;
 pub(super) mod vscode;
 pub(crate) mod yaml;
 

@@ -84,15 +84,16 @@ fn is_fence(line: &str) -> bool {
         .is_some_and(|after| after.trim_end().is_empty())
 }
 
-/// Returns whether a line closes frontmatter for other programs, or was meant to: `...`, `----` or
-/// `--- # a comment`.
+/// Returns whether a line closes frontmatter for other programs, or was meant to: it has three or
+/// more dashes or dots, and nothing after them but a comment, as in `...`, `----` or `--- # end`.
 fn is_similar_to_fence(line: &str) -> bool {
-    let line = line.trim_end();
-    let is_rule = line.len() > 3 && line.bytes().all(|byte| byte == b'-');
-    let has_comment = line
-        .strip_prefix("---")
-        .is_some_and(|after| after.starts_with([' ', '\t']) && after.trim_start().starts_with('#'));
-    line == "..." || is_rule || has_comment
+    let mark = if line.starts_with('.') { '.' } else { '-' };
+    let after = line.trim_start_matches(mark);
+    if line.len() - after.len() < 3 || is_fence(line) {
+        return false;
+    }
+    let has_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
+    has_comment || after.trim_end().is_empty()
 }
 
 /// Returns the warning about a line that closes the frontmatter and is not `---`.

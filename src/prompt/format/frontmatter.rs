@@ -4,8 +4,8 @@
 //! key ([`lenient`]), so that a mistake in one key costs no other. A mistake is not an error; it
 //! becomes a warning with its fix.
 
-use super::lenient;
 use super::yaml::{self, Field, Node, Refusal, Value};
+use super::{lenient, swallowed};
 use crate::prompt::attachment::AttachmentPath;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_WEIGHT};
@@ -88,7 +88,7 @@ const ARGUMENT_KEYS: [&str; 7] = [
 ///
 /// # Errors
 /// Its YAML aliases make it larger than [`MAX_WEIGHT`], there are more than [`MAX_ARGUMENTS`] or
-/// [`MAX_ATTACHMENTS`], or the body is in it ([`lenient::refuse_body`]).
+/// [`MAX_ATTACHMENTS`], or the body is in it ([`swallowed::refuse_body`]).
 pub(crate) fn read(
     yaml: &str,
     dialect: Dialect,
@@ -137,20 +137,23 @@ fn read_fields(
 ) -> Result<Option<Vec<Field>>, Diagnostic> {
     let has_keys = lenient::has_keys(yaml);
     let mut budget = MAX_WEIGHT;
-    match yaml::parse(yaml, FIRST_LINE, &mut budget) {
-        Err(Refusal::TooLarge(error)) => return Err(error),
+    let parsed = yaml::parse(yaml, FIRST_LINE, &mut budget);
+    if let Err(Refusal::TooLarge(error)) = parsed {
+        return Err(error);
+    }
+    if has_keys && dialect == Dialect::Own {
+        swallowed::refuse_body(yaml, FIRST_LINE)?;
+    }
+    match parsed {
         Ok(_) if yaml.lines().all(lenient::is_empty_or_comment) => return Ok(Some(Vec::new())),
         Ok(Node {
             value: Value::Map(fields),
             ..
         }) if has_keys || fields.iter().any(is_known) => return Ok(Some(fields)),
-        Ok(_) | Err(Refusal::Syntax(_)) => {}
+        Ok(_) | Err(_) => {}
     }
     if !has_keys {
         return Ok(None);
-    }
-    if dialect == Dialect::Own {
-        lenient::refuse_body(yaml, FIRST_LINE)?;
     }
     let mut budget = MAX_WEIGHT;
     lenient::fields(yaml, FIRST_LINE, &mut budget, warnings).map(Some)

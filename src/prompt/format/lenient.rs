@@ -141,69 +141,6 @@ pub(super) fn belongs_to_keys(line: &str) -> bool {
     has_key(line) || line.starts_with([' ', '\t', '-']) || is_empty_or_comment(line)
 }
 
-/// Refuses keys that are followed by lines which only the body of a prompt has, because the
-/// frontmatter was meant to end before them.
-///
-/// These are a fence, a line without a key that has a placeholder or follows an empty line, and a
-/// heading. To YAML, a heading is a comment, so it counts only if no key comes after it.
-///
-/// # Errors
-/// There is such a line.
-pub(super) fn refuse_body(yaml: &str, first_line: usize) -> Result<(), Diagnostic> {
-    let mut heading = None;
-    let (mut follows_empty, mut is_key_open) = (false, false);
-    for (number, line) in (first_line..).zip(yaml.lines()) {
-        let is_outside = !belongs_to_keys(line);
-        if line.starts_with("```")
-            || line.starts_with("~~~")
-            || (is_outside && (follows_empty || has_placeholder(line)))
-        {
-            return Err(body_in_keys(number, line, yaml, first_line));
-        }
-        follows_empty = line.trim().is_empty();
-        if is_heading(line) {
-            heading = heading.or(Some((number, line)));
-        } else if has_key(line) {
-            heading = None;
-            is_key_open = is_open(line);
-        } else if !is_empty_or_comment(line)
-            && let Some((number, line)) = heading.filter(|_| is_outside || !is_key_open)
-        {
-            return Err(body_in_keys(number, line, yaml, first_line));
-        }
-    }
-    Ok(())
-}
-
-fn body_in_keys(number: usize, line: &str, yaml: &str, first_line: usize) -> Diagnostic {
-    let end = first_line + yaml.lines().count();
-    Diagnostic::error(
-        Some(Position {
-            line: number,
-            column: 1,
-        }),
-        format!(
-            "the line {} is in the frontmatter, which ends in line {end}",
-            quoted(line.trim())
-        ),
-        "write `---` alone in a line after the last key, or delete this line",
-    )
-}
-
-fn has_placeholder(line: &str) -> bool {
-    line.contains("{{") || line.contains("<<input>>") || line.contains("$ARGUMENTS")
-}
-
-fn is_heading(line: &str) -> bool {
-    let after = line.trim_start_matches('#');
-    matches!(line.len() - after.len(), 1..=6) && after.starts_with(' ')
-}
-
-/// Returns whether the value of a key is in the lines below it.
-fn is_open(line: &str) -> bool {
-    key_of(line).is_some_and(|(_, value)| value.is_empty() || value.starts_with(['|', '>']))
-}
-
 pub(super) fn is_empty_or_comment(line: &str) -> bool {
     matches!(line.trim_start().chars().next(), None | Some('#'))
 }

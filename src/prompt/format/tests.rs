@@ -100,7 +100,16 @@ fn crlf_and_bom_and_tiny_files_are_ordinary() {
 
 #[test]
 fn a_line_that_is_almost_a_fence_closes_the_frontmatter_with_a_warning() {
-    for line in ["...", "----", "--------  ", "--- # body", "---\t# body"] {
+    for line in [
+        "...",
+        "....",
+        "... # end",
+        "----",
+        "--------  ",
+        "---- # end",
+        "--- # body",
+        "---\t# body",
+    ] {
         for end in ["\n", "\r\n"] {
             let file = [
                 "---",
@@ -137,6 +146,13 @@ fn a_body_inside_the_frontmatter_breaks_the_file_and_a_stray_line_does_not() {
         ("\nReview this.\nNow.", "Review this."),
         ("Review {{input}}.", "Review {{input}}."),
         ("Review $ARGUMENTS.", "Review $ARGUMENTS."),
+        // To YAML, these are comments and keys.
+        ("# Steps", "# Steps"),
+        ("\n# 手順\n", "# 手順"),
+        ("# Steps\nFirst: do a.", "# Steps"),
+        ("# Steps\n\nFirst: do a.\nThen: do b.", "# Steps"),
+        ("\nFirst: do a.\nThen: do b.", "First: do a."),
+        ("\nRead this: it is short.", "Read this: it is short."),
     ] {
         let file = format!("---\ndescription: D\n{text}\n---\nmore\n");
         let number = file.lines().position(|other| other == line).unwrap() + 1;
@@ -152,6 +168,10 @@ fn a_body_inside_the_frontmatter_breaks_the_file_and_a_stray_line_does_not() {
         "# ours\ndescription: D: E\n\n# Tools\ntools:\n# reading\n- a\n\n# end",
         "description: Review {{input}}: now",
         "description: >\n  # Heading\n\n  Text {{input}}.\ntitle: T: T",
+        "description: D: E\nmodel: m\n\n# version: 2",
+        "Model: M: N\n\nNote: D",
+        "description: D: E\n\n$schema: x\n\n\"q r\": x\n\n# Names\nname: x\nNote: x",
+        "description: D: E\ntools:\n# Reading\n- a",
     ] {
         let prompt = parse(&format!("---\n{text}\n---\nB {{{{input}}}}"));
         assert_eq!(

@@ -1,0 +1,153 @@
+//! Finds the lines of a prompt's body that a frontmatter has swallowed, because no `---` closes it
+//! where it was meant to end.
+//!
+//! YAML takes many of them: a heading is a comment, and `First: read it.` is a key.
+
+use super::lenient::{has_key, key_of};
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::wording::quoted;
+
+/// What a line of a frontmatter is, as far as the line alone and the [`KeyStyle`] say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    Empty,
+    Comment,
+    /// A heading, or a comment that looks like one.
+    Heading,
+    Key,
+    /// It is capitalized, and the first key is not: `Note: read it.`.
+    CapitalizedKey,
+    /// It may belong to the key above it.
+    Continuation,
+    Fence,
+    Text,
+}
+
+/// How the first key of a frontmatter is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyStyle {
+    Lowercase,
+    Capitalized,
+}
+
+/// Refuses a frontmatter with a line that only the body of a prompt has. It has at least one key.
+///
+/// # Errors
+/// There is such a line.
+pub(super) fn refuse_body(yaml: &str, first_line: usize) -> Result<(), Diagnostic> {
+    let lines: Vec<&str> = yaml.lines().collect();
+    let Some(index) = body_start(&lines) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the line {} is in the frontmatter, which ends in line {}",
+        quoted(lines[index].trim()),
+        first_line + lines.len()
+    );
+    let fix = "write `---` alone in a line after the last key, or delete this line";
+    let position = Position {
+        line: first_line + index,
+        column: 1,
+    };
+    Err(Diagnostic::error(Some(position), message, fix))
+}
+
+/// Returns the index of the first line that belongs to a body:
+///
+/// - a fence;
+/// - a line without a key that has a placeholder, or follows an empty line or a heading;
+/// - a capitalized key that follows an empty line or a heading;
+/// - a list that follows a heading and belongs to no key;
+/// - a heading before such a line, or before nothing if it is a [title](is_title).
+fn body_start(lines: &[&str]) -> Option<usize> {
+    let style = KeyStyle::of(lines);
+    let mut heading = None; // a comment, if a key follows it
+    let mut has_open_key = false;
+    let mut follows_empty = false;
+    for (index, line) in lines.iter().enumerate() {
+        let kind = LineKind::of(line, style);
+        let is_body = match kind {
+            LineKind::Fence => true,
+            LineKind::Text => follows_empty || heading.is_some() || has_placeholder(line),
+            LineKind::CapitalizedKey => follows_empty || heading.is_some(),
+            LineKind::Continuation => heading.is_some() && !has_open_key,
+            LineKind::Empty | LineKind::Comment | LineKind::Heading | LineKind::Key => false,
+        };
+        if is_body {
+            return heading.or(Some(index));
+        }
+        match kind {
+            LineKind::Heading => heading = heading.or(Some(index)),
+            LineKind::Key | LineKind::CapitalizedKey => {
+                heading = None;
+                has_open_key = is_open(line);
+            }
+            LineKind::Continuation => heading = None,
+            _ => {}
+        }
+        follows_empty = kind == LineKind::Empty;
+    }
+    heading.filter(|index| is_title(lines[*index]))
+}
+
+impl LineKind {
+    fn of(line: &str, style: KeyStyle) -> LineKind {
+        if line.trim().is_empty() {
+            LineKind::Empty
+        } else if is_heading(line) {
+            LineKind::Heading
+        } else if line.trim_start().starts_with('#') {
+            LineKind::Comment
+        } else if line.starts_with("```") || line.starts_with("~~~") {
+            LineKind::Fence
+        } else if line.starts_with([' ', '\t', '-', ']', '}']) {
+            LineKind::Continuation
+        } else if !is_key(line) {
+            LineKind::Text
+        } else if style == KeyStyle::Lowercase && line.starts_with(char::is_uppercase) {
+            LineKind::CapitalizedKey
+        } else {
+            LineKind::Key
+        }
+    }
+}
+
+impl KeyStyle {
+    fn of(lines: &[&str]) -> KeyStyle {
+        let first = lines.iter().find(|line| has_key(line));
+        if first.is_some_and(|line| line.starts_with(char::is_uppercase)) {
+            KeyStyle::Capitalized
+        } else {
+            KeyStyle::Lowercase
+        }
+    }
+}
+
+/// Returns whether a line begins with a key that is one word, or in quotes.
+fn is_key(line: &str) -> bool {
+    key_of(line).is_some_and(|(key, _)| line.starts_with('"') || is_word(key))
+}
+
+fn is_word(key: &str) -> bool {
+    !key.contains(char::is_whitespace) && !key.starts_with(char::is_numeric)
+}
+
+/// Returns whether the value of a key is in the lines below it.
+fn is_open(line: &str) -> bool {
+    key_of(line).is_some_and(|(_, value)| value.is_empty() || value.starts_with(['|', '>']))
+}
+
+fn is_heading(line: &str) -> bool {
+    let after = line.trim_start_matches('#');
+    matches!(line.len() - after.len(), 1..=6) && after.starts_with(' ')
+}
+
+/// Returns whether a heading is no ordinary comment, such as `# end` or `# model: fast`.
+fn is_title(heading: &str) -> bool {
+    let text = heading.trim_start_matches('#').trim();
+    !text.is_empty() && !text.starts_with(char::is_lowercase) && !has_key(text)
+}
+
+fn has_placeholder(line: &str) -> bool {
+    line.contains("{{") || line.contains("<<input>>") || line.contains("$ARGUMENTS")
+}
