@@ -17,7 +17,7 @@
 mod invocations;
 mod prose;
 
-pub use invocations::{Form, Invocation, MAX_CANDIDATES};
+pub use invocations::{Form, Invocation, MAX_LOOKUPS};
 
 use crate::agents::Agent;
 use crate::library::{Found, Layer, Library, View, joined, meant_by, with_last_part};
@@ -27,7 +27,7 @@ use invocations::{Invoked, is_smiley};
 use serde::Deserialize;
 use serde_json::json;
 use std::borrow::Cow;
-use std::cell::LazyCell;
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -145,57 +145,98 @@ struct Reading<'m> {
     withheld: Option<String>,
 }
 
+/// Reads what a message invokes.
 fn read<'m>(view: &View, message: &'m str) -> Reading<'m> {
-    let listed = LazyCell::new(|| {
-        view.list()
-            .found
-            .into_iter()
-            .map(|found| (fold(&found.name), found))
-            .collect::<Vec<(String, Found)>>()
-    });
-    let all = || listed.iter().map(|(_, found)| found);
-    let mut withheld = None;
-    let look_up = |name: &str, form| {
-        let found = view.find_exactly(name);
-        if withheld.is_none() {
-            withheld = view.withheld_hint(name);
-        }
-        if form == Form::Mention {
-            return found.filter(may_be_mentioned);
-        }
-        found.or_else(|| {
-            if !may_be_typed(name) {
-                return None;
-            }
-            let folded = Some(name).filter(|name| !name.is_ascii()).map(fold);
-            let mut matching = listed
-                .iter()
-                .filter(|(known, _)| Some(known) == folded.as_ref());
-            let found = matching
-                .next()
-                .filter(|_| matching.next().is_none())
-                .map(|(_, found)| found);
-            found.or_else(|| with_last_part(all(), name)).cloned()
-        })
+    let mut typed_names = TypedNames {
+        view,
+        listed: OnceCell::new(),
+        withheld: None,
     };
     let Invoked {
         invocations,
         unknown,
-    } = invocations::of(message, view.takes_mentions(), look_up, is_builtin);
-    let is_slip =
-        |name: &&str| may_be_typed(name) && name.chars().count() > 2 && !is_usual_after_colon(name);
-    let meant = |typed| Slip {
-        typed,
-        meant: meant_by(all(), typed),
-    };
-    let slip = unknown
-        .filter(is_slip)
-        .map(meant)
-        .filter(|slip| !slip.meant.is_empty());
+    } = invocations::of(
+        message,
+        view.takes_mentions(),
+        |name, form| typed_names.look_up(name, form),
+        is_builtin,
+    );
     Reading {
         invocations,
-        slip,
-        withheld,
+        slip: unknown.and_then(|typed| typed_names.slip(typed)),
+        withheld: typed_names.withheld,
+    }
+}
+
+/// Finds the prompts that the names in a message mean.
+struct TypedNames<'v> {
+    view: &'v View,
+    /// All prompts. They are listed once, and only if a name may be that of a prompt, and is not.
+    listed: OnceCell<Vec<ListedPrompt>>,
+    /// Why the first prompt of a linked worktree is not served.
+    withheld: Option<String>,
+}
+
+struct ListedPrompt {
+    folded_name: String,
+    found: Found,
+}
+
+impl TypedNames<'_> {
+    fn look_up(&mut self, name: &str, form: Form) -> Option<Found> {
+        let found = self.view.find_exactly(name);
+        if self.withheld.is_none() {
+            self.withheld = self.view.withheld_hint(name);
+        }
+        if form == Form::Mention {
+            return found.filter(may_be_mentioned);
+        }
+        if found.is_some() || !may_be_typed(name) {
+            return found;
+        }
+        let similar = self.with_other_spelling(name);
+        similar
+            .or_else(|| with_last_part(self.all(), name))
+            .cloned()
+    }
+
+    /// Returns the only prompt whose name differs from a name that is not ASCII in its spelling.
+    fn with_other_spelling(&self, name: &str) -> Option<&Found> {
+        if name.is_ascii() {
+            return None;
+        }
+        let folded = fold(name);
+        let mut matching = self
+            .listed()
+            .iter()
+            .filter(|listed| listed.folded_name == folded);
+        let first = matching.next()?;
+        matching.next().is_none().then_some(&first.found)
+    }
+
+    /// Returns the names that were probably meant by one without a prompt, if there are any.
+    fn slip<'m>(&self, typed: &'m str) -> Option<Slip<'m>> {
+        let is_short = typed.chars().count() <= 2;
+        if is_short || !may_be_typed(typed) || is_usual_after_colon(typed) {
+            return None;
+        }
+        let meant = meant_by(self.all(), typed);
+        (!meant.is_empty()).then_some(Slip { typed, meant })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Found> {
+        self.listed().iter().map(|listed| &listed.found)
+    }
+
+    fn listed(&self) -> &[ListedPrompt] {
+        self.listed.get_or_init(|| {
+            let listing = self.view.list();
+            let listed = listing.found.into_iter().map(|found| ListedPrompt {
+                folded_name: fold(&found.name),
+                found,
+            });
+            listed.collect()
+        })
     }
 }
 

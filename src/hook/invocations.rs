@@ -8,17 +8,20 @@
 //! input, if it is in prose.
 //!
 //! Built-in prompts have the names of everyday symbols of programs, so less of a text invokes them:
-//! see [`is_symbol`].
+//! see [`is_before_code`].
 
 use super::prose::{Lines, OPENING};
 use crate::prompt::COLONS;
 use memchr::memchr2_iter;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// How many words of a message are looked up that may be commands, and how many that may be
-/// mentions. A message with more of them is data.
-pub const MAX_CANDIDATES: usize = 100;
+/// How many names of a message are looked up. A message with more of them is data.
+pub const MAX_LOOKUPS: usize = 100;
+
+/// How many places of a message are examined where a prompt may be invoked, without those of names
+/// that were looked up in vain.
+const MAX_PLACES: usize = 1_000;
 
 /// Punctuation that may follow a name and is not part of it.
 const PUNCTUATION: [char; 12] = [
@@ -69,100 +72,232 @@ pub(super) struct Invoked<'t, T> {
     pub(super) unknown: Option<&'t str>,
 }
 
-/// What a message invokes; without `mentions`, neither stacks nor mentions. `look_up` finds the
-/// prompt of a name; for a mention, none that `is_builtin`.
-pub(super) fn of<'t, T>(
+/// Returns what a message invokes; without `takes_mentions`, neither stacks nor mentions. `look_up`
+/// finds the prompt of a name; for a mention, none that `is_builtin`.
+pub(super) fn of<'t, T: Clone>(
     text: &'t str,
-    mentions: bool,
-    mut look_up: impl FnMut(&'t str, Form) -> Option<T>,
-    is_builtin: impl Fn(&T) -> bool,
+    takes_mentions: bool,
+    look_up: impl FnMut(&'t str, Form) -> Option<T>,
+    is_builtin: fn(&T) -> bool,
 ) -> Invoked<'t, T> {
-    let mut lines = Lines::of(text);
-    let mut invocations: Vec<Invocation<'t, T>> = Vec::new();
-    let (mut unknown, mut looked_up, mut not_found) = (None, [0; 2], HashSet::new());
-    // Of a stack, all that follows a later name follows the first one, too.
-    let mut checked_line = None;
-    // Each byte is read once, also if a word has many colons, or many colons follow many spaces.
-    let (mut word_end, mut spaces_end) = (0, 0);
-    for (colon, after) in colons(text) {
-        if after >= word_end {
-            word_end = end_of(text, after, |letter| !letter.is_whitespace());
+    let mut reader = Reader {
+        text,
+        takes_mentions,
+        lines: Lines::of(text),
+        names: Names {
+            look_up,
+            known: HashMap::new(),
+        },
+        is_builtin,
+        unknown_words: HashSet::new(),
+        places: 0,
+        stack_end: 0,
+        checked_line: None,
+        invoked: Invoked {
+            invocations: Vec::new(),
+            unknown: None,
+        },
+    };
+    for word in words(text) {
+        if reader.places == MAX_PLACES {
+            break;
         }
-        let word = &text[after..word_end];
-        let is_in_name = invocations
-            .last()
-            .is_some_and(|last| colon < last.range.end);
-        if word.is_empty() || is_in_name {
-            continue;
+        reader.read(&word);
+    }
+    add_inputs(text, &mut reader.invoked.invocations);
+    reader.invoked
+}
+
+/// A word of a message, without the colon before it.
+struct Word<'t> {
+    text: &'t str,
+    /// Where its colon is.
+    colon: usize,
+    /// Where it begins.
+    start: usize,
+}
+
+/// Where a word stands in the message.
+struct Place {
+    form: Form,
+    /// Where the invocation begins, if the word is one.
+    start: usize,
+    is_indented: bool,
+}
+
+/// A prompt that was found.
+struct Named<'t, T> {
+    name: &'t str,
+    found: T,
+}
+
+/// Reads a message, one word after the other.
+struct Reader<'t, T, L> {
+    text: &'t str,
+    takes_mentions: bool,
+    lines: Lines<'t>,
+    names: Names<'t, T, L>,
+    is_builtin: fn(&T) -> bool,
+    /// The words without a prompt.
+    unknown_words: HashSet<(&'t str, Form)>,
+    /// How many places were examined, without those of unknown words.
+    places: usize,
+    /// Where the blanks end that follow the last invocation. A command there belongs to its stack.
+    stack_end: usize,
+    /// The beginning of the last line on which a built-in name was no symbol. All that follows a
+    /// later name of its stack follows the first one, too.
+    checked_line: Option<usize>,
+    invoked: Invoked<'t, T>,
+}
+
+impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
+    /// Reads the next word, and adds the invocation if it is one.
+    fn read(&mut self, word: &Word<'t>) {
+        if word.text.is_empty() || self.is_in_invocation(word.colon) {
+            return;
         }
-        lines.advance(colon);
-        let indentation = &text[lines.start..colon];
-        let is_indented_first = lines.is_first && matches!(indentation, " " | "  " | "   ");
-        let stack = invocations
-            .last()
-            .filter(|last| last.form != Form::Mention && colon <= spaces_end);
-        let (form, start) = match stack {
-            _ if indentation.is_empty() || is_indented_first => (Form::Command, lines.start),
-            _ if !mentions => continue,
-            Some(last) => (Form::Stacked, last.range.start),
-            None => (Form::Mention, colon),
+        self.lines.advance(word.colon);
+        let Some(place) = self.place_of(word.colon) else {
+            return;
         };
-        let count = &mut looked_up[usize::from(form == Form::Mention)];
-        if lines.is_fenced || *count == MAX_CANDIDATES || not_found.contains(&(word, form)) {
-            continue;
+        if self.lines.is_fenced || self.is_unknown(word.text, place.form) {
+            return;
         }
-        *count += 1;
-        let mut find = |name| Some((name, look_up(name, form)?));
-        let found = match form {
-            Form::Mention if !lines.is_prose(colon) => continue,
-            Form::Mention => names_in(word).into_iter().find_map(&mut find),
-            _ => spellings(word).find_map(&mut find),
+        self.places += 1;
+        if place.form == Form::Mention && !self.lines.is_prose(word.colon) {
+            return;
+        }
+        let Some(named) = self.names.find(word.text, place.form) else {
+            self.note_unknown(word.text, place.form);
+            return;
         };
-        match found {
-            Some((name, found)) => {
-                if is_builtin(&found) {
-                    let is_indented = form == Form::Command && !indentation.is_empty();
-                    let is_checked = checked_line == Some(lines.start);
-                    let rest = lines.after(after + name.len());
-                    if is_indented || (!is_checked && is_symbol(rest)) {
-                        continue;
-                    }
-                    checked_line = Some(lines.start);
-                }
-                let end = after
-                    + if form == Form::Mention {
-                        name.len()
-                    } else {
-                        word.len()
-                    };
-                invocations.push(Invocation {
-                    form,
-                    name,
-                    input: "",
-                    range: start..end,
-                    found,
-                });
-                spaces_end = end_of(text, end, |letter| letter.is_whitespace() && letter != '\n');
-            }
-            None => {
-                if lines.is_first && form == Form::Command {
-                    unknown = spellings(word).last();
-                }
-                not_found.insert((word, form));
-            }
+        if (self.is_builtin)(&named.found) && self.is_symbol(word, &place, named.name) {
+            return;
+        }
+        self.add(word, &place, named);
+    }
+
+    /// Returns whether a word was looked up in vain. A long one is not remembered, because comparing
+    /// it costs as much.
+    fn is_unknown(&self, word: &'t str, form: Form) -> bool {
+        word.len() <= MAX_MENTION && self.unknown_words.contains(&(word, form))
+    }
+
+    fn note_unknown(&mut self, word: &'t str, form: Form) {
+        if self.lines.is_first && form == Form::Command {
+            self.invoked.unknown = spellings(word).last();
+        }
+        if word.len() <= MAX_MENTION {
+            self.unknown_words.insert((word, form));
         }
     }
-    add_inputs(text, &mut invocations);
-    Invoked {
-        invocations,
-        unknown,
+
+    fn is_in_invocation(&self, at: usize) -> bool {
+        let last = self.invoked.invocations.last();
+        last.is_some_and(|last| at < last.range.end)
+    }
+
+    /// Returns the place of a colon on the current line. `None`: a command or a mention would begin
+    /// there, but the message has none.
+    fn place_of(&self, colon: usize) -> Option<Place> {
+        let line_start = self.lines.start;
+        let indentation = &self.text[line_start..colon];
+        let is_indented = self.lines.is_first && matches!(indentation, " " | "  " | "   ");
+        if indentation.is_empty() || is_indented {
+            return Some(Place {
+                form: Form::Command,
+                start: line_start,
+                is_indented,
+            });
+        }
+        if !self.takes_mentions {
+            return None;
+        }
+        let (form, start) = match self.invoked.invocations.last() {
+            Some(last) if last.form != Form::Mention && colon <= self.stack_end => {
+                (Form::Stacked, last.range.start)
+            }
+            _ => (Form::Mention, colon),
+        };
+        Some(Place {
+            form,
+            start,
+            is_indented: false,
+        })
+    }
+
+    /// Returns whether a built-in name is probably a symbol of a program.
+    fn is_symbol(&mut self, word: &Word<'t>, place: &Place, name: &str) -> bool {
+        if place.is_indented {
+            return true;
+        }
+        let is_checked = self.checked_line == Some(self.lines.start);
+        if !is_checked && is_before_code(self.lines.after(word.start + name.len())) {
+            return true;
+        }
+        self.checked_line = Some(self.lines.start);
+        false
+    }
+
+    fn add(&mut self, word: &Word<'t>, place: &Place, named: Named<'t, T>) {
+        let length = match place.form {
+            Form::Mention => named.name.len(),
+            Form::Command | Form::Stacked => word.text.len(),
+        };
+        let end = word.start + length;
+        self.invoked.invocations.push(Invocation {
+            form: place.form,
+            name: named.name,
+            input: "",
+            range: place.start..end,
+            found: named.found,
+        });
+        self.stack_end = end_of(self.text, end, |letter| {
+            letter.is_whitespace() && letter != '\n'
+        });
     }
 }
 
-/// Returns whether a name at the start of a line is probably a symbol of a program and not a
-/// built-in prompt. The `rest` of its line decides, as in `:test {:extra-paths ["t"]}` (Clojure),
-/// `:test #'equal` (Lisp), and `:debug => true` or `:test,` (Ruby).
-fn is_symbol(rest: &str) -> bool {
+/// The names that were looked up: each once, and at most [`MAX_LOOKUPS`].
+struct Names<'t, T, L> {
+    look_up: L,
+    /// By the name, and by whether it was looked up for a mention.
+    known: HashMap<(&'t str, bool), Option<T>>,
+}
+
+impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Names<'t, T, L> {
+    /// Finds the prompt whose name a word is, or begins with.
+    fn find(&mut self, word: &'t str, form: Form) -> Option<Named<'t, T>> {
+        let names = match form {
+            Form::Mention => names_in(word),
+            Form::Command | Form::Stacked => spellings(word).collect(),
+        };
+        for name in names {
+            if let Some(found) = self.get(name, form) {
+                return Some(Named { name, found });
+            }
+        }
+        None
+    }
+
+    fn get(&mut self, name: &'t str, form: Form) -> Option<T> {
+        let key = (name, form == Form::Mention);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        if self.known.len() == MAX_LOOKUPS {
+            return None;
+        }
+        let found = (self.look_up)(name, form);
+        self.known.insert(key, found.clone());
+        found
+    }
+}
+
+/// Returns whether the `rest` of a line says that the name at its start is a symbol of a program, as
+/// in `:test {:extra-paths ["t"]}` (Clojure), `:test #'equal` (Lisp), and `:debug => true` or
+/// `:test,` (Ruby).
+fn is_before_code(rest: &str) -> bool {
     rest.contains("{:")
         || rest.contains("=>")
         || rest.contains("#'")
@@ -171,41 +306,53 @@ fn is_symbol(rest: &str) -> bool {
 
 /// Gives each command its input. Until then, its range ends after its name.
 fn add_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
-    let (mut limit, mut of_stack) = (text.len(), None);
-    for invocation in invocations
-        .iter_mut()
-        .rev()
-        .filter(|invocation| invocation.form != Form::Mention)
-    {
+    let mut limit = text.len(); // where the next stack begins
+    let mut of_stack = None;
+    for invocation in invocations.iter_mut().rev() {
+        if invocation.form == Form::Mention {
+            continue;
+        }
         let (input, end) = *of_stack.get_or_insert_with(|| {
             let rest = text[invocation.range.end..limit].trim_end();
             (trimmed(rest), invocation.range.end + rest.len())
         });
-        (invocation.input, invocation.range.end) = (input, end);
+        invocation.input = input;
+        invocation.range.end = end;
         if invocation.form == Form::Command {
-            (limit, of_stack) = (invocation.range.start, None);
+            limit = invocation.range.start;
+            of_stack = None;
         }
     }
 }
 
-/// Where each colon of a text is that may begin a command or a mention, and where the text after it
-/// begins: not those of `10:30`, `note:` and `std::vec`.
-fn colons(text: &str) -> impl Iterator<Item = (usize, usize)> {
-    let bytes = text.as_bytes();
-    let is_inside =
-        |at: usize| at > 0 && bytes[at - 1].is_ascii_graphic() && !b"([{".contains(&bytes[at - 1]);
-    let first_bytes = memchr2_iter(b':', 0xef, bytes); // 0xef is never inside a character
-    first_bytes
-        .filter(move |at| !is_inside(*at))
-        .filter_map(|at| {
-            let colon = COLONS
-                .iter()
-                .find(|colon| text[at..].starts_with(**colon))?;
-            let before = text[..at].chars().next_back();
-            let may_begin =
-                before.is_none_or(|before| before.is_whitespace() || OPENING.contains(&before));
-            may_begin.then_some((at, at + colon.len_utf8()))
+/// Returns each word of a text after a colon that may begin a command or a mention: not those of
+/// `10:30`, `note:` and `std::vec`. Of `(:a(:b`, these are `a(:b` and `b`.
+fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+    let mut end = 0; // each byte is read once, also if a word has many colons
+    let first_bytes = memchr2_iter(b':', 0xef, text.as_bytes()); // 0xef is never inside a character
+    first_bytes.filter_map(move |colon| {
+        let start = colon + colon_length(text, colon)?;
+        if start >= end {
+            end = end_of(text, start, |letter| !letter.is_whitespace());
+        }
+        Some(Word {
+            text: &text[start..end],
+            colon,
+            start,
         })
+    })
+}
+
+/// Returns the bytes of the colon that is here, if it may begin a command or a mention.
+fn colon_length(text: &str, at: usize) -> Option<usize> {
+    let before = text[..at].chars().next_back();
+    if before.is_some_and(|before| !before.is_whitespace() && !OPENING.contains(&before)) {
+        return None;
+    }
+    let colon = COLONS
+        .iter()
+        .find(|colon| text[at..].starts_with(**colon))?;
+    Some(colon.len_utf8())
 }
 
 /// Returns where the letters of this kind end that begin at a byte.
@@ -613,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_up_in_a_message_is_limited_and_each_word_is_looked_up_once() {
+    fn each_name_of_a_message_is_looked_up_once_and_at_most_100_are() {
         let lines = |between: &str| {
             (0..10_000)
                 .map(|number| format!("{between}:x{number}"))
@@ -622,30 +769,26 @@ mod tests {
         for (text, exists, count, lookups) in [
             (":x y\n".repeat(100_000), false, 0, 1),
             (" :x y".repeat(100_000), false, 0, 1),
-            (lines("\n"), false, 0, MAX_CANDIDATES),
-            (lines("\n"), true, MAX_CANDIDATES, MAX_CANDIDATES),
-            (lines("\na "), false, 0, MAX_CANDIDATES),
-            (
-                lines("\na ") + &lines("\n"),
-                true,
-                2 * MAX_CANDIDATES,
-                2 * MAX_CANDIDATES,
-            ),
+            (":x y\n".repeat(100_000), true, MAX_PLACES, 1),
+            ("a :ab. b :ab, ".repeat(100_000), true, MAX_PLACES, 1),
+            (":x ".repeat(100_000), true, MAX_PLACES, 1),
+            (lines("\n"), false, 0, MAX_LOOKUPS),
+            (lines("\n"), true, MAX_LOOKUPS, MAX_LOOKUPS),
+            (lines("\na "), false, 0, MAX_LOOKUPS),
+            (lines("\na ") + &lines("\n"), true, MAX_LOOKUPS, MAX_LOOKUPS),
             (format!("See :{}", ").".repeat(100_000)), true, 0, 0),
+            (format!("See :ab{}", ")x".repeat(100_000)), false, 0, 8),
+            ("(:x".repeat(100_000), false, 0, 0),
             (format!("See ` {}", "`:style ".repeat(100_000)), false, 0, 0),
         ] {
-            let mut looked_up = 0;
-            let found = of(
-                &text,
-                true,
-                |_, _| {
-                    looked_up += 1;
-                    exists.then_some(())
-                },
-                |_| false,
-            );
+            let mut looked_up = HashSet::new();
+            let look_up = |name, form| {
+                assert!(looked_up.insert((name, form == Form::Mention)), "{name}");
+                exists.then_some(())
+            };
+            let found = of(&text, true, look_up, |_| false);
             assert_eq!(
-                (found.invocations.len(), looked_up),
+                (found.invocations.len(), looked_up.len()),
                 (count, lookups),
                 "{text:.20}"
             );

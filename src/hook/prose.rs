@@ -102,9 +102,6 @@ impl<'t> Lines<'t> {
 
     /// Returns whether this byte of the current paragraph is between backticks.
     fn is_code(&mut self, at: usize) -> bool {
-        if memchr(b'`', &self.text.as_bytes()[self.paragraph..at]).is_none() {
-            return false;
-        }
         if self.code.paragraph.start != self.paragraph || !self.code.paragraph.contains(&at) {
             let following = self.text[self.end..]
                 .split_inclusive('\n')

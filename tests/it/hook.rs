@@ -7,7 +7,7 @@ use crate::client::{Client, Ran};
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
 use prompt_expander::agents::Agent;
-use prompt_expander::hook::{MAX_CANDIDATES, MAX_PROMPTS};
+use prompt_expander::hook::{MAX_LOOKUPS, MAX_PROMPTS};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::process::Stdio;
@@ -619,8 +619,7 @@ fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static s
 fn the_page_of_the_hook_is_true() {
     let text = page("docs/hook.md");
     let bounds = format!(
-        "{MAX_CANDIDATES} words that look like commands are looked up, as many that look like mentions, and the first \
-         {MAX_PROMPTS} prompts are"
+        "at most {MAX_LOOKUPS} different names are looked up, each once, and the first {MAX_PROMPTS} prompts are"
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
