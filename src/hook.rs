@@ -292,7 +292,7 @@ fn within_limit(
         .map(|invocation| invocation.found.prompt())
         .collect();
     let is_remote =
-        |prompt: &Result<Arc<Prompt>, _>| prompt.as_ref().is_ok_and(|prompt| prompt.is_remote());
+        |prompt: &Result<Arc<Prompt>, _>| prompt.as_ref().is_ok_and(|prompt| prompt.is_rendered_by_service());
     let instead = expanded
         .iter()
         .zip(&prompts)
@@ -352,7 +352,7 @@ fn context_for(
             );
         }
     };
-    if prompt.is_remote() {
+    if prompt.is_rendered_by_service() {
         return call_instead(invocation, true);
     }
     match found

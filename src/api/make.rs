@@ -290,7 +290,7 @@ fn unused<'b>(prompt: &'b Prompt, values: &'b [Bound<'b>]) -> impl Iterator<Item
             Origin::Default | Origin::Omitted | Origin::Missing => false,
         };
         // A service gets each of them.
-        is_given && !has_place && !bound.value.is_empty() && !prompt.is_remote()
+        is_given && !has_place && !bound.value.is_empty() && !prompt.is_rendered_by_service()
     })
 }
 

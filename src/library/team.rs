@@ -271,10 +271,10 @@ impl Handle for TeamPrompt {
         join: Join<'_>,
     ) -> Result<Messages, Diagnostic> {
         let is_here = |path: &AttachmentPath| matches!(path.is_address(), Ok(true));
-        if !prompt.is_remote() && prompt.attachments.iter().all(is_here) {
+        if !prompt.is_rendered_by_service() && prompt.attachments.iter().all(is_here) {
             return self.file()?.expand(prompt, call, join);
         }
-        let within = if prompt.is_remote() {
+        let within = if prompt.is_rendered_by_service() {
             ANSWER_WITHIN
         } else {
             self.team.patience()
@@ -299,7 +299,7 @@ impl Handle for TeamPrompt {
         prompt: &Prompt,
         call: Call<'_>,
     ) -> Option<Result<ServiceRequest, Diagnostic>> {
-        prompt.is_remote().then(|| Ok(self.request(call)))
+        prompt.is_rendered_by_service().then(|| Ok(self.request(call)))
     }
 }
 

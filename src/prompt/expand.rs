@@ -18,7 +18,7 @@ impl Prompt {
     ///
     /// # Errors
     /// A call that does not fit. An expansion that is too long is refused before it is allocated. A
-    /// [remote](Prompt::is_remote) prompt always is an error.
+    /// [remote](Prompt::is_rendered_by_service) prompt always is an error.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, Diagnostic> {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
@@ -37,7 +37,7 @@ impl Prompt {
         if let Some(error) = binding.error {
             return Err(error);
         }
-        if self.is_remote() {
+        if self.is_rendered_by_service() {
             let fix =
                 "use the command `expand` or the tool `expand_prompt`, which call the service";
             return Err(Diagnostic::new(

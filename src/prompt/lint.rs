@@ -8,7 +8,7 @@ use super::outline::Code;
 use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
 use super::text::beginning;
-use super::write::is_template_description;
+use super::write::is_draft_description;
 use crate::wording::{all_of, is_invisible, is_usual, named, quoted};
 use std::collections::{HashMap, HashSet};
 
@@ -84,7 +84,7 @@ fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     if prompt
         .description
         .as_deref()
-        .is_some_and(is_template_description)
+        .is_some_and(is_draft_description)
     {
         warn(
             "the description is still the one that `new` wrote".to_owned(),
@@ -95,7 +95,7 @@ fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
         .messages
         .iter()
         .all(|message| message.body().is_empty())
-        && !prompt.is_remote()
+        && !prompt.is_rendered_by_service()
     {
         warn(
             "the prompt has no body: it expands to its input only".to_owned(),
@@ -152,7 +152,7 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
             fix,
         ));
     };
-    if prompt.is_template() {
+    if prompt.is_unedited_draft() {
         let text = "the body is still the template that `new` wrote, so the prompt is not listed to agents";
         warn(
             0,

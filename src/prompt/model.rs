@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 /// The body of a file that is to be filled in.
-pub(super) const TEMPLATE_BODY: &str = "\
+pub(super) const DRAFT_BODY: &str = "\
 Say here what the agent is to do with the text below, step by step, and what it is to answer with.
 
 Text:
@@ -47,7 +47,7 @@ pub struct Prompt {
     /// When the input follows the text.
     pub(super) append: Append,
     /// Whether the frontmatter says that only a command invokes it.
-    pub(super) is_no_mention: bool,
+    pub(super) forbids_mentions: bool,
     /// Whether the frontmatter says that each argument gets one word of the text, and the input is
     /// the whole text.
     pub(super) has_words: bool,
@@ -151,9 +151,9 @@ pub struct Summary {
     pub metadata: Metadata,
     /// See [`Prompt::takes_input`].
     pub takes_input: bool,
-    /// See [`Prompt::is_template`].
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_template: bool,
+    /// See [`Prompt::is_unedited_draft`].
+    #[serde(rename = "is_template", skip_serializing_if = "std::ops::Not::not")]
+    pub is_unedited_draft: bool,
 }
 
 impl Summary {
@@ -196,7 +196,7 @@ impl Prompt {
             other_keys: Vec::new(),
             syntax,
             append: Append::Paragraph,
-            is_no_mention: false,
+            forbids_mentions: false,
             has_words: false,
             names_its_folder: false,
             marks: &marks::OWN,
@@ -207,11 +207,11 @@ impl Prompt {
     /// Whether its name in the middle of a message stands for it: it needs no arguments, and its
     /// file does not say `mention: false`.
     pub fn may_be_mentioned(&self) -> bool {
-        !self.is_no_mention && !self.arguments.iter().any(|argument| argument.required)
+        !self.forbids_mentions && !self.arguments.iter().any(|argument| argument.required)
     }
 
     /// Whether a service renders it, which only the library calls.
-    pub fn is_remote(&self) -> bool {
+    pub fn is_rendered_by_service(&self) -> bool {
         self.append == Append::Never
     }
 
@@ -274,8 +274,8 @@ impl Prompt {
     }
 
     /// Whether the body is still the one that [`draft`](super::draft) writes, to be filled in.
-    pub fn is_template(&self) -> bool {
-        matches!(self.messages.as_slice(), [message] if message.body().trim() == TEMPLATE_BODY.trim())
+    pub fn is_unedited_draft(&self) -> bool {
+        matches!(self.messages.as_slice(), [message] if message.body().trim() == DRAFT_BODY.trim())
     }
 
     /// The names by which a call may give values: the arguments, and `input` if the expansion
@@ -294,7 +294,7 @@ impl Prompt {
             tags: self.tags.clone(),
             metadata: self.metadata.clone(),
             takes_input: self.takes_input(),
-            is_template: self.is_template(),
+            is_unedited_draft: self.is_unedited_draft(),
         }
     }
 
@@ -327,7 +327,7 @@ impl Prompt {
 
     /// Whether the body has a placeholder for this argument, or the service gets it.
     pub(super) fn uses(&self, argument: &Argument) -> bool {
-        self.is_remote()
+        self.is_rendered_by_service()
             || self
                 .placeholders()
                 .any(|placeholder| placeholder.name == argument.name)

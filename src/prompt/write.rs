@@ -5,7 +5,7 @@ use super::format::fences::split;
 use super::format::frontmatter::Dialect;
 use super::format::markdown::{Marker, markers};
 use super::format::yaml::{as_key, in_double_quotes};
-use super::model::TEMPLATE_BODY;
+use super::model::DRAFT_BODY;
 use super::template::marks_in;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 const DESCRIPTION: &str = "One line that says what this prompt is for; agents and lists show it";
 
 /// Returns whether this is the description that [`draft`] writes if none is given.
-pub(super) fn is_template_description(description: &str) -> bool {
+pub(super) fn is_draft_description(description: &str) -> bool {
     description == DESCRIPTION
 }
 
@@ -25,7 +25,7 @@ pub(super) fn is_template_description(description: &str) -> bool {
 pub fn draft(name: &Name, description: Option<&str>) -> String {
     let title = scalar(&title(name));
     let description = scalar(description.unwrap_or(DESCRIPTION));
-    format!("---\ntitle: {title}\ndescription: {description}\n---\n{TEMPLATE_BODY}")
+    format!("---\ntitle: {title}\ndescription: {description}\n---\n{DRAFT_BODY}")
 }
 
 /// Returns the text of a new file with this body, which gets frontmatter if it has none.
@@ -371,7 +371,7 @@ mod tests {
     fn a_template_is_one_until_its_body_is_changed() {
         let name = Name::new("a").unwrap();
         let text = draft(&name, None);
-        let body = text.find(TEMPLATE_BODY).unwrap();
+        let body = text.find(DRAFT_BODY).unwrap();
         for (text, is_template, warnings) in [
             (text.clone(), true, 2),
             (draft(&name, Some("Says it")), true, 1),
@@ -381,7 +381,7 @@ mod tests {
             (draft_around(&name, "Do it.", None).unwrap(), false, 0),
         ] {
             let prompt = Prompt::parse(name.clone(), text.as_bytes()).unwrap();
-            let (in_prompt, in_summary) = (prompt.is_template(), prompt.summary().is_template);
+            let (in_prompt, in_summary) = (prompt.is_unedited_draft(), prompt.summary().is_unedited_draft);
             assert_eq!(
                 (in_prompt, in_summary),
                 (is_template, is_template),

@@ -45,7 +45,7 @@ pub(super) fn complete(context: &Context, params: CompleteParams<'_>) -> Result<
                 .list()
                 .found
                 .into_iter()
-                .filter(|found| !found.is_template());
+                .filter(|found| !found.is_unedited_draft());
             found.map(|found| found.name.to_string()).collect()
         }
         ("ref/resource", _, Some(uri))

@@ -50,7 +50,7 @@ pub(super) fn list(
         let Info {
             summary, revision, ..
         } = found.info();
-        let prompt = &summary.ok().filter(|prompt| !prompt.is_template)?;
+        let prompt = &summary.ok().filter(|prompt| !prompt.is_unedited_draft)?;
         if !filter.as_ref().is_none_or(|filter| matches(filter, prompt)) {
             return None;
         }
@@ -280,7 +280,7 @@ pub(super) fn without_templates(why: Diagnostic, view: &View) -> Diagnostic {
     let Kind::NoSuchPrompt { mut closest } = why.kind else {
         return why;
     };
-    closest.retain(|name| !view.get(name).is_some_and(|found| found.is_template()));
+    closest.retain(|name| !view.get(name).is_some_and(|found| found.is_unedited_draft()));
     let fix = if closest.is_empty() {
         String::new()
     } else {

@@ -55,7 +55,7 @@ fn resource(found: &Found) -> Option<mcp::Resource> {
     } = found.info();
     let (name, summary) = (
         &found.name,
-        summary.ok().filter(|summary| !summary.is_template)?,
+        summary.ok().filter(|summary| !summary.is_unedited_draft)?,
     );
     let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
     Some(mcp::Resource {

@@ -25,7 +25,7 @@ pub(crate) struct Frontmatter {
     pub(crate) other_keys: Vec<OtherKey>,
     pub(crate) has_words: bool,
     /// Whether it says `mention: false`.
-    pub(crate) is_no_mention: bool,
+    pub(crate) forbids_mentions: bool,
     pub(crate) attachments: Vec<AttachmentPath>,
     /// Whether markers divide the body into messages.
     pub(crate) has_messages: bool,
@@ -123,7 +123,7 @@ pub(crate) fn read(
         },
         has_messages: is_own && map.is_true("messages"),
         has_words: is_own && map.is_true("words"),
-        is_no_mention: map.position("mention").is_some() && !map.is_true("mention"),
+        forbids_mentions: map.position("mention").is_some() && !map.is_true("mention"),
         // These are the keys that nothing above has taken.
         other_keys: map.into_other_keys(),
     }))

@@ -277,7 +277,7 @@ impl Source {
             attachments: frontmatter.attachments,
             other_keys: frontmatter.other_keys,
             has_words: frontmatter.has_words,
-            is_no_mention: frontmatter.is_no_mention,
+            forbids_mentions: frontmatter.forbids_mentions,
             lenient: self.warnings,
             ..Prompt::new(name.clone(), syntax)
         };

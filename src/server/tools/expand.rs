@@ -157,7 +157,7 @@ fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
 fn what_next(command: &str, why: &Diagnostic, view: &View) -> String {
     let all = || {
         let mut listing = view.list();
-        listing.found.retain(|found| !found.is_template());
+        listing.found.retain(|found| !found.is_unedited_draft());
         commands(&listing.names(), NAMES_IN_ERROR)
     };
     match &why.kind {

@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Answer, Failu
     let (mut prompts, mut omitted) = (Items::default(), 0);
     for (found, summary, _) in selection
         .read()
-        .filter(|(_, summary, _)| !summary.is_template)
+        .filter(|(_, summary, _)| !summary.is_unedited_draft)
     {
         if prompts.ends.len() == limit {
             omitted += 1;

@@ -72,7 +72,7 @@ pub(super) fn check(document: &[u8], value: &str) {
     }
     let (plain, _) = read("1");
     for ((prompt, request), (_, plain)) in requests.iter().zip(&plain) {
-        assert!(prompt.is_remote() && prompt.arguments.len() <= MAX_ARGUMENTS);
+        assert!(prompt.is_rendered_by_service() && prompt.arguments.len() <= MAX_ARGUMENTS);
         assert!(
             prompt.expand(Call::Text("x")).is_err(),
             "only a service renders it"
