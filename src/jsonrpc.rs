@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0: bytes to a [`Message`], a [`Response`] or a [`Notification`] to JSON. Knows
-//! nothing of MCP.
+//! JSON-RPC 2.0: bytes become a [`Message`]; a [`Response`] or a [`Notification`] becomes JSON.
+//! Nothing here knows of MCP.
 //!
 //! Where MCP is stricter than JSON-RPC, the stricter rule holds: an id is a string or an integer
 //! and never null, `params` is an object.
@@ -36,7 +36,7 @@ pub enum Id {
     String(String),
 }
 
-/// The id as JSON.
+/// Writes the id as JSON.
 impl Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,40 +80,28 @@ pub struct Request {
 }
 
 impl Message {
-    /// Reads one line, without its line ending.
+    /// Parses one line, without its line ending.
     ///
     /// # Errors
     /// The response to an invalid line: `-32700` if it is not JSON in UTF-8, or exceeds
     /// [`MAX_VALUES`] or [`MAX_NESTING`]; `-32600` if it is not a message; `-32602` if `params` are
     /// not an object.
     pub fn parse(line: &[u8]) -> Result<Message, Response> {
-        let text = str::from_utf8(line).map_err(|error| {
-            let reason = format!(
-                "not UTF-8 from byte {} of the line on",
-                error.valid_up_to() + 1
-            );
-            Response::error(None, Error::parse_error(reason))
-        })?;
+        let text = parse_utf8(line)?;
+        // Most lines are one object, which needs no `Value` around it.
         if text.starts_with('{')
             && let Ok(members) = parse_json::<Members>(text)
         {
             return members.into_message();
         }
-        // A batch, an error, or two members of one name.
-        match parse_json(text).map_err(|error| {
-            Response::error(id_of_refused(text).as_ref(), Error::parse_error(error))
-        })? {
-            Value::Array(messages) if (1..=MAX_BATCH).contains(&messages.len()) => {
-                Ok(Message::Batch(messages))
+        // The others are a batch, an object with two members of one name, or invalid.
+        match parse_json(text) {
+            Ok(Value::Array(messages)) => Message::batch(messages),
+            Ok(message) => Message::from_value(message),
+            Err(error) => {
+                let id = id_of_refused_line(text);
+                Err(Response::error(id.as_ref(), Error::parse_error(error)))
             }
-            Value::Array(messages) => {
-                let message = format!(
-                    "a batch must hold 1 to {MAX_BATCH} messages, and holds {}",
-                    messages.len()
-                );
-                Err(Response::error(None, Error::invalid_request(message)))
-            }
-            message => Message::from_value(message),
         }
     }
 
@@ -122,170 +110,205 @@ impl Message {
     /// # Errors
     /// Those of [`Message::parse`].
     pub fn from_value(message: Value) -> Result<Message, Response> {
-        let members = Some(message)
-            .filter(Value::is_object)
-            .and_then(|message| Members::deserialize(message).ok());
-        let error = || {
-            Response::error(
-                None,
-                Error::invalid_request("a message must be a JSON object"),
-            )
-        };
-        members.ok_or_else(error)?.into_message()
+        // serde would read the elements of an array as the members.
+        if message.is_object()
+            && let Ok(members) = Members::deserialize(message)
+        {
+            return members.into_message();
+        }
+        let error = Error::invalid_request("a message must be a JSON object");
+        Err(Response::error(None, error))
     }
 
-    /// The id of a request; other messages have none.
+    fn batch(messages: Vec<Value>) -> Result<Message, Response> {
+        let count = messages.len();
+        if (1..=MAX_BATCH).contains(&count) {
+            return Ok(Message::Batch(messages));
+        }
+        let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {count}");
+        Err(Response::error(None, Error::invalid_request(message)))
+    }
+
+    /// Returns the id of a request; other messages have none.
     pub fn id(&self) -> Option<Id> {
-        if let Message::Request(request) = self {
-            Some(request.id.clone())
-        } else {
-            None
+        match self {
+            Message::Request(request) => Some(request.id.clone()),
+            _ => None,
         }
     }
 }
 
-/// The members of a message, whatever they are. What other members of the line hold is not checked
-/// beyond its syntax.
+fn parse_utf8(line: &[u8]) -> Result<&str, Response> {
+    str::from_utf8(line).map_err(|error| {
+        let byte = error.valid_up_to() + 1;
+        let message = format!("not UTF-8 from byte {byte} of the line on");
+        Response::error(None, Error::parse_error(message))
+    })
+}
+
+/// The members that tell which message an object is, each with any value.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Members {
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "read_even_if_null")]
     jsonrpc: Option<Value>,
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "read_even_if_null")]
     id: Option<Value>,
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "read_even_if_null")]
     method: Option<Value>,
     params: Option<Value>,
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "read_even_if_null")]
     result: Option<Value>,
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "read_even_if_null")]
     error: Option<Value>,
 }
 
-/// A member that is `null` is not missing.
-fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+/// Reads a member of which `null` is not the same as a missing one.
+fn read_even_if_null<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
 impl Members {
     fn into_message(self) -> Result<Message, Response> {
-        let method = match self.method {
-            Some(Value::String(method)) => Some(method),
-            None if self.result.is_some() || self.error.is_some() => return Ok(Message::Response),
-            _ => None,
+        if self.method.is_none() && (self.result.is_some() || self.error.is_some()) {
+            return Ok(Message::Response);
+        }
+        if self.id.is_none()
+            && let Some(Value::String(method)) = self.method
+        {
+            let params = params_object(self.params).unwrap_or_default();
+            return Ok(Message::Notification { method, params });
+        }
+        self.into_request().map(Message::Request)
+    }
+
+    /// Returns the request, or the response that says what it lacks.
+    fn into_request(self) -> Result<Request, Response> {
+        let Some(Ok(id)) = self.id.map(Id::deserialize) else {
+            let error = Error::invalid_request("`id` must be a string or an integer");
+            return Err(Response::error(None, error));
         };
-        let params = match self.params {
-            None | Some(Value::Null) => Some(Object::new()),
-            Some(Value::Object(params)) => Some(params),
-            Some(_) => None,
+        if self.jsonrpc.is_none_or(|version| version != VERSION) {
+            let error = Error::invalid_request("`jsonrpc` must be \"2.0\"");
+            return Err(Response::error(Some(&id), error));
+        }
+        let Some(Value::String(method)) = self.method else {
+            let error = Error::invalid_request("`method` must be a string");
+            return Err(Response::error(Some(&id), error));
         };
-        let (id, method) = match (self.id, method) {
-            (None, Some(method)) => {
-                return Ok(Message::Notification {
-                    method,
-                    params: params.unwrap_or_default(),
-                });
-            }
-            (id, method) => (id.and_then(|id| Id::deserialize(id).ok()), method),
+        let Some(params) = params_object(self.params) else {
+            let error = Error::invalid_params("`params` must be an object");
+            return Err(Response::error(Some(&id), error));
         };
-        let Some(id) = id else {
-            return Err(Response::error(
-                None,
-                Error::invalid_request("`id` must be a string or an integer"),
-            ));
-        };
-        let error = match (method, params) {
-            _ if self.jsonrpc.as_ref().and_then(Value::as_str) != Some(VERSION) => {
-                Error::invalid_request("`jsonrpc` must be \"2.0\"")
-            }
-            (None, _) => Error::invalid_request("`method` must be a string"),
-            (_, None) => Error::invalid_params("`params` must be an object"),
-            (Some(method), Some(params)) => {
-                return Ok(Message::Request(Request { id, method, params }));
-            }
-        };
-        Err(Response::error(Some(&id), error))
+        Ok(Request { id, method, params })
     }
 }
 
-/// The id of a line that is refused although its syntax is valid: it may have too many values, or
-/// half of a surrogate pair.
-fn id_of_refused(text: &str) -> Option<Id> {
+/// Returns the params of a message, or an empty object if it has none. `None`: they are not an
+/// object.
+fn params_object(params: Option<Value>) -> Option<Object> {
+    match params {
+        None => Some(Object::new()),
+        Some(Value::Object(params)) => Some(params),
+        Some(_) => None,
+    }
+}
+
+/// Returns the id of a line that is refused although its syntax is valid, for example because it
+/// has too many values, or half of a surrogate pair.
+fn id_of_refused_line(text: &str) -> Option<Id> {
     #[derive(Deserialize)]
-    struct Refused {
+    struct OnlyId {
         id: Id,
     }
-    serde_json::from_str(text).ok().map(|Refused { id }| id)
+    let members: OnlyId = serde_json::from_str(text).ok()?;
+    Some(members.id)
 }
 
-/// Reads JSON with at most [`MAX_VALUES`] values.
+/// Parses JSON with at most [`MAX_VALUES`] values.
 pub(crate) fn parse_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
-    if values(text) > MAX_VALUES {
-        let message = format!(
-            "more than {} values in one message; send several requests",
-            thousands(MAX_VALUES)
-        );
+    if has_too_many_values(text) {
+        let limit = thousands(MAX_VALUES);
+        let message = format!("more than {limit} values in one message; send several requests");
         return Err(serde::de::Error::custom(message));
     }
     serde_json::from_str(text)
 }
 
-/// How many values JSON has at most: before each but the first is a bracket, a brace or a comma.
-/// Those in strings are counted only if there are few.
-fn values(text: &str) -> usize {
-    let in_all =
-        [b'[', b'{', b','].map(|before| memchr::memchr_iter(before, text.as_bytes()).count());
-    let in_all = in_all.into_iter().sum();
-    if in_all <= MAX_VALUES {
-        return in_all;
+/// Returns whether JSON has more than [`MAX_VALUES`] values. A bracket, a brace or a comma precedes
+/// each value but the first.
+fn has_too_many_values(text: &str) -> bool {
+    let mut count = 0;
+    for byte in [b'[', b'{', b','] {
+        count += memchr::memchr_iter(byte, text.as_bytes()).count();
     }
-    let (mut in_string, mut is_escaped) = (false, false);
-    let is_before_value = |byte: &u8| {
+    // Some of them may be in strings, which takes longer to find out.
+    count > MAX_VALUES && count_values(text) > MAX_VALUES
+}
+
+/// Counts the brackets, braces and commas of JSON that are not in strings.
+fn count_values(text: &str) -> usize {
+    let mut count = 0;
+    let mut in_string = false;
+    let mut is_escaped = false;
+    for byte in text.bytes() {
+        if is_escaped {
+            is_escaped = false;
+            continue;
+        }
         match byte {
-            _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = true,
             b'"' => in_string = !in_string,
+            b'[' | b'{' | b',' if !in_string => count += 1,
             _ => {}
         }
-        !in_string && b"[{,".contains(byte)
-    };
-    text.bytes().filter(is_before_value).count()
+    }
+    count
 }
 
 /// Reads the members that `T` has; others are ignored.
 ///
 /// # Errors
-/// The first member that is missing or has another type: which one, and what it should be.
+/// A message about the first member that is missing or has another type: which one, and what it
+/// should be.
 pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, String> {
-    // The path is tracked only for an error: that takes longer than the rest.
-    T::deserialize(object)
-        .or_else(|_| serde_path_to_error::deserialize(object))
-        .map_err(|error| {
-            let path = if error.path().iter().len() == 0 {
-                String::new()
-            } else {
-                error.path().to_string()
-            };
-            let message = error.into_inner().to_string();
-            if let Some(member) = message.strip_prefix("missing field ") {
-                let separator = if path.is_empty() { "" } else { "." };
-                format!(
-                    "{} is missing",
-                    quoted(&format!("{path}{separator}{}", member.trim_matches('`')))
-                )
-            } else if let Some((_, expected)) = message.rsplit_once(", expected ") {
-                let expected = match expected {
-                    "a map" => "an object",
-                    expected if expected.starts_with("struct ") => "an object",
-                    "a sequence" => "an array",
-                    "a borrowed string" => "a string",
-                    other => other,
-                };
-                format!("{} must be {expected}", quoted(&path))
-            } else {
-                format!("{} {message}", quoted(&path))
-            }
-        })
+    // Only an error needs the path of the member, and tracking it takes longer than the rest.
+    match T::deserialize(object) {
+        Ok(value) => Ok(value),
+        Err(_) => serde_path_to_error::deserialize(object).map_err(mismatch_message),
+    }
+}
+
+fn mismatch_message(error: serde_path_to_error::Error<serde_json::Error>) -> String {
+    let mut path = error.path().to_string();
+    if error.path().iter().len() == 0 {
+        path.clear(); // it is `.` for the whole object
+    }
+    let message = error.into_inner().to_string();
+    if let Some(member) = message.strip_prefix("missing field ") {
+        let separator = if path.is_empty() { "" } else { "." };
+        let member = format!("{path}{separator}{}", member.trim_matches('`'));
+        return format!("{} is missing", quoted(&member));
+    }
+    match message.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("{} must be {}", quoted(&path), json_type(expected)),
+        None => format!("{} {message}", quoted(&path)),
+    }
+}
+
+/// Returns the name that JSON has for a type, from the name that serde has for it.
+fn json_type(expected: &str) -> &str {
+    if expected.starts_with("struct ") {
+        return "an object";
+    }
+    match expected {
+        "a map" => "an object",
+        "a sequence" => "an array",
+        "a borrowed string" => "a string",
+        other => other,
+    }
 }
 
 /// Reads a whole number, 1 or more, or `null`. Some clients write every number as a float.
@@ -308,7 +331,7 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(
 pub struct Json(String);
 
 impl Json {
-    /// A value that serde_json writes.
+    /// Serializes a value with serde_json.
     ///
     /// # Errors
     /// Those of serializing it.
@@ -316,19 +339,22 @@ impl Json {
         serde_json::to_string(value).map(Json)
     }
 
-    /// A text that is the JSON of one value.
+    /// Takes a text that is the JSON of one value already.
     pub(crate) fn written(json: String) -> Json {
         Json(json)
     }
 
-    /// This object with further members, which are JSON, such as `"a":1,"b":2`.
+    /// Returns this object with further members, which are JSON, such as `"a":1,"b":2`.
     pub(crate) fn with_members(mut self, members: &str) -> Json {
-        if !members.is_empty() {
-            self.0.pop();
-            self.0.push_str(if self.0.len() > 1 { "," } else { "" });
-            self.0.push_str(members);
-            self.0.push('}');
+        if members.is_empty() {
+            return self;
         }
+        self.0.pop(); // the closing brace
+        if self.0 != "{" {
+            self.0.push(',');
+        }
+        self.0.push_str(members);
+        self.0.push('}');
         self
     }
 
@@ -336,19 +362,20 @@ impl Json {
         &self.0
     }
 
-    /// What is between the braces of this object.
+    /// Returns what is between the braces of this object.
     pub(crate) fn members(&self) -> &str {
-        self.0
-            .strip_prefix('{')
-            .and_then(|json| json.strip_suffix('}'))
-            .unwrap_or_default()
+        let without_start = self.0.strip_prefix('{').unwrap_or_default();
+        without_start.strip_suffix('}').unwrap_or_default()
     }
 }
 
 /// Writes an object whose members are texts.
 pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
-    for (at, (name, text)) in members.iter().enumerate() {
-        json.push(if at == 0 { '{' } else { ',' });
+    json.push('{');
+    for (index, (name, text)) in members.iter().enumerate() {
+        if index > 0 {
+            json.push(',');
+        }
         write_text(json, name);
         json.push(':');
         write_text(json, text);
@@ -356,52 +383,70 @@ pub(crate) fn write_object(json: &mut String, members: &[(&str, &str)]) {
     json.push('}');
 }
 
-/// Writes a text as a JSON string, with the same escapes as serde_json. That looks at one byte
-/// after the other, which took most of the time of a list, and a tenth of that of an expansion.
+/// Writes a text as a JSON string, with the same escapes as serde_json.
+///
+/// serde_json looks at one byte after the other, which took most of the time of a list, and a tenth
+/// of that of an expansion. A crate for this would be one more dependency for these fifty lines.
 pub(crate) fn write_text(json: &mut String, text: &str) {
     json.reserve(text.len() + 2);
     json.push('"');
     let mut rest = text;
-    while let Some(at) = first_to_escape(rest.as_bytes()) {
-        json.push_str(&rest[..at]);
-        match rest.as_bytes()[at] {
-            b'"' => json.push_str("\\\""),
-            b'\\' => json.push_str("\\\\"),
-            b'\n' => json.push_str("\\n"),
-            b'\r' => json.push_str("\\r"),
-            b'\t' => json.push_str("\\t"),
-            0x08 => json.push_str("\\b"),
-            0x0c => json.push_str("\\f"),
-            control => json.push_str(&format!("\\u{control:04x}")),
-        }
-        rest = &rest[at + 1..];
+    while let Some(position) = find_byte_to_escape(rest.as_bytes()) {
+        json.push_str(&rest[..position]);
+        write_escaped(json, rest.as_bytes()[position]);
+        rest = &rest[position + 1..];
     }
     json.push_str(rest);
     json.push('"');
 }
 
-/// Where the first byte is that a JSON string cannot contain as it is. It looks at eight bytes at a
-/// time: `below` marks each byte that is less than `than` with its highest bit. A byte after a
-/// marked one may be marked wrongly, so only the first mark counts.
-fn first_to_escape(text: &[u8]) -> Option<usize> {
-    const EACH: u64 = u64::from_le_bytes([1; 8]);
-    let below = |word: u64, than: u64| word.wrapping_sub(EACH * than) & !word;
+fn write_escaped(json: &mut String, byte: u8) {
+    match byte {
+        b'"' => json.push_str("\\\""),
+        b'\\' => json.push_str("\\\\"),
+        b'\n' => json.push_str("\\n"),
+        b'\r' => json.push_str("\\r"),
+        b'\t' => json.push_str("\\t"),
+        0x08 => json.push_str("\\b"),
+        0x0c => json.push_str("\\f"),
+        control => json.push_str(&format!("\\u{control:04x}")),
+    }
+}
+
+/// Returns the position of the first byte that a JSON string cannot contain as it is.
+fn find_byte_to_escape(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks();
     for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let (quote, backslash) = (
-            word ^ (EACH * u64::from(b'"')),
-            word ^ (EACH * u64::from(b'\\')),
-        );
-        let marks = (below(word, 0x20) | below(quote, 1) | below(backslash, 1)) & (EACH << 7);
+        let marks = mark_bytes_to_escape(u64::from_le_bytes(*word));
         if marks != 0 {
             return Some(8 * index + marks.trailing_zeros() as usize / 8);
         }
     }
-    let at = rest
-        .iter()
-        .position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\'))?;
-    Some(text.len() - rest.len() + at)
+    let in_rest = rest.iter().position(|byte| must_be_escaped(*byte))?;
+    Some(text.len() - rest.len() + in_rest)
+}
+
+fn must_be_escaped(byte: u8) -> bool {
+    byte < 0x20 || matches!(byte, b'"' | b'\\')
+}
+
+/// A word in which each of the eight bytes is 1.
+const EACH_BYTE: u64 = u64::from_le_bytes([1; 8]);
+
+/// Returns a word in which the first byte that must be escaped, and perhaps some after it, has its
+/// highest bit set, and no byte has another bit set.
+fn mark_bytes_to_escape(word: u64) -> u64 {
+    let zero_for_quote = word ^ (EACH_BYTE * u64::from(b'"'));
+    let zero_for_backslash = word ^ (EACH_BYTE * u64::from(b'\\'));
+    mark_bytes_below(0x20, word)
+        | mark_bytes_below(1, zero_for_quote)
+        | mark_bytes_below(1, zero_for_backslash)
+}
+
+/// Marks each byte of a word that is less than `limit`, and perhaps some after it: the subtraction
+/// borrows from the next byte.
+fn mark_bytes_below(limit: u64, word: u64) -> u64 {
+    word.wrapping_sub(EACH_BYTE * limit) & !word & (EACH_BYTE << 7)
 }
 
 /// The response to a request, or to a batch.
@@ -412,20 +457,20 @@ pub struct Response {
 }
 
 impl Response {
-    /// A response with a result.
-    pub fn result(id: &Id, Json(mut result): Json) -> Response {
-        result.insert_str(
-            0,
-            &format!("{{\"jsonrpc\":\"{VERSION}\",\"id\":{id},\"result\":"),
-        );
-        result.push('}');
+    /// Creates a response with a result.
+    pub fn result(id: &Id, result: Json) -> Response {
+        let start = format!("{{\"jsonrpc\":\"{VERSION}\",\"id\":{id},\"result\":");
+        // A result may be long, so it is not copied into another text.
+        let mut json = result.0;
+        json.insert_str(0, &start);
+        json.push('}');
         Response {
-            json: result,
+            json,
             error_code: None,
         }
     }
 
-    /// A response with an error. The id is that of the request, if it could be read.
+    /// Creates a response with an error. The id is that of the request, if it could be read.
     pub fn error(id: Option<&Id>, error: Error) -> Response {
         let json = json!({ "jsonrpc": VERSION, "id": id, "error": error }).to_string();
         Response {
@@ -434,7 +479,7 @@ impl Response {
         }
     }
 
-    /// The responses to a batch, in order.
+    /// Creates the response to a batch from those to its messages, in order.
     pub fn batch(responses: &[Response]) -> Response {
         let responses: Vec<&str> = responses.iter().map(Response::as_json).collect();
         Response {
@@ -443,17 +488,17 @@ impl Response {
         }
     }
 
-    /// The code of its error, if it is one.
+    /// Returns the code of its error, if it is one.
     pub fn error_code(&self) -> Option<i64> {
         self.error_code
     }
 
-    /// It as JSON.
+    /// Returns the whole response as JSON.
     pub fn as_json(&self) -> &str {
         &self.json
     }
 
-    /// It as JSON.
+    /// Returns the whole response as JSON.
     pub fn into_json(self) -> String {
         self.json
     }
@@ -470,7 +515,7 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// A notification; `params` are left out if there are none.
+    /// Creates a notification; `params` are left out if there are none.
     pub fn new(method: &'static str, params: Option<Value>) -> Notification {
         Notification {
             jsonrpc: VERSION,
@@ -479,7 +524,7 @@ impl Notification {
         }
     }
 
-    /// It as JSON.
+    /// Returns the whole notification as JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() // texts and JSON cannot fail
     }
@@ -498,31 +543,27 @@ pub struct Error {
 }
 
 impl Error {
-    /// `-32700`: not JSON.
+    fn new(code: i64, message: String) -> Error {
+        Error {
+            code,
+            message,
+            data: None,
+        }
+    }
+
+    /// Creates the error `-32700`: not JSON.
     pub fn parse_error(message: impl Display) -> Error {
-        Error {
-            code: -32700,
-            message: format!("parse error: {message}"),
-            data: None,
-        }
+        Error::new(-32700, format!("parse error: {message}"))
     }
 
-    /// `-32600`: JSON, but not a request.
+    /// Creates the error `-32600`: JSON, but not a request.
     pub fn invalid_request(message: impl Display) -> Error {
-        Error {
-            code: -32600,
-            message: format!("invalid request: {message}"),
-            data: None,
-        }
+        Error::new(-32600, format!("invalid request: {message}"))
     }
 
-    /// `-32602`: the params of a request are invalid.
+    /// Creates the error `-32602`: the params of a request are invalid.
     pub fn invalid_params(message: impl Display) -> Error {
-        Error {
-            code: -32602,
-            message: format!("invalid params: {message}"),
-            data: None,
-        }
+        Error::new(-32602, format!("invalid params: {message}"))
     }
 }
 
@@ -532,22 +573,23 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// The line is refused with this answer.
+    /// Asserts that a line is refused with this code, in a response to this id.
     #[track_caller]
-    fn refused(line: impl AsRef<[u8]>, code: i64, id: Value) {
+    fn assert_refused(line: impl AsRef<[u8]>, code: i64, id: impl Into<Value>) {
         let line = line.as_ref();
         let shown = String::from_utf8_lossy(line);
-        let answer = Message::parse(line).expect_err(&shown).into_json();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!(
-            (&answer["error"]["code"], &answer["id"]),
-            (&code.into(), &id),
-            "{shown}"
-        );
+        let response = Message::parse(line).expect_err(&shown).into_json();
+        let response: Value = serde_json::from_str(&response).unwrap();
+        assert_eq!(response["error"]["code"], code, "{shown}");
+        assert_eq!(response["id"], id.into(), "{shown}");
     }
 
     fn parse(line: &str) -> Message {
         Message::parse(line.as_bytes()).unwrap()
+    }
+
+    fn array_of(element: &str, count: usize) -> String {
+        format!("[{}]", vec![element; count].join(","))
     }
 
     #[test]
@@ -560,29 +602,29 @@ mod tests {
             "[1",
             "{\"id\":1,\"params\":{\"x\":tru}}",
         ] {
-            refused(line, -32700, Value::Null);
+            assert_refused(line, -32700, Value::Null);
         }
-        refused([0xff, 0xfe], -32700, Value::Null);
-        refused(
+        assert_refused([0xff, 0xfe], -32700, Value::Null);
+        assert_refused(
             r#"{"jsonrpc":"2.0","method":"\ud800"}"#,
             -32700,
             Value::Null,
         );
-        refused(
+        assert_refused(
             b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
             -32700,
             Value::Null,
         );
-        refused("[".repeat(200), -32700, Value::Null);
+        assert_refused("[".repeat(200), -32700, Value::Null);
     }
 
     #[test]
     fn half_a_surrogate_pair_or_a_number_that_no_float_can_hold_is_a_parse_error_with_the_id() {
         for unreadable in [r#""\ud83d""#, "1e999", r#"{"\udc00":1}"#] {
-            refused(
+            assert_refused(
                 format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{unreadable}}}}}"#),
                 -32700,
-                7.into(),
+                7,
             );
         }
     }
@@ -598,19 +640,15 @@ mod tests {
             "{}",
             r#"{"id":null,"method":"ping","jsonrpc":"2.0"}"#,
         ] {
-            refused(line, -32600, Value::Null);
+            assert_refused(line, -32600, Value::Null);
         }
-        refused(r#"{"jsonrpc":"2.0","id":7}"#, -32600, 7.into());
-        refused(r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
-        refused(r#"{"jsonrpc":"2.0","method":5}"#, -32600, Value::Null);
-        refused(r#"{"id":"a","method":"ping"}"#, -32600, "a".into());
-        refused(
-            r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#,
-            -32600,
-            "a".into(),
-        );
+        assert_refused(r#"{"jsonrpc":"2.0","id":7}"#, -32600, 7);
+        assert_refused(r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7);
+        assert_refused(r#"{"jsonrpc":"2.0","method":5}"#, -32600, Value::Null);
+        assert_refused(r#"{"id":"a","method":"ping"}"#, -32600, "a");
+        assert_refused(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "a");
         for id in ["1.5", "true", "{}", "[]", "null", "99999999999999999999"] {
-            refused(
+            assert_refused(
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#),
                 -32600,
                 Value::Null,
@@ -632,24 +670,20 @@ mod tests {
             r#""method":5"#,
             r#""params":{"a":1}"#,
         ];
-        for doubled in 0..4 {
-            for last in 0..4 {
-                for first in 0..=last {
-                    let mut members: Vec<&str> = single
-                        .into_iter()
-                        .filter(|member| *member != single[doubled])
-                        .collect();
-                    members.insert(last.min(members.len()), single[doubled]);
-                    members.insert(first.min(last), wrong[doubled]);
+        for (right_member, wrong_member) in single.into_iter().zip(wrong) {
+            for right_position in 0..4 {
+                for wrong_position in 0..=right_position {
+                    let mut members = single.to_vec();
+                    members.retain(|member| *member != right_member);
+                    members.insert(right_position, right_member);
+                    members.insert(wrong_position, wrong_member);
                     let line = format!("{{{}}}", members.join(","));
                     let Message::Request(Request { id, method, params }) = parse(&line) else {
                         panic!("{line}")
                     };
-                    assert_eq!(
-                        (id, &*method, &params["a"]),
-                        (Id::Unsigned(7), "ping", &Value::from(2)),
-                        "{line}"
-                    );
+                    assert_eq!(id, Id::Unsigned(7), "{line}");
+                    assert_eq!(method, "ping", "{line}");
+                    assert_eq!(params["a"], 2, "{line}");
                 }
             }
         }
@@ -658,10 +692,10 @@ mod tests {
     #[test]
     fn params_are_an_object_or_absent() {
         for params in ["[]", "[1]", "\"x\"", "5", "true"] {
-            refused(
+            assert_refused(
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#),
                 -32602,
-                1.into(),
+                1,
             );
         }
         for params in [r#","params":null"#, r#","params":{}"#, ""] {
@@ -729,16 +763,17 @@ mod tests {
 
     #[test]
     fn a_batch_has_at_least_one_and_at_most_1000_messages() {
-        let batch = |elements: usize| format!("[{}]", vec!["5"; elements].join(","));
-        refused(batch(0), -32600, Value::Null);
-        assert!(
-            matches!(parse(&batch(MAX_BATCH)), Message::Batch(elements) if elements.len() == MAX_BATCH)
-        );
-        refused(batch(MAX_BATCH + 1), -32600, Value::Null);
-        let too_long = Message::parse(batch(MAX_BATCH + 1).as_bytes()).unwrap_err();
+        assert_refused(array_of("5", 0), -32600, Value::Null);
+        let Message::Batch(messages) = parse(&array_of("5", MAX_BATCH)) else {
+            panic!("not a batch")
+        };
+        assert_eq!(messages.len(), MAX_BATCH);
+        let too_long = array_of("5", MAX_BATCH + 1);
+        assert_refused(&too_long, -32600, Value::Null);
+        let response = Message::parse(too_long.as_bytes()).unwrap_err();
         let message = "a batch must hold 1 to 1000 messages, and holds 1001";
-        assert!(too_long.into_json().contains(message));
-        refused(batch(MAX_BATCH + 5).replace(']', ""), -32700, Value::Null);
+        assert!(response.into_json().contains(message));
+        assert_refused(too_long.replace(']', ""), -32700, Value::Null);
     }
 
     #[test]
@@ -751,31 +786,31 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_nested_and_holds_values_up_to_the_limits() {
-        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(parse_json::<Value>(&nested(MAX_NESTING)).is_ok());
-        assert!(parse_json::<Value>(&nested(MAX_NESTING + 1)).is_err());
-        assert!(parse_json::<Value>(&nested(1_000_000)).is_err());
-        for (member, [first, last], at_most) in [
-            ("0", ["[", "]"], MAX_VALUES),
-            ("[]", ["[", "]"], MAX_VALUES / 2),
-            ("\"a\":0", ["{", "}"], MAX_VALUES),
-            (r#"",[{\",""#, ["[", "]"], MAX_VALUES),
+    fn a_line_is_nested_up_to_the_limit() {
+        for (levels, is_valid) in [
+            (MAX_NESTING, true),
+            (MAX_NESTING + 1, false),
+            (1_000_000, false),
         ] {
-            let long = |values: usize| {
-                format!(
-                    "{first}{}{member}{last}",
-                    format!("{member},").repeat(values - 1)
-                )
-            };
-            assert!(parse_json::<Value>(&long(at_most - 1)).is_ok());
-            let line = format!("{{\"id\":7,\"x\":{}}}", long(at_most + 1));
+            let nested = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+            assert_eq!(parse_json::<Value>(&nested).is_ok(), is_valid, "{levels}");
+        }
+    }
+
+    #[test]
+    fn a_line_holds_values_up_to_the_limit() {
+        for (element, most) in [
+            ("0", MAX_VALUES),
+            ("[]", MAX_VALUES / 2),
+            (r#"{"a":0}"#, MAX_VALUES / 2),
+            (r#"",[{\",""#, MAX_VALUES),
+        ] {
+            assert!(parse_json::<Value>(&array_of(element, most - 1)).is_ok());
+            let line = format!(r#"{{"id":7,"x":{}}}"#, array_of(element, most + 1));
             let error = parse_json::<Value>(&line).unwrap_err().to_string();
-            assert!(
-                error.starts_with("more than 100,000 values in one message"),
-                "{error}"
-            );
-            refused(line, -32700, 7.into());
+            let message = "more than 100,000 values in one message";
+            assert!(error.starts_with(message), "{error}");
+            assert_refused(line, -32700, 7);
         }
     }
 
@@ -801,6 +836,10 @@ mod tests {
         parse_json(text).unwrap()
     }
 
+    fn error_of_sample(text: &str) -> String {
+        read::<Sample<'_>>(&parse_object(text)).err().unwrap()
+    }
+
     #[test]
     fn a_type_gets_the_last_member_of_each_name_at_every_depth_and_ignores_the_rest() {
         let object = parse_object(
@@ -808,19 +847,14 @@ mod tests {
                 "map": {"a": 1, "b": "2", "c": null, "b": null, "a": "3"}, "te\u0078t": "last", "list": ["b", "c"]} "#,
         );
         let sample: Sample<'_> = read(&object).unwrap();
-        assert_eq!(
-            (sample.text, sample.list),
-            ("last", vec!["b".to_owned(), "c".to_owned()])
-        );
+        assert_eq!(sample.text, "last");
+        assert_eq!(sample.list, ["b", "c"]);
         assert_eq!(sample.nested.number, 2.0);
-        let map = [("a", Some("3")), ("b", None), ("c", None)];
-        assert_eq!(
-            sample.map,
-            Some(
-                map.map(|(name, text)| (name.to_owned(), text.map(str::to_owned)))
-                    .into()
-            )
-        );
+        let map = sample.map.unwrap();
+        assert_eq!(map.len(), 3);
+        assert_eq!(map["a"].as_deref(), Some("3"));
+        assert_eq!(map["b"], None);
+        assert_eq!(map["c"], None);
     }
 
     #[test]
@@ -833,12 +867,6 @@ mod tests {
 
     #[test]
     fn an_error_says_which_member_is_wrong_and_what_it_should_be() {
-        let error = |text: &str| {
-            read::<Sample<'_>>(&parse_object(text))
-                .err()
-                .unwrap()
-                .to_string()
-        };
         for (text, message) in [
             ("{}", "`text` is missing"),
             (r#"{"text": null}"#, "`text` must be a string"),
@@ -871,15 +899,10 @@ mod tests {
                 "`` map.a\\n` `` must be a string",
             ),
         ] {
-            assert_eq!(error(text), message, "{text}");
+            assert_eq!(error_of_sample(text), message, "{text}");
         }
-        assert!(
-            error(&format!(
-                r#"{{"text": "", "map": {{"{}": 1}}}}"#,
-                "x".repeat(100_000)
-            ))
-            .len()
-                < 100
-        );
+        let long_name = "x".repeat(100_000);
+        let error = error_of_sample(&format!(r#"{{"text": "", "map": {{"{long_name}": 1}}}}"#));
+        assert!(error.len() < 100, "{error}");
     }
 }

@@ -1,9 +1,9 @@
-//! The types of the MCP schema that this server reads, and those of what it writes that have
-//! optional members, spelled as the schema spells them. They have no behavior.
+//! Types of the MCP schema, spelled as the schema spells them. They have no behavior. The results
+//! that have no optional members are written without a type.
 //!
-//! In what is written, the order of the fields is the order on the wire, and an optional field is
-//! left out, never `null`. In what is read, `null` is the same as a missing optional field, and an
-//! error for a required one.
+//! When a type is written, the order of its fields is the order on the wire, and an optional field
+//! is left out, never `null`. When it is read, `null` is the same as a missing optional field, and
+//! an error for a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::jsonrpc::{Id, count};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-/// Params of `initialize` (all legacy versions), as far as they are read.
+/// The params of `initialize` (all legacy versions) that this server reads.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InitializeParams<'l> {
@@ -44,7 +44,7 @@ pub(crate) struct SetLevelParams<'l> {
     pub(crate) level: &'l str,
 }
 
-/// `{}`; any object where it is read.
+/// An empty object. When it is read, any object counts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Empty {}
 
@@ -54,8 +54,8 @@ pub(crate) struct PaginatedParams<'l> {
     pub(crate) cursor: Option<&'l str>,
 }
 
-/// Params of `prompts/list`. All but `cursor` are not in the schema, but in the document of another
-/// server.
+/// Params of `prompts/list`. Only `cursor` is in the schema; the others are extensions that another
+/// server has documented.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ListPromptsParams<'l> {
     pub(crate) cursor: Option<&'l str>,
@@ -66,13 +66,13 @@ pub(crate) struct ListPromptsParams<'l> {
     pub(crate) limit: Option<NonZeroUsize>,
 }
 
-/// Which prompts to list: those that match all members.
+/// Selects the prompts that match all of its members.
 #[derive(Debug, Hash, Deserialize)]
 pub(crate) struct PromptFilter<'l> {
     pub(crate) category: Option<&'l str>,
-    /// The prompt has each of them.
+    /// A prompt must have all of them.
     pub(crate) tags: Option<Vec<&'l str>>,
-    /// As the `query` of `list_prompts`.
+    /// Searches like the `query` of the tool `list_prompts`.
     pub(crate) query: Option<&'l str>,
 }
 
@@ -96,20 +96,21 @@ pub(crate) struct ListPromptsResult {
 #[derive(Debug, Serialize)]
 pub(crate) struct Prompt {
     pub(crate) name: String,
-    /// For people (2025-06-18).
+    /// For people, since 2025-06-18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) title: Option<String>,
     /// Never empty.
     pub(crate) description: String,
     /// In the order in which a client asks for them.
     pub(crate) arguments: Vec<PromptArgument>,
-    /// (2025-06-18)
+    /// Since 2025-06-18.
     #[serde(rename = "_meta", skip_serializing_if = "PromptMeta::is_empty")]
     pub(crate) meta: PromptMeta,
 }
 
-/// What the file of a prompt says about itself, and which content it has. (The map that was built
-/// for each prompt took a third of a list's time.)
+/// The metadata of a prompt's file, and the revision of its content.
+///
+/// It is a struct because a map for each prompt took a third of a list's time.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct PromptMeta {
     #[serde(
@@ -149,12 +150,12 @@ impl PromptMeta {
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptArgument {
     pub(crate) name: String,
-    /// For people (2025-06-18).
+    /// For people, since 2025-06-18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    /// Left out where it is false.
+    /// Left out if it is false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) required: bool,
 }
@@ -163,7 +164,7 @@ pub(crate) struct PromptArgument {
 #[derive(Debug, Deserialize)]
 pub(crate) struct GetPromptParams<'l> {
     pub(crate) name: &'l str,
-    /// A value that is `null` is not given.
+    /// A value that is `null` counts as missing.
     pub(crate) arguments: Option<BTreeMap<String, Option<String>>>,
 }
 
@@ -183,7 +184,7 @@ pub(crate) struct ListResourcesResult {
 pub(crate) struct Resource {
     pub(crate) uri: String,
     pub(crate) name: String,
-    /// For people (2025-06-18).
+    /// For people, since 2025-06-18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) title: Option<String>,
     /// Never empty.
@@ -197,8 +198,7 @@ pub(crate) struct Resource {
     pub(crate) meta: Option<Value>,
 }
 
-/// Params of the methods that name one resource: `resources/read`, `resources/subscribe`,
-/// `resources/unsubscribe`.
+/// Params of `resources/read`, `resources/subscribe` and `resources/unsubscribe`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ResourceParams<'l> {
     pub(crate) uri: &'l str,
@@ -213,7 +213,7 @@ pub(crate) struct CompleteParams<'l> {
     pub(crate) argument: CompletionArgument<'l>,
 }
 
-/// What has the argument: a prompt by its name, or a resource template by its URI.
+/// The prompt or the resource template that has the argument, by its name or by its URI.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CompletionReference<'l> {
     #[serde(rename = "type")]
@@ -222,7 +222,7 @@ pub(crate) struct CompletionReference<'l> {
     pub(crate) uri: Option<&'l str>,
 }
 
-/// An argument, and what has been typed of its value.
+/// An argument, and the beginning of its value that the user has typed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CompletionArgument<'l> {
     pub(crate) name: &'l str,
@@ -235,7 +235,7 @@ pub(crate) struct ListenParams {
     pub(crate) notifications: SubscriptionFilter,
 }
 
-/// Which notifications a client wants, or will get (2026-07-28).
+/// The notifications that a client wants, or will get (2026-07-28).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SubscriptionFilter {
