@@ -291,8 +291,11 @@ fn within_limit(
         .iter()
         .map(|invocation| invocation.found.prompt())
         .collect();
-    let is_remote =
-        |prompt: &Result<Arc<Prompt>, _>| prompt.as_ref().is_ok_and(|prompt| prompt.is_rendered_by_service());
+    let is_remote = |prompt: &Result<Arc<Prompt>, _>| {
+        prompt
+            .as_ref()
+            .is_ok_and(|prompt| prompt.is_rendered_by_service())
+    };
     let instead = expanded
         .iter()
         .zip(&prompts)

@@ -145,7 +145,10 @@ fn drawn(mut terminal: Terminal, state: &mut State, expand: Expand<'_>) -> io::R
         let key = terminal.key(|columns, rows| state.frame(columns, rows))?;
         let mut action = state.key(&key);
         if let Action::Expand(found, call) = &action {
-            if found.prompt().is_ok_and(|prompt| prompt.is_rendered_by_service()) {
+            if found
+                .prompt()
+                .is_ok_and(|prompt| prompt.is_rendered_by_service())
+            {
                 state.note = "asking the service …".to_owned();
                 terminal.draw(|columns, rows| state.frame(columns, rows))?;
                 state.note.clear();

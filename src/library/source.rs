@@ -206,7 +206,9 @@ impl Found {
 
     /// Whether it is a template that was not changed. Its file is read, unless that is kept.
     pub fn is_unedited_draft(&self) -> bool {
-        self.info().summary.is_ok_and(|summary| summary.is_unedited_draft)
+        self.info()
+            .summary
+            .is_ok_and(|summary| summary.is_unedited_draft)
     }
 }
 

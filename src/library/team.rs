@@ -299,7 +299,9 @@ impl Handle for TeamPrompt {
         prompt: &Prompt,
         call: Call<'_>,
     ) -> Option<Result<ServiceRequest, Diagnostic>> {
-        prompt.is_rendered_by_service().then(|| Ok(self.request(call)))
+        prompt
+            .is_rendered_by_service()
+            .then(|| Ok(self.request(call)))
     }
 }
 

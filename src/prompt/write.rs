@@ -381,7 +381,10 @@ mod tests {
             (draft_around(&name, "Do it.", None).unwrap(), false, 0),
         ] {
             let prompt = Prompt::parse(name.clone(), text.as_bytes()).unwrap();
-            let (in_prompt, in_summary) = (prompt.is_unedited_draft(), prompt.summary().is_unedited_draft);
+            let (in_prompt, in_summary) = (
+                prompt.is_unedited_draft(),
+                prompt.summary().is_unedited_draft,
+            );
             assert_eq!(
                 (in_prompt, in_summary),
                 (is_template, is_template),

@@ -280,7 +280,11 @@ pub(super) fn without_templates(why: Diagnostic, view: &View) -> Diagnostic {
     let Kind::NoSuchPrompt { mut closest } = why.kind else {
         return why;
     };
-    closest.retain(|name| !view.get(name).is_some_and(|found| found.is_unedited_draft()));
+    closest.retain(|name| {
+        !view
+            .get(name)
+            .is_some_and(|found| found.is_unedited_draft())
+    });
     let fix = if closest.is_empty() {
         String::new()
     } else {
