@@ -13,9 +13,9 @@
 //! ```
 //!
 //! A case begins with `===` and its title. The lines up to the first block say how the prompt is
-//! called; a block begins with `---` and its kind. A line of a block that begins with `===` or
-//! `---` and then has a space or ends is written with a backslash before it. Neither line endings
-//! nor empty lines at the end of a text make a difference.
+//! called, and are called its head; a block begins with `---` and its kind. A line of a block that
+//! begins with `===` or `---` and then has a space or ends is written with a backslash before it.
+//! Neither line endings nor empty lines at the end of a text make a difference.
 
 use super::binding::Call;
 use super::diagnostic::{Diagnostic, Position};
@@ -30,7 +30,7 @@ use std::ops::Range;
 /// The end of the name of a test file, after the name of its prompt.
 pub const TEST_SUFFIX: &str = ".test.txt";
 
-/// What the fix for an invalid block names.
+/// The blocks that the fix for an unknown block lists.
 const BLOCKS: [&str; 5] = [
     "--- text",
     "--- contains",
@@ -48,11 +48,11 @@ pub struct Tests {
     pub cases: Vec<Case>,
 }
 
-/// A call of a prompt, and what its expansion must be. Without any expectation it only has to
-/// succeed.
+/// A call of a prompt, and what its expansion must be. Without any expectation, the call only has
+/// to succeed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Case {
-    /// What is tested.
+    /// The words for people that say what is tested.
     pub title: String,
     /// The line that begins it, from 1.
     pub line: usize,
@@ -60,8 +60,7 @@ pub struct Case {
     pub clients: Vec<String>,
     input: Option<String>,
     values: BTreeMap<String, String>,
-    /// The text of the block, and its bytes in the file up to the last line that is not empty.
-    text: Option<(String, Range<usize>)>,
+    text: Option<ExpectedText>,
     contains: Vec<String>,
     lacks: Vec<String>,
     /// Texts that the error must contain.
@@ -72,7 +71,15 @@ pub struct Case {
     has_blocks: bool,
 }
 
-/// What a case found.
+/// The text of a block `text`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ExpectedText {
+    text: String,
+    /// Its bytes in the file, up to the last line that is not empty.
+    range: Range<usize>,
+}
+
+/// The result of running a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The expansion, if there is one.
@@ -88,12 +95,12 @@ pub struct Failure {
     pub check: &'static str,
     /// What is different: one line, lowercase, without a final stop.
     pub message: String,
-    /// The text that was expected and the one that there is, of a block `text`.
+    /// The expected text and the expansion, if the block is `text`.
     pub texts: Option<[String; 2]>,
 }
 
 impl Tests {
-    /// Reads a test file.
+    /// Parses a test file.
     ///
     /// # Errors
     /// The file is not UTF-8, has no case or is beyond a limit, or a line has no meaning.
@@ -103,20 +110,19 @@ impl Tests {
         let mut end = 0;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             end += line.len();
-            let line = line.trim_end_matches('\n').trim_end_matches('\r');
-            let line = if index == 0 {
-                line.trim_start_matches('\u{feff}')
-            } else {
-                line
+            let mut line_text = line.trim_end_matches('\n').trim_end_matches('\r');
+            if index == 0 {
+                line_text = line_text.trim_start_matches('\u{feff}');
+            }
+            let position = Position {
+                line: index + 1,
+                column: 1,
             };
-            parser.add(
-                line,
-                Position {
-                    line: index + 1,
-                    column: 1,
-                },
+            parser.add(TestLine {
+                text: line_text,
+                position,
                 end,
-            )?;
+            })?;
         }
         parser.finish_case()?;
         if parser.cases.is_empty() {
@@ -132,28 +138,24 @@ impl Tests {
         })
     }
 
-    /// The whole file with other texts for these cases, by their index: the text of their block
-    /// `text`, or of a new one after the call of a case without blocks. All else stays as it is,
-    /// byte for byte.
+    /// Returns the whole file with other texts for these cases, by their index.
+    ///
+    /// A text replaces that of the block `text`, or gets a new block after the head of a case
+    /// without blocks. Everything else stays as it is, byte for byte.
     pub fn with_texts(&self, texts: &BTreeMap<usize, String>) -> String {
-        let first = self.text.split_inclusive('\n').next().unwrap_or_default();
-        let newline = if first.ends_with("\r\n") {
-            "\r\n"
-        } else {
-            "\n"
-        };
+        let newline = self.newline();
         let mut file = String::with_capacity(self.text.len());
-        let mut end = 0;
+        let mut copied = 0; // bytes of the old file
         for (index, case) in self.cases.iter().enumerate() {
-            let Some(text) = texts.get(&index).filter(|text| !case.has_text(text)) else {
+            let Some(text) = texts.get(&index) else {
                 continue;
             };
-            let at = case
-                .text
-                .as_ref()
-                .map_or(case.head_end..case.head_end, |(_, range)| range.clone());
-            file += &self.text[end..at.start];
-            end = at.end;
+            if case.has_text(text) {
+                continue;
+            }
+            let replaced = case.text_range();
+            file += &self.text[copied..replaced.start];
+            copied = replaced.end;
             if !file.ends_with('\n') {
                 file += newline;
             }
@@ -164,156 +166,202 @@ impl Tests {
                 file.extend([&*escaped(line), newline]);
             }
         }
-        file + &self.text[end..]
+        file + &self.text[copied..]
+    }
+
+    /// Returns the line ending of the file.
+    fn newline(&self) -> &'static str {
+        match self.text.split_inclusive('\n').next() {
+            Some(first) if first.ends_with("\r\n") => "\r\n",
+            _ => "\n",
+        }
     }
 }
 
 impl Case {
-    /// Compares the expansion that `expand` makes of the call that the case says. It may have
-    /// attachments: what is compared is its text form.
+    /// Lets `expand` expand the call of the case, and compares the result. The text form is
+    /// compared, also of attachments.
     pub fn run(
         &self,
         prompt: &Prompt,
         expand: impl FnOnce(Call<'_>) -> Result<Messages, Diagnostic>,
     ) -> Outcome {
-        let input = self.input.as_deref().unwrap_or_default();
-        let call = match self.values.is_empty() {
-            true => Call::Text(input),
-            false => Call::Named {
-                values: &self.values,
-                input,
-                is_strict: true,
-            },
-        };
-        match expand(call).map(Messages::into_text) {
-            Ok(text) => Outcome {
-                failures: self.compare(&text),
-                expansion: Some(text),
-            },
-            Err(error) => {
-                let message = format!("{} cannot be expanded: {error}", named(&prompt.name));
+        match expand(self.call()) {
+            Ok(messages) => {
+                let expansion = messages.into_text();
                 Outcome {
-                    failures: self.compare_error(message),
+                    failures: self.compare(&expansion),
+                    expansion: Some(expansion),
+                }
+            }
+            Err(error) => {
+                let error = format!("{} cannot be expanded: {error}", named(&prompt.name));
+                Outcome {
+                    failures: self.compare_error(&error),
                     expansion: None,
                 }
             }
         }
     }
 
-    /// Whether an expansion may replace the text that is expected, or be the first: there is a
-    /// block `text`, or none at all.
+    fn call(&self) -> Call<'_> {
+        let input = self.input.as_deref().unwrap_or_default();
+        if self.values.is_empty() {
+            return Call::Text(input);
+        }
+        Call::Named {
+            values: &self.values,
+            input,
+            is_strict: true,
+        }
+    }
+
+    /// Returns whether an expansion may replace the expected text, or become the first: there is a
+    /// block `text`, or no block at all.
     pub fn takes_text(&self) -> bool {
         self.text.is_some() || !self.has_blocks
     }
 
-    /// Whether an expansion is the text that is expected.
+    /// Returns whether an expansion is the expected text.
     pub fn has_text(&self, expansion: &str) -> bool {
-        self.text
-            .as_ref()
-            .is_some_and(|(expected, _)| comparable(expected) == comparable(expansion))
+        match &self.text {
+            Some(expected) => comparable(&expected.text) == comparable(expansion),
+            None => false,
+        }
+    }
+
+    /// Returns the bytes of the file that hold the expected text, or that would hold it.
+    fn text_range(&self) -> Range<usize> {
+        match &self.text {
+            Some(expected) => expected.range.clone(),
+            None => self.head_end..self.head_end,
+        }
     }
 
     fn compare(&self, expansion: &str) -> Vec<Failure> {
         if self.error.is_some() {
             let first = quoted(expansion.lines().next().unwrap_or_default());
-            return vec![failure(
-                "error",
-                format!("the prompt is expanded; the text begins with {first}"),
-            )];
+            let message = format!("the prompt is expanded; the text begins with {first}");
+            return vec![Failure::new("error", message)];
         }
         let mut failures = Vec::new();
-        if let Some((expected, _)) = self.text.as_ref().filter(|_| !self.has_text(expansion)) {
-            let texts = [expected, expansion].map(comparable);
-            let message = "the expansion differs from the expected text".to_owned();
-            failures.push(Failure {
-                check: "text",
-                message,
-                texts: Some(texts),
-            });
+        failures.extend(self.compare_text(expansion));
+        failures.extend(self.missing_lines(expansion));
+        failures.extend(self.unwanted_lines(expansion));
+        failures.extend(self.compare_length(expansion));
+        failures
+    }
+
+    fn compare_text(&self, expansion: &str) -> Option<Failure> {
+        let expected = self.text.as_ref()?;
+        let texts = [&expected.text, expansion].map(comparable);
+        if texts[0] == texts[1] {
+            return None;
         }
-        let has =
-            |text: &str| memchr::memmem::find(expansion.as_bytes(), text.as_bytes()).is_some();
-        for text in self.contains.iter().filter(|text| !has(text)) {
-            failures.push(failure(
-                "contains",
-                format!("{} is in no line of the expansion", named(text)),
-            ));
-        }
-        for text in self.lacks.iter().filter(|text| has(text)) {
-            let lines = expansion.lines().enumerate();
-            let (index, line) = lines
-                .into_iter()
-                .find(|(_, line)| line.contains(text))
-                .unwrap_or((0, expansion));
-            failures.push(failure(
-                "lacks",
-                format!("{} is in line {}: {}", named(text), index + 1, quoted(line)),
-            ));
-        }
-        if let Some(max) = self
-            .max_characters
-            .filter(|max| expansion.chars().nth(*max).is_some())
-        {
-            let (characters, limit) = (thousands(expansion.chars().count()), thousands(max));
-            let message =
-                format!("the expansion has {characters} characters, the limit is {limit}");
-            failures.push(failure("characters", message));
+        let message = "the expansion differs from the expected text".to_owned();
+        Some(Failure {
+            texts: Some(texts),
+            ..Failure::new("text", message)
+        })
+    }
+
+    fn missing_lines(&self, expansion: &str) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        for text in &self.contains {
+            if !expansion.contains(text) {
+                let message = format!("{} is in no line of the expansion", named(text));
+                failures.push(Failure::new("contains", message));
+            }
         }
         failures
     }
 
-    fn compare_error(&self, message: String) -> Vec<Failure> {
+    fn unwanted_lines(&self, expansion: &str) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        for text in &self.lacks {
+            let mut lines = expansion.lines().enumerate();
+            if let Some((index, line)) = lines.find(|(_, line)| line.contains(text)) {
+                let number = index + 1;
+                let line = quoted(line);
+                let message = format!("{} is in line {number}: {line}", named(text));
+                failures.push(Failure::new("lacks", message));
+            }
+        }
+        failures
+    }
+
+    fn compare_length(&self, expansion: &str) -> Option<Failure> {
+        let limit = self.max_characters?;
+        let length = expansion.chars().count();
+        if length <= limit {
+            return None;
+        }
+        let message = format!(
+            "the expansion has {} characters, the limit is {}",
+            thousands(length),
+            thousands(limit)
+        );
+        Some(Failure::new("characters", message))
+    }
+
+    fn compare_error(&self, error: &str) -> Vec<Failure> {
         let Some(expected) = &self.error else {
-            return vec![failure("expansion", message)];
+            return vec![Failure::new("expansion", error.to_owned())];
         };
-        let missing = expected.iter().filter(|part| !message.contains(*part));
-        let failure = |part: &String| {
-            failure(
-                "error",
-                format!("{} is not in the error: {message}", named(part)),
-            )
-        };
-        missing.map(failure).collect()
+        let mut failures = Vec::new();
+        for part in expected {
+            if !error.contains(part) {
+                let message = format!("{} is not in the error: {error}", named(part));
+                failures.push(Failure::new("error", message));
+            }
+        }
+        failures
     }
 }
 
-fn failure(check: &'static str, message: String) -> Failure {
-    Failure {
-        check,
-        message,
-        texts: None,
+impl Failure {
+    /// Creates a failure without texts.
+    fn new(check: &'static str, message: String) -> Failure {
+        Failure {
+            check,
+            message,
+            texts: None,
+        }
     }
 }
 
-/// What follows a mark at the beginning of a line, if the line is a header: the mark alone, or with
-/// a space after it.
+/// Returns what follows a mark at the beginning of a line, if the line is a header: the mark alone,
+/// or with a space after it.
 fn header<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     let rest = line.strip_prefix(mark)?;
-    (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| rest.trim())
+    if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+        return None;
+    }
+    Some(rest.trim())
 }
 
-/// A line of a text as it is written in a block.
+/// Returns a line of a text as it is written in a block.
 fn escaped(line: &str) -> Cow<'_, str> {
-    let bare = line.trim_start_matches('\\');
-    let is_header = header(line, "===").or(header(line, "---")).is_some();
-    let is_escape = bare.len() < line.len() && (bare.starts_with("===") || bare.starts_with("---"));
-    if is_header || is_escape {
+    let is_header = header(line, "===").is_some() || header(line, "---").is_some();
+    if is_header || is_escaped(line) {
         format!("\\{line}").into()
     } else {
         line.into()
     }
 }
 
-/// A line of a block as it is meant.
+/// Returns a line of a text from a line of a block.
 fn unescaped(line: &str) -> &str {
-    let bare = line.trim_start_matches('\\');
-    let is_escape = bare.starts_with("===") || bare.starts_with("---");
-    line.strip_prefix('\\')
-        .filter(|_| is_escape)
-        .unwrap_or(line)
+    if is_escaped(line) { &line[1..] } else { line }
 }
 
-/// A text as it is compared: with `\n` as line ending, and no empty lines at its end.
+/// Returns whether a line is a mark after one backslash or more.
+fn is_escaped(line: &str) -> bool {
+    let bare = line.trim_start_matches('\\');
+    line.starts_with('\\') && (bare.starts_with("===") || bare.starts_with("---"))
+}
+
+/// Returns a text as it is compared: with `\n` as line ending, and no empty lines at its end.
 fn comparable(text: &str) -> String {
     let lines: Vec<&str> = text
         .split('\n')
@@ -322,111 +370,188 @@ fn comparable(text: &str) -> String {
     lines.join("\n").trim_end_matches('\n').to_owned()
 }
 
+/// A line of a test file.
+struct TestLine<'t> {
+    /// Without its line ending.
+    text: &'t str,
+    position: Position,
+    /// The byte of the file after its line ending.
+    end: usize,
+}
+
+impl TestLine<'_> {
+    fn error(&self, message: &str, fix: &str) -> Diagnostic {
+        Diagnostic::error(Some(self.position), message, fix)
+    }
+
+    fn is_blank_or_comment(&self) -> bool {
+        self.text.trim().is_empty() || self.text.starts_with('#')
+    }
+}
+
 /// A part of a case that begins with `---`.
-struct Block<'t> {
-    kind: &'t str,
-    at: Position,
+struct TestBlock<'t> {
+    kind: BlockKind,
+    position: Position,
     lines: Vec<&'t str>,
     /// Its bytes in the file, up to the last line that is not empty.
     range: Range<usize>,
 }
 
+enum BlockKind {
+    Text,
+    Contains,
+    Lacks,
+    Error,
+    MaxCharacters(usize),
+}
+
+impl BlockKind {
+    fn parse(kind: &str) -> Option<BlockKind> {
+        match kind {
+            "text" => Some(BlockKind::Text),
+            "contains" => Some(BlockKind::Contains),
+            "lacks" => Some(BlockKind::Lacks),
+            "error" => Some(BlockKind::Error),
+            _ => {
+                let limit = kind.strip_prefix("characters")?.trim_start();
+                let limit = limit.strip_prefix(':')?.trim().replace([',', '_'], "");
+                Some(BlockKind::MaxCharacters(limit.parse().ok()?))
+            }
+        }
+    }
+}
+
+impl TestBlock<'_> {
+    /// Returns its lines that are not empty.
+    fn texts(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for line in &self.lines {
+            if !line.trim().is_empty() {
+                texts.push((*line).to_owned());
+            }
+        }
+        texts
+    }
+}
+
+/// Reads the lines of a test file one after the other.
 #[derive(Default)]
 struct Parser<'t> {
     cases: Vec<Case>,
+    /// The case that the next line belongs to.
     case: Option<Case>,
-    block: Option<Block<'t>>,
+    /// The block of that case that the next line belongs to.
+    block: Option<TestBlock<'t>>,
 }
 
 impl<'t> Parser<'t> {
-    /// Adds a line, which ends before the byte `end`.
-    fn add(&mut self, text: &'t str, at: Position, end: usize) -> Result<(), Diagnostic> {
-        let error = |message: &str, fix: &str| Err(Diagnostic::error(Some(at), message, fix));
-        if let Some(title) = header(text, "===") {
+    fn add(&mut self, line: TestLine<'t>) -> Result<(), Diagnostic> {
+        if let Some(title) = header(line.text, "===") {
             self.finish_case()?;
-            if title.is_empty() {
-                let fix =
-                    r"write what is tested after `=== `, or `\===` if the line belongs to a text";
-                return error("the case has no title", fix);
-            }
-            self.case = Some(Case {
-                title: title.to_owned(),
-                line: at.line,
-                head_end: end,
-                ..Case::default()
-            });
+            self.case = Some(begin_case(title, &line)?);
             return Ok(());
         }
         let Some(case) = &mut self.case else {
-            return match text.trim().is_empty() || text.starts_with('#') {
-                true => Ok(()),
-                false => error(
-                    "the line is before the first case",
-                    "begin a case above it, with `=== ` and a title",
-                ),
-            };
-        };
-        if let Some(kind) = header(text, "---") {
-            finish_block(case, self.block.take())?;
-            case.has_blocks = true;
-            self.block = Some(Block {
-                kind,
-                at,
-                lines: Vec::new(),
-                range: end..end,
-            });
-        } else if let Some(block) = &mut self.block {
-            block.lines.push(unescaped(text));
-            block.range.end = if text.is_empty() {
-                block.range.end
-            } else {
-                end
-            };
-        } else if !text.is_empty() {
-            case.head_end = end; // also after a line of spaces, which would count in a text
-            if !text.trim().is_empty() && !text.starts_with('#') {
-                return add_to_head(case, text, at);
+            if line.is_blank_or_comment() {
+                return Ok(());
             }
+            return Err(line.error(
+                "the line is before the first case",
+                "begin a case above it, with `=== ` and a title",
+            ));
+        };
+        if let Some(kind) = header(line.text, "---") {
+            if let Some(block) = self.block.take() {
+                case.add_block(block)?;
+            }
+            case.has_blocks = true;
+            self.block = Some(begin_block(kind, &line)?);
+            return Ok(());
         }
-        Ok(())
+        if let Some(block) = &mut self.block {
+            block.lines.push(unescaped(line.text));
+            if !line.text.is_empty() {
+                block.range.end = line.end;
+            }
+            return Ok(());
+        }
+        case.add_to_head(&line)
     }
 
     fn finish_case(&mut self) -> Result<(), Diagnostic> {
         let Some(mut case) = self.case.take() else {
             return Ok(());
         };
-        finish_block(&mut case, self.block.take())?;
+        if let Some(block) = self.block.take() {
+            case.add_block(block)?;
+        }
         self.cases.push(case);
         Ok(())
     }
 }
 
-/// Adds a line that says how the prompt is called.
-fn add_to_head(case: &mut Case, line: &str, at: Position) -> Result<(), Diagnostic> {
-    // One space after the colon is not part of the text.
-    let value = |rest: &str| rest.strip_prefix(' ').unwrap_or(rest).to_owned();
-    let argument = line.strip_prefix("arg ").map(str::trim_start);
-    let pair = argument.and_then(|it| {
-        it.split_once(": ")
-            .or_else(|| Some((it.strip_suffix(':')?, "")))
-    });
-    if let Some(rest) = line.strip_prefix("input:") {
-        let before = case
-            .input
-            .take()
-            .map(|input| input + "\n")
-            .unwrap_or_default();
-        case.input = Some(before + &value(rest));
-    } else if let Some(rest) = line.strip_prefix("client:") {
-        case.clients.push(rest.trim().to_owned());
-    } else if let Some((name, text)) = pair.filter(|(name, _)| !name.is_empty()) {
-        let before = case
-            .values
-            .remove(name)
-            .map(|value| value + "\n")
-            .unwrap_or_default();
-        case.values.insert(name.to_owned(), before + text);
-    } else {
+fn begin_case(title: &str, line: &TestLine<'_>) -> Result<Case, Diagnostic> {
+    if title.is_empty() {
+        return Err(line.error(
+            "the case has no title",
+            r"write what is tested after `=== `, or `\===` if the line belongs to a text",
+        ));
+    }
+    Ok(Case {
+        title: title.to_owned(),
+        line: line.position.line,
+        head_end: line.end,
+        ..Case::default()
+    })
+}
+
+fn begin_block<'t>(kind: &str, line: &TestLine<'t>) -> Result<TestBlock<'t>, Diagnostic> {
+    let Some(parsed) = BlockKind::parse(kind) else {
+        let message = format!("there is no block {}", quoted(kind));
+        let fix = format!(
+            "write one of {}, or `\\---` if the line belongs to a text",
+            alternatives(&BLOCKS)
+        );
+        return Err(line.error(&message, &fix));
+    };
+    Ok(TestBlock {
+        kind: parsed,
+        position: line.position,
+        lines: Vec::new(),
+        range: line.end..line.end,
+    })
+}
+
+impl Case {
+    /// Adds a line before the first block, which says how the prompt is called.
+    fn add_to_head(&mut self, line: &TestLine<'_>) -> Result<(), Diagnostic> {
+        if line.text.is_empty() {
+            return Ok(());
+        }
+        self.head_end = line.end; // also after a line of spaces, which would count in a text
+        if line.is_blank_or_comment() {
+            return Ok(());
+        }
+        if let Some(input) = line.text.strip_prefix("input:") {
+            // One space after the colon is not part of the text.
+            let input = input.strip_prefix(' ').unwrap_or(input);
+            self.input = Some(with_line(self.input.take(), input));
+            return Ok(());
+        }
+        if let Some(agent) = line.text.strip_prefix("client:") {
+            self.clients.push(agent.trim().to_owned());
+            return Ok(());
+        }
+        if let Some((name, value)) = argument_value(line.text) {
+            let value = with_line(self.values.remove(name), value);
+            self.values.insert(name.to_owned(), value);
+            return Ok(());
+        }
+        let message = format!(
+            "{} does not say how the prompt is called",
+            quoted(line.text)
+        );
         let known = [
             "input: TEXT",
             "arg NAME: TEXT",
@@ -437,81 +562,77 @@ fn add_to_head(case: &mut Case, line: &str, at: Position) -> Result<(), Diagnost
             "write one of {} here, or begin a block above it with `--- text`",
             alternatives(&known)
         );
-        let message = format!("{} does not say how the prompt is called", quoted(line));
-        return Err(Diagnostic::error(Some(at), message, fix));
+        Err(line.error(&message, &fix))
     }
-    Ok(())
-}
 
-fn finish_block(case: &mut Case, block: Option<Block<'_>>) -> Result<(), Diagnostic> {
-    let Some(Block {
-        kind,
-        at,
-        lines,
-        range,
-    }) = block
-    else {
-        return Ok(());
-    };
-    let error = |message: &str, fix: &str| Err(Diagnostic::error(Some(at), message, fix));
-    let texts = || {
-        lines
-            .iter()
-            .filter(|line| !line.trim().is_empty())
-            .map(|line| (*line).to_owned())
-    };
-    let max = kind
-        .strip_prefix("characters")
-        .and_then(|rest| rest.trim_start().strip_prefix(':'));
-    let max = max.and_then(|max| max.trim().replace([',', '_'], "").parse().ok());
-    let is_second = match kind {
-        "text" => case.text.replace((lines.join("\n"), range)).is_some(),
-        "error" => case.error.replace(texts().collect()).is_some(),
-        "contains" | "lacks" => {
-            let all = if kind == "contains" {
-                &mut case.contains
-            } else {
-                &mut case.lacks
-            };
-            all.extend(texts());
-            false
+    fn add_block(&mut self, block: TestBlock<'_>) -> Result<(), Diagnostic> {
+        let is_second = match block.kind {
+            BlockKind::Contains => {
+                self.contains.extend(block.texts());
+                false
+            }
+            BlockKind::Lacks => {
+                self.lacks.extend(block.texts());
+                false
+            }
+            BlockKind::Error => self.error.replace(block.texts()).is_some(),
+            BlockKind::MaxCharacters(limit) => self.max_characters.replace(limit).is_some(),
+            BlockKind::Text => {
+                let expected = ExpectedText {
+                    text: block.lines.join("\n"),
+                    range: block.range,
+                };
+                self.text.replace(expected).is_some()
+            }
+        };
+        if is_second {
+            return Err(Diagnostic::error(
+                Some(block.position),
+                "the case has two blocks of this kind",
+                "delete one of them, or make two cases of it",
+            ));
         }
-        _ if max.is_some() => std::mem::replace(&mut case.max_characters, max).is_some(),
-        _ => {
-            let fix = format!(
-                "write one of {}, or `\\---` if the line belongs to a text",
-                alternatives(&BLOCKS)
-            );
-            return error(&format!("there is no block {}", quoted(kind)), &fix);
-        }
-    };
-    match is_second {
-        true => error(
-            "the case has two blocks of this kind",
-            "delete one of them, or make two cases of it",
-        ),
-        false => Ok(()),
+        Ok(())
     }
 }
 
-/// A first test file for a prompt: one case, which expects nothing yet but that the prompt can be
+/// Returns the name and the value in a line such as `arg NAME: TEXT`.
+fn argument_value(line: &str) -> Option<(&str, &str)> {
+    let argument = line.strip_prefix("arg ")?.trim_start();
+    let (name, value) = match argument.split_once(": ") {
+        Some(parts) => parts,
+        None => (argument.strip_suffix(':')?, ""),
+    };
+    if name.is_empty() {
+        return None;
+    }
+    Some((name, value))
+}
+
+/// Returns a text with one more line, which is the first if there is no text yet.
+fn with_line(text: Option<String>, line: &str) -> String {
+    match text {
+        Some(text) => text + "\n" + line,
+        None => line.to_owned(),
+    }
+}
+
+/// Returns a first test file for a prompt: one case, which expects only that the prompt can be
 /// expanded.
 pub fn draft_tests(prompt: &Prompt) -> String {
+    let name = &prompt.name;
     let mut text = format!(
-        "# Tests of {0}: `prompt-expander test {0}` runs them, and with --update writes the texts that are expected.\n\
-         === an example\n",
-        prompt.name
+        "# Tests of {name}: `prompt-expander test {name}` runs them, and with --update writes the texts that are expected.\n\
+         === an example\n"
     );
-    for argument in prompt.arguments.iter().filter(|argument| argument.required) {
-        let example = argument
-            .choices
-            .first()
-            .map_or("an example", String::as_str);
-        text += &format!(
-            "arg {}: {}\n",
-            argument.name,
-            example.replace(['\r', '\n'], " ")
-        );
+    for argument in &prompt.arguments {
+        if argument.required {
+            let example = match argument.choices.first() {
+                Some(choice) => choice.replace(['\r', '\n'], " "),
+                None => "an example".to_owned(),
+            };
+            text += &format!("arg {}: {example}\n", argument.name);
+        }
     }
     if prompt.takes_input() {
         text += "input: some text\n";
