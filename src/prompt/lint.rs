@@ -1,9 +1,10 @@
-//! What works, but is probably a mistake: for `check`, never for a list or an expansion.
+//! Warnings about what works, but is probably a mistake: for `check`, never for a list or an
+//! expansion.
 
 use super::diagnostic::Diagnostic;
 use super::limits::LONG;
-use super::model::{Argument, Prompt};
-use super::name::{Name, half_width, is_usual_after_colon};
+use super::model::Prompt;
+use super::name::{Name, half_width, hyphenated, is_usual_after_colon};
 use super::outline::Code;
 use super::similar::closest;
 use super::template::{INPUT, MessageTemplate, Opening, SPACES, openings};
@@ -11,13 +12,25 @@ use super::text::beginning;
 use super::write::is_draft_description;
 use crate::wording::{all_of, is_invisible, is_usual, named, quoted};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 impl Prompt {
-    /// Everything about the file that works, but perhaps not as its author expects: what was read
-    /// leniently, and what is probably a mistake, in the order of the file.
+    /// Returns all warnings about the file, in its order: mistakes that were read leniently, and
+    /// what works but is probably a mistake.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.lenient.clone();
-        warnings.extend(lint(self));
+        warnings.extend(space_in_name(&self.name));
+        warnings.extend(accidental_mention(self));
+        warnings.extend(unedited_description(self));
+        warnings.extend(empty_body(self));
+        warnings.extend(unused_arguments(self));
+        warnings.extend(invisible_in_frontmatter(self));
+        for message in &self.messages {
+            warnings.extend(unedited_body(self, message));
+            warnings.extend(invisible_in_body(message));
+            warnings.extend(lookalike_warnings(self, message));
+            warnings.extend(self.foreign_marks(message));
+        }
         warnings.sort_by_key(|warning| warning.position);
         warnings
             .into_iter()
@@ -25,13 +38,14 @@ impl Prompt {
             .collect()
     }
 
-    /// Whether it is so long that some agents get it in parts, or without its middle.
+    /// Returns whether the prompt is so long that some agents get it in parts, or without its
+    /// middle.
     pub fn is_long(&self) -> bool {
-        self.messages
-            .iter()
-            .map(|message| message.body().chars().count())
-            .sum::<usize>()
-            >= LONG
+        let mut characters = 0;
+        for message in &self.messages {
+            characters += message.body().chars().count();
+        }
+        characters >= LONG
     }
 }
 
@@ -48,177 +62,176 @@ const MAX_LENGTH: usize = 200;
 /// Placeholders of other programs for the input.
 const FOREIGN: [&str; 4] = ["{{args}}", "${input}", "{input}", "｛input｝"];
 
-/// The warning of a name that ends before its end in a chat.
+/// Warns about a name that ends at its first space in a chat.
 pub(crate) fn space_in_name(name: &Name) -> Option<Diagnostic> {
-    let hyphenated = name.split_whitespace().collect::<Vec<_>>().join("-");
+    if !name.contains(char::is_whitespace) {
+        return None;
+    }
     let shown = quoted(name);
-    let message = format!(
-        "the name {shown} contains a space, so it cannot be typed as one word after a colon"
-    );
-    let warning = Diagnostic::warning(
+    Some(Diagnostic::warning(
         None,
-        message,
-        format!("rename it to {}", named(&hyphenated)),
-    );
-    name.contains(char::is_whitespace).then_some(warning)
+        format!(
+            "the name {shown} contains a space, so it cannot be typed as one word after a colon"
+        ),
+        format!("rename it to {}", named(&hyphenated(name))),
+    ))
 }
 
-/// All warnings about a prompt, apart from those about its frontmatter.
-fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
-    let mut warnings = Vec::from_iter(space_in_name(&prompt.name));
-    let mut warn =
-        |message: String, fix: &str| warnings.push(Diagnostic::warning(None, message, fix));
-    if is_usual_after_colon(&prompt.name)
-        && prompt.may_be_mentioned()
-        && prompt.syntax.fallback.is_some()
-    {
-        let message = format!(
-            "`:{}` also stands in code and in chats, where it would mention this prompt",
-            prompt.name
-        );
-        warn(
-            message,
-            "write `mention: false` into its frontmatter if only a line may begin with it",
-        );
+/// Warns about a name that often follows a colon where no prompt is meant.
+fn accidental_mention(prompt: &Prompt) -> Option<Diagnostic> {
+    // Files of other programs may not say `mention: false`.
+    if !is_usual_after_colon(&prompt.name) || !prompt.may_be_mentioned() || !is_own(prompt) {
+        return None;
     }
-    if prompt
-        .description
-        .as_deref()
-        .is_some_and(is_draft_description)
-    {
-        warn(
-            "the description is still the one that `new` wrote".to_owned(),
-            "say in the file what it is for",
-        );
+    let message = format!(
+        "`:{}` also stands in code and in chats, where it would mention this prompt",
+        prompt.name
+    );
+    let fix = "write `mention: false` into its frontmatter if only a line may begin with it";
+    Some(Diagnostic::warning(None, message, fix))
+}
+
+/// Returns whether the placeholders of the prompt are those of this program.
+fn is_own(prompt: &Prompt) -> bool {
+    prompt.syntax.fallback.is_some()
+}
+
+fn unedited_description(prompt: &Prompt) -> Option<Diagnostic> {
+    let description = prompt.description.as_deref()?;
+    if !is_draft_description(description) {
+        return None;
     }
-    if prompt
+    let message = "the description is still the one that `new` wrote";
+    let fix = "say in the file what it is for";
+    Some(Diagnostic::warning(None, message, fix))
+}
+
+fn empty_body(prompt: &Prompt) -> Option<Diagnostic> {
+    let has_text = prompt
         .messages
         .iter()
-        .all(|message| message.body().is_empty())
-        && !prompt.is_rendered_by_service()
-    {
-        warn(
-            "the prompt has no body: it expands to its input only".to_owned(),
-            "write the instructions",
-        );
+        .any(|message| !message.body().is_empty());
+    if has_text || prompt.is_rendered_by_service() {
+        return None;
     }
-    // Words count from the first, so that some are skipped on purpose.
-    let unused: Vec<&str> = match prompt.takes_words() {
-        true => Vec::new(),
-        false => prompt
-            .arguments
-            .iter()
-            .filter(|it| !prompt.uses(it))
-            .map(|it| it.name.as_str())
-            .collect(),
-    };
-    if !unused.is_empty() {
-        let placeholders: Vec<String> =
-            unused.iter().map(|name| prompt.placeholder(name)).collect();
-        let fix = format!(
-            "write `{}` where the text belongs, or delete the declaration",
-            placeholders.join("`, `")
-        );
-        warn(
-            format!("declared but not used in the body: {}", all_of(&unused)),
-            &fix,
-        );
+    let message = "the prompt has no body: it expands to its input only";
+    Some(Diagnostic::warning(None, message, "write the instructions"))
+}
+
+fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
+    // Words count from the first, so some of them are skipped on purpose.
+    if prompt.takes_words() {
+        return None;
     }
-    // A description that is taken from the body has its warning there.
-    if prompt
-        .messages
-        .iter()
-        .all(|message| invisible(message.body()).is_none())
-        && let Some((_, hidden)) = metadata(prompt).find_map(|text| invisible(text))
-    {
-        warn(
-            format!("the frontmatter has {hidden}: the model reads what you cannot see"),
-            DELETE_IT,
-        );
+    let mut names = Vec::new();
+    let mut placeholders = Vec::new();
+    for argument in &prompt.arguments {
+        if !prompt.uses(argument) {
+            names.push(argument.name.as_str());
+            placeholders.push(format!("`{}`", prompt.placeholder(&argument.name)));
+        }
     }
+    if names.is_empty() {
+        return None;
+    }
+    let message = format!("declared but not used in the body: {}", all_of(&names));
+    let fix = format!(
+        "write {} where the text belongs, or delete the declaration",
+        placeholders.join(", ")
+    );
+    Some(Diagnostic::warning(None, message, fix))
+}
+
+const DELETE_INVISIBLE: &str = "delete it, unless you need it";
+
+fn invisible_in_frontmatter(prompt: &Prompt) -> Option<Diagnostic> {
+    // A description may be taken from the body, and the body has a warning of its own.
     for message in &prompt.messages {
-        lint_body(prompt, message, &mut warnings);
-        warnings.extend(prompt.foreign_marks(message));
+        if InvisibleCharacters::find(message.body()).is_some() {
+            return None;
+        }
+    }
+    let invisible = listed_texts(prompt)
+        .into_iter()
+        .find_map(|text| InvisibleCharacters::find(text))?;
+    let message = format!(
+        "the frontmatter has {}: the model reads what you cannot see",
+        invisible.description
+    );
+    Some(Diagnostic::warning(None, message, DELETE_INVISIBLE))
+}
+
+/// Returns what agents read of a prompt in a list.
+fn listed_texts(prompt: &Prompt) -> Vec<&String> {
+    let mut texts = Vec::new();
+    texts.extend(&prompt.title);
+    texts.extend(&prompt.description);
+    texts.extend(&prompt.tags);
+    for argument in &prompt.arguments {
+        texts.extend(&argument.title);
+        texts.extend(&argument.description);
+        texts.extend(&argument.default);
+        texts.extend(&argument.choices);
+    }
+    texts
+}
+
+fn unedited_body(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnostic> {
+    if !prompt.is_unedited_draft() {
+        return None;
+    }
+    Some(Diagnostic::warning(
+        Some(message.positions().at(0)),
+        "the body is still the template that `new` wrote, so the prompt is not listed to agents",
+        "edit the file to write the prompt, or delete it",
+    ))
+}
+
+/// Warns about characters that people who approve a prompt do not see.
+fn invisible_in_body(message: &MessageTemplate) -> Option<Diagnostic> {
+    let InvisibleCharacters { at, description } = InvisibleCharacters::find(message.body())?;
+    Some(Diagnostic::warning(
+        Some(message.positions().at(at)),
+        format!("{description}: the model reads what you cannot see"),
+        DELETE_INVISIBLE,
+    ))
+}
+
+/// The invisible characters of a text.
+struct InvisibleCharacters {
+    /// The byte at which the first of them begins.
+    at: usize,
+    /// A noun for the first, and how many others there are.
+    description: String,
+}
+
+impl InvisibleCharacters {
+    fn find(text: &str) -> Option<InvisibleCharacters> {
+        let mut invisible = text
+            .char_indices()
+            .filter(|(_, character)| is_invisible(*character) && !is_usual(*character));
+        let (at, first) = invisible.next()?;
+        let mut description = format!("an invisible character, U+{:04X}", u32::from(first));
+        let others = invisible.count();
+        if others > 0 {
+            description += &format!(", and {others} more");
+        }
+        Some(InvisibleCharacters { at, description })
+    }
+}
+
+fn lookalike_warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
+    let mut positions = message.positions();
+    let mut warnings = Vec::new();
+    for lookalike in lookalikes(prompt, message).into_iter().take(MAX_WARNINGS) {
+        let written = quoted(&lookalike.written);
+        warnings.push(Diagnostic::warning(
+            Some(positions.at(lookalike.at)),
+            format!("{written} is not a placeholder, and is left as it is"),
+            format!("{} if it is meant to be replaced", lookalike.fix),
+        ));
     }
     warnings
-}
-
-fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
-    let body = message.body();
-    let mut warn = |at: usize, message_text: String, fix: String| {
-        warnings.push(Diagnostic::warning(
-            Some(message.positions().at(at)),
-            message_text,
-            fix,
-        ));
-    };
-    if prompt.is_unedited_draft() {
-        let text = "the body is still the template that `new` wrote, so the prompt is not listed to agents";
-        warn(
-            0,
-            text.to_owned(),
-            "edit the file to write the prompt, or delete it".to_owned(),
-        );
-    }
-    // People approve what they see, but the model reads the rest, too.
-    if let Some((at, hidden)) = invisible(body) {
-        warn(
-            at,
-            format!("{hidden}: the model reads what you cannot see"),
-            DELETE_IT.to_owned(),
-        );
-    }
-    for Lookalike { at, written, fix } in lookalikes(prompt, message).into_iter().take(MAX_WARNINGS)
-    {
-        let text = format!(
-            "{} is not a placeholder, and is left as it is",
-            quoted(&written)
-        );
-        warn(at, text, format!("{fix} if it is meant to be replaced"));
-    }
-}
-
-const DELETE_IT: &str = "delete it, unless you need it";
-
-/// What agents read of a prompt in a list.
-fn metadata(prompt: &Prompt) -> impl Iterator<Item = &String> {
-    let of_arguments = prompt.arguments.iter().flat_map(|argument| {
-        let Argument {
-            title,
-            description,
-            default,
-            choices,
-            ..
-        } = argument;
-        [title, description, default]
-            .into_iter()
-            .flatten()
-            .chain(choices)
-    });
-    [&prompt.title, &prompt.description]
-        .into_iter()
-        .flatten()
-        .chain(&prompt.tags)
-        .chain(of_arguments)
-}
-
-/// Where the first invisible character of a text is, and what to call it and the others.
-fn invisible(text: &str) -> Option<(usize, String)> {
-    let mut hidden = text
-        .char_indices()
-        .filter(|(_, character)| is_invisible(*character) && !is_usual(*character));
-    let (at, character) = hidden.next()?;
-    let more = match hidden.count() {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    Some((
-        at,
-        format!(
-            "an invisible character, U+{:04X}{more}",
-            u32::from(character)
-        ),
-    ))
 }
 
 /// A text that looks like a placeholder.
@@ -231,7 +244,7 @@ pub(super) struct Lookalike {
 }
 
 impl Lookalike {
-    /// One that is meant to be the placeholder of this name.
+    /// Creates a lookalike that is meant to be the placeholder of this name.
     fn of(name: &str, at: usize, written: &str) -> Lookalike {
         Lookalike {
             at,
@@ -239,116 +252,233 @@ impl Lookalike {
             fix: format!("write `{{{{{name}}}}}`"),
         }
     }
+
+    /// Creates a lookalike whose name no argument has.
+    fn of_undeclared(name: &str, at: usize, written: &str) -> Lookalike {
+        let name = quoted(name);
+        Lookalike {
+            at,
+            written: written.to_owned(),
+            fix: format!("declare {name} in the `arguments` of the frontmatter"),
+        }
+    }
 }
 
-/// The lookalikes of a message: a misspelled name, a brace too few, full-width braces, another
-/// program's placeholder. In the files of other programs there are none: what looks like a
-/// placeholder of this one is text there. Neither are there any in a template.
+/// Returns the lookalikes of a message in its order: misspelled and undeclared names, a brace too
+/// few, full-width braces, and other programs' placeholders.
+///
+/// The files of other programs have none, because what looks like a placeholder of this program is
+/// text there. Templates of Jinja have none either.
 pub(super) fn lookalikes(prompt: &Prompt, message: &MessageTemplate) -> Vec<Lookalike> {
-    if prompt.syntax.fallback.is_none() || message.jinja().is_some() {
+    if !is_own(prompt) || message.jinja().is_some() {
         return Vec::new();
     }
     let body = message.body();
-    let names: Vec<&str> = std::iter::once(INPUT)
-        .chain(prompt.arguments.iter().map(|a| a.name.as_str()))
-        .collect();
     let code = Code::of(body);
-    let mut found = misspelled(body, &names, &code);
-    found.extend(full_width(body, &names));
-    // The first of each placeholder of other programs; in a file that has placeholders of its own,
-    // only `$ARGUMENTS`, because it was probably converted in part.
-    let foreign = if prompt.has_placeholders() {
-        &["$ARGUMENTS"][..]
-    } else {
-        &FOREIGN
-    };
-    let foreign = foreign
-        .iter()
-        .filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
-    let is_text = |at: usize| {
-        message
-            .placeholders()
-            .all(|placeholder| placeholder.range.start != at)
-    };
-    let foreign = foreign.filter(|(at, _)| {
-        !body[..*at].ends_with(['{', '｛', '$', '\\']) && !code.contains(*at) && is_text(*at)
-    });
-    found.extend(foreign.map(|(at, written)| Lookalike::of(INPUT, at, written)));
-    found.sort_by_key(|lookalike| lookalike.at);
-    found
+    let mut names = vec![INPUT];
+    for argument in &prompt.arguments {
+        names.push(argument.name.as_str());
+    }
+    let mut lookalikes = unclosed_names(body, &names);
+    lookalikes.extend(unknown_names(body, &names, &code));
+    lookalikes.extend(full_width_names(body, &names));
+    lookalikes.extend(foreign_inputs(prompt, message, &code));
+    lookalikes.sort_by_key(|lookalike| lookalike.at);
+    lookalikes
 }
 
-/// `{{inptu}}`, `<<inptu>>`, and `{{input}`, with one brace too few at its end; and the first
-/// `{{name}}` of each name that looks like an argument, unless it is in code.
-fn misspelled(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
-    let mut found = Vec::new();
-    let mut nearest: HashMap<&str, Option<&str>> = HashMap::new();
-    let mut undeclared = HashSet::new();
-    for Opening { range, close } in openings(body) {
+/// A word after an opening, as in `{{word}}`, `<<word>>` or `{{ word`.
+struct OpenedWord<'b> {
+    /// The byte of the body at which the opening begins.
+    at: usize,
+    word: &'b str,
+    /// The rest of the body, without the spaces after the word.
+    after: &'b str,
+    /// What should close the opening.
+    close: &'static str,
+}
+
+fn opened_words(body: &str) -> impl Iterator<Item = OpenedWord<'_>> {
+    openings(body).map(|Opening { range, close }| {
         let inside = body[range.end..].trim_start_matches(SPACES);
-        let length =
-            inside.find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
-        let (word, after) = inside.split_at(length.unwrap_or(inside.len()));
-        let after = after.trim_start_matches(SPACES);
-        let written = &body[range.start..body.len() - after.len()];
-        let is_known = names.contains(&word);
-        let braces = &after[..after.bytes().take_while(|byte| *byte == b'}').count()];
-        if is_known && (1..close.len()).contains(&braces.len()) && close != ">>" {
-            found.push(Lookalike::of(
-                word,
-                range.start,
-                &format!("{written}{braces}"),
-            ));
+        let after = inside.trim_start_matches(is_letter_of_name);
+        OpenedWord {
+            at: range.start,
+            word: &inside[..inside.len() - after.len()],
+            after: after.trim_start_matches(SPACES),
+            close,
         }
-        if is_known || !after.starts_with(close) {
+    })
+}
+
+fn is_letter_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_' || letter == '-'
+}
+
+/// Finds known names that too few braces follow: `{{input}`.
+fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
+    let mut lookalikes = Vec::new();
+    for opened in opened_words(body) {
+        let after_braces = opened.after.trim_start_matches('}');
+        let braces = opened.after.len() - after_braces.len();
+        let is_unclosed = opened.close != ">>" && 0 < braces && braces < opened.close.len();
+        if is_unclosed && names.contains(&opened.word) {
+            let written = &body[opened.at..body.len() - after_braces.len()];
+            lookalikes.push(Lookalike::of(opened.word, opened.at, written));
+        }
+    }
+    lookalikes
+}
+
+/// Finds misspelled names, such as `{{inptu}}` and `<<inptu>>`; and the first `{{name}}` of each
+/// other name that looks like an argument, unless it is in code.
+fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
+    let mut lookalikes = Vec::new();
+    let mut similar_names: HashMap<&str, Option<&str>> = HashMap::new();
+    let mut undeclared = HashSet::new();
+    for opened in opened_words(body) {
+        let word = opened.word;
+        if names.contains(&word) || !opened.after.starts_with(opened.close) {
             continue;
         }
-        let written = format!("{written}{close}");
-        if nearest.len() < MAX_WORDS {
-            nearest
+        let end = body.len() - opened.after.len() + opened.close.len();
+        let written = &body[opened.at..end];
+        if similar_names.len() < MAX_WORDS {
+            similar_names
                 .entry(word)
                 .or_insert_with(|| closest(word, names.iter().copied()));
         }
-        let is_name = word.starts_with(char::is_alphabetic) && word != "args"; // Gemini CLI's
-        if let Some(name) = nearest.get(word).copied().flatten() {
-            found.push(Lookalike::of(name, range.start, &written));
-        } else if is_name
-            && !code.contains(range.start)
+        if let Some(Some(name)) = similar_names.get(word) {
+            lookalikes.push(Lookalike::of(name, opened.at, written));
+        } else if may_be_argument(word)
+            && !code.contains(opened.at)
             && undeclared.len() < MAX_WORDS
             && undeclared.insert(word)
         {
-            let fix = format!(
-                "declare {} in the `arguments` of the frontmatter",
-                quoted(word)
-            );
-            found.push(Lookalike {
-                at: range.start,
-                written,
-                fix,
-            });
+            lookalikes.push(Lookalike::of_undeclared(word, opened.at, written));
         }
     }
-    found
+    lookalikes
 }
 
-/// `｛｛input｝｝` and `＜＜input＞＞`, as Japanese and Chinese keyboards write braces.
-fn full_width(body: &str, names: &[&str]) -> Vec<Lookalike> {
-    let mut found = Vec::new();
+/// Returns whether an argument might have this name. `args` is the input in Gemini CLI.
+fn may_be_argument(word: &str) -> bool {
+    word.starts_with(char::is_alphabetic) && word != "args"
+}
+
+/// Finds `｛｛input｝｝` and `＜＜input＞＞`, as Japanese and Chinese keyboards write braces.
+fn full_width_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
+    let mut lookalikes = Vec::new();
     for (open, close) in [("｛｛", "｝｝"), ("＜＜", "＞＞")] {
         for (at, _) in body.match_indices(open) {
-            let inside = at + open.len();
-            let Some(length) = beginning(&body[inside..], MAX_LENGTH).find(close) else {
+            let inside = &body[at + open.len()..];
+            let Some(length) = beginning(inside, MAX_LENGTH).find(close) else {
                 continue;
             };
-            let word = half_width(body[inside..inside + length].trim());
-            let written = &body[at..inside + length + close.len()];
-            found.extend(
-                names
-                    .iter()
-                    .filter(|name| **name == word)
-                    .map(|name| Lookalike::of(name, at, written)),
-            );
+            let word = half_width(inside[..length].trim());
+            if names.contains(&word.as_str()) {
+                let end = at + open.len() + length + close.len();
+                lookalikes.push(Lookalike::of(&word, at, &body[at..end]));
+            }
         }
     }
-    found
+    lookalikes
+}
+
+/// Finds the first of each placeholder that other programs have for the input.
+fn foreign_inputs(prompt: &Prompt, message: &MessageTemplate, code: &Code) -> Vec<Lookalike> {
+    let body = message.body();
+    let foreign = if prompt.has_placeholders() {
+        &["$ARGUMENTS"][..] // the file was probably converted in part
+    } else {
+        &FOREIGN
+    };
+    let mut lookalikes = Vec::new();
+    for written in foreign {
+        let Some(at) = body.find(written) else {
+            continue;
+        };
+        let is_inside_another = body[..at].ends_with(['{', '｛', '$', '\\']);
+        let is_placeholder = message
+            .placeholders()
+            .any(|placeholder| placeholder.range.start == at);
+        if !is_inside_another && !is_placeholder && !code.contains(at) {
+            lookalikes.push(Lookalike::of(INPUT, at, written));
+        }
+    }
+    lookalikes
+}
+
+impl Prompt {
+    /// Returns a warning about the first mark of each kind in a message.
+    pub(super) fn foreign_marks(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
+        let body = message.body();
+        let code = Code::of(body);
+        let placeholders: HashSet<usize> = message
+            .placeholders()
+            .map(|placeholder| placeholder.range.start)
+            .collect();
+        let mut warnings = Vec::new();
+        for mark in self.marks.marks {
+            // Every tag of a Jinja template was understood; what looks like one is in `{% raw %}`.
+            if message.jinja().is_some() && mark.open.starts_with('{') {
+                continue;
+            }
+            let mut ranges = mark.find_all(body);
+            ranges.retain(|range| {
+                !code.contains(range.start) && !placeholders.contains(&range.start)
+            });
+            let Some(first) = ranges.first() else {
+                continue;
+            };
+            if mark.is_dollar_word() && !self.are_arguments(body, &ranges) {
+                continue;
+            }
+            warnings.push(self.marks.warning(mark, message, first));
+        }
+        warnings
+    }
+
+    /// Returns whether such words, `$1` to `$9`, are arguments and not prices.
+    ///
+    /// In a command file of another program they always are. Otherwise there must be `$1`, and
+    /// either another one, or neither a placeholder nor a price such as `$10`. A prompt with
+    /// placeholders in braces has them where it means them.
+    fn are_arguments(&self, body: &str, words: &[Range<usize>]) -> bool {
+        if self.has_key_of_commands() {
+            return true;
+        }
+        let has_first = words.iter().any(|range| &body[range.clone()] == "$1");
+        if !has_first || self.has_placeholder_without_dollar() {
+            return false;
+        }
+        let has_others = words.iter().any(|range| &body[range.clone()] != "$1");
+        has_others || (!self.has_placeholders() && !has_price(body))
+    }
+
+    /// Returns whether the file has a key that only command files of other programs have.
+    fn has_key_of_commands(&self) -> bool {
+        self.other_keys
+            .iter()
+            .any(|other| other.key == "argument-hint")
+    }
+
+    fn has_placeholder_without_dollar(&self) -> bool {
+        self.messages.iter().any(|message| {
+            message
+                .placeholders()
+                .any(|placeholder| !message.written(placeholder).starts_with('$'))
+        })
+    }
+}
+
+/// Returns whether a text has an amount that is not an argument, such as `$10` or `$1.50`.
+fn has_price(body: &str) -> bool {
+    let mut after_dollars = body.split('$').skip(1);
+    after_dollars.any(|after| match after.as_bytes() {
+        [first, b'.' | b',', second, ..] | [first, second, ..] => {
+            first.is_ascii_digit() && second.is_ascii_digit()
+        }
+        _ => false,
+    })
 }

@@ -1,187 +1,183 @@
-//! Marks at which other programs do something: run a command, read a file, put in a word. Nothing
-//! of that happens here; `check` and `explain` say so, and what the program for which the file is
-//! written would do. Marks in code are examples.
+//! Marks at which other programs do something: run a command, read a file, replace a word. This
+//! program does nothing there; `check` says so, and what the program for which the file is written
+//! would do. Marks in code are examples.
 
 use super::diagnostic::Diagnostic;
-use super::outline::Code;
 use super::template::MessageTemplate;
 use super::text::beginning;
 use crate::wording::quoted;
-use std::collections::HashSet;
 use std::ops::Range;
 
-/// At which marks a program does something.
+/// The marks at which a program does something.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Marks {
-    /// What the program is called.
+pub(super) struct ForeignSyntax {
+    /// The name of the program in a message.
     title: &'static str,
-    marks: &'static [Mark],
+    pub(super) marks: &'static [ForeignMark],
 }
 
-/// Marks of one kind, of which each message gets one warning.
+/// One kind of mark. Each message gets one warning for each kind.
 #[derive(Debug, PartialEq, Eq)]
-struct Mark {
-    open: &'static str,
-    /// What ends it, in the same line; empty: the end of a word.
+pub(super) struct ForeignMark {
+    pub(super) open: &'static str,
+    /// What ends the mark in the same line. If it is empty, the mark ends with its word.
     close: &'static str,
-    /// What the program does with "it".
-    does: &'static str,
+    /// A verb for what the program does with the mark; for this program, a clause that says what
+    /// does not happen.
+    action: &'static str,
     fix: &'static str,
 }
 
-const fn mark(open: &'static str, close: &'static str, does: &'static str) -> Mark {
-    Mark {
+const fn mark(open: &'static str, close: &'static str, action: &'static str) -> ForeignMark {
+    ForeignMark {
         open,
         close,
-        does,
+        action,
         fix: "the agent gets the text, and decides what to do with it",
     }
 }
 
-const COMMAND: Mark = mark("!`", "`", "run");
-const FILE: Mark = mark("@", "", "attach");
-const WORD: Mark = mark("$", "", "replace");
+const COMMAND: ForeignMark = mark("!`", "`", "run");
+const FILE: ForeignMark = mark("@", "", "attach");
+const WORD: ForeignMark = mark("$", "", "replace");
 
-/// Those of this program, which does nothing. Its files were perhaps written for another one.
-pub(super) static OWN: Marks = Marks {
+/// The marks in files of this program, which were perhaps written for another one.
+pub(super) static OWN: ForeignSyntax = ForeignSyntax {
     title: "prompt-expander",
     marks: &[
-        Mark {
-            does: "only names in braces are replaced",
+        ForeignMark {
+            action: "only names in braces are replaced",
             fix: "declare an argument and write `{{name}}`, or write `{{input}}` for the whole text",
             ..WORD
         },
-        Mark {
-            does: "no command is run",
+        ForeignMark {
+            action: "no command is run",
             fix: "tell the agent to run the command, and leave out the `!`",
             ..COMMAND
         },
-        Mark {
-            does: "no file is included",
+        ForeignMark {
+            action: "no file is included",
             fix: "tell the agent to read the file, or put the name in backticks",
             ..FILE
         },
-        Mark {
+        ForeignMark {
             fix: "write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if it is an example",
             ..mark("{{>", "}}", "no file is included")
         },
-        Mark {
+        ForeignMark {
             fix: "write `engine: jinja` in the frontmatter, or put it in a code block if it is an example",
             ..mark("{%", "%}", "no template engine processes it")
         },
     ],
 };
-pub(super) static CLAUDE_CODE: Marks = Marks {
+pub(super) static CLAUDE_CODE: ForeignSyntax = ForeignSyntax {
     title: "Claude Code",
     marks: &[COMMAND, FILE, WORD, mark("${CLAUDE_", "}", "replace")],
 };
-pub(super) static OPENCODE: Marks = Marks {
+pub(super) static OPENCODE: ForeignSyntax = ForeignSyntax {
     title: "opencode",
     marks: &[COMMAND, FILE, WORD],
 };
-pub(super) static CURSOR: Marks = Marks {
+pub(super) static CURSOR: ForeignSyntax = ForeignSyntax {
     title: "Cursor",
     marks: &[FILE],
 };
-pub(super) static CONTINUE: Marks = Marks {
+pub(super) static CONTINUE: ForeignSyntax = ForeignSyntax {
     title: "Continue",
     marks: &[FILE],
 };
-pub(super) static GEMINI: Marks = Marks {
+pub(super) static GEMINI: ForeignSyntax = ForeignSyntax {
     title: "Gemini CLI",
     marks: &[mark("!{", "}", "run"), mark("@{", "}", "read")],
 };
-pub(super) static VS_CODE: Marks = Marks {
+pub(super) static VS_CODE: ForeignSyntax = ForeignSyntax {
     title: "VS Code",
     marks: &[mark("#file:", "", "attach"), mark("#tool:", "", "enable")],
 };
-/// Those of a program that does nothing else than replace placeholders.
-pub(super) static NONE: Marks = Marks {
+/// For a program that only replaces placeholders.
+pub(super) static NONE: ForeignSyntax = ForeignSyntax {
     title: "",
     marks: &[],
 };
 
-/// The warnings about a message of a file. `in_commands`: the file has a key that only command
-/// files of other programs have, in which `$1` is an argument.
-pub(super) fn warnings(
-    marks: &Marks,
-    all: &[MessageTemplate],
-    message: &MessageTemplate,
-    in_commands: bool,
-) -> Vec<Diagnostic> {
-    let body = message.body();
-    let placeholders: HashSet<usize> = message
-        .placeholders()
-        .map(|placeholder| placeholder.range.start)
-        .collect();
-    let mut code = None;
-    let warning = |mark: &Mark| {
-        // Every tag of a template was understood, and what looks like one is in `{% raw %}`.
-        let is_understood = message.jinja().is_some() && mark.open.starts_with('{');
-        let mut found = if is_understood {
-            Vec::new()
-        } else {
-            mark.find(body)
-        };
-        if !found.is_empty() {
-            let code = code.get_or_insert_with(|| Code::of(body));
-            found.retain(|range| {
-                !code.contains(range.start) && !placeholders.contains(&range.start)
-            });
-        }
-        let is_price =
-            mark.open == WORD.open && !in_commands && !are_arguments(all, message, &found);
-        let first = found.first().filter(|_| !is_price)?;
-        let consequence = match *marks == OWN {
-            true => mark.does.to_owned(),
-            false => format!("{} would {} it", marks.title, mark.does),
-        };
-        let text = format!(
-            "{} stays as written: {consequence}",
-            quoted(&body[first.clone()])
-        );
-        Some(Diagnostic::warning(
-            Some(message.positions().at(first.start)),
-            text,
-            mark.fix,
-        ))
-    };
-    marks.marks.iter().filter_map(warning).collect()
-}
-
 /// The longest text within a mark, in bytes.
 const MAX_MARK: usize = 200;
 
-impl Mark {
-    fn find(&self, body: &str) -> Vec<Range<usize>> {
-        let found = body.match_indices(self.open).filter_map(|(at, open)| {
-            let inside = at + open.len();
-            let line = beginning(&body[inside..], MAX_MARK).lines().next()?;
-            let is_end =
-                |letter: char| letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter);
-            let text = match self.close {
-                "" => line[..line.find(is_end).unwrap_or(line.len())].trim_end_matches('.'),
-                close => line.split_once(close)?.0,
-            };
-            let end = inside + text.len() + self.close.len();
-            // Of several braces, the last one closes: `!{git diff {{args}}}`.
-            let braces = body[end..]
-                .bytes()
-                .take_while(|byte| self.close.ends_with('}') && *byte == b'}')
-                .count();
-            (!text.is_empty() && self.fits(&body[..at], text)).then_some(at..end + braces)
-        });
-        found.collect()
+impl ForeignSyntax {
+    /// Returns the warning about a mark in this range of a message.
+    pub(super) fn warning(
+        &self,
+        mark: &ForeignMark,
+        message: &MessageTemplate,
+        range: &Range<usize>,
+    ) -> Diagnostic {
+        let consequence = if *self == OWN {
+            mark.action.to_owned()
+        } else {
+            format!("{} would {} it", self.title, mark.action)
+        };
+        let written = quoted(&message.body()[range.clone()]);
+        Diagnostic::warning(
+            Some(message.positions().at(range.start)),
+            format!("{written} stays as written: {consequence}"),
+            mark.fix,
+        )
+    }
+}
+
+impl ForeignMark {
+    /// Returns whether the mark is a word such as `$1`, which may also be a price.
+    pub(super) fn is_dollar_word(&self) -> bool {
+        self.open == WORD.open
     }
 
-    /// Whether it is a mark, by the text before it and that within it. All else is ordinary text.
-    fn fits(&self, before: &str, text: &str) -> bool {
+    /// Returns the ranges of a body that have such a mark.
+    pub(super) fn find_all(&self, body: &str) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        for (start, _) in body.match_indices(self.open) {
+            if let Some(end) = self.end(body, start) {
+                ranges.push(start..end);
+            }
+        }
+        ranges
+    }
+
+    /// Returns where the mark ends that begins at the byte `start`. `None`: it is ordinary text.
+    fn end(&self, body: &str, start: usize) -> Option<usize> {
+        let inside = start + self.open.len();
+        let line = beginning(&body[inside..], MAX_MARK).lines().next()?;
+        let text = self.text_within(line)?;
+        if text.is_empty() || !self.is_mark(&body[..start], text) {
+            return None;
+        }
+        let end = inside + text.len() + self.close.len();
+        if !self.close.ends_with('}') {
+            return Some(end);
+        }
+        // Of several braces, the last one closes: `!{git diff {{args}}}`.
+        let after = body[end..].trim_start_matches('}');
+        Some(body.len() - after.len())
+    }
+
+    /// Returns the text within a mark whose opening precedes this line.
+    fn text_within<'l>(&self, line: &'l str) -> Option<&'l str> {
+        if self.close.is_empty() {
+            let word = line.split(is_end_of_word).next()?;
+            return Some(word.trim_end_matches('.'));
+        }
+        let (text, _) = line.split_once(self.close)?;
+        Some(text)
+    }
+
+    /// Returns whether the text before an opening and the text within show that it is a mark.
+    fn is_mark(&self, before: &str, text: &str) -> bool {
         match self.open {
-            "!`" | "#file:" | "#tool:" => begins_a_word(before),
-            "@" => begins_a_word(before) && is_path(text),
-            // `$1` to `$9`, but not `$1.50` or `$10`
+            "!`" | "#file:" | "#tool:" => may_precede_word(before),
+            "@" => may_precede_word(before) && is_path(text),
+            // `$1` to `$9`, but not `$1.50`, `$10` or `US$1`
             "$" => {
-                !before.ends_with(|letter: char| letter.is_alphanumeric() || "$\\".contains(letter))
+                !before.ends_with(char::is_alphanumeric)
+                    && !before.ends_with(['$', '\\'])
                     && matches!(text.as_bytes(), [b'1'..=b'9'])
             }
             "{{>" => !text.contains(['{', '>']) && !text.trim().is_empty(),
@@ -191,64 +187,50 @@ impl Mark {
     }
 }
 
-/// Whether a mark after this text begins a word.
-fn begins_a_word(before: &str) -> bool {
-    before
-        .chars()
-        .next_back()
-        .is_none_or(|letter| letter.is_whitespace() || letter == '(')
+fn is_end_of_word(letter: char) -> bool {
+    letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter)
 }
 
-/// Whether these are arguments and not prices: there is `$1`, and no placeholder and no `$10`; or
-/// besides `$ARGUMENTS` a further number. A prompt with other placeholders has them where it means
-/// them.
-fn are_arguments(
-    all: &[MessageTemplate],
-    message: &MessageTemplate,
-    found: &[Range<usize>],
-) -> bool {
-    let is_first = |range: &Range<usize>| &message.body()[range.clone()] == "$1";
-    let mut written = all
-        .iter()
-        .flat_map(|message| message.placeholders().map(|it| message.written(it)));
-    let has_input = all
-        .iter()
-        .any(|message| message.placeholders().next().is_some());
-    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
-    let is_price = |after: &str| match after.as_bytes() {
-        [first, b'.' | b',', rest @ ..] | [first, rest @ ..] => {
-            is_digit(Some(first)) && is_digit(rest.first())
-        }
-        [] => false,
-    };
-    let has_price = || message.body().split('$').skip(1).any(is_price);
-    let is_several = !found.iter().all(is_first);
-    let has_own = written.any(|it| !it.starts_with('$'));
-    !has_own && found.iter().any(is_first) && (is_several || !(has_input || has_price()))
+/// Returns whether a word may begin after this text.
+fn may_precede_word(before: &str) -> bool {
+    before.is_empty() || before.ends_with(char::is_whitespace) || before.ends_with('(')
 }
 
-/// `src/main.rs` and `./notes`, but not `someone`, `types/node` or `example.com`.
+/// The ends of the names of files that prompts attach.
+const SUFFIXES: [&str; 32] = [
+    "c", "cpp", "css", "csv", "go", "h", "html", "ini", "java", "js", "json", "jsonc", "jsx", "kt",
+    "lock", "log", "md", "mdx", "php", "py", "rb", "rs", "sh", "sql", "swift", "toml", "ts", "tsx",
+    "txt", "xml", "yaml", "yml",
+];
+
+/// Returns whether a word is a path: `src/main.rs` and `./notes`, but not `someone`, `types/node`
+/// or `example.com`.
 fn is_path(word: &str) -> bool {
-    const SUFFIXES: &str = " c cpp css csv go h html ini java js json jsonc jsx kt lock log md mdx php py rb rs sh sql swift toml \
-                            ts tsx txt xml yaml yml ";
-    let is_rooted = ["./", "../", "~/", "/"]
-        .iter()
-        .any(|root| word.len() > root.len() && word.starts_with(root));
-    let suffix = word
-        .rsplit('/')
-        .next()
-        .and_then(|file| file.rsplit_once('.'));
-    is_rooted || suffix.is_some_and(|(_, suffix)| SUFFIXES.contains(&format!(" {suffix} ")))
+    for root in ["./", "../", "~/", "/"] {
+        if word.starts_with(root) && word.len() > root.len() {
+            return true;
+        }
+    }
+    let file = word.rsplit('/').next().unwrap_or(word);
+    match file.rsplit_once('.') {
+        Some((_, suffix)) => SUFFIXES.contains(&suffix),
+        None => false,
+    }
 }
 
-/// Whether a tag of a template engine includes or sets something, or begins a block.
+/// The names of tags that include or set something, or begin a block.
+const TAGS: [&str; 15] = [
+    "include", "extends", "import", "from", "render", "set", "assign", "if", "for", "block",
+    "macro", "unless", "case", "with", "capture",
+];
+
+/// Returns whether this is a tag of a template engine that is more than a name.
 fn is_tag(tag: &str) -> bool {
-    const NAMES: [&str; 15] = [
-        "include", "extends", "import", "from", "render", "set", "assign", "if", "for", "block",
-        "macro", "unless", "case", "with", "capture",
-    ];
     let mut words = tag.trim_matches(['-', '+', '~']).split_whitespace();
-    words.next().is_some_and(|name| NAMES.contains(&name)) && words.next().is_some()
+    let Some(name) = words.next() else {
+        return false;
+    };
+    TAGS.contains(&name) && words.next().is_some()
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! A prompt, its arguments, and what lists show of it.
+//! A prompt, its arguments, and its summary for lists.
 
 use super::attachment::AttachmentPath;
 use super::diagnostic::{Diagnostic, Position};
 use super::include::{Included, Origins};
-use super::marks::{self, Marks};
+use super::marks::{self, ForeignSyntax};
 use super::name::Name;
 use super::template::{INPUT, MessageTemplate, Placeholder, Syntax};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
-/// The body of a file that is to be filled in.
+/// The body that a new file has until somebody writes the prompt.
 pub(super) const DRAFT_BODY: &str = "\
 Say here what the agent is to do with the text below, step by step, and what it is to answer with.
 
@@ -32,13 +32,13 @@ pub struct Prompt {
     pub arguments: Vec<Argument>,
     /// Words by which a list can be filtered.
     pub tags: Vec<String>,
-    /// What else the frontmatter says about the file.
+    /// Who wrote the file, and the like.
     pub metadata: Metadata,
-    /// What it expands to.
+    /// The messages that an expansion fills in.
     pub messages: Vec<MessageTemplate>,
-    /// What follows the messages. The library reads it at each request.
+    /// The files and addresses that follow the messages. The library reads them at each request.
     pub attachments: Vec<AttachmentPath>,
-    /// What was read leniently in the frontmatter.
+    /// Warnings about mistakes in the frontmatter that were read leniently.
     pub(super) lenient: Vec<Diagnostic>,
     /// The keys of the file that have no meaning here.
     pub(super) other_keys: Vec<OtherKey>,
@@ -46,15 +46,15 @@ pub struct Prompt {
     pub(super) syntax: &'static Syntax,
     /// When the input follows the text.
     pub(super) append: Append,
-    /// Whether the frontmatter says that only a command invokes it.
+    /// Whether the frontmatter says that only a command invokes the prompt.
     pub(super) forbids_mentions: bool,
-    /// Whether the frontmatter says that each argument gets one word of the text, and the input is
-    /// the whole text.
+    /// Whether each argument gets one word of the text, and the input is the whole text, if there
+    /// are placeholders.
     pub(super) has_words: bool,
     /// Whether the text begins with the path of the folder that its file is in.
     pub(super) names_its_folder: bool,
-    /// At which marks the program that its file is written for does something.
-    pub(super) marks: &'static Marks,
+    /// The marks at which the program that the file is written for does something.
+    pub(super) marks: &'static ForeignSyntax,
     /// Where the lines of the messages come from, if it includes files.
     pub(super) origins: Origins,
 }
@@ -79,7 +79,7 @@ pub(super) struct OtherKey {
     pub(super) value: String,
 }
 
-/// What a frontmatter says about its file, for clients and people; it has no effect on the prompt.
+/// The keys of the frontmatter that are for clients and people, and have no effect on the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Metadata {
     /// Who wrote it.
@@ -102,16 +102,16 @@ pub struct Argument {
     /// The name that clients show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// What the argument is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether a call without it is an error. One with a default is not required.
+    /// Whether a call without it is an error. An argument with a default is not required.
     pub required: bool,
     /// Its value if a call does not give it, or gives an empty text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The values that it is meant for, which a client may propose. Another one is a warning; see
-    /// `strict`.
+    /// The values that it is meant for, which a client may propose. Any other value is a warning, or
+    /// an error if the argument is `strict`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// Whether a value that is not among the choices is an error.
@@ -120,12 +120,16 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// Whether a value is empty or among the choices, or there are none. Spaces around it make no
-    /// difference, and neither do composed or separate accents.
+    /// Returns whether a value is empty or among the choices, or there are no choices. Spaces around
+    /// it make no difference, and neither do composed or separate accents.
     pub fn allows(&self, value: &str) -> bool {
         let value = value.trim();
-        let is_same = |choice: &String| choice.trim().nfc().eq(value.nfc());
-        self.choices.is_empty() || value.is_empty() || self.choices.iter().any(is_same)
+        if value.is_empty() || self.choices.is_empty() {
+            return true;
+        }
+        self.choices
+            .iter()
+            .any(|choice| choice.trim().nfc().eq(value.nfc()))
     }
 }
 
@@ -164,7 +168,7 @@ impl Summary {
 }
 
 impl Prompt {
-    /// A prompt that a service renders, so that it has no messages before that.
+    /// Creates a prompt that a service renders, so that it has no messages of its own.
     #[cfg(feature = "openapi")]
     pub(crate) fn of_service(
         name: Name,
@@ -181,7 +185,7 @@ impl Prompt {
         }
     }
 
-    /// An empty prompt.
+    /// Creates an empty prompt.
     pub(super) fn new(name: Name, syntax: &'static Syntax) -> Prompt {
         Prompt {
             name,
@@ -204,20 +208,20 @@ impl Prompt {
         }
     }
 
-    /// Whether its name in the middle of a message stands for it: it needs no arguments, and its
-    /// file does not say `mention: false`.
+    /// Returns whether the prompt's name in the middle of a message invokes it: it needs no
+    /// arguments, and its file does not say `mention: false`.
     pub fn may_be_mentioned(&self) -> bool {
         !self.forbids_mentions && !self.arguments.iter().any(|argument| argument.required)
     }
 
-    /// Whether a service renders it, which only the library calls.
+    /// Returns whether a service renders the prompt. Only the library calls services.
     pub fn is_rendered_by_service(&self) -> bool {
         self.append == Append::Never
     }
 
-    /// The prompt, with the line before its text by which a skill's scripts and references are
-    /// found, as in Claude Code. `folder` is the path of the skill's folder; it is never searched
-    /// for placeholders. Other prompts stay as they are.
+    /// Returns a skill with a line before its text that names its folder, as in Claude Code, so that
+    /// its scripts and references are found. The path is never searched for placeholders. Other
+    /// prompts stay as they are.
     #[must_use]
     pub fn with_base_directory(mut self, folder: &str) -> Prompt {
         if self.names_its_folder
@@ -228,33 +232,29 @@ impl Prompt {
         self
     }
 
-    /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`,
-    /// `$NAME`.
+    /// Returns the placeholder of an argument, or of the [input](INPUT), as its file writes it:
+    /// `{{name}}`, `$NAME`.
     pub fn placeholder(&self, name: &str) -> String {
         self.syntax.write(name)
     }
 
-    /// A text, such as the whole file, split at the placeholders of the prompt.
+    /// Splits a text, such as the whole file, at the placeholders of the prompt.
     pub fn template_of(&self, text: &str) -> MessageTemplate {
-        MessageTemplate::parse(
-            self.syntax,
-            text,
-            1,
-            self.arguments.iter().map(|argument| argument.name.as_str()),
-        )
+        let names = self.arguments.iter().map(|argument| argument.name.as_str());
+        MessageTemplate::parse(self.syntax, text, 1, names)
     }
 
-    /// All placeholders, in the order of the messages.
+    /// Returns all placeholders, in the order of the messages.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.messages.iter().flat_map(MessageTemplate::placeholders)
     }
 
-    /// Whether the expansion contains the input: as `{{input}}`, or after the body.
+    /// Returns whether the expansion contains the input: as `{{input}}`, or after the body.
     pub fn takes_input(&self) -> bool {
         self.appends_input() || self.has_input_placeholder()
     }
 
-    /// Whether the input follows the body.
+    /// Returns whether the input follows the body.
     pub fn appends_input(&self) -> bool {
         match self.append {
             Append::Never => false,
@@ -263,8 +263,8 @@ impl Prompt {
         }
     }
 
-    /// What is between the body and an input that follows it: an empty line, and in fabric the end
-    /// of the line.
+    /// Returns the text between the body and an input that follows it: an empty line, and for fabric
+    /// the end of the line.
     pub fn separator(&self) -> &'static str {
         if self.append == Append::Line {
             "\n"
@@ -273,18 +273,21 @@ impl Prompt {
         }
     }
 
-    /// Whether the body is still the one that [`draft`](super::draft) writes, to be filled in.
+    /// Returns whether the body is still the one that [`draft`](super::draft) writes.
     pub fn is_unedited_draft(&self) -> bool {
-        matches!(self.messages.as_slice(), [message] if message.body().trim() == DRAFT_BODY.trim())
+        match self.messages.as_slice() {
+            [only] => only.body().trim() == DRAFT_BODY.trim(),
+            _ => false,
+        }
     }
 
-    /// The names by which a call may give values: the arguments, and `input` if the expansion
-    /// contains it.
+    /// Returns the names by which a call may give values: the arguments, and `input` if the
+    /// expansion contains it.
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input())
     }
 
-    /// Everything but the text.
+    /// Returns everything but the text.
     pub fn summary(&self) -> Summary {
         Summary {
             title: self.title.clone(),
@@ -298,68 +301,60 @@ impl Prompt {
         }
     }
 
-    /// The files that it includes, in the order in which they first appear.
+    /// Returns the files that the prompt includes, in the order in which they first appear.
     pub fn included(&self) -> &[Included] {
         &self.origins.files
     }
 
-    /// Whether it is a template of Jinja.
+    /// Returns whether the prompt is a template of Jinja.
     pub fn is_jinja(&self) -> bool {
         self.messages
             .iter()
             .any(|message| message.jinja().is_some())
     }
 
-    /// The warnings about what other programs would do at marks in a message.
-    pub(super) fn foreign_marks(&self, message: &MessageTemplate) -> Vec<Diagnostic> {
-        let is_of_commands = |other: &OtherKey| other.key == "argument-hint";
-        marks::warnings(
-            self.marks,
-            &self.messages,
-            message,
-            self.other_keys.iter().any(is_of_commands),
-        )
-    }
-
     pub(super) fn has_placeholders(&self) -> bool {
         self.placeholders().next().is_some()
     }
 
-    /// Whether the body has a placeholder for this argument, or the service gets it.
+    /// Returns whether the body has a placeholder for this argument, or a service gets its value.
     pub(super) fn uses(&self, argument: &Argument) -> bool {
-        self.is_rendered_by_service()
-            || self
-                .placeholders()
-                .any(|placeholder| placeholder.name == argument.name)
+        self.is_rendered_by_service() || self.has_placeholder(&argument.name)
     }
 
-    /// Whether the input is one of the parts of a text that is divided.
+    /// Returns whether the input is one of the parts of a text that is divided.
     pub(super) fn input_is_slot(&self) -> bool {
         self.has_input_placeholder() || (self.has_placeholders() && self.appends_input())
     }
 
-    /// Whether each argument gets one word of the text, and the input is the whole text. So Claude
-    /// Code and Codex divide it for `$name` and `$1`, and this program if the frontmatter has
-    /// `words: true`.
+    /// Returns whether each argument gets one word of the text, and the input is the whole text.
+    ///
+    /// Claude Code and Codex divide it so for `$name` and `$1`, and this program if the frontmatter
+    /// has `words: true`.
     pub(crate) fn takes_words(&self) -> bool {
         self.has_words && self.has_placeholders()
     }
 
-    /// Whether a placeholder stands for the whole input; an argument may have the name `input` too.
+    /// Returns whether a placeholder stands for the input. If an argument is called `input`, its
+    /// placeholder stands for that argument.
     pub(super) fn has_input_placeholder(&self) -> bool {
         let is_argument = self.arguments.iter().any(|argument| argument.name == INPUT);
-        !is_argument
-            && self
-                .placeholders()
-                .any(|placeholder| placeholder.name == INPUT)
+        !is_argument && self.has_placeholder(INPUT)
+    }
+
+    fn has_placeholder(&self, name: &str) -> bool {
+        self.placeholders()
+            .any(|placeholder| placeholder.name == name)
     }
 }
 
 fn value_names(arguments: &[Argument], takes_input: bool) -> Vec<&str> {
-    let takes_input = takes_input && arguments.iter().all(|argument| argument.name != INPUT);
-    arguments
-        .iter()
-        .map(|argument| argument.name.as_str())
-        .chain(takes_input.then_some(INPUT))
-        .collect()
+    let mut names = Vec::with_capacity(arguments.len() + 1);
+    for argument in arguments {
+        names.push(argument.name.as_str());
+    }
+    if takes_input && !names.contains(&INPUT) {
+        names.push(INPUT);
+    }
+    names
 }

@@ -1,4 +1,4 @@
-//! The name of a prompt, and what a person types for it.
+//! The name of a prompt, and the commands that a person types for it.
 
 use super::limits::{MAX_DEPTH, MAX_NAME};
 use serde::{Serialize, Serializer};
@@ -17,10 +17,10 @@ use unicode_normalization::UnicodeNormalization;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// The name that is spelled exactly like this.
+    /// Creates the name that is spelled exactly like this.
     ///
     /// # Errors
-    /// No file can have it; see [`Name`]. The reason is a clause for a person.
+    /// The reason why no file can have the name (see [`Name`]), as a clause for a person.
     pub fn new(text: &str) -> Result<Name, String> {
         if text.len() > MAX_NAME {
             return Err(format!(
@@ -32,14 +32,14 @@ impl Name {
             return Err(format!("it has more than {MAX_DEPTH} folders"));
         }
         if !text.split('/').all(is_part) {
-            return Err(
-                "a part of it is empty, begins with a dot, or has a backslash or a control character".to_owned()
-            );
+            let reason = "a part of it is empty, begins with a dot, or has a backslash or a \
+                          control character";
+            return Err(reason.to_owned());
         }
         Ok(Name(text.into()))
     }
 
-    /// The name as a text.
+    /// Returns the name as a text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -71,49 +71,54 @@ impl Serialize for Name {
     }
 }
 
-/// Whether this can be one part of a name, between two slashes.
+/// Returns whether this can be one part of a name, between two slashes.
 pub(crate) fn is_part(part: &str) -> bool {
-    let forbidden = |character: char| {
-        character == '\\' || character.is_control() || (cfg!(windows) && character == ':')
-    };
-    !part.is_empty() && !part.starts_with('.') && !part.contains(forbidden)
+    !part.is_empty() && !part.starts_with('.') && !part.contains(is_forbidden)
 }
 
-/// What a command begins with, and what may separate the parts of its name: a colon, or the
-/// full-width one of Japanese and Chinese keyboards.
+fn is_forbidden(character: char) -> bool {
+    character == '\\' || character.is_control() || (cfg!(windows) && character == ':')
+}
+
+/// The colons with which a command begins, and which may separate the parts of its name: the usual
+/// one, and the full-width one of Japanese and Chinese keyboards.
 pub(crate) const COLONS: [char; 2] = [':', '：'];
 
-/// A command as typed, without the spaces around it and the colon before it.
+/// Returns a command without the spaces around it and the colon before it.
 pub(crate) fn strip(command: &str) -> &str {
     let command = command.trim();
     command.strip_prefix(COLONS).unwrap_or(command).trim()
 }
 
-/// The names that a command may stand for, the most likely first: as typed, stripped, with `/` for
-/// colons, and each with composed and with separate accents, as different systems store them.
+/// Returns the names that a command may stand for, the most likely first: as typed, stripped, with
+/// `/` for colons, and each of these with composed and with separate accents, since systems store
+/// them differently.
 pub(crate) fn spellings(command: &str) -> Vec<String> {
     let stripped = strip(command);
-    let mut all = vec![
+    let mut spellings = vec![
         command.to_owned(),
         stripped.to_owned(),
         stripped.replace(COLONS, "/"),
     ];
     if !command.is_ascii() && command.len() <= MAX_TYPED {
-        let accents = |name: &String| [name.nfc().collect(), name.nfd().collect::<String>()];
-        all.extend(all.iter().flat_map(accents).collect::<Vec<_>>());
+        for index in 0..spellings.len() {
+            let composed = spellings[index].nfc().collect();
+            let separate = spellings[index].nfd().collect();
+            spellings.extend([composed, separate]);
+        }
     }
     let mut known = HashSet::new();
-    all.retain(|name| known.insert(name.clone()));
-    all
+    spellings.retain(|name| known.insert(name.clone()));
+    spellings
 }
 
 /// The longest text that can be a name, in bytes: a composed accent may be a quarter of what was
 /// typed.
 const MAX_TYPED: usize = 4 * MAX_NAME;
 
-/// The form in which all spellings of a name are equal: letter case, a colon for `/`, and composed
-/// or separate accents (macOS separates them in file names) make no difference. A text too long to
-/// be a name becomes empty.
+/// Returns the form in which all spellings of a name are equal: letter case, a colon for `/`, and
+/// composed or separate accents (macOS separates them in file names) make no difference. A text
+/// that is too long for a name becomes empty.
 pub(crate) fn fold(command: &str) -> String {
     let name = strip(command);
     if name.len() > MAX_TYPED {
@@ -122,20 +127,20 @@ pub(crate) fn fold(command: &str) -> String {
     name.replace(COLONS, "/").to_lowercase().nfc().collect()
 }
 
-/// The spelling of a name that begins with what a person has typed of it: with colons for `/`, or
-/// other accents. `None`: none does.
+/// Returns the spelling of a name that begins with what a person has typed of it, perhaps with
+/// colons for `/`, or with other accents. `None`: the name does not begin so in any spelling.
 pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
-    let name = match typed.chars().find(|letter| COLONS.contains(letter)) {
-        Some(colon) if !name.starts_with(typed) => {
-            name.replace('/', colon.encode_utf8(&mut [0; 4]))
-        }
-        _ => name.to_owned(),
-    };
-    let spellings = [name.nfc().collect(), name.nfd().collect(), name];
-    spellings
+    let mut name = name.to_owned();
+    if !name.starts_with(typed)
+        && let Some(colon) = typed.chars().find(|letter| COLONS.contains(letter))
+    {
+        name = name.replace('/', &colon.to_string());
+    }
+    let separate = name.nfd().collect();
+    let composed = name.nfc().collect();
+    [name, separate, composed]
         .into_iter()
-        .rev()
-        .find(|name: &String| name.starts_with(typed))
+        .find(|spelling| spelling.starts_with(typed))
 }
 
 /// Words that follow a blank and a colon in code and in chats, found in 500,000 messages: commands
@@ -143,45 +148,62 @@ pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
 const USUAL_AFTER_COLON: &str = "wq qa set lsp-enable blk label loop restart_work foo latest cli free cheapest noreply messages \
     browser index user reply process get text status type name body id uuid var Self this";
 
-/// Whether a word often follows a blank and a colon where no prompt is meant.
+/// Returns whether a word often follows a blank and a colon where no prompt is meant.
 pub(crate) fn is_usual_after_colon(word: &str) -> bool {
     USUAL_AFTER_COLON.split(' ').any(|usual| usual == word)
 }
 
-/// Full-width forms of ASCII characters as ASCII.
-pub(super) fn half_width(text: &str) -> String {
-    let half = |letter: char| match letter {
-        '！'..='～' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
-        other => other,
-    };
-    text.chars().map(half).collect()
+/// Returns a text as one word, with hyphens for its spaces.
+pub(super) fn hyphenated(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join("-")
 }
 
-/// What a text with a colon is if it is not a command: a noun with its article. Full-width
-/// characters are the same as others.
+/// Returns a text with ASCII characters for their full-width forms.
+pub(super) fn half_width(text: &str) -> String {
+    text.chars().map(half_width_character).collect()
+}
+
+fn half_width_character(character: char) -> char {
+    match character {
+        '！'..='～' => char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character),
+        other => other,
+    }
+}
+
+/// Returns what a text with a colon is if it is not a command: a noun with its article. Full-width
+/// characters count like those of ASCII.
 pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = half_width(command.trim());
     let bare = text.trim_matches(':');
-    let is_shortcode = |letter: char| letter.is_ascii_alphanumeric() || "_+-".contains(letter);
-    let begins_with_digit = bare.starts_with(|first: char| first.is_ascii_digit());
-    let kinds = [
-        (!bare.chars().any(char::is_alphanumeric), "an emoticon"),
-        (text.contains("//"), "an address"),
-        (text.contains('\\'), "a Windows path"),
-        (text.contains("::"), "a path in code"),
-        (
-            begins_with_digit && !bare.chars().any(char::is_alphabetic),
-            "a time or a number",
-        ),
-        (
-            text.ends_with(':') && bare.chars().all(is_shortcode),
-            "an emoji",
-        ),
-        (matches!(bare, "D" | "P" | "p" | "O" | "o"), "an emoticon"),
-    ];
-    kinds
-        .into_iter()
-        .find_map(|(is_of_kind, what)| is_of_kind.then_some(what))
+    if !bare.contains(char::is_alphanumeric) {
+        return Some("an emoticon");
+    }
+    if text.contains("//") {
+        return Some("an address");
+    }
+    if text.contains('\\') {
+        return Some("a Windows path");
+    }
+    if text.contains("::") {
+        return Some("a path in code");
+    }
+    if bare.starts_with(|first: char| first.is_ascii_digit()) && !bare.contains(char::is_alphabetic)
+    {
+        return Some("a time or a number");
+    }
+    if text.ends_with(':') && bare.chars().all(is_letter_of_emoji) {
+        return Some("an emoji");
+    }
+    if matches!(bare, "D" | "P" | "p" | "O" | "o") {
+        return Some("an emoticon");
+    }
+    None
+}
+
+/// Returns whether the name of an emoji, such as `:+1:`, may have this character.
+fn is_letter_of_emoji(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_+-".contains(character)
 }
 
 #[cfg(test)]
@@ -208,12 +230,8 @@ mod tests {
         for name in [
             "", "/a", "a/", "a//b", "..", "a/../b", ".hidden", "a/.b", "a\\b", "a\0b", "a\nb",
         ] {
-            assert!(
-                Name::new(name)
-                    .unwrap_err()
-                    .starts_with("a part of it is empty"),
-                "{name:?}"
-            );
+            let reason = Name::new(name).unwrap_err();
+            assert!(reason.starts_with("a part of it is empty"), "{name:?}");
         }
         assert!(Name::new(&"x".repeat(MAX_NAME + 1)).is_err());
         assert!(Name::new(&("d/".repeat(MAX_DEPTH + 1) + "x")).is_err());

@@ -1,93 +1,102 @@
 //! The name for a new prompt, from what a person typed.
 
 use super::format::Format;
-use super::name::{COLONS, Name, not_a_command, strip};
+use super::name::{COLONS, Name, hyphenated, not_a_command, strip};
 use crate::wording::{is_invisible, named, quoted};
 
 impl Name {
-    /// The name for a new prompt, from what a person typed: without spaces around it and a
+    /// Returns the name for a new prompt, from what a person typed: without spaces around it and a
     /// [colon](COLONS) before it, and with `/` for each colon.
     ///
     /// # Errors
-    /// It could not be typed in a chat, or some system cannot store a file of that name. Names are
-    /// refused on all systems, because folders of prompts are shared. The reason is one line for a
-    /// person.
+    /// The name could not be typed in a chat, or some system cannot store a file of that name. Names
+    /// are refused on all systems, because folders of prompts are shared. The message is one line
+    /// for a person.
     pub fn for_new_file(typed: &str) -> Result<Name, String> {
-        let refused = |why: &str| {
-            Err(format!(
-                "{} cannot be the name of a prompt: {why}",
-                quoted(typed)
-            ))
-        };
-        let bare = strip(typed);
-        if bare.is_empty() {
-            return refused("it is empty; write a word, such as `standup`");
-        }
-        if bare.contains(char::is_whitespace) {
-            let hyphenated = bare.split_whitespace().collect::<Vec<_>>().join("-");
-            return refused(&format!(
-                "a space ends a command in a chat; write {}",
-                named(&hyphenated)
-            ));
-        }
-        if let Some(character) = bare.chars().find(|character| is_invisible(*character)) {
-            return refused(&format!(
-                "it has an invisible character, U+{:04X}",
-                u32::from(character)
-            ));
-        }
-        let has_scheme = bare.contains("://");
-        if let Some(kind) =
-            not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//"))
-        {
-            return refused(&format!("after a colon it looks like {kind}"));
-        }
-        let name = bare.replace(COLONS, "/");
-        if let Some(why) = name.split('/').find_map(not_portable) {
-            return refused(&why);
-        }
-        if let Some((stem, _)) = Format::OWN.prompt_file(&name) {
-            return refused(&format!("the name has no suffix; write {}", named(stem)));
-        }
-        let file = format!("{name}.md");
-        let is_read = Format::OWN
-            .prompt_file(&file)
-            .is_some_and(|(read, _)| read == name);
-        if !is_read || Format::OWN.has_special_end(&file) {
-            return refused("a file of this name is not read as this prompt");
-        }
-        Name::new(&name).or_else(|why| refused(&why))
+        new_name(strip(typed))
+            .map_err(|reason| format!("{} cannot be the name of a prompt: {reason}", quoted(typed)))
     }
 }
 
-/// What Windows forbids in the name of a file, besides `:` and `\`.
+/// Returns the name for a new prompt, or the reason why there is none, as a clause.
+fn new_name(stripped: &str) -> Result<Name, String> {
+    check_typing(stripped)?;
+    let name = stripped.replace(COLONS, "/");
+    for part in name.split('/') {
+        check_part(part)?;
+    }
+    check_reading(&name)?;
+    Name::new(&name)
+}
+
+/// Checks that a chat takes a colon and this text for a command.
+fn check_typing(stripped: &str) -> Result<(), String> {
+    if stripped.is_empty() {
+        return Err("it is empty; write a word, such as `standup`".to_owned());
+    }
+    if stripped.contains(char::is_whitespace) {
+        let suggestion = named(&hyphenated(stripped));
+        return Err(format!(
+            "a space ends a command in a chat; write {suggestion}"
+        ));
+    }
+    if let Some(character) = stripped.chars().find(|character| is_invisible(*character)) {
+        let code = u32::from(character);
+        return Err(format!("it has an invisible character, U+{code:04X}"));
+    }
+    // The next check has a better reason for a name such as `a//b`.
+    let has_empty_part = stripped.contains("//") && !stripped.contains("://");
+    if !has_empty_part && let Some(kind) = not_a_command(&format!(":{stripped}")) {
+        return Err(format!("after a colon it looks like {kind}"));
+    }
+    Ok(())
+}
+
+/// The characters that Windows forbids in the name of a file, besides `:` and `\`.
 const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
 
 /// Names that Windows reserves for devices, with any suffix. `COM` and `LPT` with a digit are
 /// reserved too.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// Why one part of a name cannot be the name of a file on every system.
-fn not_portable(part: &str) -> Option<String> {
+/// Checks that every system can have a file or a folder of this name.
+fn check_part(part: &str) -> Result<(), String> {
     if part.is_empty() {
-        return Some("`/` separates a folder and a name, and one of them is empty".to_owned());
+        return Err("`/` separates a folder and a name, and one of them is empty".to_owned());
     }
+    let shown = named(part);
     if part.starts_with('.') {
-        return Some(format!(
-            "a file or folder whose name begins with a dot, {}, is hidden and ignored",
-            named(part)
+        return Err(format!(
+            "a file or folder whose name begins with a dot, {shown}, is hidden and ignored"
         ));
     }
-    let stem = part.split('.').next().unwrap_or(part).to_lowercase();
-    let is_port = matches!(
-        stem.as_bytes(),
-        [b'c', b'o', b'm', b'0'..=b'9'] | [b'l', b'p', b't', b'0'..=b'9']
-    );
-    let is_portable = !part.ends_with('.')
-        && !part.contains(FORBIDDEN)
-        && !DEVICES.contains(&stem.as_str())
-        && !is_port;
-    (!is_portable).then(|| format!("Windows has no files and folders named {}", named(part)))
+    if part.ends_with('.') || part.contains(FORBIDDEN) || is_device(part) {
+        return Err(format!("Windows has no files and folders named {shown}"));
+    }
+    Ok(())
+}
+
+/// Returns whether Windows reserves a name for a device.
+fn is_device(part: &str) -> bool {
+    let lowercase = part.to_lowercase();
+    let stem = lowercase.split('.').next().unwrap_or_default();
+    if DEVICES.contains(&stem) {
+        return true;
+    }
+    let digit = stem.strip_prefix("com").or(stem.strip_prefix("lpt"));
+    digit.is_some_and(|digit| matches!(digit.as_bytes(), [b'0'..=b'9']))
+}
+
+/// Checks that a file of this name is read as the prompt of this name.
+fn check_reading(name: &str) -> Result<(), String> {
+    if let Some((stem, _)) = Format::OWN.prompt_file(name) {
+        return Err(format!("the name has no suffix; write {}", named(stem)));
+    }
+    let file = format!("{name}.md");
+    match Format::OWN.prompt_file(&file) {
+        Some((read, _)) if read == name && !Format::OWN.has_special_end(&file) => Ok(()),
+        _ => Err("a file of this name is not read as this prompt".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -124,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_new_name_that_cannot_be_typed_or_saved_on_every_system_is_refused_with_the_reason() {
-        for (typed, why) in [
+        for (typed, reason) in [
             ("", "empty"),
             (" : ", "empty"),
             ("my prompt", "write `my-prompt`"),
@@ -165,18 +174,13 @@ mod tests {
             ("a.Prompt", "not read as this prompt"),
             ("a.AGENT", "not read as this prompt"),
         ] {
-            let refused = Name::for_new_file(typed).unwrap_err();
-            assert!(refused.contains(why), "{typed:?}: {refused}");
+            let message = Name::for_new_file(typed).unwrap_err();
+            assert!(message.contains(reason), "{typed:?}: {message}");
         }
-        assert!(
-            Name::for_new_file(&"x".repeat(MAX_NAME + 1))
-                .unwrap_err()
-                .contains("1025 bytes long")
-        );
-        assert!(
-            Name::for_new_file(&("d/".repeat(MAX_DEPTH + 1) + "x"))
-                .unwrap_err()
-                .contains("more than 32 folders")
-        );
+        let message = Name::for_new_file(&"x".repeat(MAX_NAME + 1)).unwrap_err();
+        assert!(message.contains("1025 bytes long"), "{message}");
+        let deep = "d/".repeat(MAX_DEPTH + 1) + "x";
+        let message = Name::for_new_file(&deep).unwrap_err();
+        assert!(message.contains("more than 32 folders"), "{message}");
     }
 }
