@@ -1,14 +1,12 @@
-//! What a prompt attaches to its messages: files, of which only the paths are in the prompt, and
-//! addresses.
+//! The attachments of a prompt: files, of which the prompt has only the paths, and addresses.
 
 use super::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
-use std::fmt::Write;
 
 /// One of the `attachments` in the frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachmentPath {
-    /// As written: relative to the prompt's file, or an address that begins with `https://`.
+    /// The path as written, relative to the prompt's file; or an address that begins with `https://`.
     pub path: String,
     /// Where it is written.
     pub position: Position,
@@ -19,11 +17,11 @@ pub struct AttachmentPath {
 pub struct Attachment {
     /// The name of the file, or its path if another one has the same name; or the address.
     pub name: String,
-    /// What it holds.
+    /// The content of the file.
     pub content: Content,
 }
 
-/// What an [`Attachment`] holds.
+/// The content of an [`Attachment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A text.
@@ -32,7 +30,7 @@ pub enum Content {
     Image(Media),
     /// A sound.
     Audio(Media),
-    /// Nothing: only its address is known.
+    /// Only an address, which is not read.
     Address,
 }
 
@@ -41,13 +39,13 @@ pub enum Content {
 pub struct Media {
     /// Its MIME type.
     pub mime_type: &'static str,
-    /// All of it.
+    /// The whole file.
     pub bytes: Vec<u8>,
     /// The absolute path of its file.
     pub path: String,
 }
 
-/// The suffixes of images and sounds, with their MIME types.
+/// The suffixes of images, with their MIME types.
 const IMAGES: [(&str, &str); 5] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -55,6 +53,8 @@ const IMAGES: [(&str, &str); 5] = [
     ("gif", "image/gif"),
     ("webp", "image/webp"),
 ];
+
+/// The suffixes of sounds, with their MIME types.
 const SOUNDS: [(&str, &str); 4] = [
     ("mp3", "audio/mpeg"),
     ("wav", "audio/wav"),
@@ -63,24 +63,24 @@ const SOUNDS: [(&str, &str); 4] = [
 ];
 
 impl AttachmentPath {
-    /// Whether it is an address, of which nothing is read.
+    /// Returns whether the attachment is an address, which is not read.
     ///
     /// # Errors
     /// It is an address of another kind than `https:`.
     pub fn is_address(&self) -> Result<bool, Diagnostic> {
-        match self.path.split_once("://") {
-            None => Ok(false),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") && is_address(rest) => {
-                Ok(true)
-            }
-            Some(_) => Err(self.problem(
-                "is not an address that begins with `https://`",
-                "correct it, or write the path of a file",
-            )),
+        let Some((scheme, rest)) = self.path.split_once("://") else {
+            return Ok(false);
+        };
+        if scheme.eq_ignore_ascii_case("https") && may_follow_scheme(rest) {
+            return Ok(true);
         }
+        Err(self.problem(
+            "is not an address that begins with `https://`",
+            "correct it, or write the path of a file",
+        ))
     }
 
-    /// The last part of the path.
+    /// Returns the last part of the path.
     pub fn file_name(&self) -> &str {
         self.path
             .rsplit(['/', std::path::MAIN_SEPARATOR])
@@ -88,103 +88,102 @@ impl AttachmentPath {
             .unwrap_or(&self.path)
     }
 
-    /// What a file holds, by the suffix of its name. `path` is its absolute path.
+    /// Returns the content of the file, whose kind depends on the suffix of its name. `path` is its
+    /// absolute path.
     ///
     /// # Errors
     /// It is neither an image, nor a sound, nor text.
     pub fn content(&self, bytes: Vec<u8>, path: String) -> Result<Content, Diagnostic> {
-        let ending = self
-            .file_name()
-            .rsplit_once('.')
-            .map_or("", |(_, ending)| ending);
-        let of = |endings: &[(&str, &'static str)]| {
-            endings
-                .iter()
-                .find(|(known, _)| known.eq_ignore_ascii_case(ending))
-                .map(|(_, mime_type)| *mime_type)
-        };
-        if let Some(mime_type) = of(&IMAGES) {
+        if let Some(mime_type) = self.find_mime_type(&IMAGES) {
             return Ok(Content::Image(Media {
                 mime_type,
                 bytes,
                 path,
             }));
         }
-        if let Some(mime_type) = of(&SOUNDS) {
+        if let Some(mime_type) = self.find_mime_type(&SOUNDS) {
             return Ok(Content::Audio(Media {
                 mime_type,
                 bytes,
                 path,
             }));
         }
-        let text = String::from_utf8(bytes)
-            .ok()
-            .filter(|text| !text.contains('\0'));
-        text.map(Content::Text).ok_or_else(|| {
-            self.problem(
+        match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Ok(Content::Text(text)),
+            _ => Err(self.problem(
                 "is neither an image (png, jpg, gif, webp) nor audio (mp3, wav, ogg, flac), and its text is not UTF-8",
                 "convert it, or write its path into the prompt for the agent to read",
-            )
-        })
+            )),
+        }
     }
 
-    /// What is wrong with it, in a clause that goes on after its name, and the fix.
+    /// Returns the MIME type of the file, if its suffix is one of these.
+    fn find_mime_type(&self, suffixes: &[(&str, &'static str)]) -> Option<&'static str> {
+        let suffix = suffix(self.file_name());
+        for (known, mime_type) in suffixes {
+            if known.eq_ignore_ascii_case(suffix) {
+                return Some(*mime_type);
+            }
+        }
+        None
+    }
+
+    /// Creates an error about the attachment. `what` is a clause that goes on after its name.
     pub fn problem(&self, what: &str, fix: &str) -> Diagnostic {
-        Diagnostic::error(
-            Some(self.position),
-            format!("the attachment {} {what}", quoted(&self.path)),
-            fix,
-        )
+        let message = format!("the attachment {} {what}", quoted(&self.path));
+        Diagnostic::error(Some(self.position), message, fix)
     }
 }
 
-/// Whether this may follow `https://`.
-fn is_address(rest: &str) -> bool {
+/// Returns whether a text may follow `https://` in an address.
+fn may_follow_scheme(rest: &str) -> bool {
     rest.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[')
         && !rest.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
+/// Returns what follows the last dot of a file name; without a dot, nothing.
+fn suffix(file_name: &str) -> &str {
+    match file_name.rsplit_once('.') {
+        Some((_, suffix)) => suffix,
+        None => "",
+    }
+}
+
 impl Attachment {
-    /// The MIME type of a text.
+    /// Returns the MIME type of a text.
     pub fn text_mime_type(&self) -> &'static str {
-        let is_markdown = self
-            .name
-            .rsplit_once('.')
-            .is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("md"));
-        if is_markdown {
+        if suffix(&self.name).eq_ignore_ascii_case("md") {
             "text/markdown"
         } else {
             "text/plain"
         }
     }
 
-    /// The text form: the text in a fenced block after its name, or a line that says where the rest
-    /// is.
+    /// Returns the text form: a text in a fenced block after its name, or a line that says where
+    /// anything else is.
     pub fn to_text(&self) -> String {
-        let Attachment { name, content } = self;
-        match content {
+        let name = &self.name;
+        match &self.content {
             Content::Image(media) => format!("Attached image: {}", media.path),
             Content::Audio(media) => format!("Attached audio: {}", media.path),
             Content::Address => format!("Attached link: {name}"),
-            Content::Text(text) => {
-                let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-                let longest = text
-                    .split(|letter| letter != '`')
-                    .map(str::len)
-                    .max()
-                    .unwrap_or(0);
-                let fence = "`".repeat(3.max(longest + 1));
-                let end = if text.is_empty() || text.ends_with('\n') {
-                    ""
-                } else {
-                    "\n"
-                };
-                let mut form = String::with_capacity(text.len() + name.len() + 2 * fence.len() + 8);
-                _ = write!(form, "{name}:\n{fence}\n{text}{end}{fence}");
-                form
-            }
+            Content::Text(text) => format!("{name}:\n{}", fenced(text)),
         }
     }
+}
+
+/// Returns a text, without its byte order mark, in a fence that is longer than any in it.
+fn fenced(text: &str) -> String {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let runs = text.split(|letter| letter != '`').map(str::len);
+    let longest = runs.max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{fence}\n{text}{end}{fence}")
 }
 
 #[cfg(test)]
@@ -200,29 +199,28 @@ mod tests {
 
     #[test]
     fn the_fence_around_a_text_is_longer_than_any_in_it() {
-        let form = |text: &str| {
-            Attachment {
+        for (text, form) in [
+            ("A\n", "```\nA\n```"),
+            ("A", "```\nA\n```"),
+            ("", "```\n```"),
+            ("```\nA\n```\n", "````\n```\nA\n```\n````"),
+            ("`````", "``````\n`````\n``````"),
+        ] {
+            let attachment = Attachment {
                 name: "a.md".to_owned(),
                 content: Content::Text(text.to_owned()),
-            }
-            .to_text()
-        };
-        assert_eq!(form("A\n"), "a.md:\n```\nA\n```");
-        assert_eq!(form("A"), "a.md:\n```\nA\n```");
-        assert_eq!(form(""), "a.md:\n```\n```");
-        assert_eq!(form("```\nA\n```\n"), "a.md:\n````\n```\nA\n```\n````");
-        assert_eq!(form("`````"), "a.md:\n``````\n`````\n``````");
+            };
+            assert_eq!(attachment.to_text(), format!("a.md:\n{form}"));
+        }
+    }
+
+    fn content(name: &str, bytes: &[u8]) -> Result<Content, Diagnostic> {
+        path(name).content(bytes.to_vec(), "/p".to_owned())
     }
 
     #[test]
     fn the_ending_says_what_a_file_holds() {
-        let content =
-            |name: &str, bytes: &[u8]| path(name).content(bytes.to_vec(), "/p".to_owned());
-        let mime_type = |name: &str| match content(name, b"\0") {
-            Ok(Content::Image(media) | Content::Audio(media)) => media.mime_type,
-            other => panic!("{name}: {other:?}"),
-        };
-        for (name, want) in [
+        for (name, mime_type) in [
             ("a.png", "image/png"),
             ("a/b.JPG", "image/jpeg"),
             ("a.jpeg", "image/jpeg"),
@@ -233,18 +231,18 @@ mod tests {
             ("a.ogg", "audio/ogg"),
             ("a.flac", "audio/flac"),
         ] {
-            assert_eq!(mime_type(name), want, "{name}");
+            match content(name, b"\0") {
+                Ok(Content::Image(media) | Content::Audio(media)) => {
+                    assert_eq!(media.mime_type, mime_type, "{name}")
+                }
+                other => panic!("{name}: {other:?}"),
+            }
         }
         for name in ["a.md", "Makefile", ".env", "png"] {
-            assert_eq!(
-                content(name, b"A"),
-                Ok(Content::Text("A".to_owned())),
-                "{name}"
-            );
-            assert!(
-                content(name, b"\xff").is_err() && content(name, b"A\0").is_err(),
-                "{name}"
-            );
+            let text = Content::Text("A".to_owned());
+            assert_eq!(content(name, b"A"), Ok(text), "{name}");
+            assert!(content(name, b"\xff").is_err(), "{name}");
+            assert!(content(name, b"A\0").is_err(), "{name}");
         }
     }
 

@@ -8,38 +8,38 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is wrong, where, and what to do about it.
+/// An error, a warning or a hint: what is wrong, where, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// What code branches on; in JSON, how much it matters.
-    #[serde(rename = "severity", serialize_with = "severity")]
+    /// What code branches on. JSON has its severity instead.
+    #[serde(rename = "severity", serialize_with = "serialize_severity")]
     pub kind: Kind,
-    /// The prompt that is broken, in a list.
+    /// The broken prompt, if the diagnostic is part of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
     /// The file. A parser leaves it out, and whoever read the file adds it.
     #[serde(serialize_with = "shown_path")]
     pub file: Option<Arc<Path>>,
-    /// Where in the file; `None` if it is about the file as a whole, or about none.
+    /// The position in the file. `None`: it is about the file as a whole, or about no file.
     #[serde(flatten)]
     pub position: Option<Position>,
     /// What is wrong: one line, lowercase, without a final stop.
     pub message: String,
-    /// What to do about it: one line, in the imperative, lowercase, without a final stop. It may be
+    /// What to do about it: one line, in the imperative, lowercase, without a final stop. May be
     /// empty.
     #[serde(rename = "repair")]
     pub fix: String,
-    /// What else is wrong with the same thing, which `check` shows.
+    /// Further diagnostics about the same thing, which `check` shows.
     #[serde(skip)]
     pub further: Vec<Diagnostic>,
 }
 
-/// What kind of thing is wrong. People read the message; code reads this.
+/// The kind of thing that is wrong. People read the message; code reads this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// No prompt has this name.
     NoSuchPrompt {
-        /// The names that are like it.
+        /// The most similar names.
         closest: Vec<Name>,
     },
     /// Several prompts have a name that ends like this.
@@ -86,7 +86,7 @@ pub enum Kind {
     Conflict {
         /// Its revision now; `None` if it was deleted.
         current: Option<Revision>,
-        /// What would change from now on.
+        /// The difference between the current text and the new one.
         diff: String,
     },
     /// It may not be written: by this caller, under this name, or at all.
@@ -116,7 +116,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// How many of these are of this severity.
+    /// Returns how many diagnostics have this severity.
     pub fn count_in(self, diagnostics: &[Diagnostic]) -> usize {
         diagnostics
             .iter()
@@ -135,21 +135,20 @@ pub struct Position {
 }
 
 impl Diagnostic {
-    /// One without a place.
+    /// Creates a diagnostic without a file and a position.
     pub fn new(kind: Kind, message: impl Into<String>, fix: impl Into<String>) -> Diagnostic {
-        let (message, fix) = (message.into(), fix.into());
         Diagnostic {
             kind,
             name: None,
             file: None,
             position: None,
-            message,
-            fix,
+            message: message.into(),
+            fix: fix.into(),
             further: Vec::new(),
         }
     }
 
-    /// The text of a file is not what it should be.
+    /// Creates an error about the text of a file, of the kind [`Invalid`](Kind::Invalid).
     pub fn error(
         position: Option<Position>,
         message: impl Into<String>,
@@ -161,7 +160,7 @@ impl Diagnostic {
         }
     }
 
-    /// It works, but perhaps not as its author expects.
+    /// Creates a warning: the file works, but perhaps not as its author expects.
     pub fn warning(
         position: Option<Position>,
         message: impl Into<String>,
@@ -173,61 +172,56 @@ impl Diagnostic {
         }
     }
 
-    /// One error of several, if there are any: the first, with the others.
+    /// Returns the first of several errors, which holds the others, or `Ok` if there are none.
     pub(super) fn first_of(errors: impl IntoIterator<Item = Diagnostic>) -> Result<(), Diagnostic> {
         let mut errors = errors.into_iter();
-        errors.next().map_or(Ok(()), |first| {
-            Err(Diagnostic {
-                further: errors.collect(),
-                ..first
-            })
-        })
+        let Some(mut first) = errors.next() else {
+            return Ok(());
+        };
+        first.further = errors.collect();
+        Err(first)
     }
 
-    /// This diagnostic and the others that it holds, each on its own.
+    /// Returns this diagnostic and the further ones that it holds, each on its own.
     pub fn apart(mut self) -> Vec<Diagnostic> {
         let further = std::mem::take(&mut self.further);
-        std::iter::once(self).chain(further).collect()
+        let mut diagnostics = vec![self];
+        diagnostics.extend(further);
+        diagnostics
     }
 
-    /// The same, at this position.
+    /// Returns the diagnostic at this position.
     #[must_use]
-    pub fn at(self, position: impl Into<Option<Position>>) -> Diagnostic {
-        Diagnostic {
-            position: position.into(),
-            ..self
-        }
+    pub fn at(mut self, position: impl Into<Option<Position>>) -> Diagnostic {
+        self.position = position.into();
+        self
     }
 
-    /// The same in this file, unless it is about another one already.
+    /// Returns the diagnostic in this file, unless it is about another one already. Those that it
+    /// holds are in the same file as it.
     #[must_use]
-    pub fn in_file(self, file: impl Into<Arc<Path>>) -> Diagnostic {
-        let file = self.file.unwrap_or_else(|| file.into());
-        let further = self
-            .further
-            .into_iter()
-            .map(|error| error.in_file(Arc::clone(&file)))
-            .collect();
-        Diagnostic {
-            file: Some(file),
-            further,
-            ..self
+    pub fn in_file(mut self, file: impl Into<Arc<Path>>) -> Diagnostic {
+        let file = self.file.take().unwrap_or_else(|| file.into());
+        for further in &mut self.further {
+            if further.file.is_none() {
+                further.file = Some(Arc::clone(&file));
+            }
         }
+        self.file = Some(file);
+        self
     }
 
-    /// How much it matters.
+    /// Returns how much the diagnostic matters.
     pub fn severity(&self) -> Severity {
         self.kind.severity()
     }
 
-    /// What is wrong and what to do, without the place: `message; fix`.
+    /// Returns `message; fix`, without the file and the position.
     pub fn text(&self) -> String {
-        let Diagnostic { message, fix, .. } = self;
-        if fix.is_empty() {
-            message.clone()
-        } else {
-            format!("{message}; {fix}")
+        if self.fix.is_empty() {
+            return self.message.clone();
         }
+        format!("{}; {}", self.message, self.fix)
     }
 }
 
@@ -241,34 +235,38 @@ impl Kind {
     }
 }
 
-fn severity<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_severity<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
     kind.severity().serialize(serializer)
 }
 
-/// A path as people see it: JSON cannot hold one that is not Unicode.
+/// Serializes a path as people see it: JSON cannot hold one that is not Unicode.
 pub(super) fn shown_path<S: Serializer>(
     path: &Option<impl AsRef<Path>>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let shown = path
-        .as_ref()
-        .map(|path| path.as_ref().display().to_string());
-    // An address that was taken for a path may have a password.
-    serializer.serialize_str(&without_password(&shown.unwrap_or_default()))
+    match path {
+        Some(path) => serializer.serialize_str(&path_without_password(path.as_ref())),
+        None => serializer.serialize_str(""),
+    }
 }
 
-/// `file:line:column: message; fix`, which terminals and editors turn into a link. Control
+/// Returns a path as people see it. An address that was taken for a path may have a password.
+fn path_without_password(path: &Path) -> String {
+    without_password(&path.display().to_string())
+}
+
+/// Writes `file:line:column: message; fix`, which terminals and editors turn into a link. Control
 /// characters in the path are escaped.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.as_ref().map(|file| file.display().to_string());
-        match (file, self.position) {
-            (Some(file), Some(position)) => {
-                write!(f, "{}:{position}: ", printable(&without_password(&file)))?
+        if let Some(file) = &self.file {
+            write!(f, "{}:", printable(&path_without_password(file)))?;
+            if let Some(position) = self.position {
+                write!(f, "{position}:")?;
             }
-            (Some(file), None) => write!(f, "{}: ", printable(&without_password(&file)))?,
-            (None, Some(Position { line, column })) => write!(f, "line {line}, column {column}: ")?,
-            (None, None) => {}
+            f.write_str(" ")?;
+        } else if let Some(Position { line, column }) = self.position {
+            write!(f, "line {line}, column {column}: ")?;
         }
         f.write_str(&self.text())
     }
@@ -283,7 +281,7 @@ impl fmt::Display for Position {
 }
 
 impl Position {
-    /// Line 1, column 1.
+    /// The position of the first character.
     pub const START: Position = Position::at_line(1);
 
     /// Returns the first column of a line.
@@ -291,21 +289,23 @@ impl Position {
         Position { line, column: 1 }
     }
 
-    /// The position of the byte `offset` in `text`, whose first line counts as `first_line`.
+    /// Returns the position of the byte `offset` in `text`, whose first line counts as `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
         Positions::from(text, Position::at_line(first_line)).at(offset)
     }
 }
 
-/// The positions of several bytes of one text, in one pass over it.
+/// Finds the positions of several bytes of one text in one pass over it.
 pub(crate) struct Positions<'t> {
+    /// The text from `offset` on.
     rest: &'t str,
     offset: usize,
+    /// The position of the byte `offset`.
     position: Position,
 }
 
 impl<'t> Positions<'t> {
-    /// The first character of `text` has this position.
+    /// Begins at the first character of `text`, which has this position.
     pub(crate) fn from(text: &'t str, position: Position) -> Positions<'t> {
         Positions {
             rest: text,
@@ -314,20 +314,19 @@ impl<'t> Positions<'t> {
         }
     }
 
-    /// The position of the byte `offset`, which must not be before that of the previous call. An
-    /// offset after the text has the position of its end.
+    /// Returns the position of the byte `offset`, which must not be before that of the previous
+    /// call. An offset after the text has the position of its end.
     pub(crate) fn at(&mut self, offset: usize) -> Position {
-        let (before, rest) = self
-            .rest
-            .split_at(self.rest.len().min(offset - self.offset));
-        match before.rfind('\n') {
-            Some(newline) => {
-                self.position.line += before.bytes().filter(|&byte| byte == b'\n').count();
-                self.position.column = before[newline + 1..].chars().count() + 1;
-            }
-            None => self.position.column += before.chars().count(),
+        let length = self.rest.len().min(offset - self.offset);
+        let (passed, rest) = self.rest.split_at(length);
+        if let Some(newline) = passed.rfind('\n') {
+            self.position.line += passed.matches('\n').count();
+            self.position.column = passed[newline + 1..].chars().count() + 1;
+        } else {
+            self.position.column += passed.chars().count();
         }
-        (self.rest, self.offset) = (rest, offset);
+        self.rest = rest;
+        self.offset = offset;
         self.position
     }
 }

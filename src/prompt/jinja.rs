@@ -486,9 +486,10 @@ impl Renderer {
             std::mem::take(&mut used.values),
         );
         let text = String::from_utf8(text).unwrap_or_default(); // a template writes nothing but texts
-        let (body, dropped) = without_empty_ends(&text);
-        let start = text.split_inclusive('\n').take(dropped).map(str::len).sum();
-        let end = start + body.len();
+        let body = without_empty_ends(&text);
+        let dropped = text.split_inclusive('\n').take(body.dropped);
+        let start = dropped.map(str::len).sum();
+        let end = start + body.text.len();
         let kept = |value: Range<usize>| value.start.clamp(start, end)..value.end.clamp(start, end);
         Ok(Rendered {
             values: values.into_iter().map(kept).collect(),

@@ -1,12 +1,13 @@
-//! What somebody who reviews a text should not overlook: addresses, paths, commands, and characters
-//! that nobody sees. Facts, never a verdict; rather too many than too few.
+//! Notes for somebody who reviews a text, who should not overlook its addresses, paths, commands,
+//! and characters that nobody sees. Notes are facts, never a verdict; too many are better than too
+//! few.
 
 use crate::wording::is_invisible;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The languages of code fences that have commands of a shell.
+/// The languages of code fences that contain commands of a shell.
 const SHELLS: &str =
     " sh bash zsh fish shell shellscript console terminal powershell pwsh ps1 cmd bat ";
 
@@ -18,11 +19,11 @@ const DOWNLOADERS: &str = " curl wget aria2c iwr irm invoke-webrequest invoke-re
 const INTERPRETERS: &str = " sh bash zsh dash ksh ash fish csh tcsh eval iex invoke-expression \
     powershell pwsh python python3 perl ruby node php osascript ";
 
-/// What joins one command to the next, or passes the output of one to another.
+/// Signs and words that join one command to the next, or pass the output of one to another.
 const CONNECTORS: [&str; 5] = ["|", "(", "&&", ";", "pipe"];
 
-/// The ends of names of hosts that are written without a scheme and a path. Ends that many files
-/// and methods have, such as `.md`, `.sh` or `.id`, are not among them.
+/// The ends of names that are hosts even without a scheme and a path. Ends that many files and
+/// methods have, such as `.md`, `.sh` or `.id`, are not among them.
 const DOMAINS: &str = " com net org io dev app ai co info biz xyz me tv cc eu de uk fr nl es pl ru \
     cn jp kr in br us ca au ch onion site online top club shop link page cloud tech example gg ly ";
 
@@ -32,30 +33,21 @@ const SCHEMES: [&str; 6] = ["http", "https", "data", "file", "mailto", "ftp"];
 /// Schemes whose addresses are programs.
 const SCRIPTS: [&str; 2] = ["javascript:", "vbscript:"];
 
-/// More blanks or line breaks than that in a row may push what follows out of sight.
+/// More blanks or line breaks than this in a row may push what follows out of sight.
 const MAX_BLANKS: usize = 100;
 
 /// Returns the addresses, paths, commands and hidden characters of a text, such as
 /// `address https://a.example`, each with the number of the first line that has it.
 pub(crate) fn notable(text: &str) -> BTreeMap<String, usize> {
     let mut notes = Notes::default();
-    let mut is_shell_fence = false;
     for (index, line) in text.lines().enumerate() {
         notes.line = index + 1;
-        let start = line.trim_start_matches([' ', '\t', '>', '-', '*']);
-        if let Some(language) = fence_language(start) {
-            is_shell_fence = SHELLS.contains(&format!(" {language} "));
-        } else if is_shell_fence && !start.trim().is_empty() {
-            notes.add(format!("command {}", start.trim()));
-        }
-        for (at, mark) in line.match_indices("!`") {
-            let command = line[at + mark.len()..].split('`').next();
-            notes.add(format!("command {}", command.unwrap_or_default()));
-        }
-        let words = line
-            .split(|letter: char| letter.is_whitespace() || "\"'`<>()[]{}|,;*".contains(letter));
-        for note in words.filter_map(note_of_word) {
-            notes.add(note);
+        notes.add_fenced_command(line);
+        notes.add_inline_commands(line);
+        for word in line.split(is_gap) {
+            if let Some(note) = note_of_word(word) {
+                notes.add(note);
+            }
         }
         for character in line.chars().filter(|character| is_hidden(*character)) {
             notes.add(format!("hidden character U+{:04X}", u32::from(character)));
@@ -66,11 +58,18 @@ pub(crate) fn notable(text: &str) -> BTreeMap<String, usize> {
     notes.first_lines
 }
 
+/// Returns whether a character separates words that may be addresses or paths.
+fn is_gap(letter: char) -> bool {
+    letter.is_whitespace() || "\"'`<>()[]{}|,;*".contains(letter)
+}
+
 /// The notes on a text.
 #[derive(Default)]
 struct Notes {
-    /// The line that is looked at.
+    /// The number of the line that is read.
     line: usize,
+    /// Whether that line is in a code fence with commands of a shell.
+    is_in_shell_fence: bool,
     /// Each note with the first line that has it.
     first_lines: BTreeMap<String, usize>,
 }
@@ -78,6 +77,25 @@ struct Notes {
 impl Notes {
     fn add(&mut self, note: String) {
         self.first_lines.entry(note).or_insert(self.line);
+    }
+
+    /// Adds a line of a code fence with commands of a shell.
+    fn add_fenced_command(&mut self, line: &str) {
+        let line = line.trim_start_matches([' ', '\t', '>', '-', '*']);
+        if let Some(language) = fence_language(line) {
+            self.is_in_shell_fence = SHELLS.contains(&format!(" {language} "));
+        } else if self.is_in_shell_fence && !line.trim().is_empty() {
+            self.add(format!("command {}", line.trim()));
+        }
+    }
+
+    /// Adds the commands that Claude Code would run, such as `` !`ls` ``.
+    fn add_inline_commands(&mut self, line: &str) {
+        for (position, opening) in line.match_indices("!`") {
+            let after = &line[position + opening.len()..];
+            let command = after.split('`').next().unwrap_or_default();
+            self.add(format!("command {command}"));
+        }
     }
 
     /// Adds the commands that run what they download, wherever they are written. A command may
@@ -101,30 +119,34 @@ impl Notes {
         }
     }
 
-    /// Adds that a run of blanks may push what follows out of sight.
+    /// Adds the longest run of blanks, if it may push what follows out of sight.
     fn add_blanks(&mut self, text: &str) {
-        let blanks = text
-            .split(|letter: char| !letter.is_whitespace() && letter != '\u{2800}')
-            .map(|blanks| blanks.chars().count())
-            .max()
-            .unwrap_or(0);
-        if blanks > MAX_BLANKS {
+        let mut longest = 0;
+        for blanks in text.split(|letter| !is_blank(letter)) {
+            longest = longest.max(blanks.chars().count());
+        }
+        if longest > MAX_BLANKS {
             self.add(format!(
-                "hidden behind {blanks} blanks or empty lines: more text"
+                "hidden behind {longest} blanks or empty lines: more text"
             ));
         }
     }
 }
 
-/// Returns the language that a line names, if it begins or ends a code fence.
+/// Returns whether a character is blank: whitespace, or the empty pattern of Braille.
+fn is_blank(character: char) -> bool {
+    character.is_whitespace() || character == '\u{2800}'
+}
+
+/// Returns the language that a line names, in lower case, if it begins or ends a code fence. The
+/// end of a fence names an empty one.
 fn fence_language(line: &str) -> Option<String> {
-    let language = line
-        .strip_prefix("```")
-        .or_else(|| line.strip_prefix("~~~"))?;
-    let language = language
-        .trim_matches(['`', '~', ' ', '{', '.', '}'])
-        .to_lowercase();
-    Some(language.split([' ', ',']).next()?.to_owned())
+    if !line.starts_with("```") && !line.starts_with("~~~") {
+        return None;
+    }
+    let info = line.trim_matches(['`', '~', ' ', '{', '.', '}']);
+    let language = info.split([' ', ',']).next()?;
+    Some(language.to_lowercase())
 }
 
 /// Returns whether a line downloads something and runs it, as in `curl x | sh` or
@@ -134,16 +156,17 @@ fn runs_a_download(line: &str) -> bool {
     if !CONNECTORS.iter().any(|connector| line.contains(connector)) {
         return false;
     }
-    let words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
-    let words: Vec<String> = words.map(|word| format!(" {word} ")).collect();
-    words.iter().any(|word| DOWNLOADERS.contains(word.as_str()))
-        && words
-            .iter()
-            .any(|word| INTERPRETERS.contains(word.as_str()))
+    let mut has_downloader = false;
+    let mut has_interpreter = false;
+    for word in line.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {
+        let word = format!(" {word} ");
+        has_downloader |= DOWNLOADERS.contains(&word);
+        has_interpreter |= INTERPRETERS.contains(&word);
+    }
+    has_downloader && has_interpreter
 }
 
-/// Whether nobody sees a character, and it neither ends a line nor is a tab, nor the selector
-/// U+FE0F, which is after many emoji.
+/// Returns whether a character is unseen and gets a note. The selector U+FE0F follows many emoji.
 fn is_hidden(character: char) -> bool {
     is_unseen(character) && character != '\u{fe0f}'
 }
@@ -164,6 +187,7 @@ pub(crate) fn seen(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
+/// Returns whether nobody sees a character, and it is neither a tab nor the end of a line.
 fn is_unseen(character: char) -> bool {
     let is_used_in_scripts = matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     (is_invisible(character) || is_used_in_scripts) && !matches!(character, '\n' | '\t')
@@ -187,10 +211,15 @@ fn note_of_word(word: &str) -> Option<String> {
         // A letter of another script may look like one of ASCII.
         return Some(format!("address {}", value.escape_default()));
     }
-    let is_path = value.starts_with(['/', '~', '\\', '.'])
-        || value.starts_with("$HOME")
-        || value.contains(":\\");
-    is_path.then(|| format!("path {value}"))
+    if is_path(value) {
+        return Some(format!("path {value}"));
+    }
+    None
+}
+
+/// Returns whether a word is an absolute path, or begins with a folder such as `~` or `..`.
+fn is_path(word: &str) -> bool {
+    word.starts_with(['/', '~', '\\', '.']) || word.starts_with("$HOME") || word.contains(":\\")
 }
 
 /// Returns whether a word is an address, with a scheme or without one.

@@ -1,30 +1,30 @@
-//! The revision of a prompt: which content its file has.
+//! The revision of a prompt, which identifies the content of its file.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
-/// Distinguishes one content of a prompt's file from another: the first half of the SHA-256 of its
-/// bytes, without those of the files that it includes. The same on every machine; to a client, an
+/// Identifies the content of a prompt's file: the first half of the SHA-256 of its bytes, without
+/// those of the files that it includes. It is the same on every machine; to a client, it is an
 /// opaque text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Revision([u8; 16]);
 
 impl Revision {
-    /// The revision of a file with these bytes.
+    /// Returns the revision of a file with these bytes.
     pub fn of(bytes: &[u8]) -> Revision {
         let digest: [u8; 32] = Sha256::digest(bytes).into();
         Revision(std::array::from_fn(|index| digest[index]))
     }
 
-    /// Its first 8 characters, for people.
+    /// Returns the first 8 characters, for people.
     pub fn short(&self) -> String {
         self.to_string()[..8].to_owned()
     }
 }
 
-/// 32 lower-case hexadecimal digits.
+/// Writes 32 lower-case hexadecimal digits.
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", u128::from_be_bytes(self.0))
@@ -35,14 +35,16 @@ impl FromStr for Revision {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Revision, &'static str> {
-        const INVALID: &str =
-            "must be a revision: 32 lower-case hexadecimal digits, as lists and answers show it";
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if text.len() != 32 || !text.bytes().all(is_digit) {
-            return Err(INVALID);
+        // `from_str_radix` alone would also read shorter numbers, a sign and upper-case digits.
+        let are_digits = text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        match u128::from_str_radix(text, 16) {
+            Ok(number) if are_digits && text.len() == 32 => Ok(Revision(number.to_be_bytes())),
+            _ => Err(
+                "must be a revision: 32 lower-case hexadecimal digits, as lists and answers show it",
+            ),
         }
-        let number = u128::from_str_radix(text, 16).map_err(|_| INVALID)?;
-        Ok(Revision(number.to_be_bytes()))
     }
 }
 

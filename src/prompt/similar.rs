@@ -1,36 +1,44 @@
-//! Which known word to suggest for an unknown one. Used only in messages.
+//! Finds the known word to suggest for an unknown one. Only messages use it.
 
 /// The longest known word that is compared, in characters: longer ones are not typed, and the cost
 /// of a comparison is the product of the two lengths.
 const MAX_COMPARED: usize = 64;
 
-/// How many edits separate `word` from `known`; `None` if they are too different for a misspelling.
+/// Returns how many edits separate `word` from `known`. `None`: they are too different for a
+/// misspelling.
 ///
 /// The measure is the optimal string alignment distance (an edit adds, drops or changes one
 /// character, or swaps two neighbors), letter case ignored; a third of the longer word may differ,
 /// as in Cargo and rustc.
 pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
-    let length = known.chars().count();
-    // A character has at most four bytes, so a huge word is neither counted nor copied.
-    if length > MAX_COMPARED || word.len() > 4 * (length + length / 2 + 1) {
+    let known_length = known.chars().count();
+    // A huge word is neither counted nor copied: a character has at most four bytes.
+    let longest_word = known_length + known_length / 2 + 1;
+    if known_length > MAX_COMPARED || word.len() > 4 * longest_word {
         return None;
     }
     let word_length = word.chars().count();
-    let allowed = (word_length.max(length) / 3).max(1);
-    if word_length.abs_diff(length) > allowed {
+    let allowed = (word_length.max(known_length) / 3).max(1);
+    if word_length.abs_diff(known_length) > allowed {
         return None;
     }
     let distance = strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
-    (distance <= allowed && distance < length).then_some(distance)
+    (distance <= allowed && distance < known_length).then_some(distance)
 }
 
-/// The known word that is closest to `word`; the first of several that are equally close.
+/// Returns the known word that is closest to `word`; the first of several that are equally close.
 pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let near = known
-        .into_iter()
-        .filter_map(|known| Some((distance(word, known)?, known)));
-    near.min_by_key(|&(distance, _)| distance)
-        .map(|(_, known)| known)
+    let mut closest = None;
+    let mut least = usize::MAX;
+    for candidate in known {
+        if let Some(distance) = distance(word, candidate)
+            && distance < least
+        {
+            closest = Some(candidate);
+            least = distance;
+        }
+    }
+    closest
 }
 
 #[cfg(test)]

@@ -164,11 +164,11 @@ impl Source {
         } else {
             Cow::Borrowed(text)
         };
-        let (body, dropped) = without_empty_ends(&text);
+        let body = without_empty_ends(&text);
         Source {
             frontmatter,
-            body: body.to_owned(),
-            place: Place::at_line(line + dropped),
+            body: body.text.to_owned(),
+            place: Place::at_line(line + body.dropped),
             warnings: Vec::new(),
         }
     }
@@ -373,12 +373,12 @@ impl OpenMessage {
 
     /// Returns the message, or `None` if it has no text.
     fn finish(self) -> Option<MessageTemplate> {
-        let (body, dropped) = without_empty_ends(&self.text);
-        if body.is_empty() {
+        let body = without_empty_ends(&self.text);
+        if body.text.is_empty() {
             return None;
         }
-        let place = Place::at_line(self.first_line + dropped);
-        Some(MessageTemplate::new(self.role, body.to_owned(), place))
+        let place = Place::at_line(self.first_line + body.dropped);
+        Some(MessageTemplate::new(self.role, body.text.to_owned(), place))
     }
 }
 

@@ -153,7 +153,7 @@ fn message_templates(
             }
         };
         let text = content.text.replace("\r\n", "\n");
-        let (body, _) = without_empty_ends(&text);
+        let body = without_empty_ends(&text).text;
         if !body.is_empty() {
             let place = Place::made_at_line(number);
             messages.push(MessageTemplate::new(role, body.to_owned(), place));
