@@ -265,6 +265,7 @@ impl Case {
         })
     }
 
+    /// Returns a failure for each text that must be in the expansion, and is not.
     fn missing_lines(&self, expansion: &str) -> Vec<Failure> {
         let mut failures = Vec::new();
         for text in &self.contains {
@@ -276,6 +277,8 @@ impl Case {
         failures
     }
 
+    /// Returns a failure for each text that must not be in the expansion, with the first line that
+    /// has it.
     fn unwanted_lines(&self, expansion: &str) -> Vec<Failure> {
         let mut failures = Vec::new();
         for text in &self.lacks {
@@ -304,6 +307,8 @@ impl Case {
         Some(Failure::new("characters", message))
     }
 
+    /// Returns a failure for each expected part that is not in the error, or for the error itself if
+    /// none was expected.
     fn compare_error(&self, error: &str) -> Vec<Failure> {
         let Some(expected) = &self.error else {
             return vec![Failure::new("expansion", error.to_owned())];

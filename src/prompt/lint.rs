@@ -206,6 +206,7 @@ struct InvisibleCharacters {
 }
 
 impl InvisibleCharacters {
+    /// Finds the invisible characters of a text, except those that are ordinary, such as tabs.
     fn find(text: &str) -> Option<InvisibleCharacters> {
         let mut invisible = text
             .char_indices()
@@ -298,6 +299,7 @@ struct OpenedWord<'b> {
     close: &'static str,
 }
 
+/// Returns the word after each opening. The word is empty if something else follows.
 fn opened_words(body: &str) -> impl Iterator<Item = OpenedWord<'_>> {
     openings(body).map(|Opening { range, close }| {
         let inside = body[range.end..].trim_start_matches(SPACES);

@@ -222,7 +222,7 @@ fn is_path(word: &str) -> bool {
     word.starts_with(['/', '~', '\\', '.']) || word.starts_with("$HOME") || word.contains(":\\")
 }
 
-/// Returns whether a word is an address, with a scheme or without one.
+/// Returns whether a word is an address, with or without a scheme.
 fn is_address(word: &str) -> bool {
     if word.contains("://") || word.starts_with("www.") || word.parse::<IpAddr>().is_ok() {
         return true;

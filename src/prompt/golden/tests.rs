@@ -18,7 +18,7 @@ fn run(case: &Case, prompt: &Prompt) -> Outcome {
     case.run(prompt, |call| prompt.expand(call))
 }
 
-/// The kinds and messages of the failures of the only case.
+/// Returns the kinds and messages of the failures of the only case.
 fn failures(file: &str, cases: &str) -> Vec<String> {
     let tests = tests(cases);
     assert_eq!(tests.cases.len(), 1);
@@ -29,8 +29,8 @@ fn failures(file: &str, cases: &str) -> Vec<String> {
         .collect()
 }
 
-/// The position, the message and the fix for a file that is refused.
-fn refused(file: impl AsRef<[u8]>) -> String {
+/// Returns the position, the message and the fix for a file that is refused.
+fn error_of(file: impl AsRef<[u8]>) -> String {
     let Diagnostic {
         position,
         message,
@@ -43,21 +43,19 @@ fn refused(file: impl AsRef<[u8]>) -> String {
     format!("{position}: {message}; {fix}")
 }
 
-/// The file after the present expansions were written into it.
+/// Returns the file after the current expansions were written into it.
 fn updated(prompt_file: &str, file: &str) -> String {
-    let (prompt, tests) = (prompt(prompt_file), tests(file));
-    let expansion = |(index, case): (usize, &Case)| {
-        let expansion = run(case, &prompt).expansion?;
-        (case.takes_text() && !case.has_text(&expansion)).then_some((index, expansion))
-    };
-    tests.with_texts(
-        &tests
-            .cases
-            .iter()
-            .enumerate()
-            .filter_map(expansion)
-            .collect(),
-    )
+    let prompt = prompt(prompt_file);
+    let tests = tests(file);
+    let mut texts = BTreeMap::new();
+    for (index, case) in tests.cases.iter().enumerate() {
+        if let Some(expansion) = run(case, &prompt).expansion
+            && case.takes_text()
+        {
+            texts.insert(index, expansion);
+        }
+    }
+    tests.with_texts(&texts)
 }
 
 #[test]
@@ -308,14 +306,14 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
         ),
     ] {
         assert!(
-            refused(file).starts_with(want),
+            error_of(file).starts_with(want),
             "{file:?}: {}",
-            refused(file)
+            error_of(file)
         );
     }
-    assert!(refused(vec![b'\n'; MAX_FILE + 1]).contains("the limit is 4 MiB; "));
+    assert!(error_of(vec![b'\n'; MAX_FILE + 1]).contains("the limit is 4 MiB; "));
     assert_eq!(
-        refused(b"=== T\n\xff"),
+        error_of(b"=== T\n\xff"),
         "2:1: the file is not UTF-8 from here on; save it with the encoding UTF-8"
     );
 }
