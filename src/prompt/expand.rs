@@ -6,11 +6,19 @@ use super::jinja::{Rendered, Renderer};
 use super::limits::MAX_EXPANSION;
 use super::message::{Message, Messages, Piece, Role};
 use super::model::Prompt;
-use super::template::{INPUT, MessageTemplate};
+use super::template::INPUT;
 use crate::wording::too_long;
 
+/// A message that is not joined to one text yet.
+struct MessagePieces<'p> {
+    role: Role,
+    /// Whether the prompt itself has no text for this message.
+    is_empty: bool,
+    pieces: Vec<Piece<'p>>,
+}
+
 impl Prompt {
-    /// The messages that a model gets for a call, without the attachments.
+    /// Returns the messages that a model gets for a call, without the attachments.
     ///
     /// A prompt without any placeholder is followed by an empty line and the input, unless the
     /// input is empty; an empty prompt is the input alone, and after a message of the assistant the
@@ -23,8 +31,8 @@ impl Prompt {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// The same, with a text of each message that `join` makes from its pieces, which it may
-    /// change.
+    /// Returns the same messages, with a text of each that `join` makes from its pieces, which it
+    /// may change.
     ///
     /// # Errors
     /// Those of [`Prompt::expand`].
@@ -38,96 +46,134 @@ impl Prompt {
             return Err(error);
         }
         if self.is_rendered_by_service() {
-            let fix =
-                "use the command `expand` or the tool `expand_prompt`, which call the service";
-            return Err(Diagnostic::new(
-                Kind::Service,
-                "a service renders it, which is not called here",
-                fix,
-            ));
+            return Err(service_error());
         }
-        let appended = match &binding.input {
-            Some(input) if self.appends_input() => input,
-            _ => "",
-        };
         let rendered = self.render(&binding)?;
-        let is_empty = |index: usize| match rendered.get(index) {
-            Some(rendered) => rendered.is_empty(),
-            None => self.messages[index].body().is_empty(),
-        };
-        let last = self.messages.len().checked_sub(1);
-        // The user's text must not become part of a message of the model.
-        let is_appended = last.is_some_and(|last| self.messages[last].role == Role::User);
-        let pieces = |index: usize| {
-            let is_last = is_appended && Some(index) == last;
-            let appended = if is_last { appended } else { "" };
-            let is_alone = appended.is_empty() || last.is_none_or(is_empty);
-            let separator = if is_alone { "" } else { self.separator() };
-            let of_template = rendered.get(index).map(Rendered::pieces);
-            let plain = of_template
-                .is_none()
-                .then(|| self.messages[index].pieces(|name| binding.value(name)));
-            let parts = of_template
-                .into_iter()
-                .flatten()
-                .chain(plain.into_iter().flatten());
-            parts.chain([Piece::Text(separator), Piece::Value(appended)])
-        };
-        let lengths = (0..self.messages.len())
-            .flat_map(&pieces)
-            .map(|piece| piece.as_str().len());
-        let length = lengths.fold(
-            if is_appended { 0 } else { appended.len() },
-            usize::saturating_add,
-        );
-        if length > MAX_EXPANSION {
-            let message = format!("it would become {}", too_long(length, MAX_EXPANSION));
-            return Err(Diagnostic::new(Kind::TooLong, message, "shorten the input"));
+        let mut unjoined = self.message_pieces(&binding, &rendered);
+        if self.appends_input() {
+            self.append_input(binding.input.as_deref().unwrap_or_default(), &mut unjoined);
         }
-        let message = |index: usize| Message {
-            role: self.messages[index].role,
-            text: join(&mut pieces(index)),
-        };
-        let mut messages: Vec<Message> = (0..self.messages.len()).map(message).collect();
-        if !is_appended && !appended.is_empty() {
-            messages.push(Message {
-                role: Role::User,
-                text: join(&mut [Piece::Value(appended)].into_iter()),
-            });
+        check_length(&unjoined)?;
+        let mut messages = Vec::with_capacity(unjoined.len());
+        for MessagePieces { role, pieces, .. } in unjoined {
+            let text = join(&mut pieces.into_iter());
+            messages.push(Message { role, text });
         }
         Ok(Messages::new(messages))
     }
 
-    /// Its messages in the [text form](Messages::to_text_with), with all placeholders as written.
+    /// Returns its messages in the [text form](Messages::to_text_with), with all placeholders as
+    /// written.
     pub fn template_text(&self) -> String {
-        let message = |it: &MessageTemplate| Message {
-            role: it.role,
-            text: it.body().to_owned(),
-        };
-        Messages::new(self.messages.iter().map(message).collect()).into_text()
+        let mut messages = Vec::with_capacity(self.messages.len());
+        for template in &self.messages {
+            messages.push(Message {
+                role: template.role,
+                text: template.body().to_owned(),
+            });
+        }
+        Messages::new(messages).into_text()
     }
 
-    /// Who its messages are from, in their order.
+    /// Returns who its messages are from, in their order.
     pub fn roles(&self) -> Vec<Role> {
         self.messages.iter().map(|message| message.role).collect()
     }
 
-    /// The texts of the messages, if they are templates of Jinja.
+    /// Renders the messages of a prompt with `engine: jinja`. Returns nothing for other prompts.
     fn render(&self, binding: &Binding<'_>) -> Result<Vec<Rendered>, Diagnostic> {
         if !self.is_jinja() {
             return Ok(Vec::new());
         }
-        let names = self.arguments.iter().map(|argument| argument.name.as_str());
-        let is_declared = self.arguments.iter().any(|argument| argument.name == INPUT);
-        let names = names.chain((!is_declared).then_some(INPUT));
-        let mut renderer = Renderer::new(names.map(|name| (name, binding.value(name))));
-        let render = |message: &MessageTemplate| match message.jinja() {
-            None => Ok(Rendered::default()),
-            Some(template) => {
-                let rendered = renderer.render(template, message.first_line());
-                rendered.map_err(|error| self.origins.locate(error))
+        let mut names = Vec::with_capacity(self.arguments.len() + 1);
+        for argument in &self.arguments {
+            names.push(argument.name.as_str());
+        }
+        if !names.contains(&INPUT) {
+            names.push(INPUT);
+        }
+        let mut renderer = Renderer::new(names.iter().map(|name| (*name, binding.value(name))));
+        let mut all = Vec::with_capacity(self.messages.len());
+        for message in &self.messages {
+            let Some(template) = message.jinja() else {
+                all.push(Rendered::default());
+                continue;
+            };
+            match renderer.render(template, message.first_line()) {
+                Ok(rendered) => all.push(rendered),
+                Err(error) => return Err(self.origins.locate(error)),
             }
-        };
-        self.messages.iter().map(render).collect()
+        }
+        Ok(all)
     }
+
+    /// Returns the pieces of each message, of which `rendered` are those of a Jinja template.
+    fn message_pieces<'p>(
+        &'p self,
+        binding: &'p Binding<'_>,
+        rendered: &'p [Rendered],
+    ) -> Vec<MessagePieces<'p>> {
+        let mut messages = Vec::with_capacity(self.messages.len() + 1);
+        for (index, template) in self.messages.iter().enumerate() {
+            let role = template.role;
+            messages.push(match rendered.get(index) {
+                Some(rendered) => MessagePieces {
+                    role,
+                    is_empty: rendered.is_empty(),
+                    pieces: rendered.pieces(),
+                },
+                None => MessagePieces {
+                    role,
+                    is_empty: template.body().is_empty(),
+                    pieces: template.pieces(|name| binding.value(name)).collect(),
+                },
+            });
+        }
+        messages
+    }
+
+    /// Adds the input to the last message if it is the user's, else as a message of its own: the
+    /// user's text must not become part of a message of the model.
+    fn append_input<'p>(&self, input: &'p str, messages: &mut Vec<MessagePieces<'p>>) {
+        if input.is_empty() {
+            return;
+        }
+        match messages.last_mut() {
+            Some(last) if last.role == Role::User => {
+                if !last.is_empty {
+                    last.pieces.push(Piece::Text(self.separator()));
+                }
+                last.pieces.push(Piece::Value(input));
+            }
+            _ => messages.push(MessagePieces {
+                role: Role::User,
+                is_empty: true,
+                pieces: vec![Piece::Value(input)],
+            }),
+        }
+    }
+}
+
+fn service_error() -> Diagnostic {
+    Diagnostic::new(
+        Kind::Service,
+        "a service renders it, which is not called here",
+        "use the command `expand` or the tool `expand_prompt`, which call the service",
+    )
+}
+
+/// # Errors
+/// The messages are longer than [`MAX_EXPANSION`].
+fn check_length(messages: &[MessagePieces<'_>]) -> Result<(), Diagnostic> {
+    let mut length: usize = 0;
+    for message in messages {
+        for piece in &message.pieces {
+            length = length.saturating_add(piece.as_str().len());
+        }
+    }
+    if length > MAX_EXPANSION {
+        let message = format!("it would become {}", too_long(length, MAX_EXPANSION));
+        return Err(Diagnostic::new(Kind::TooLong, message, "shorten the input"));
+    }
+    Ok(())
 }

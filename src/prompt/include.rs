@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 /// Reads the files that one prompt includes.
 pub trait IncludeReader {
-    /// The prompt's own file.
+    /// Returns the prompt's own file.
     fn own(&self) -> IncludedFile;
 
-    /// The file that `path` names in the file `from`, and its bytes.
+    /// Reads the file that `path` names in the file `from`.
     ///
     /// # Errors
     /// There is no such file, it may not be included, or it cannot be read. The position is added
@@ -67,40 +67,59 @@ struct Section {
     file: Option<usize>,
 }
 
+/// Where a position of the body comes from.
+pub(super) struct Origin<'o> {
+    /// The included file; `None` for the prompt's own.
+    pub(super) file: Option<&'o IncludedFile>,
+    /// The position in the file.
+    pub(super) position: Position,
+}
+
 impl Origins {
-    /// The file that a line of the body comes from, `None` for the prompt's own, and the position
-    /// there.
-    pub(super) fn of(&self, position: Position) -> (Option<&IncludedFile>, Position) {
-        let index = self
+    /// Returns where a position of the body comes from.
+    pub(super) fn of(&self, position: Position) -> Origin<'_> {
+        let following = self
             .sections
             .partition_point(|section| section.line <= position.line);
-        let Some(section) = index.checked_sub(1).map(|index| &self.sections[index]) else {
-            return (None, position);
+        let Some(index) = following.checked_sub(1) else {
+            return Origin {
+                file: None,
+                position,
+            };
         };
-        let line = section.line_in_file + (position.line - section.line);
-        (
-            section.file.map(|file| &self.files[file].file),
-            Position { line, ..position },
-        )
+        let section = &self.sections[index];
+        Origin {
+            file: section.file.map(|file| &self.files[file].file),
+            position: Position {
+                line: section.line_in_file + (position.line - section.line),
+                ..position
+            },
+        }
     }
 
-    /// A diagnostic about the body, with the position in the file that the line comes from.
-    pub(super) fn locate(&self, diagnostic: Diagnostic) -> Diagnostic {
-        let Some((file, position)) = diagnostic.position.map(|position| self.of(position)) else {
-            return diagnostic;
-        };
-        let file = file
-            .map(|file| file.path.as_path().into())
-            .or(diagnostic.file);
-        Diagnostic {
-            position: Some(position),
-            file,
-            ..diagnostic
+    /// Returns a diagnostic about the body with the position in the file that the line comes from.
+    pub(super) fn locate(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        if let Some(position) = diagnostic.position {
+            let origin = self.of(position);
+            diagnostic.position = Some(origin.position);
+            if let Some(file) = origin.file {
+                diagnostic.file = Some(file.path.as_path().into());
+            }
         }
+        diagnostic
     }
 }
 
-/// The body of a file with everything that it includes.
+/// What is included of a file.
+pub(super) struct Part {
+    pub(super) body: String,
+    /// The line of the file in which the body begins.
+    pub(super) first_line: usize,
+    /// Whether its lines include other files in turn.
+    pub(super) includes: bool,
+}
+
+/// Returns the body of a file with everything that it includes.
 ///
 /// # Errors
 /// A file cannot be included, or a limit is exceeded.
@@ -119,17 +138,8 @@ pub(super) fn assemble(
         count: 0,
         open: Vec::new(),
     };
-    assembly.add(&whole.body, whole.first_line, own, None, true)?;
+    assembly.add_file(own, None, whole)?;
     Ok((assembly.body.unwrap_or_default(), assembly.origins))
-}
-
-/// What is included of a file.
-pub(super) struct Part {
-    pub(super) body: String,
-    /// The line of the file in which the body begins.
-    pub(super) first_line: usize,
-    /// Whether its lines include other files in turn.
-    pub(super) includes: bool,
 }
 
 struct Assembly<'r> {
@@ -143,189 +153,243 @@ struct Assembly<'r> {
     origins: Origins,
     /// How many includes there were.
     count: usize,
-    /// The files that are being added, each included by the one before it, with its current line.
-    open: Vec<(IncludedFile, usize)>,
+    /// The files that are being added, each included by the one before it.
+    open: Vec<OpenFile>,
+}
+
+/// A file that is being added.
+struct OpenFile {
+    file: IncludedFile,
+    /// The number of its current line.
+    line: usize,
 }
 
 impl Assembly<'_> {
-    /// Adds the body of a file. `includes`: whether lines that include another file do so.
-    fn add(
+    /// Adds the body of a file, which has this index among the included files; `None` for the
+    /// prompt's own.
+    fn add_file(
         &mut self,
-        body: &str,
-        first_line: usize,
-        own: IncludedFile,
+        file: IncludedFile,
         index: Option<usize>,
-        includes: bool,
+        part: &Part,
     ) -> Result<(), Diagnostic> {
-        let file = index.map(|_| own.path.as_path().into());
-        self.open.push((own, first_line));
-        for (number, line) in (first_line..).zip(body.split('\n')) {
-            if let Some((_, current)) = self.open.last_mut() {
-                *current = number;
+        self.open.push(OpenFile {
+            file,
+            line: part.first_line,
+        });
+        for (number, line) in (part.first_line..).zip(part.body.split('\n')) {
+            if let Some(current) = self.open.last_mut() {
+                current.line = number;
             }
-            let position = Position {
-                line: number,
-                column: 1 + line.chars().take_while(|it| it.is_whitespace()).count(),
+            let content = if part.includes {
+                LineContent::parse(line)
+            } else {
+                LineContent::Text(line)
             };
-            let tag = line.trim();
-            let escaped = tag
-                .strip_prefix('\\')
-                .filter(|tag| includes && path(tag).is_some());
-            let result = match path(tag).filter(|_| includes) {
-                Some(path) => self.include(path),
-                None => self.add_line(escaped.unwrap_or(line), index, number),
+            let result = match content {
+                LineContent::Include(path) => self.include(path),
+                LineContent::Text(text) => self.add_line(text, index, number),
             };
-            // The error of a file that is included in turn has its own place.
-            result.map_err(
-                |error| match error.position.is_some() || error.file.is_some() {
-                    true => error,
-                    false => Diagnostic {
-                        position: Some(position),
-                        file: file.clone(),
-                        ..error
-                    },
-                },
-            )?;
+            if let Err(error) = result {
+                return Err(self.with_position(error, index, number, line));
+            }
         }
         self.open.pop();
         Ok(())
     }
 
+    /// Adds the position of a line to an error, unless the error is about a file that the line
+    /// includes, and has its own.
+    fn with_position(
+        &self,
+        mut error: Diagnostic,
+        file: Option<usize>,
+        number: usize,
+        line: &str,
+    ) -> Diagnostic {
+        if error.position.is_some() || error.file.is_some() {
+            return error;
+        }
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        error.position = Some(Position {
+            line: number,
+            column: 1 + indentation.chars().count(),
+        });
+        error.file = file.map(|index| self.origins.files[index].file.path.as_path().into());
+        error
+    }
+
+    /// Adds the file that a path names in the file that is being added.
     fn include(&mut self, path: &str) -> Result<(), Diagnostic> {
         self.count += 1;
+        self.check_limits()?;
+        let Some(from) = self.open.last() else {
+            return Ok(());
+        };
+        let (file, bytes) = self.reader.read(path, &from.file)?;
+        self.check_circle(&file)?;
+        let text = text_of(&bytes).map_err(|error| in_file(&file, error))?;
+        let mut part = (self.read)(text).map_err(|error| in_file(&file, error))?;
+        part.includes |= is_partial(&file.name);
+        let index = self.index_of(&file, text);
+        self.add_file(file, Some(index), &part)
+    }
+
+    fn check_limits(&self) -> Result<(), Diagnostic> {
         if self.count > MAX_INCLUDES {
-            let message = format!("more than {MAX_INCLUDES} files are included");
             return Err(Diagnostic::error(
                 None,
-                message,
+                format!("more than {MAX_INCLUDES} files are included"),
                 "write some of the texts into one file",
             ));
         }
         if self.open.len() > MAX_INCLUDE_DEPTH {
-            let message = format!(
-                "more than {MAX_INCLUDE_DEPTH} files include each other: {}",
-                self.chain(0)
-            );
+            let chain = self.chain_from(0);
             return Err(Diagnostic::error(
                 None,
-                message,
+                format!("more than {MAX_INCLUDE_DEPTH} files include each other: {chain}"),
                 "include the last file directly",
             ));
         }
-        let Some((from, _)) = self.open.last() else {
-            return Ok(());
-        };
-        let (file, bytes) = self.reader.read(path, from)?;
-        if let Some(first) = self
-            .open
-            .iter()
-            .position(|(open, _)| open.name == file.name)
-        {
-            let message = format!(
-                "the file includes itself: {} → {}",
-                self.chain(first),
-                file.name
-            );
-            return Err(Diagnostic::error(
-                None,
-                message,
-                "delete one of these includes",
-            ));
-        }
-        let within = |error: Diagnostic| Diagnostic {
-            file: Some(file.path.as_path().into()),
-            // The whole file is wrong, and not the line that includes it.
-            position: error.position.or(Some(Position::START)),
-            ..error
-        };
-        let text = text_of(&bytes).map_err(within)?;
-        let part = (self.read)(text).map_err(within)?;
-        let includes = part.includes || is_partial(&file.name);
-        let known = self
-            .origins
-            .files
-            .iter()
-            .position(|known| known.file == file);
-        let index = known.unwrap_or_else(|| {
-            self.origins.files.push(Included {
-                file: file.clone(),
-                text: text.into(),
-            });
-            self.origins.files.len() - 1
-        });
-        self.add(&part.body, part.first_line, file, Some(index), includes)
+        Ok(())
     }
 
+    /// # Errors
+    /// The file includes itself, directly or through others.
+    fn check_circle(&self, file: &IncludedFile) -> Result<(), Diagnostic> {
+        for (index, open) in self.open.iter().enumerate() {
+            if open.file.name == file.name {
+                let chain = self.chain_from(index);
+                return Err(Diagnostic::error(
+                    None,
+                    format!("the file includes itself: {chain} → {}", file.name),
+                    "delete one of these includes",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the index of a file among the included files, to which it is added if it is new.
+    fn index_of(&mut self, file: &IncludedFile, text: &str) -> usize {
+        let files = &mut self.origins.files;
+        if let Some(index) = files.iter().position(|included| included.file == *file) {
+            return index;
+        }
+        files.push(Included {
+            file: file.clone(),
+            text: text.into(),
+        });
+        files.len() - 1
+    }
+
+    /// Adds a line of text to the body.
     fn add_line(
         &mut self,
         line: &str,
         file: Option<usize>,
         line_in_file: usize,
     ) -> Result<(), Diagnostic> {
-        let body = match &mut self.body {
-            None => self.body.insert(String::new()),
-            Some(body) => {
-                body.push('\n');
-                body
-            }
-        };
+        if let Some(body) = &mut self.body {
+            body.push('\n');
+        }
+        let body = self.body.get_or_insert_default();
         if body.len() + line.len() > MAX_FILE {
-            let message = format!(
-                "the text is longer than {} with all that it includes",
-                in_bytes(MAX_FILE)
-            );
-            let fix = "include less, and give the path of the material for the agent to read";
-            return Err(Diagnostic::error(None, message, fix));
+            let limit = in_bytes(MAX_FILE);
+            return Err(Diagnostic::error(
+                None,
+                format!("the text is longer than {limit} with all that it includes"),
+                "include less, and give the path of the material for the agent to read",
+            ));
         }
         body.push_str(line);
-        let sections = &mut self.origins.sections;
-        let continues = |last: &Section| {
-            last.file == file && last.line_in_file + (self.line - last.line) == line_in_file
-        };
-        if !sections.last().is_some_and(continues) {
-            sections.push(Section {
-                line: self.line,
-                line_in_file,
-                file,
-            });
-        }
+        self.record_origin(file, line_in_file);
         self.line += 1;
         Ok(())
     }
 
-    /// The open files from this one on: `a.md:3 → b.md:1`.
-    fn chain(&self, first: usize) -> String {
-        let steps: Vec<String> = self.open[first..]
-            .iter()
-            .map(|(file, line)| format!("{}:{line}", file.name))
-            .collect();
+    /// Records where the current line comes from, unless it continues the last section.
+    fn record_origin(&mut self, file: Option<usize>, line_in_file: usize) {
+        if let Some(last) = self.origins.sections.last()
+            && last.file == file
+            && last.line_in_file + (self.line - last.line) == line_in_file
+        {
+            return;
+        }
+        self.origins.sections.push(Section {
+            line: self.line,
+            line_in_file,
+            file,
+        });
+    }
+
+    /// Returns the open files from this one on: `a.md:3 → b.md:1`.
+    fn chain_from(&self, first: usize) -> String {
+        let mut steps = Vec::new();
+        for OpenFile { file, line } in &self.open[first..] {
+            steps.push(format!("{}:{line}", file.name));
+        }
         steps.join(" → ")
     }
 }
 
-/// The path in a tag.
-fn path(tag: &str) -> Option<&str> {
+/// Returns an error about a file as a whole, and not about the line that includes it.
+fn in_file(file: &IncludedFile, error: Diagnostic) -> Diagnostic {
+    Diagnostic {
+        file: Some(file.path.as_path().into()),
+        position: error.position.or(Some(Position::START)),
+        ..error
+    }
+}
+
+/// What a line of a file stands for.
+enum LineContent<'l> {
+    /// The body of the file that this path names.
+    Include(&'l str),
+    Text(&'l str),
+}
+
+impl LineContent<'_> {
+    /// Parses a line of a file that includes others. A backslash before a tag makes it text, and is
+    /// dropped.
+    fn parse(line: &str) -> LineContent<'_> {
+        let tag = line.trim();
+        if let Some(path) = path_in(tag) {
+            return LineContent::Include(path);
+        }
+        match tag.strip_prefix('\\') {
+            Some(escaped) if path_in(escaped).is_some() => LineContent::Text(escaped),
+            _ => LineContent::Text(line),
+        }
+    }
+}
+
+/// Returns the path in a tag that includes a file.
+fn path_in(tag: &str) -> Option<&str> {
     if let Some(inside) = tag.strip_prefix("{{>") {
         let path = inside.strip_suffix("}}")?.trim();
-        return (!path.is_empty() && !path.contains(['{', '}'])).then_some(path);
+        let is_path = !path.is_empty() && !path.contains(['{', '}']);
+        return is_path.then_some(path);
     }
     let inside = tag.strip_prefix("{%")?.strip_suffix("%}")?;
     let inside = inside.strip_prefix('-').unwrap_or(inside);
     let inside = inside.strip_suffix('-').unwrap_or(inside).trim();
-    let quoted = inside
-        .strip_prefix("include")
-        .or_else(|| inside.strip_prefix("render"))?
-        .trim_start();
-    let quote = quoted
-        .chars()
-        .next()
-        .filter(|quote| matches!(quote, '"' | '\''))?;
-    let path = quoted[1..].strip_suffix(quote)?;
-    (!path.is_empty() && !path.contains(quote)).then_some(path)
+    let argument = match inside.strip_prefix("include") {
+        Some(argument) => argument.trim_start(),
+        None => inside.strip_prefix("render")?.trim_start(),
+    };
+    let quote = argument.chars().next()?;
+    if !matches!(quote, '"' | '\'') {
+        return None;
+    }
+    let path = argument[1..].strip_suffix(quote)?;
+    let is_path = !path.is_empty() && !path.contains(quote);
+    is_path.then_some(path)
 }
 
-/// Whether a file of this program's own folders is only there to be included: its name, or that of
-/// a folder that it is in, begins with `_`. `path` is below the prompts folder, `/`-separated.
+/// Returns whether a file of this program's own folders is only there to be included: its name, or
+/// that of a folder that it is in, begins with `_`. `path` is below the prompts folder,
+/// `/`-separated.
 pub fn is_partial(path: &str) -> bool {
     path.split('/').any(|segment| segment.starts_with('_'))
 }

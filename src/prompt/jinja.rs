@@ -20,7 +20,9 @@ use super::similar::closest;
 use super::text::without_empty_ends;
 use crate::lock::lock;
 use crate::wording::{in_bytes, named, quoted};
-use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt, UnaryOpKind};
+use minijinja::machinery::ast::{
+    BinOpKind, CallArg, CompareOpKind, Expr, ForLoop, Stmt, UnaryOpKind,
+};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::value::Rest;
 use minijinja::{Environment, Error, ErrorKind, Value};
@@ -34,74 +36,19 @@ type Filter = fn(&mut Used, &Value, &[Value]) -> Result<Value, Error>;
 
 /// The filters of templates.
 const FILTERS: [(&str, Filter); 8] = [
-    ("capitalize", |used, value, _| {
-        let text = counted(used, value)?;
-        let mut letters = text.chars();
-        let first: String = letters
-            .next()
-            .into_iter()
-            .flat_map(char::to_uppercase)
-            .collect();
-        Ok(Value::from(first + &letters.as_str().to_lowercase()))
-    }),
-    ("default", |used, value, other| {
-        let value = other
-            .first()
-            .filter(|_| text(value).is_empty())
-            .unwrap_or(value);
-        Ok(Value::from(&*counted(used, value)?))
-    }),
-    ("join", |used, value, separator| {
-        let separator = separator.first().map(text).unwrap_or_default();
-        let text = counted(used, value)?;
-        used.make(lines(&text).count().saturating_mul(separator.len()))?;
-        Ok(Value::from(
-            lines(&text).collect::<Vec<&str>>().join(&separator),
-        ))
-    }),
-    ("length", |_, value, _| {
-        Ok(Value::from(text(value).chars().count()))
-    }),
-    ("lower", |used, value, _| {
-        Ok(Value::from(counted(used, value)?.to_lowercase()))
-    }),
-    ("replace", |used, value, others| {
-        let [from, to] = others else {
-            return Err(Error::new(
-                ErrorKind::InvalidOperation,
-                "`replace` takes two texts",
-            ));
-        };
-        let (value, from, to) = (text(value), text(from), text(to));
-        let count = value.matches(&*from).count();
-        used.make(
-            (value.len() - count * from.len()).saturating_add(count.saturating_mul(to.len())),
-        )?;
-        Ok(Value::from(value.replace(&*from, &to)))
-    }),
-    ("trim", |used, value, _| {
-        Ok(Value::from(counted(used, value)?.trim()))
-    }),
-    ("upper", |used, value, _| {
-        Ok(Value::from(counted(used, value)?.to_uppercase()))
-    }),
+    ("capitalize", capitalize),
+    ("default", default_to),
+    ("join", join_lines),
+    ("length", length),
+    ("lower", lower),
+    ("replace", replace),
+    ("trim", trim),
+    ("upper", upper),
 ];
 
 /// The filters that [`Template::parse`] adds: one after each value, which counts it, and one after
 /// the list of a loop.
-const ADDED: [(&str, Filter); 2] = [
-    ("read", |used, value, _| {
-        used.read(value.as_str().map_or(0, str::len))?;
-        Ok(value.clone())
-    }),
-    ("lines", |used, value, _| {
-        // A loop over more lines exceeds the steps.
-        Ok(lines(&counted(used, value)?)
-            .take(MAX_STEPS as usize)
-            .map(Value::from)
-            .collect())
-    }),
-];
+const ADDED_FILTERS: [(&str, Filter); 2] = [("read", read_value), ("lines", split_lines)];
 
 /// How many tokens a tag may have.
 const MAX_TAG: usize = 100;
@@ -116,149 +63,244 @@ const LOOP: [&str; 5] = ["first", "index", "index0", "last", "length"];
 /// What to do about what is not supported.
 const FIX: &str = "use `if`, `for`, comparisons, filters and names of letters, digits and `_` only, and `include` alone in a line, with `include: true`; write text in braces between `{% raw %}` and `{% endraw %}`";
 
+const UNSUPPORTED: &str = "this is not supported in a template";
+
 /// A body that was checked, as minijinja gets it. It has the same lines; a loop goes over the lines
 /// of a text, and each value is counted when it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template(String);
 
-/// A text to add to a body, and the byte at which it is added.
-type Added = (usize, &'static str);
+/// A template, and where it uses values.
+#[derive(Debug)]
+pub(super) struct ParsedTemplate {
+    pub(super) template: Template,
+    pub(super) placeholders: Vec<Placeholder>,
+}
 
-/// What is wrong with a template, and at which byte of the body.
-pub(super) type Mistake = (usize, Diagnostic);
+/// A text to add to a body.
+struct Addition {
+    /// The byte at which it is added.
+    at: usize,
+    text: &'static str,
+}
+
+/// What is wrong with a template.
+#[derive(Debug, Clone)]
+pub(super) struct Mistake {
+    /// The byte of the body at which it is.
+    pub(super) at: usize,
+    pub(super) diagnostic: Diagnostic,
+}
 
 impl Template {
-    /// Checks a body. Also returns where it uses values. `names` are those of the arguments.
+    /// Checks a body. `names` are those of the arguments.
     ///
     /// # Errors
     /// A tag is not closed: the first mistake. Else everything that is not supported, and every
     /// name that is not declared.
-    pub(super) fn parse(
-        body: &str,
-        names: &[&str],
-    ) -> Result<(Template, Vec<Placeholder>), Vec<Mistake>> {
-        if body.lines().any(|line| line.len() > MAX_LINE) {
-            let message = format!(
-                "a line is longer than {}, which no template may have",
-                in_bytes(MAX_LINE)
-            );
-            return Err(vec![(
-                0,
-                Diagnostic::error(None, message, "write it in several lines"),
-            )]);
-        }
-        let syntax = |error: Error| {
-            let line = error.line().unwrap_or(1).saturating_sub(1);
-            let at = body.split_inclusive('\n').take(line).map(str::len).sum();
-            refused(
-                at,
-                format!(
-                    "the template has a mistake in this line: {}",
-                    detail(&error)
-                ),
-            )
-        };
-        let mut mistakes = Vec::new();
-        let (body, added) = tags(body, syntax, &mut mistakes).map_err(|mistake| vec![mistake])?;
+    pub(super) fn parse(body: &str, names: &[&str]) -> Result<ParsedTemplate, Vec<Mistake>> {
+        check_line_lengths(body).map_err(|mistake| vec![mistake])?;
+        let TagScan {
+            body,
+            added,
+            mistakes,
+            ..
+        } = TagScan::scan(body).map_err(|mistake| vec![mistake])?;
         if mistakes.len() > MAX_TEMPLATE_NESTING {
             return Err(mistakes); // they may be blocks inside each other
         }
-        // What was found before is perhaps the reason why the rest cannot be parsed.
-        let tree = parse(&body, "", Default::default())
-            .map_err(|error| vec![mistakes.first().cloned().unwrap_or_else(|| syntax(error))])?;
-        let names = [names, &[INPUT]].concat();
+        let tree = match parse(&body, "", Default::default()) {
+            Ok(tree) => tree,
+            // What was found before is perhaps the reason why the rest cannot be parsed.
+            Err(error) => {
+                let first = mistakes.into_iter().next();
+                return Err(vec![first.unwrap_or_else(|| syntax_mistake(&body, &error))]);
+            }
+        };
         let mut fence = Fence {
-            names,
+            names: [names, &[INPUT]].concat(),
             items: Vec::new(),
             added,
             placeholders: Vec::new(),
             mistakes,
         };
-        fence.statements(&[tree]);
+        fence.check_statement(&tree);
         if !fence.mistakes.is_empty() {
-            fence.mistakes.sort_by_key(|(at, _)| *at);
+            fence.mistakes.sort_by_key(|mistake| mistake.at);
             return Err(fence.mistakes);
         }
-        fence.added.sort_unstable_by_key(|(at, _)| *at);
-        let mut source = String::with_capacity(body.len());
-        let mut copied = 0;
-        for (at, text) in fence.added {
-            source.extend([&body[copied..at], text]);
-            copied = at;
-        }
-        source.push_str(&body[copied..]);
+        let source = with_additions(&body, fence.added);
         Environment::empty()
             .template_from_str(&source)
-            .map_err(|error| vec![syntax(error)])?;
-        Ok((Template(source), fence.placeholders))
+            .map_err(|error| vec![syntax_mistake(&body, &error)])?;
+        Ok(ParsedTemplate {
+            template: Template(source),
+            placeholders: fence.placeholders,
+        })
     }
 }
 
-/// Counts the tokens of a body, and checks the names of its tags. Returns the body with `elif` in
-/// place of `elsif`, in which every other byte keeps its position, and what to add to it so that
-/// loops go over lines. Tags that are not supported are added to `mistakes`.
-///
 /// # Errors
-/// It cannot be divided into tokens, or has too many.
-fn tags(
-    text: &str,
-    syntax: impl Fn(Error) -> Mistake,
-    mistakes: &mut Vec<Mistake>,
-) -> Result<(String, Vec<Added>), Mistake> {
-    let (mut body, mut added) = (text.to_owned(), Vec::new());
-    // Each `elif` is a block in the one before it, up to their common end.
-    let mut blocks = Vec::new();
-    let (mut all, mut in_tag, mut end, mut is_loop) = (0, 0, 0, false);
-    for token in tokenize(text, false, Default::default()) {
-        let (token, span) = token.map_err(&syntax)?;
-        let at = start(span)..span.end_offset as usize;
-        (all, in_tag) = (all + 1, in_tag + 1);
+/// A line is longer than [`MAX_LINE`].
+fn check_line_lengths(body: &str) -> Result<(), Mistake> {
+    if body.lines().all(|line| line.len() <= MAX_LINE) {
+        return Ok(());
+    }
+    let limit = in_bytes(MAX_LINE);
+    Err(Mistake {
+        at: 0,
+        diagnostic: Diagnostic::error(
+            None,
+            format!("a line is longer than {limit}, which no template may have"),
+            "write it in several lines",
+        ),
+    })
+}
+
+fn with_additions(body: &str, mut added: Vec<Addition>) -> String {
+    added.sort_unstable_by_key(|addition| addition.at);
+    let mut source = String::with_capacity(body.len());
+    let mut copied = 0;
+    for Addition { at, text } in added {
+        source += &body[copied..at];
+        source += text;
+        copied = at;
+    }
+    source += &body[copied..];
+    source
+}
+
+/// Returns the mistake for an error of minijinja, at the beginning of its line.
+fn syntax_mistake(body: &str, error: &Error) -> Mistake {
+    let lines_before = error.line().unwrap_or(1).saturating_sub(1);
+    let lines = body.split_inclusive('\n').take(lines_before);
+    let message = format!(
+        "the template has a mistake in this line: {}",
+        error_text(error)
+    );
+    unsupported(lines.map(str::len).sum(), message)
+}
+
+fn unsupported(at: usize, message: impl Into<String>) -> Mistake {
+    Mistake {
+        at,
+        diagnostic: Diagnostic::error(None, message, FIX),
+    }
+}
+
+fn range_of(span: Span) -> Range<usize> {
+    span.start_offset as usize..span.end_offset as usize
+}
+
+/// What the tokens of a body say about its tags.
+struct TagScan {
+    /// The body with `elif` in place of `elsif`. Every other byte keeps its position.
+    body: String,
+    /// What to add so that loops go over lines.
+    added: Vec<Addition>,
+    /// Tags that are not supported.
+    mistakes: Vec<Mistake>,
+    /// How many blocks each open tag stands for: each `elif` is a block in the one before it, up to
+    /// their common end.
+    blocks: Vec<usize>,
+    token_count: usize,
+    /// The number of the current token in its tag, in which the word of the tag is the first.
+    index_in_tag: usize,
+    is_in_loop_tag: bool,
+    /// Where the token before the current one ends.
+    previous_end: usize,
+}
+
+impl TagScan {
+    /// Counts the tokens of a body, and checks the names of its tags.
+    ///
+    /// # Errors
+    /// It cannot be divided into tokens, or has too many.
+    fn scan(body: &str) -> Result<TagScan, Mistake> {
+        let mut scan = TagScan {
+            body: body.to_owned(),
+            added: Vec::new(),
+            mistakes: Vec::new(),
+            blocks: Vec::new(),
+            token_count: 0,
+            index_in_tag: 0,
+            is_in_loop_tag: false,
+            previous_end: 0,
+        };
+        for token in tokenize(body, false, Default::default()) {
+            let (token, span) = token.map_err(|error| syntax_mistake(body, &error))?;
+            let range = range_of(span);
+            scan.add_token(&token, &range);
+            scan.check_limits(range.start)?;
+            scan.previous_end = range.end;
+        }
+        Ok(scan)
+    }
+
+    fn add_token(&mut self, token: &Token<'_>, range: &Range<usize>) {
+        self.token_count += 1;
+        self.index_in_tag += 1;
         match token {
-            Token::VariableStart => in_tag = 1,
-            Token::TemplateData(_) | Token::BlockStart => in_tag = 0,
-            Token::Ident(word) if in_tag == 1 => match word {
-                "else" => {}
-                "if" | "for" => {
-                    blocks.push(1);
-                    is_loop = word == "for";
-                }
-                "elif" | "elsif" => {
-                    blocks
-                        .last_mut()
-                        .into_iter()
-                        .for_each(|levels| *levels += 1);
-                    body.replace_range(at.clone(), &format!("{:1$}", "elif", word.len()));
-                }
-                "endif" | "endfor" => drop(blocks.pop()),
-                // The end of a tag that is not supported is not supported either.
-                _ if word.starts_with("end") && !mistakes.is_empty() => {}
-                _ => mistakes.push(refused(
-                    at.start,
-                    format!("the tag {} is not supported", quoted(word)),
-                )),
-            },
-            Token::Ident("in") if is_loop && in_tag == 3 => added.push((at.end, " (")),
-            Token::BlockEnd if is_loop => {
-                added.push((end, ")|lines"));
-                is_loop = false;
+            Token::VariableStart => self.index_in_tag = 1,
+            Token::TemplateData(_) | Token::BlockStart => self.index_in_tag = 0,
+            Token::Ident(word) if self.index_in_tag == 1 => self.add_tag(word, range),
+            Token::Ident("in") if self.is_in_loop_tag && self.index_in_tag == 3 => {
+                self.added.push(Addition {
+                    at: range.end,
+                    text: " (",
+                });
+            }
+            Token::BlockEnd if self.is_in_loop_tag => {
+                self.added.push(Addition {
+                    at: self.previous_end,
+                    text: ")|lines",
+                });
+                self.is_in_loop_tag = false;
             }
             _ => {}
         }
-        end = at.end;
-        let limits = [
-            (in_tag, MAX_TAG, "words and signs in a tag"),
-            (all, MAX_TEMPLATE_TOKENS, "words and signs in all tags"),
-            (
-                blocks.iter().sum(),
-                MAX_TEMPLATE_NESTING,
-                "blocks inside each other",
-            ),
-        ];
-        if let Some((_, max, what)) = limits.into_iter().find(|(count, max, _)| count > max) {
-            return Err(refused(at.start, format!("more than {max} {what}")));
+    }
+
+    /// Adds a tag that begins with this word.
+    fn add_tag(&mut self, word: &str, range: &Range<usize>) {
+        match word {
+            "else" => {}
+            "if" | "for" => {
+                self.blocks.push(1);
+                self.is_in_loop_tag = word == "for";
+            }
+            "elif" | "elsif" => {
+                if let Some(levels) = self.blocks.last_mut() {
+                    *levels += 1;
+                }
+                let padded = format!("{:1$}", "elif", word.len());
+                self.body.replace_range(range.clone(), &padded);
+            }
+            "endif" | "endfor" => {
+                self.blocks.pop();
+            }
+            // The end of a tag that is not supported is not supported either.
+            _ if word.starts_with("end") && !self.mistakes.is_empty() => {}
+            _ => {
+                let message = format!("the tag {} is not supported", quoted(word));
+                self.mistakes.push(unsupported(range.start, message));
+            }
         }
     }
-    Ok((body, added))
+
+    fn check_limits(&self, at: usize) -> Result<(), Mistake> {
+        let depth: usize = self.blocks.iter().sum();
+        let message = if self.index_in_tag > MAX_TAG {
+            format!("more than {MAX_TAG} words and signs in a tag")
+        } else if self.token_count > MAX_TEMPLATE_TOKENS {
+            format!("more than {MAX_TEMPLATE_TOKENS} words and signs in all tags")
+        } else if depth > MAX_TEMPLATE_NESTING {
+            format!("more than {MAX_TEMPLATE_NESTING} blocks inside each other")
+        } else {
+            return Ok(());
+        };
+        Err(unsupported(at, message))
+    }
 }
 
 /// Walks a syntax tree, and refuses what is not supported.
@@ -266,122 +308,158 @@ struct Fence<'n> {
     names: Vec<&'n str>,
     /// The names that the enclosing loops give to their items.
     items: Vec<String>,
-    added: Vec<Added>,
+    added: Vec<Addition>,
     placeholders: Vec<Placeholder>,
     mistakes: Vec<Mistake>,
 }
 
 impl Fence<'_> {
-    fn statements(&mut self, statements: &[Stmt<'_>]) {
-        statements.iter().for_each(|statement| match statement {
-            Stmt::Template(it) => self.statements(&it.children),
-            Stmt::EmitRaw(_) => {}
-            Stmt::EmitExpr(it) => self.expression(&it.expr),
-            Stmt::IfCond(it) => {
-                self.expression(&it.expr);
-                self.statements(&it.true_body);
-                self.statements(&it.false_body);
-            }
-            Stmt::ForLoop(it) => {
-                let item = match &it.target {
-                    Expr::Var(item) if !it.recursive && it.filter_expr.is_none() => item.id,
-                    other => {
-                        return self
-                            .refuse(other.span(), "a loop is written `{% for item in NAME %}`");
-                    }
-                };
-                self.expression(&it.iter);
-                self.items.push(item.to_owned());
-                self.statements(&it.body);
-                self.items.pop();
-                self.statements(&it.else_body);
-            }
-            _ if self.mistakes.is_empty() => {
-                self.mistakes.push(refused(0, "a tag is not supported"))
-            }
-            _ => {} // `tags` has found it
-        });
+    fn check_statements(&mut self, statements: &[Stmt<'_>]) {
+        for statement in statements {
+            self.check_statement(statement);
+        }
     }
 
-    fn expression(&mut self, expression: &Expr<'_>) {
-        use {BinOpKind as Op, CompareOpKind as Compare};
+    fn check_statement(&mut self, statement: &Stmt<'_>) {
+        match statement {
+            Stmt::Template(template) => self.check_statements(&template.children),
+            Stmt::EmitRaw(_) => {}
+            Stmt::EmitExpr(output) => self.check_expression(&output.expr),
+            Stmt::IfCond(condition) => {
+                self.check_expression(&condition.expr);
+                self.check_statements(&condition.true_body);
+                self.check_statements(&condition.false_body);
+            }
+            Stmt::ForLoop(for_loop) => self.check_loop(for_loop),
+            _ if self.mistakes.is_empty() => {
+                self.mistakes.push(unsupported(0, "a tag is not supported"));
+            }
+            _ => {} // the scan of the tags has found it
+        }
+    }
+
+    fn check_loop(&mut self, for_loop: &ForLoop<'_>) {
+        let item = match &for_loop.target {
+            Expr::Var(item) if !for_loop.recursive && for_loop.filter_expr.is_none() => item.id,
+            target => {
+                self.refuse(target.span(), "a loop is written `{% for item in NAME %}`");
+                return;
+            }
+        };
+        self.check_expression(&for_loop.iter);
+        self.items.push(item.to_owned());
+        self.check_statements(&for_loop.body);
+        self.items.pop();
+        self.check_statements(&for_loop.else_body);
+    }
+
+    fn check_expression(&mut self, expression: &Expr<'_>) {
         match expression {
-            Expr::Const(it) => {
-                if it.value.as_str().is_some() {
-                    self.added.push((it.span().end_offset as usize, "|read"));
+            Expr::Const(constant) => {
+                if constant.value.as_str().is_some() {
+                    self.count_value(constant.span());
                 }
             }
-            Expr::Var(it) => self.name(it.id, it.span()),
-            Expr::UnaryOp(it) if matches!(it.op, UnaryOpKind::Not) => self.expression(&it.expr),
-            Expr::BinOp(it) if matches!(it.op, Op::Eq | Op::Ne | Op::In | Op::ScAnd | Op::ScOr) => {
-                self.expression(&it.left);
-                self.expression(&it.right);
+            Expr::Var(variable) => self.check_variable(variable.id, variable.span()),
+            Expr::UnaryOp(operation) if matches!(operation.op, UnaryOpKind::Not) => {
+                self.check_expression(&operation.expr);
             }
-            Expr::Compare(it) => {
-                self.expression(&it.expr);
-                it.ops.iter().for_each(|compare| match compare.op {
-                    Compare::Eq | Compare::Ne | Compare::In | Compare::NotIn => {
-                        self.expression(&compare.expr)
+            Expr::BinOp(operation) if is_supported(&operation.op) => {
+                self.check_expression(&operation.left);
+                self.check_expression(&operation.right);
+            }
+            Expr::Compare(comparison) => {
+                self.check_expression(&comparison.expr);
+                for compared in &comparison.ops {
+                    if is_equality(&compared.op) {
+                        self.check_expression(&compared.expr);
+                    } else {
+                        self.refuse(comparison.span(), UNSUPPORTED);
                     }
-                    _ => self.refuse(it.span(), UNSUPPORTED),
-                });
-            }
-            Expr::Filter(it) => {
-                self.known("filter", it.name, it.span(), &FILTERS.map(|(name, _)| name));
-                it.expr
-                    .iter()
-                    .for_each(|expression| self.expression(expression));
-                it.args.iter().for_each(|argument| match argument {
-                    CallArg::Pos(expression) => self.expression(expression),
-                    _ => self.refuse(it.span(), UNSUPPORTED),
-                });
-            }
-            Expr::GetAttr(it) => match &it.expr {
-                Expr::Var(var) if var.id == "loop" && !self.items.is_empty() => {
-                    self.known("value of `loop`", it.name, it.span(), &LOOP);
                 }
-                _ => self.refuse(it.span(), UNSUPPORTED),
-            },
+            }
+            Expr::Filter(filter) => {
+                let known = FILTERS.map(|(name, _)| name);
+                self.mistakes
+                    .extend(unknown_name("filter", filter.name, filter.span(), &known));
+                if let Some(value) = &filter.expr {
+                    self.check_expression(value);
+                }
+                for argument in &filter.args {
+                    if let CallArg::Pos(value) = argument {
+                        self.check_expression(value);
+                    } else {
+                        self.refuse(filter.span(), UNSUPPORTED);
+                    }
+                }
+            }
+            Expr::GetAttr(member) if self.is_loop_variable(&member.expr) => {
+                let (name, span) = (member.name, member.span());
+                self.mistakes
+                    .extend(unknown_name("value of `loop`", name, span, &LOOP));
+            }
             other => self.refuse(other.span(), UNSUPPORTED),
         }
     }
 
-    fn name(&mut self, word: &str, span: Span) {
-        if !self.items.iter().any(|item| item == word) {
-            self.known("argument", word, span, &self.names.clone());
-            let range = start(span)..span.end_offset as usize;
-            self.placeholders.push(Placeholder {
-                name: word.to_owned(),
-                range,
-            });
-        }
-        self.added.push((span.end_offset as usize, "|read"));
+    fn is_loop_variable(&self, expression: &Expr<'_>) -> bool {
+        matches!(expression, Expr::Var(variable) if variable.id == "loop") && !self.items.is_empty()
     }
 
-    fn known(&mut self, what: &str, word: &str, span: Span, known: &[&str]) {
-        if !known.contains(&word) {
-            let close = closest(word, known.iter().copied())
-                .map(|close| format!("did you mean {}?", named(close)));
-            let fix = close.unwrap_or_else(|| FIX.to_owned());
-            let message = format!("no {what} named {}", quoted(word));
+    fn check_variable(&mut self, name: &str, span: Span) {
+        if !self.items.iter().any(|item| item == name) {
             self.mistakes
-                .push((start(span), Diagnostic::error(None, message, fix)));
+                .extend(unknown_name("argument", name, span, &self.names));
+            self.placeholders.push(Placeholder {
+                name: name.to_owned(),
+                range: range_of(span),
+            });
         }
+        self.count_value(span);
+    }
+
+    /// Adds the filter that counts a value.
+    fn count_value(&mut self, span: Span) {
+        self.added.push(Addition {
+            at: range_of(span).end,
+            text: "|read",
+        });
     }
 
     fn refuse(&mut self, span: Span, message: &str) {
-        self.mistakes.push(refused(start(span), message));
+        self.mistakes
+            .push(unsupported(range_of(span).start, message));
     }
 }
 
-const UNSUPPORTED: &str = "this is not supported in a template";
-
-fn start(span: Span) -> usize {
-    span.start_offset as usize
+fn is_supported(operator: &BinOpKind) -> bool {
+    matches!(
+        operator,
+        BinOpKind::Eq | BinOpKind::Ne | BinOpKind::In | BinOpKind::ScAnd | BinOpKind::ScOr
+    )
 }
 
-fn refused(at: usize, message: impl Into<String>) -> Mistake {
-    (at, Diagnostic::error(None, message, FIX))
+fn is_equality(operator: &CompareOpKind) -> bool {
+    matches!(
+        operator,
+        CompareOpKind::Eq | CompareOpKind::Ne | CompareOpKind::In | CompareOpKind::NotIn
+    )
+}
+
+/// Returns the mistake for a name that is not among the known ones, with the nearest of them.
+fn unknown_name(what: &str, name: &str, span: Span, known: &[&str]) -> Option<Mistake> {
+    if known.contains(&name) {
+        return None;
+    }
+    let fix = match closest(name, known.iter().copied()) {
+        Some(closest) => format!("did you mean {}?", named(closest)),
+        None => FIX.to_owned(),
+    };
+    let message = format!("no {what} named {}", quoted(name));
+    Some(Mistake {
+        at: range_of(span).start,
+        diagnostic: Diagnostic::error(None, message, fix),
+    })
 }
 
 /// The text of a template, with its values.
@@ -399,24 +477,17 @@ impl Rendered {
         self.range.is_empty()
     }
 
-    pub(super) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        let starts =
-            std::iter::once(self.range.start).chain(self.values.iter().map(|value| value.end));
-        let ends = self
-            .values
-            .iter()
-            .map(|value| value.start)
-            .chain([self.range.end]);
-        let texts = starts
-            .zip(ends)
-            .map(|(start, end)| Piece::Text(&self.text[start..end]));
-        let values = self
-            .values
-            .iter()
-            .map(|value| Piece::Value(&self.text[value.clone()]));
-        texts
-            .zip(values.map(Some).chain([None]))
-            .flat_map(|(text, value)| std::iter::once(text).chain(value))
+    /// Returns the text as pieces that follow each other without anything between them.
+    pub(super) fn pieces(&self) -> Vec<Piece<'_>> {
+        let mut pieces = Vec::with_capacity(2 * self.values.len() + 1);
+        let mut end = self.range.start;
+        for value in &self.values {
+            pieces.push(Piece::Text(&self.text[end..value.start]));
+            pieces.push(Piece::Value(&self.text[value.clone()]));
+            end = value.end;
+        }
+        pieces.push(Piece::Text(&self.text[end..self.range.end]));
+        pieces
     }
 }
 
@@ -430,24 +501,25 @@ pub(super) struct Renderer {
 
 impl Renderer {
     pub(super) fn new<'v>(values: impl Iterator<Item = (&'v str, Piece<'v>)>) -> Renderer {
-        let mut given = HashSet::new();
-        let values = Value::from_pairs(values.map(|(name, piece)| {
+        let mut call_values = HashSet::new();
+        let mut template_values = Vec::new();
+        for (name, piece) in values {
             let text: Arc<str> = piece.as_str().into();
             if matches!(piece, Piece::Value(_)) {
-                given.insert(Arc::clone(&text));
+                call_values.insert(Arc::clone(&text));
             }
-            (name, Value::from(text))
-        }));
+            template_values.push((name, Value::from(text)));
+        }
         let used = Arc::default();
         Renderer {
-            values,
-            environment: environment(&used, given),
+            values: Value::from_pairs(template_values),
+            environment: environment(&used, call_values),
             used,
             steps: 0,
         }
     }
 
-    /// The text of a message that begins in the line `first_line` of its file.
+    /// Returns the text of a message that begins in the line `first_line` of its file.
     ///
     /// # Errors
     /// A limit is exceeded.
@@ -457,52 +529,42 @@ impl Renderer {
         first_line: usize,
     ) -> Result<Rendered, Diagnostic> {
         self.environment.set_fuel(Some(MAX_STEPS - self.steps));
-        let steps = self
-            .environment
-            .template_from_str(&template.0)
-            .and_then(|template| {
-                let captured =
-                    template.render_captured_to(self.values.clone(), Output(&self.used))?;
-                Ok(captured
-                    .state()
-                    .fuel_levels()
-                    .map_or(0, |(consumed, _)| consumed))
-            });
-        self.steps += steps.map_err(|error| {
-            let why = match error.kind() {
-                ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),
-                ErrorKind::WriteFailure => {
-                    format!("the text becomes longer than {}", in_bytes(MAX_EXPANSION))
-                }
-                _ => detail(&error),
-            };
-            let line = first_line + error.line().unwrap_or(1).saturating_sub(1);
-            let error = Diagnostic::new(Kind::TooLong, format!("its template fails: {why}"), "");
-            error.at(Position { line, column: 1 })
-        })?;
-        let mut used = lock(&self.used);
-        let (text, values) = (
-            std::mem::take(&mut used.text),
-            std::mem::take(&mut used.values),
-        );
-        let text = String::from_utf8(text).unwrap_or_default(); // a template writes nothing but texts
-        let body = without_empty_ends(&text);
-        let dropped = text.split_inclusive('\n').take(body.dropped);
-        let start = dropped.map(str::len).sum();
-        let end = start + body.text.len();
-        let kept = |value: Range<usize>| value.start.clamp(start, end)..value.end.clamp(start, end);
-        Ok(Rendered {
-            values: values.into_iter().map(kept).collect(),
-            range: start..end,
-            text,
-        })
+        match self.write(template) {
+            Ok(steps) => self.steps += steps,
+            Err(error) => return Err(render_error(&error, first_line)),
+        }
+        Ok(lock(&self.used).take_rendered())
+    }
+
+    /// Writes the text of a template. Returns how many steps it took.
+    fn write(&self, template: &Template) -> Result<u64, Error> {
+        let compiled = self.environment.template_from_str(&template.0)?;
+        let captured = compiled.render_captured_to(self.values.clone(), Output(&self.used))?;
+        match captured.state().fuel_levels() {
+            Some((consumed, _)) => Ok(consumed),
+            None => Ok(0),
+        }
     }
 }
 
-fn detail(error: &Error) -> String {
-    error
-        .detail()
-        .map_or_else(|| error.kind().to_string(), str::to_owned)
+fn render_error(error: &Error, first_line: usize) -> Diagnostic {
+    let cause = match error.kind() {
+        ErrorKind::OutOfFuel => format!("it takes more than {MAX_STEPS} steps"),
+        ErrorKind::WriteFailure => {
+            format!("the text becomes longer than {}", in_bytes(MAX_EXPANSION))
+        }
+        _ => error_text(error),
+    };
+    let line = first_line + error.line().unwrap_or(1).saturating_sub(1);
+    Diagnostic::new(Kind::TooLong, format!("its template fails: {cause}"), "")
+        .at(Position { line, column: 1 })
+}
+
+fn error_text(error: &Error) -> String {
+    match error.detail() {
+        Some(detail) => detail.to_owned(),
+        None => error.kind().to_string(),
+    }
 }
 
 /// Writes the text of a template, up to the limit for all texts of a prompt.
@@ -542,71 +604,156 @@ struct Used {
 impl Used {
     /// # Errors
     /// The filters would have made too much.
-    fn make(&mut self, length: usize) -> Result<(), Error> {
-        count(
-            &mut self.made,
-            length,
-            MAX_FILTERED,
-            "its filters make texts",
-        )
+    fn count_made(&mut self, length: usize) -> Result<(), Error> {
+        self.made = self.made.saturating_add(length);
+        check_total(self.made, MAX_FILTERED, "its filters make texts")
     }
 
     /// # Errors
     /// The template would have read too much.
-    fn read(&mut self, length: usize) -> Result<(), Error> {
-        count(&mut self.read, length, MAX_READ, "it uses values")
+    fn count_read(&mut self, length: usize) -> Result<(), Error> {
+        self.read = self.read.saturating_add(length);
+        check_total(self.read, MAX_READ, "it uses values")
+    }
+
+    /// Takes the text that was written, without the empty lines at its start and end.
+    fn take_rendered(&mut self) -> Rendered {
+        // A template writes nothing but texts.
+        let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
+        let body = without_empty_ends(&text);
+        let dropped = text.split_inclusive('\n').take(body.dropped);
+        let start = dropped.map(str::len).sum();
+        let end = start + body.text.len();
+        let mut values = std::mem::take(&mut self.values);
+        for value in &mut values {
+            *value = value.start.clamp(start, end)..value.end.clamp(start, end);
+        }
+        Rendered {
+            values,
+            range: start..end,
+            text,
+        }
     }
 }
 
-fn count(total: &mut usize, length: usize, max: usize, what: &str) -> Result<(), Error> {
-    *total = total.saturating_add(length);
-    let error = || {
-        Error::new(
-            ErrorKind::InvalidOperation,
-            format!("{what} of more than {} in all", in_bytes(max)),
-        )
-    };
-    if *total > max { Err(error()) } else { Ok(()) }
+fn check_total(total: usize, max: usize, what: &str) -> Result<(), Error> {
+    if total <= max {
+        return Ok(());
+    }
+    let message = format!("{what} of more than {} in all", in_bytes(max));
+    Err(Error::new(ErrorKind::InvalidOperation, message))
 }
 
-/// A value as text.
-fn text(value: &Value) -> Cow<'_, str> {
-    value
-        .as_str()
-        .map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
+/// Returns a value as text.
+fn text_of_value(value: &Value) -> Cow<'_, str> {
+    match value.as_str() {
+        Some(text) => Cow::Borrowed(text),
+        None => Cow::Owned(value.to_string()),
+    }
 }
 
-/// The text of a value, counted for a filter whose result is about as long: a change of case makes
-/// a text at most three times as long.
+/// Returns the text of a value, counted for a filter whose result is about as long: a change of
+/// case makes a text at most three times as long.
 fn counted<'v>(used: &mut Used, value: &'v Value) -> Result<Cow<'v, str>, Error> {
-    let text = text(value);
-    used.make(text.len())?;
+    let text = text_of_value(value);
+    used.count_made(text.len())?;
     Ok(text)
 }
 
-/// The lines of a text without the empty ones.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
+/// Returns the lines of a text without the empty ones.
+fn filled_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim().is_empty())
 }
 
-/// An environment that records where the output has values of the call. What a tag writes counts as
-/// one if it equals one of `given`.
-fn environment(used: &Arc<Mutex<Used>>, given: HashSet<Arc<str>>) -> Environment<'static> {
+fn capitalize(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
+    let text = counted(used, value)?;
+    let mut letters = text.chars();
+    let mut capitalized = String::with_capacity(text.len());
+    if let Some(first) = letters.next() {
+        capitalized.extend(first.to_uppercase());
+    }
+    capitalized += &letters.as_str().to_lowercase();
+    Ok(Value::from(capitalized))
+}
+
+fn default_to(used: &mut Used, value: &Value, arguments: &[Value]) -> Result<Value, Error> {
+    let value = match arguments.first() {
+        Some(default) if text_of_value(value).is_empty() => default,
+        _ => value,
+    };
+    Ok(Value::from(&*counted(used, value)?))
+}
+
+fn join_lines(used: &mut Used, value: &Value, arguments: &[Value]) -> Result<Value, Error> {
+    let separator = arguments.first().map(text_of_value).unwrap_or_default();
+    let text = counted(used, value)?;
+    let lines: Vec<&str> = filled_lines(&text).collect();
+    used.count_made(lines.len().saturating_mul(separator.len()))?;
+    Ok(Value::from(lines.join(&separator)))
+}
+
+fn length(_: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
+    Ok(Value::from(text_of_value(value).chars().count()))
+}
+
+fn lower(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
+    Ok(Value::from(counted(used, value)?.to_lowercase()))
+}
+
+fn replace(used: &mut Used, value: &Value, arguments: &[Value]) -> Result<Value, Error> {
+    let [from, to] = arguments else {
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "`replace` takes two texts",
+        ));
+    };
+    let text = text_of_value(value);
+    let from = text_of_value(from);
+    let to = text_of_value(to);
+    let count = text.matches(&*from).count();
+    let kept = text.len() - count * from.len();
+    used.count_made(kept.saturating_add(count.saturating_mul(to.len())))?;
+    Ok(Value::from(text.replace(&*from, &to)))
+}
+
+fn trim(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
+    Ok(Value::from(counted(used, value)?.trim()))
+}
+
+fn upper(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
+    Ok(Value::from(counted(used, value)?.to_uppercase()))
+}
+
+fn read_value(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
+    used.count_read(value.as_str().map_or(0, str::len))?;
+    Ok(value.clone())
+}
+
+fn split_lines(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
+    let text = counted(used, value)?;
+    // A loop over more lines exceeds the steps.
+    let lines = filled_lines(&text).take(MAX_STEPS as usize);
+    Ok(lines.map(Value::from).collect())
+}
+
+/// Returns an environment that records where the output has values of the call. What a tag writes
+/// counts as one if it equals one of `call_values`.
+fn environment(used: &Arc<Mutex<Used>>, call_values: HashSet<Arc<str>>) -> Environment<'static> {
     let mut environment = Environment::empty();
-    let it = Arc::clone(used);
+    let output_used = Arc::clone(used);
     environment.set_formatter(move |output, _, value| {
-        let text = text(value);
-        let start = lock(&it).text.len();
+        let text = text_of_value(value);
+        let start = lock(&output_used).text.len();
         output.write_str(&text)?;
-        if given.contains(&*text) {
-            lock(&it).values.push(start..start + text.len());
+        if call_values.contains(&*text) {
+            lock(&output_used).values.push(start..start + text.len());
         }
         Ok(())
     });
-    for (name, filter) in FILTERS.into_iter().chain(ADDED) {
+    for (name, filter) in FILTERS.into_iter().chain(ADDED_FILTERS) {
         let used = Arc::clone(used);
-        environment.add_filter(name, move |value: Value, others: Rest<Value>| {
-            filter(&mut lock(&used), &value, &others)
+        environment.add_filter(name, move |value: Value, arguments: Rest<Value>| {
+            filter(&mut lock(&used), &value, &arguments)
         });
     }
     environment
@@ -619,14 +766,14 @@ mod tests {
     const NAMES: [&str; 2] = ["lang", "tone"];
 
     fn rendered(body: &str, values: &[(&str, &str)]) -> Result<String, Diagnostic> {
-        let (template, _) = Template::parse(body, &NAMES).unwrap();
+        let template = Template::parse(body, &NAMES).unwrap().template;
         let value = |name: &'static str| {
             let given = values.iter().find(|(known, _)| *known == name);
             (name, Piece::Value(given.map_or("", |(_, value)| value)))
         };
         let text =
             Renderer::new(["lang", "tone", INPUT].map(value).into_iter()).render(&template, 1)?;
-        Ok(text.pieces().map(Piece::as_str).collect())
+        Ok(text.pieces().into_iter().map(Piece::as_str).collect())
     }
 
     #[track_caller]
@@ -695,7 +842,7 @@ mod tests {
         );
         let names: Vec<String> = template
             .unwrap()
-            .1
+            .placeholders
             .into_iter()
             .map(|found| found.name)
             .collect();
@@ -719,8 +866,11 @@ mod tests {
                 "no filter named `uper`; did you mean `upper`?",
             ),
         ] {
-            let (found, mistake) = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
-            assert_eq!((found, mistake.text().as_str()), (at, want), "{body}");
+            let Mistake {
+                at: found,
+                diagnostic,
+            } = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
+            assert_eq!((found, diagnostic.text().as_str()), (at, want), "{body}");
         }
     }
 
@@ -762,10 +912,14 @@ mod tests {
             "'x",
         ];
         for expression in [&calls[..], &texts, &values, &others].concat() {
-            let (at, mistake) = Template::parse(&format!("a\n{{{{ {expression} }}}}"), &NAMES)
-                .unwrap_err()
-                .swap_remove(0);
-            assert!(at >= 2 && mistake.fix == FIX, "{expression}: {mistake:?}");
+            let Mistake { at, diagnostic } =
+                Template::parse(&format!("a\n{{{{ {expression} }}}}"), &NAMES)
+                    .unwrap_err()
+                    .swap_remove(0);
+            assert!(
+                at >= 2 && diagnostic.fix == FIX,
+                "{expression}: {diagnostic:?}"
+            );
         }
         for (body, at) in [
             ("{% set a = 1 %}", 3),
@@ -784,8 +938,11 @@ mod tests {
             ("{% for x in input if x %}{% endfor %}", 7),
             ("{% for x in input recursive %}{% endfor %}", 7),
         ] {
-            let (found, mistake) = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
-            assert_eq!(found, at, "{body}: {mistake}");
+            let Mistake {
+                at: found,
+                diagnostic,
+            } = Template::parse(body, &NAMES).unwrap_err().swap_remove(0);
+            assert_eq!(found, at, "{body}: {diagnostic}");
         }
         for body in [
             "{% if",
@@ -796,10 +953,13 @@ mod tests {
             "{% endif %}",
             "a{% for x in input %}{% endif %}",
         ] {
-            let (found, mistake) = Template::parse(&format!("a\n{body}"), &NAMES)
+            let Mistake {
+                at: found,
+                diagnostic,
+            } = Template::parse(&format!("a\n{body}"), &NAMES)
                 .unwrap_err()
                 .swap_remove(0);
-            assert_eq!(found, 2, "{body}: {mistake}");
+            assert_eq!(found, 2, "{body}: {diagnostic}");
         }
     }
 
@@ -827,7 +987,7 @@ mod tests {
             let found = Template::parse(body, &NAMES).unwrap_err();
             let shown: Vec<_> = found
                 .iter()
-                .map(|(at, mistake)| (*at, mistake.message.as_str()))
+                .map(|mistake| (mistake.at, mistake.diagnostic.message.as_str()))
                 .collect();
             assert!(
                 shown.len() == want.len()
@@ -845,8 +1005,13 @@ mod tests {
     #[test]
     fn a_template_cannot_be_deep() {
         let fails = |body: String, want: &str| {
-            let (_, mistake) = Template::parse(&body, &NAMES).unwrap_err().swap_remove(0);
-            assert!(mistake.message.starts_with(want), "{}", mistake.message);
+            let Mistake { at: _, diagnostic } =
+                Template::parse(&body, &NAMES).unwrap_err().swap_remove(0);
+            assert!(
+                diagnostic.message.starts_with(want),
+                "{}",
+                diagnostic.message
+            );
         };
         for long in [
             "not ",

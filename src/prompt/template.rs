@@ -7,7 +7,7 @@
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
 use super::diagnostic::{Position, Positions};
-use super::jinja::{Mistake, Template};
+use super::jinja::{Mistake, ParsedTemplate, Template};
 use super::message::{Piece, Role};
 pub use super::placeholder::{INPUT, Placeholder};
 use std::collections::BTreeSet;
@@ -22,21 +22,21 @@ pub struct MessageTemplate {
     preamble: String,
     body: String,
     place: Place,
-    parts: Vec<Part>,
+    segments: Vec<Segment>,
     jinja: Option<Template>,
 }
 
 /// Where a body is in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Of its first character.
+    /// The position of its first character.
     start: Position,
-    /// Whether the file has it as it is. If not, only `start` is known of it.
+    /// Whether the file has it as it is. If not, only `start` is known.
     is_verbatim: bool,
 }
 
 impl Place {
-    /// A body that begins in this line.
+    /// Returns the place of a body that begins in this line.
     pub(super) fn at_line(line: usize) -> Place {
         Place {
             start: Position { line, column: 1 },
@@ -44,17 +44,17 @@ impl Place {
         }
     }
 
-    /// A body that was read from a value, which begins at the byte `value` of `file`.
+    /// Returns the place of a body that was read from a value, which begins at the byte `value` of
+    /// `file`.
     pub(super) fn in_value(file: &str, value: usize, body: &str) -> Place {
-        let found = file[value..].find(body);
-        let start = Position::in_text(file, value + found.unwrap_or(0), 1);
+        let offset = file[value..].find(body);
         Place {
-            start,
-            is_verbatim: found.is_some(),
+            start: Position::in_text(file, value + offset.unwrap_or(0), 1),
+            is_verbatim: offset.is_some(),
         }
     }
 
-    /// A body that is not in the file as it is; it begins in this line.
+    /// Returns the place of a body that is not in the file as it is, and begins in this line.
     pub(super) fn made_at_line(line: usize) -> Place {
         Place {
             is_verbatim: false,
@@ -62,14 +62,16 @@ impl Place {
         }
     }
 
+    /// Returns the positions in the file of bytes of the body.
     pub(super) fn positions(self, body: &str) -> Positions<'_> {
-        Positions::from(if self.is_verbatim { body } else { "" }, self.start)
+        let known_text = if self.is_verbatim { body } else { "" };
+        Positions::from(known_text, self.start)
     }
 }
 
 /// A range of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum Segment {
     Text(Range<usize>),
     Placeholder(Placeholder),
 }
@@ -148,28 +150,24 @@ impl Syntax {
         escape: Escape::Backslash,
     };
 
-    /// The placeholder of this name, as a person may write it.
+    /// Returns the placeholder of this name, as a person may write it.
     pub(super) fn write(&self, name: &str) -> String {
-        let is_input = name == INPUT;
-        let fits = |mark: &&Mark| {
-            if is_input {
-                mark.input.is_some()
-            } else {
-                mark.names != Names::None
+        for mark in self.marks.iter().rev() {
+            if name != INPUT && mark.names != Names::None {
+                return mark.write(name);
             }
-        };
-        let mark = self.marks.iter().rfind(fits).unwrap_or(&TWO_BRACES);
-        format!(
-            "{}{}{}",
-            mark.open,
-            mark.input.filter(|_| is_input).unwrap_or(name),
-            mark.close
-        )
+            if name == INPUT
+                && let Some(input) = mark.input
+            {
+                return mark.write(input);
+            }
+        }
+        TWO_BRACES.write(name)
     }
 }
 
 impl MessageTemplate {
-    /// A message of the user. `body` begins in the line `first_line` of the file; `names` are those
+    /// Parses a message of the user. `body` begins in the line `first_line` of the file; `names` are those
     /// of the declared arguments, which have no spaces, braces or angle brackets.
     pub(super) fn parse<'n>(
         syntax: &Syntax,
@@ -183,14 +181,14 @@ impl MessageTemplate {
         template
     }
 
-    /// A message in which no placeholder has been found yet.
+    /// Returns a message whose placeholders are not found yet.
     pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
         MessageTemplate {
             role,
             preamble: String::new(),
             body,
             place,
-            parts: Vec::new(),
+            segments: Vec::new(),
             jinja: None,
         }
     }
@@ -202,17 +200,17 @@ impl MessageTemplate {
         names: impl IntoIterator<Item = &'n str>,
     ) {
         let names: BTreeSet<&str> = names.into_iter().collect();
-        let mut find = |more: Option<&Mark>| {
-            for message in &mut *messages {
-                message.parts = split(&message.body, &names, syntax, more);
+        let mut has_input = false;
+        for message in &mut *messages {
+            message.segments = split(&message.body, &names, syntax, None);
+            has_input |= message
+                .placeholders()
+                .any(|placeholder| placeholder.name == INPUT);
+        }
+        if !has_input && syntax.fallback.is_some() {
+            for message in messages {
+                message.segments = split(&message.body, &names, syntax, syntax.fallback.as_ref());
             }
-            messages
-                .iter()
-                .flat_map(MessageTemplate::placeholders)
-                .any(|placeholder| placeholder.name == INPUT)
-        };
-        if !find(None) && syntax.fallback.is_some() {
-            find(syntax.fallback.as_ref());
         }
     }
 
@@ -221,13 +219,16 @@ impl MessageTemplate {
     /// # Errors
     /// See [`Template::parse`].
     pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Vec<Mistake>> {
-        let (template, placeholders) = Template::parse(&self.body, names)?;
-        self.parts = placeholders.into_iter().map(Part::Placeholder).collect();
+        let ParsedTemplate {
+            template,
+            placeholders,
+        } = Template::parse(&self.body, names)?;
+        self.segments = placeholders.into_iter().map(Segment::Placeholder).collect();
         self.jinja = Some(template);
         Ok(())
     }
 
-    /// The template of Jinja, if it is one.
+    /// Returns the Jinja template, if the body is one.
     pub(super) fn jinja(&self) -> Option<&Template> {
         self.jinja.as_ref()
     }
@@ -237,135 +238,182 @@ impl MessageTemplate {
         self.preamble = text;
     }
 
-    /// The text as written in the file, but with `\n` line endings and without empty lines at its
+    /// Returns the text as written in the file, but with `\n` line endings and without empty lines at its
     /// start and end.
     pub fn body(&self) -> &str {
         &self.body
     }
 
-    /// The line of the file in which the body begins.
+    /// Returns the line of the file in which the body begins.
     pub fn first_line(&self) -> usize {
         self.place.start.line
     }
 
-    /// The positions in the file of bytes of the body.
+    /// Returns the positions in the file of bytes of the body.
     pub(super) fn positions(&self) -> Positions<'_> {
         self.place.positions(&self.body)
     }
 
-    /// The placeholders, in the order of the text.
+    /// Returns the placeholders, in the order of the text.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Placeholder(placeholder) => Some(placeholder),
-            Part::Text(_) => None,
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Placeholder(placeholder) => Some(placeholder),
+            Segment::Text(_) => None,
         })
     }
 
-    /// A placeholder as written.
+    /// Returns a placeholder as written.
     pub fn written(&self, placeholder: &Placeholder) -> &str {
         &self.body[placeholder.range.clone()]
     }
 
-    /// Where a backslash, or a `$` before another, has made a placeholder text: the byte of its
-    /// first character, in the order of the text.
-    pub(super) fn escaped(&self) -> impl Iterator<Item = usize> {
-        // Nothing but what was dropped is between two parts.
+    /// Returns the bytes at which a text would be a placeholder without the backslash, or the `$`,
+    /// before it; in the order of the text.
+    pub(super) fn escaped(&self) -> Vec<usize> {
+        let mut escaped = Vec::new();
+        if self.jinja.is_some() {
+            return escaped;
+        }
+        // Nothing but what was dropped is between two segments.
         let mut end = 0;
-        let parts = if self.jinja.is_some() {
-            &[]
-        } else {
-            self.parts.as_slice()
-        };
-        parts.iter().filter_map(move |part| {
-            let (Part::Text(range) | Part::Placeholder(Placeholder { range, .. })) = part;
-            let is_after_dropped = range.start > end;
+        for segment in &self.segments {
+            let (Segment::Text(range) | Segment::Placeholder(Placeholder { range, .. })) = segment;
+            if range.start > end {
+                escaped.push(range.start);
+            }
             end = range.end;
-            is_after_dropped.then_some(range.start)
-        })
+        }
+        escaped
     }
 
-    /// The text before the body, and the body, in pieces that follow each other without anything
-    /// between them. `value` gives the value of each placeholder's name.
+    /// Returns the text before the body, and the body, in pieces that follow each other without
+    /// anything between them. `value` gives the value of each placeholder's name.
     pub(super) fn pieces<'t>(
         &'t self,
         value: impl Fn(&'t str) -> Piece<'t>,
     ) -> impl Iterator<Item = Piece<'t>> {
-        let parts = self.parts.iter().map(move |part| match part {
-            Part::Text(range) => Piece::Text(&self.body[range.clone()]),
-            Part::Placeholder(placeholder) => value(&placeholder.name),
+        let segments = self.segments.iter().map(move |segment| match segment {
+            Segment::Text(range) => Piece::Text(&self.body[range.clone()]),
+            Segment::Placeholder(placeholder) => value(&placeholder.name),
         });
-        std::iter::once(Piece::Text(&self.preamble)).chain(parts)
+        std::iter::once(Piece::Text(&self.preamble)).chain(segments)
     }
 }
 
-/// The bytes of a body for this program at which a placeholder begins, with or without a backslash
-/// before it. `has_input` is whether a placeholder such as `{{input}}` stands for the input
-/// somewhere in the prompt.
+/// Returns the bytes of a body for this program at which a placeholder begins, with or without a
+/// backslash before it.
+///
+/// `has_input` is whether a placeholder such as `{{input}}` stands for the input somewhere in the
+/// prompt.
 pub(super) fn marks_in(body: &str, names: &BTreeSet<&str>, has_input: bool) -> Vec<usize> {
+    let syntax = &Syntax::OWN;
+    let fallback = if has_input {
+        None
+    } else {
+        syntax.fallback.as_ref()
+    };
     let mut template = MessageTemplate::new(Role::User, body.to_owned(), Place::at_line(1));
-    template.parts = split(
-        body,
-        names,
-        &Syntax::OWN,
-        Syntax::OWN.fallback.as_ref().filter(|_| !has_input),
-    );
-    let mut marks: Vec<usize> = template
-        .placeholders()
-        .map(|placeholder| placeholder.range.start)
-        .collect();
-    marks.extend(template.escaped());
+    template.segments = split(body, names, syntax, fallback);
+    let mut marks = template.escaped();
+    for placeholder in template.placeholders() {
+        marks.push(placeholder.range.start);
+    }
     marks.sort_unstable();
     marks.dedup();
     marks
 }
 
-/// The parts of a body. `more` is a mark besides those of the syntax.
-fn split(body: &str, names: &BTreeSet<&str>, syntax: &Syntax, more: Option<&Mark>) -> Vec<Part> {
-    let bytes = body.as_bytes();
-    let mut parts = Vec::new();
-    let mut text_start = 0; // of the text that is not in `parts` yet
-    let mut escaped = None;
-    for Opening { range, .. } in runs(body) {
-        let open = range.start;
-        if open < text_start {
-            continue; // inside a placeholder
+/// Divides a body into texts and placeholders. `fallback` is a mark besides those of the syntax.
+fn split(
+    body: &str,
+    names: &BTreeSet<&str>,
+    syntax: &Syntax,
+    fallback: Option<&Mark>,
+) -> Vec<Segment> {
+    let mut splitter = Splitter {
+        body,
+        names,
+        syntax,
+        fallback,
+        segments: Vec::new(),
+        text_start: 0,
+        last_escaped: None,
+    };
+    for opening in runs(body) {
+        let is_in_placeholder = opening.range.start < splitter.text_start;
+        if !is_in_placeholder {
+            splitter.add_opening(&opening.range);
         }
-        let is_after =
-            |byte: u8| open > text_start && bytes[open - 1] == byte && escaped != Some(open - 1);
-        let is_second_dollar = bytes[open] == b'$' && is_after(b'$');
-        let mut marks = syntax
-            .marks
-            .iter()
-            .chain(more)
-            .filter(|_| !is_second_dollar);
-        let found = marks.find_map(|mark| mark.placeholder(body, &range, names));
-        let is_digit = bytes[open] == b'$' && bytes.get(open + 1).is_some_and(u8::is_ascii_digit);
-        let is_escaped = match syntax.escape {
+    }
+    splitter.add_text(body.len());
+    splitter.segments
+}
+
+/// Divides one body.
+struct Splitter<'s> {
+    body: &'s str,
+    /// The names of the declared arguments.
+    names: &'s BTreeSet<&'s str>,
+    syntax: &'s Syntax,
+    fallback: Option<&'s Mark>,
+    segments: Vec<Segment>,
+    /// Where the text begins that is not in `segments` yet.
+    text_start: usize,
+    /// The last opening that was made text.
+    last_escaped: Option<usize>,
+}
+
+impl Splitter<'_> {
+    /// Adds the placeholder that begins with a run, and the text before it. If the run is escaped,
+    /// it begins a text, and the character that escapes it is dropped.
+    fn add_opening(&mut self, run: &Range<usize>) {
+        let bytes = self.body.as_bytes();
+        let open = run.start;
+        let is_dollar = bytes[open] == b'$';
+        let is_second_dollar = is_dollar && self.is_after(open, b'$');
+        let placeholder = if is_second_dollar {
+            None
+        } else {
+            self.find_placeholder(run)
+        };
+        let is_escaped = match self.syntax.escape {
             Escape::None => false,
-            Escape::Backslash => found.is_some() && is_after(b'\\'),
-            Escape::BackslashAndDigit => (found.is_some() || is_digit) && is_after(b'\\'),
+            Escape::Backslash => placeholder.is_some() && self.is_after(open, b'\\'),
+            Escape::BackslashAndDigit => {
+                let has_digit = bytes.get(open + 1).is_some_and(u8::is_ascii_digit);
+                let is_parameter = is_dollar && has_digit;
+                (placeholder.is_some() || is_parameter) && self.is_after(open, b'\\')
+            }
             Escape::Dollar => is_second_dollar,
         };
-        let start = found
-            .as_ref()
-            .map_or(open, |placeholder| placeholder.range.start);
-        let text_end = if is_escaped { open - 1 } else { start };
-        if is_escaped || found.is_some() {
-            if text_start < text_end {
-                parts.push(Part::Text(text_start..text_end));
-            }
-            text_start = open;
-        }
-        escaped = is_escaped.then_some(open).or(escaped);
-        if let Some(placeholder) = found.filter(|_| !is_escaped) {
-            text_start = placeholder.range.end;
-            parts.push(Part::Placeholder(placeholder));
+        if is_escaped {
+            self.add_text(open - 1);
+            self.text_start = open;
+            self.last_escaped = Some(open);
+        } else if let Some(placeholder) = placeholder {
+            self.add_text(placeholder.range.start);
+            self.text_start = placeholder.range.end;
+            self.segments.push(Segment::Placeholder(placeholder));
         }
     }
-    if text_start < body.len() {
-        parts.push(Part::Text(text_start..body.len()));
+
+    /// Returns whether a byte, which nothing escapes, precedes an opening in the same text.
+    fn is_after(&self, open: usize, byte: u8) -> bool {
+        open > self.text_start
+            && self.body.as_bytes()[open - 1] == byte
+            && self.last_escaped != Some(open - 1)
     }
-    parts
+
+    fn find_placeholder(&self, run: &Range<usize>) -> Option<Placeholder> {
+        let mut marks = self.syntax.marks.iter().chain(self.fallback);
+        marks.find_map(|mark| mark.placeholder(self.body, run, self.names))
+    }
+
+    fn add_text(&mut self, end: usize) {
+        if self.text_start < end {
+            self.segments.push(Segment::Text(self.text_start..end));
+        }
+    }
 }
 
 /// A run of `{` or `<`, or a `$`, with which a placeholder may begin.
@@ -376,12 +424,13 @@ pub(super) struct Opening {
     pub(super) close: &'static str,
 }
 
-/// The openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`. Longer
-/// runs are text, so nothing is ever replaced within them in a file of this program.
+/// Returns the openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`.
+/// Longer runs are text, so nothing is ever replaced within them in a file of this program.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     runs(body).filter(|opening| !opening.close.is_empty())
 }
 
+/// Returns all runs of `{` and `<`, and each `$`.
 fn runs(body: &str) -> impl Iterator<Item = Opening> {
     let bytes = body.as_bytes();
     let mut from = 0;
@@ -414,104 +463,141 @@ pub(super) const HINTS: [char; 2] = [':', '|'];
 /// What may be between the braces and the name.
 pub(super) const SPACES: [char; 2] = [' ', '\t'];
 
+/// A name that stands for something, in a text after an opening.
+struct FoundName<'b> {
+    /// The name of the argument, or [`INPUT`].
+    name: &'b str,
+    /// What follows the placeholder.
+    after: &'b str,
+}
+
 impl Mark {
-    /// The placeholder that begins with this run.
+    fn write(&self, name: &str) -> String {
+        format!("{}{name}{}", self.open, self.close)
+    }
+
+    /// Returns the placeholder that begins with this run.
     fn placeholder(
         &self,
         body: &str,
         run: &Range<usize>,
         names: &BTreeSet<&str>,
     ) -> Option<Placeholder> {
-        let start = match self.names {
-            // The other programs look for this text anywhere: in `{{{args}}}` too.
-            Names::None | Names::Declared if self.open == "{{" => {
-                run.end.checked_sub(2)?.max(run.start)
-            }
-            _ if self.open.starts_with('$') || run.len() == self.open.len() => run.start,
-            _ => return None,
-        };
+        let start = self.start_in(run)?;
         let rest = body[start..].strip_prefix(self.open)?;
-        let (is_input, name, rest) = if self.close.is_empty() {
-            self.bare(rest, names)?
+        let FoundName { name, after } = if self.close.is_empty() {
+            self.find_bare_name(rest, names)?
         } else {
-            self.closed(rest, names)?
+            self.find_closed_name(rest, names)?
         };
         Some(Placeholder {
-            name: if is_input { INPUT } else { name }.to_owned(),
-            range: start..body.len() - rest.len(),
+            name: name.to_owned(),
+            range: start..body.len() - after.len(),
         })
     }
 
-    /// Whether a name stands for the input; `None` if it stands for nothing. A declared name comes
+    /// Returns where a placeholder may begin in a run.
+    fn start_in(&self, run: &Range<usize>) -> Option<usize> {
+        // Other programs look for `{{name}}` anywhere: in `{{{name}}}` too.
+        if self.open == "{{" && matches!(self.names, Names::None | Names::Declared) {
+            return (run.len() >= 2).then(|| run.end - 2);
+        }
+        let fits = self.open.starts_with('$') || run.len() == self.open.len();
+        fits.then_some(run.start)
+    }
+
+    /// Returns the name of the argument that a name stands for, or [`INPUT`]. A declared name comes
     /// first.
-    fn meaning(&self, name: &str, names: &BTreeSet<&str>) -> Option<bool> {
-        let is_argument = self.names != Names::None && names.contains(name);
-        (is_argument || self.input == Some(name)).then_some(!is_argument)
-    }
-
-    /// A name that `close` follows, and what follows that.
-    fn closed<'b>(
-        &self,
-        rest: &'b str,
-        names: &BTreeSet<&str>,
-    ) -> Option<(bool, &'b str, &'b str)> {
-        let spaces = |rest: &'b str| {
-            if self.names == Names::Spaced {
-                rest.trim_start_matches(SPACES)
-            } else {
-                rest
-            }
-        };
-        let rest = spaces(rest);
-        let is_hinted = self.names == Names::WithHint;
-        let is_end = |letter: char| {
-            letter.is_whitespace()
-                || "{}<>".contains(letter)
-                || (is_hinted && HINTS.contains(&letter))
-        };
-        let (name, mut after) = rest.split_at(rest.find(is_end)?);
-        if is_hinted && after.starts_with(HINTS) {
-            after = &after[after.find(['{', '}', '\n'])?..];
+    fn meaning<'b>(&self, name: &'b str, names: &BTreeSet<&str>) -> Option<&'b str> {
+        if self.is_argument(name, names) {
+            Some(name)
+        } else if self.input == Some(name) {
+            Some(INPUT)
+        } else {
+            None
         }
-        let after = spaces(after).strip_prefix(self.close)?;
-        Some((self.meaning(name, names)?, name, after))
     }
 
-    /// A name without anything that closes it, and what follows it: the longest that has a meaning.
-    fn bare<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
+    fn is_argument(&self, name: &str, names: &BTreeSet<&str>) -> bool {
+        self.names != Names::None && names.contains(name)
+    }
+
+    /// Finds a name that `close` follows.
+    fn find_closed_name<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<FoundName<'b>> {
+        let rest = self.skip_spaces(rest);
+        let name_end = rest.find(|letter| self.ends_name(letter))?;
+        let (name, mut after) = rest.split_at(name_end);
+        if self.names == Names::WithHint && after.starts_with(HINTS) {
+            let hint_end = after.find(['{', '}', '\n'])?;
+            after = &after[hint_end..];
+        }
+        let after = self.skip_spaces(after).strip_prefix(self.close)?;
+        let name = self.meaning(name, names)?;
+        Some(FoundName { name, after })
+    }
+
+    fn skip_spaces<'b>(&self, text: &'b str) -> &'b str {
+        if self.names == Names::Spaced {
+            text.trim_start_matches(SPACES)
+        } else {
+            text
+        }
+    }
+
+    fn ends_name(&self, letter: char) -> bool {
+        letter.is_whitespace()
+            || "{}<>".contains(letter)
+            || (self.names == Names::WithHint && HINTS.contains(&letter))
+    }
+
+    /// Finds a name without anything that closes it: the longest that has a meaning.
+    fn find_bare_name<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<FoundName<'b>> {
         if self.input == Some("") {
-            return Some((true, INPUT, rest));
+            return Some(FoundName {
+                name: INPUT,
+                after: rest,
+            });
         }
-        let is_index = |rest: &str| {
-            let index = rest.strip_prefix('[').unwrap_or_default();
-            let after = index.trim_start_matches(|letter: char| letter.is_ascii_digit());
-            after.len() < index.len() && after.starts_with(']')
-        };
-        if let Some(digit) = rest
-            .get(..1)
-            .filter(|first| first.as_bytes()[0].is_ascii_digit())
-        {
-            return Some((
-                self.meaning(digit, names).filter(|is_input| !is_input)?,
-                digit,
-                &rest[1..],
-            ));
+        if rest.starts_with(|first: char| first.is_ascii_digit()) {
+            let (name, after) = rest.split_at(1);
+            return self
+                .is_argument(name, names)
+                .then_some(FoundName { name, after });
         }
-        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
-        let mut name = &rest[..rest
-            .find(|letter: char| !is_word(letter))
-            .unwrap_or(rest.len())];
-        while !name.is_empty() {
-            let after = &rest[name.len()..];
-            if let Some(is_input) = self.meaning(name, names).filter(|_| !is_index(after)) {
-                return Some((is_input, name, after));
+        let mut candidate = &rest[..rest.find(ends_word).unwrap_or(rest.len())];
+        while !candidate.is_empty() {
+            let after = &rest[candidate.len()..];
+            if let Some(name) = self.meaning(candidate, names)
+                && !begins_with_index(after)
+            {
+                return Some(FoundName { name, after });
             }
-            name = name.rsplit_once('-').map_or("", |(shorter, _)| shorter);
+            candidate = match candidate.rsplit_once('-') {
+                Some((shorter, _)) => shorter,
+                None => "",
+            };
         }
-        // Other systems replace `$ARGUMENTS` wherever it stands, in `$ARGUMENTS_notes` too.
-        let after = rest
-            .strip_prefix("ARGUMENTS")
-            .filter(|after| !is_index(after))?;
-        (self.input == Some("ARGUMENTS")).then_some((true, INPUT, after))
+        self.find_arguments_prefix(rest)
     }
+
+    /// Finds `ARGUMENTS` at the beginning of a longer word, such as `ARGUMENTS_notes`: other systems
+    /// replace it wherever it stands.
+    fn find_arguments_prefix<'b>(&self, rest: &'b str) -> Option<FoundName<'b>> {
+        let after = rest.strip_prefix("ARGUMENTS")?;
+        let is_input = self.input == Some("ARGUMENTS") && !begins_with_index(after);
+        is_input.then_some(FoundName { name: INPUT, after })
+    }
+}
+
+fn ends_word(letter: char) -> bool {
+    !letter.is_alphanumeric() && letter != '_' && letter != '-'
+}
+
+/// Returns whether a text begins with an index, such as `[0]`.
+fn begins_with_index(text: &str) -> bool {
+    let Some(inside) = text.strip_prefix('[') else {
+        return false;
+    };
+    let after = inside.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    after.len() < inside.len() && after.starts_with(']')
 }

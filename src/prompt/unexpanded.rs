@@ -42,64 +42,72 @@ pub enum Reason {
 }
 
 impl Prompt {
-    /// What in double braces or angle brackets is not a placeholder, in the order of the text.
+    /// Returns what in double braces or angle brackets is not a placeholder, in the order of the
+    /// text.
     pub fn unexpanded(&self) -> Vec<Unexpanded> {
-        let plain = self
-            .messages
-            .iter()
-            .filter(|message| message.jinja().is_none());
-        plain
-            .flat_map(|message| in_message(self, message))
-            .collect()
+        let mut all = Vec::new();
+        for message in &self.messages {
+            if message.jinja().is_none() {
+                add_unexpanded(self, message, &mut all);
+            }
+        }
+        all
     }
 }
 
-fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
-    let body = message.body();
-    let placeholders: HashSet<usize> = message
-        .placeholders()
-        .map(|placeholder| placeholder.range.start)
-        .collect();
-    let escaped: HashSet<usize> = message.escaped().collect();
+fn add_unexpanded(prompt: &Prompt, message: &MessageTemplate, all: &mut Vec<Unexpanded>) {
     let lookalikes = lint::lookalikes(prompt, message);
-    // Only the first of several is among the lookalikes.
-    let unknown: HashSet<&str> = lookalikes
-        .iter()
-        .map(|lookalike| &*lookalike.written)
-        .collect();
-    let mut found: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
-    for Opening { range, close } in
-        openings(body).filter(|opening| !placeholders.contains(&opening.range.start))
-    {
-        let line = beginning(&body[range.end..], MAX_LENGTH)
-            .lines()
-            .next()
-            .unwrap_or_default();
-        let Some(length) = line.find(close) else {
-            continue;
+    // Only the first of several equal texts is among the lookalikes.
+    let mut unknown = HashSet::new();
+    for lookalike in &lookalikes {
+        unknown.insert(lookalike.written.clone());
+    }
+    let escaped: HashSet<usize> = message.escaped().into_iter().collect();
+    let mut by_start: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
+    for (start, written) in texts_in_braces(message) {
+        let reason = if escaped.contains(&start) {
+            Reason::Escaped
+        } else if unknown.contains(written) {
+            Reason::Unknown
+        } else {
+            Reason::Foreign
         };
-        let written = &body[range.start..range.end + length + close.len()];
-        let reason = match written {
-            _ if escaped.contains(&range.start) => Reason::Escaped,
-            _ if unknown.contains(written) => Reason::Unknown,
-            _ => Reason::Foreign,
-        };
-        found.insert(range.start, (written.to_owned(), reason));
+        by_start.insert(start, (written.to_owned(), reason));
     }
     for lookalike in lookalikes {
-        found.insert(lookalike.at, (lookalike.written, Reason::Unknown));
+        by_start.insert(lookalike.at, (lookalike.written, Reason::Unknown));
     }
     let mut positions = message.positions();
-    let unexpanded = |(at, (written, reason))| {
-        let (file, position) = prompt.origins.of(positions.at(at));
-        Unexpanded {
+    for (start, (written, reason)) in by_start {
+        let origin = prompt.origins.of(positions.at(start));
+        all.push(Unexpanded {
             written,
-            file: file.map(|file| file.path.clone()),
-            position,
+            file: origin.file.map(|file| file.path.clone()),
+            position: origin.position,
             reason,
+        });
+    }
+}
+
+/// Returns the texts in braces or angle brackets that are not placeholders, by their first byte.
+fn texts_in_braces(message: &MessageTemplate) -> BTreeMap<usize, &str> {
+    let body = message.body();
+    let mut placeholders = HashSet::new();
+    for placeholder in message.placeholders() {
+        placeholders.insert(placeholder.range.start);
+    }
+    let mut texts = BTreeMap::new();
+    for Opening { range, close } in openings(body) {
+        let following = beginning(&body[range.end..], MAX_LENGTH);
+        let line = following.lines().next().unwrap_or_default();
+        if let Some(length) = line.find(close)
+            && !placeholders.contains(&range.start)
+        {
+            let end = range.end + length + close.len();
+            texts.insert(range.start, &body[range.start..end]);
         }
-    };
-    found.into_iter().map(unexpanded).collect()
+    }
+    texts
 }
 
 #[cfg(test)]

@@ -63,9 +63,9 @@ fn parse_jinja(
         let Err(mistakes) = message.set_jinja(names) else {
             continue;
         };
-        for (at, error) in mistakes {
-            let position = message.positions().at(at);
-            errors.push(origins.locate(error.at(position)));
+        for mistake in mistakes {
+            let position = message.positions().at(mistake.at);
+            errors.push(origins.locate(mistake.diagnostic.at(position)));
         }
     }
     Diagnostic::first_of(errors)
@@ -231,7 +231,7 @@ impl Source {
         let mut markers = markers(&body);
         let mut positions = self.place.positions(&body);
         // No line of another file is a marker.
-        markers.retain(|marker| origins.of(positions.at(marker.line.start)).0.is_none());
+        markers.retain(|marker| origins.of(positions.at(marker.line.start)).file.is_none());
         if self.frontmatter.has_messages {
             return divide(&body, markers, self.place);
         }
