@@ -51,7 +51,7 @@ pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call};
 pub use diagnostic::{Diagnostic, Kind, Position, Severity};
 pub use division::{Origin, join_piped};
-pub use fields::{Fields, with_fields};
+pub use fields::{EditedFile, Fields, with_fields};
 pub use format::markdown::without_frontmatter;
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;

@@ -11,7 +11,7 @@ use super::model::{Argument, Prompt};
 use super::similar;
 use super::template::INPUT;
 use super::text::beginning;
-use super::words::{pair_at, words};
+use super::words::{pair_start, words};
 use crate::wording::{all_of, alternatives, named, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -384,8 +384,8 @@ fn unused_input_error(
         used_words.extend(value.split_whitespace().map(without_quotes));
     }
     for word in input.split_whitespace() {
-        let value = match pair_at(&prompt.arguments, word) {
-            Some((_, value_start)) => &word[value_start..],
+        let value = match pair_start(&prompt.arguments, word) {
+            Some(pair) => &word[pair.length..],
             None => word,
         };
         if !is_empty_or_in(&used_words, word) && !is_empty_or_in(&used_words, value) {

@@ -36,7 +36,7 @@
 //! quotes. A quote after a letter or a digit (`it's`, `27"`), or one that is never closed, is text.
 
 use super::model::Prompt;
-use super::words::{Pair, Quotes, pair_at, pairs, unquoted, word_end};
+use super::words::{Pair, PairStart, Quotes, pair_start, pairs, unquoted, word_end};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -288,12 +288,12 @@ impl<'v> InputByPairs<'v> {
             let after = &text[pair.range.end..end];
             let mut extended_value = None;
             if !after.trim().is_empty() {
-                extended_value = Some(Cow::Borrowed(text[pair.value..end].trim()));
+                extended_value = Some(Cow::Borrowed(text[pair.value_start..end].trim()));
                 input.parts.push_back(InputPart::after_pair(after));
             }
             input.pairs.push(InputPair {
                 argument: pair.argument,
-                value: Cow::Owned(unquoted(&text[pair.value..pair.range.end])),
+                value: Cow::Owned(unquoted(&text[pair.value_start..pair.range.end])),
                 extended_value,
             });
         }
@@ -312,7 +312,7 @@ impl<'v> InputByPairs<'v> {
         for (index, pair) in pairs.iter().enumerate() {
             let next_pair = pairs.get(index + 1).map_or(words.len(), |next| next.word);
             let after = &words[pair.word + 1..next_pair];
-            let value = &words[pair.word].text[pair.value..];
+            let value = &words[pair.word].text[pair.value_start..];
             let mut extended_value = None;
             if !after.is_empty() {
                 extended_value = Some(extend_value(value, after));
@@ -348,7 +348,7 @@ fn extend_value<'v>(value: &'v str, words: &[InputPart<'v>]) -> Cow<'v, str> {
 }
 
 fn pairs_of_text(prompt: &Prompt, text: &str) -> Vec<Pair> {
-    let begins_with_pair = pair_at(&prompt.arguments, text.trim_start()).is_some();
+    let begins_with_pair = pair_start(&prompt.arguments, text.trim_start()).is_some();
     if has_verbatim_argument(prompt) && !begins_with_pair {
         Vec::new()
     } else {
@@ -363,7 +363,7 @@ struct WordPair {
     /// The index of the argument.
     argument: usize,
     /// Where the value begins in the word.
-    value: usize,
+    value_start: usize,
 }
 
 fn pairs_of_words(prompt: &Prompt, words: &[InputPart<'_>]) -> Vec<WordPair> {
@@ -377,14 +377,14 @@ fn pairs_of_words(prompt: &Prompt, words: &[InputPart<'_>]) -> Vec<WordPair> {
         if part.is_piped() {
             continue;
         }
-        let Some((argument, value)) = pair_at(&prompt.arguments, part.text) else {
+        let Some(PairStart { argument, length }) = pair_start(&prompt.arguments, part.text) else {
             continue;
         };
         if pairs.iter().all(|earlier| earlier.argument != argument) {
             pairs.push(WordPair {
                 word,
                 argument,
-                value,
+                value_start: length,
             });
         }
     }

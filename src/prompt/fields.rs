@@ -25,107 +25,142 @@ pub struct Fields {
     pub messages: Option<Vec<(Role, String)>>,
 }
 
-/// The text of a file with these fields, and whether it has lost comments. An empty text is that of
-/// a new file. All other keys stay.
+/// A file with changed fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedFile {
+    /// Its text.
+    pub text: String,
+    /// Whether it has lost comments.
+    pub loses_comments: bool,
+}
+
+/// The new lines of a key of the frontmatter.
+struct KeyLines {
+    key: &'static str,
+    /// Empty if the key is removed.
+    lines: String,
+}
+
+/// Returns a file with these fields. An empty text is that of a new file. All other keys stay.
 ///
 /// # Errors
 /// The frontmatter is never closed; an argument has no valid name.
-pub fn with_fields(text: &str, fields: &Fields) -> Result<(String, bool), Diagnostic> {
-    let Split { yaml, body, .. } =
-        split(text.strip_prefix('\u{feff}').unwrap_or(text), Dialect::Own)?;
-    let Fields {
-        title,
-        description,
-        arguments: declared,
-        tags,
-        messages: texts,
-    } = fields;
-    if let Some(other) = declared
-        .iter()
-        .flatten()
-        .flatten()
-        .find(|argument| !is_argument_name(&argument.name))
-    {
-        let message = format!("{} cannot be the name of an argument", quoted(&other.name));
-        return Err(Diagnostic::error(
-            None,
-            message,
-            "choose a name without spaces, braces and angle brackets",
-        ));
+pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Split { yaml, body, .. } = split(text, Dialect::Own)?;
+    if let Some(Some(arguments)) = &fields.arguments {
+        check_argument_names(arguments)?;
     }
-    let texts = texts.as_deref().map(messages);
-    let of_messages = |several: bool| {
-        if several {
-            "messages: true\n".to_owned()
-        } else {
-            String::new()
-        }
-    };
-    // The lines of each key that is given.
-    let mut given = [
-        (
-            "title",
-            title
-                .as_ref()
-                .map(|title| text_key("title", title.as_deref())),
-        ),
-        (
-            "description",
-            description
-                .as_ref()
-                .map(|text| text_key("description", text.as_deref())),
-        ),
-        (
-            "arguments",
-            declared
-                .as_ref()
-                .map(|all| arguments(all.as_deref().unwrap_or_default())),
-        ),
-        (
-            "tags",
-            tags.as_ref()
-                .map(|tags| list_key("tags", tags.as_deref().unwrap_or_default())),
-        ),
-        (
-            "messages",
-            texts.as_ref().map(|(_, several)| of_messages(*several)),
-        ),
-    ];
-    let (mut frontmatter, mut dropped, mut is_dropped) = (String::new(), String::new(), false);
-    for line in yaml.unwrap_or_default().split_inclusive('\n') {
-        if let Some(key) = top_level(line) {
-            let lines = given
-                .iter_mut()
-                .find(|(name, _)| *name == key)
-                .and_then(|(_, lines)| lines.as_mut());
-            is_dropped = lines.is_some();
-            frontmatter += &lines.map(std::mem::take).unwrap_or_default();
-        }
-        let kept = if is_dropped {
-            &mut dropped
-        } else {
-            &mut frontmatter
-        };
-        kept.push_str(line);
+    let mut new_keys = new_keys(fields);
+    let mut new_body = None;
+    if let Some(texts) = &fields.messages {
+        let (body, are_several) = messages(texts);
+        let lines = if are_several { "messages: true\n" } else { "" };
+        new_keys.push(KeyLines {
+            key: "messages",
+            lines: lines.to_owned(),
+        });
+        new_body = Some(body);
     }
-    frontmatter.extend(given.into_iter().filter_map(|(_, lines)| lines));
-    let text = match &texts {
-        Some((body, _)) => file(&frontmatter, body),
-        None if frontmatter.is_empty() && !body.starts_with("---") => body.to_owned(),
-        None => format!("---\n{frontmatter}---\n{body}"),
+    let ReplacedKeys { lines, replaced } = replace_keys(yaml.unwrap_or_default(), new_keys);
+    let text = match new_body {
+        Some(body) => file(&lines, &body),
+        None if lines.is_empty() && !body.starts_with("---") => body.to_owned(),
+        None => format!("---\n{lines}---\n{body}"),
     };
-    Ok((text, dropped.contains(" #")))
+    Ok(EditedFile {
+        text,
+        loses_comments: replaced.contains(" #"),
+    })
 }
 
-/// The key that begins in a line of the frontmatter; empty for a comment between keys.
-fn top_level(line: &str) -> Option<&str> {
-    match line.chars().next() {
-        Some('#') => Some(""),
-        Some(first) if first.is_whitespace() || "-}]".contains(first) => None,
-        _ => line
-            .split_once(':')
-            .map(|(key, _)| key.trim().trim_matches(['"', '\''])),
+fn check_argument_names(arguments: &[Argument]) -> Result<(), Diagnostic> {
+    for Argument { name, .. } in arguments {
+        if !is_argument_name(name) {
+            return Err(Diagnostic::error(
+                None,
+                format!("{} cannot be the name of an argument", quoted(name)),
+                "choose a name without spaces, braces and angle brackets",
+            ));
+        }
     }
+    Ok(())
+}
+
+/// Returns the lines of the keys that change, without `messages`.
+fn new_keys(fields: &Fields) -> Vec<KeyLines> {
+    let mut keys = Vec::new();
+    if let Some(title) = &fields.title {
+        keys.push(KeyLines {
+            key: "title",
+            lines: text_key("title", title.as_deref()),
+        });
+    }
+    if let Some(description) = &fields.description {
+        keys.push(KeyLines {
+            key: "description",
+            lines: text_key("description", description.as_deref()),
+        });
+    }
+    if let Some(declared) = &fields.arguments {
+        keys.push(KeyLines {
+            key: "arguments",
+            lines: arguments(declared.as_deref().unwrap_or_default()),
+        });
+    }
+    if let Some(tags) = &fields.tags {
+        keys.push(KeyLines {
+            key: "tags",
+            lines: list_key("tags", tags.as_deref().unwrap_or_default()),
+        });
+    }
+    keys
+}
+
+/// A frontmatter whose keys were replaced.
+struct ReplacedKeys {
+    lines: String,
+    /// The old lines of the replaced keys.
+    replaced: String,
+}
+
+/// Replaces the lines of keys, and adds the keys that the frontmatter does not have at its end.
+fn replace_keys(yaml: &str, mut new_keys: Vec<KeyLines>) -> ReplacedKeys {
+    let mut lines = String::new();
+    let mut replaced = String::new();
+    let mut is_replaced = false;
+    for line in yaml.split_inclusive('\n') {
+        if let Some(key) = top_level_key(line) {
+            let new_key = new_keys.iter_mut().find(|new_key| new_key.key == key);
+            is_replaced = new_key.is_some();
+            if let Some(new_key) = new_key {
+                // The lines of a key that occurs twice are written once.
+                lines += &std::mem::take(&mut new_key.lines);
+            }
+        }
+        if is_replaced {
+            replaced += line;
+        } else {
+            lines += line;
+        }
+    }
+    for new_key in new_keys {
+        lines += &new_key.lines;
+    }
+    ReplacedKeys { lines, replaced }
+}
+
+/// Returns the key that begins in a line of the frontmatter; an empty one for a comment between
+/// keys, and `None` for a line that continues a value.
+fn top_level_key(line: &str) -> Option<&str> {
+    if line.starts_with('#') {
+        return Some("");
+    }
+    if line.starts_with(|first: char| first.is_whitespace() || "-}]".contains(first)) {
+        return None;
+    }
+    let (key, _) = line.split_once(':')?;
+    Some(key.trim().trim_matches(['"', '\'']))
 }
 
 #[cfg(test)]
@@ -206,11 +241,9 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(
-                with_fields(before, &fields).unwrap(),
-                (after, is_lost),
-                "{before:?} {fields:?}"
-            );
+            let edited = with_fields(before, &fields).unwrap();
+            assert_eq!(edited.text, after, "{before:?} {fields:?}");
+            assert_eq!(edited.loses_comments, is_lost, "{before:?} {fields:?}");
         }
         let named = Argument {
             name: "a b".to_owned(),

@@ -1,6 +1,6 @@
 //! `engine: jinja`: bodies with conditions, loops and filters.
 //!
-//! minijinja renders them, with nothing but the filters of this file. Before it compiles a
+//! minijinja renders them, with nothing but the filters of `jinja/filters.rs`. Before it compiles a
 //! template, [`Template::parse`] walks its syntax tree and refuses everything that is not listed
 //! here, above all what builds a text within the template (`set`, `~`, `+`, calls): so only output
 //! and filters make texts, and both have a limit. The tree itself cannot be deep, because its
@@ -10,10 +10,12 @@
 //! The tree is that of `unstable_machinery`, which may change with any version; so `Cargo.toml`
 //! pins one.
 
+mod filters;
+
+use filters::{ADDED_FILTERS, FILTERS, FilterBudget, text_of_value};
+
 use super::diagnostic::{Diagnostic, Kind, Position};
-use super::limits::{
-    MAX_EXPANSION, MAX_FILTERED, MAX_READ, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
-};
+use super::limits::{MAX_EXPANSION, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS};
 use super::message::Piece;
 use super::placeholder::{INPUT, Placeholder};
 use super::similar::closest;
@@ -26,29 +28,10 @@ use minijinja::machinery::ast::{
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::value::Rest;
 use minijinja::{Environment, Error, ErrorKind, Value};
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-
-type Filter = fn(&mut Used, &Value, &[Value]) -> Result<Value, Error>;
-
-/// The filters of templates.
-const FILTERS: [(&str, Filter); 8] = [
-    ("capitalize", capitalize),
-    ("default", default_to),
-    ("join", join_lines),
-    ("length", length),
-    ("lower", lower),
-    ("replace", replace),
-    ("trim", trim),
-    ("upper", upper),
-];
-
-/// The filters that [`Template::parse`] adds: one after each value, which counts it, and one after
-/// the list of a loop.
-const ADDED_FILTERS: [(&str, Filter); 2] = [("read", read_value), ("lines", split_lines)];
 
 /// How many tokens a tag may have.
 const MAX_TAG: usize = 100;
@@ -589,10 +572,7 @@ impl io::Write for Output<'_> {
 /// What the templates of a prompt have used of their limits.
 #[derive(Debug, Default)]
 struct Used {
-    /// How many bytes the filters made.
-    made: usize,
-    /// How many bytes the values have that were used.
-    read: usize,
+    filters: FilterBudget,
     /// How many bytes the texts of all messages have.
     written: usize,
     /// The text that is being written.
@@ -602,20 +582,6 @@ struct Used {
 }
 
 impl Used {
-    /// # Errors
-    /// The filters would have made too much.
-    fn count_made(&mut self, length: usize) -> Result<(), Error> {
-        self.made = self.made.saturating_add(length);
-        check_total(self.made, MAX_FILTERED, "its filters make texts")
-    }
-
-    /// # Errors
-    /// The template would have read too much.
-    fn count_read(&mut self, length: usize) -> Result<(), Error> {
-        self.read = self.read.saturating_add(length);
-        check_total(self.read, MAX_READ, "it uses values")
-    }
-
     /// Takes the text that was written, without the empty lines at its start and end.
     fn take_rendered(&mut self) -> Rendered {
         // A template writes nothing but texts.
@@ -636,106 +602,6 @@ impl Used {
     }
 }
 
-fn check_total(total: usize, max: usize, what: &str) -> Result<(), Error> {
-    if total <= max {
-        return Ok(());
-    }
-    let message = format!("{what} of more than {} in all", in_bytes(max));
-    Err(Error::new(ErrorKind::InvalidOperation, message))
-}
-
-/// Returns a value as text.
-fn text_of_value(value: &Value) -> Cow<'_, str> {
-    match value.as_str() {
-        Some(text) => Cow::Borrowed(text),
-        None => Cow::Owned(value.to_string()),
-    }
-}
-
-/// Returns the text of a value, counted for a filter whose result is about as long: a change of
-/// case makes a text at most three times as long.
-fn counted<'v>(used: &mut Used, value: &'v Value) -> Result<Cow<'v, str>, Error> {
-    let text = text_of_value(value);
-    used.count_made(text.len())?;
-    Ok(text)
-}
-
-/// Returns the lines of a text without the empty ones.
-fn filled_lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter(|line| !line.trim().is_empty())
-}
-
-fn capitalize(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    let text = counted(used, value)?;
-    let mut letters = text.chars();
-    let mut capitalized = String::with_capacity(text.len());
-    if let Some(first) = letters.next() {
-        capitalized.extend(first.to_uppercase());
-    }
-    capitalized += &letters.as_str().to_lowercase();
-    Ok(Value::from(capitalized))
-}
-
-fn default_to(used: &mut Used, value: &Value, arguments: &[Value]) -> Result<Value, Error> {
-    let value = match arguments.first() {
-        Some(default) if text_of_value(value).is_empty() => default,
-        _ => value,
-    };
-    Ok(Value::from(&*counted(used, value)?))
-}
-
-fn join_lines(used: &mut Used, value: &Value, arguments: &[Value]) -> Result<Value, Error> {
-    let separator = arguments.first().map(text_of_value).unwrap_or_default();
-    let text = counted(used, value)?;
-    let lines: Vec<&str> = filled_lines(&text).collect();
-    used.count_made(lines.len().saturating_mul(separator.len()))?;
-    Ok(Value::from(lines.join(&separator)))
-}
-
-fn length(_: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    Ok(Value::from(text_of_value(value).chars().count()))
-}
-
-fn lower(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    Ok(Value::from(counted(used, value)?.to_lowercase()))
-}
-
-fn replace(used: &mut Used, value: &Value, arguments: &[Value]) -> Result<Value, Error> {
-    let [from, to] = arguments else {
-        return Err(Error::new(
-            ErrorKind::InvalidOperation,
-            "`replace` takes two texts",
-        ));
-    };
-    let text = text_of_value(value);
-    let from = text_of_value(from);
-    let to = text_of_value(to);
-    let count = text.matches(&*from).count();
-    let kept = text.len() - count * from.len();
-    used.count_made(kept.saturating_add(count.saturating_mul(to.len())))?;
-    Ok(Value::from(text.replace(&*from, &to)))
-}
-
-fn trim(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    Ok(Value::from(counted(used, value)?.trim()))
-}
-
-fn upper(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    Ok(Value::from(counted(used, value)?.to_uppercase()))
-}
-
-fn read_value(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    used.count_read(value.as_str().map_or(0, str::len))?;
-    Ok(value.clone())
-}
-
-fn split_lines(used: &mut Used, value: &Value, _: &[Value]) -> Result<Value, Error> {
-    let text = counted(used, value)?;
-    // A loop over more lines exceeds the steps.
-    let lines = filled_lines(&text).take(MAX_STEPS as usize);
-    Ok(lines.map(Value::from).collect())
-}
-
 /// Returns an environment that records where the output has values of the call. What a tag writes
 /// counts as one if it equals one of `call_values`.
 fn environment(used: &Arc<Mutex<Used>>, call_values: HashSet<Arc<str>>) -> Environment<'static> {
@@ -753,7 +619,7 @@ fn environment(used: &Arc<Mutex<Used>>, call_values: HashSet<Arc<str>>) -> Envir
     for (name, filter) in FILTERS.into_iter().chain(ADDED_FILTERS) {
         let used = Arc::clone(used);
         environment.add_filter(name, move |value: Value, arguments: Rest<Value>| {
-            filter(&mut lock(&used), &value, &arguments)
+            filter(&mut lock(&used).filters, &value, &arguments)
         });
     }
     environment

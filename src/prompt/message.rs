@@ -14,11 +14,19 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role as clients know it.
+    /// Returns the role as clients know it.
     pub fn name(self) -> &'static str {
         match self {
             Role::User => "user",
             Role::Assistant => "assistant",
+        }
+    }
+
+    /// Returns the line before a message in the text form.
+    fn heading(self) -> &'static str {
+        match self {
+            Role::User => "User:\n",
+            Role::Assistant => "Assistant:\n",
         }
     }
 }
@@ -33,7 +41,7 @@ pub enum Piece<'p> {
 }
 
 impl<'p> Piece<'p> {
-    /// The text or the value.
+    /// Returns the text or the value.
     pub fn as_str(self) -> &'p str {
         match self {
             Piece::Text(text) | Piece::Value(text) => text,
@@ -60,15 +68,15 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Of several messages, those that are empty are left out.
+    /// Returns the messages without the empty ones; if all are empty, a single one of the user.
     pub(super) fn new(mut messages: Vec<Message>) -> Messages {
         if messages.iter().any(|message| !message.text.is_empty()) {
             messages.retain(|message| !message.text.is_empty());
         } else {
             messages.truncate(1);
-            messages
-                .iter_mut()
-                .for_each(|message| message.role = Role::User);
+            for message in &mut messages {
+                message.role = Role::User;
+            }
         }
         Messages {
             messages,
@@ -76,8 +84,8 @@ impl Messages {
         }
     }
 
-    /// The text form: the texts of all messages and attachments, with an empty line between two of
-    /// them. If there is a message of the assistant, each message comes after a line `User:` or
+    /// Returns the text form: the texts of all messages and attachments, with an empty line between
+    /// two of them. If there is a message of the assistant, each message comes after a line `User:` or
     /// `Assistant:`. `attached` gives the text of an attachment.
     pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
         let mut text = String::new();
@@ -93,50 +101,52 @@ impl Messages {
         text
     }
 
-    /// The line before each message in the text form, or nothing.
+    /// Returns the line before each message in the text form, or nothing.
     fn headings(&self) -> impl Iterator<Item = &'static str> {
         let has_roles = self
             .messages
             .iter()
             .any(|message| message.role == Role::Assistant);
-        self.messages.iter().map(move |message| match message.role {
-            _ if !has_roles => "",
-            Role::User => "User:\n",
-            Role::Assistant => "Assistant:\n",
+        self.messages.iter().map(move |message| {
+            if has_roles {
+                message.role.heading()
+            } else {
+                ""
+            }
         })
     }
 
-    /// Where the text of each message begins in the text form, in bytes.
+    /// Returns where the text of each message begins in the text form, in bytes.
     pub fn starts(&self) -> Vec<usize> {
+        let mut starts = Vec::with_capacity(self.messages.len());
         let mut end = 0;
-        let start = |(heading, message): (&str, &Message)| {
-            let start = end + if end > 0 { "\n\n".len() } else { 0 } + heading.len();
+        for (heading, message) in self.headings().zip(&self.messages) {
+            let separator_length = if end > 0 { PART_SEPARATOR.len() } else { 0 };
+            let start = end + separator_length + heading.len();
+            starts.push(start);
             end = start + message.text.len();
-            start
-        };
-        self.headings().zip(&self.messages).map(start).collect()
+        }
+        starts
     }
 
-    /// The text form with the texts of the attachments; one message is not copied.
+    /// Returns the text form with the texts of the attachments; one message is not copied.
     pub fn into_text(mut self) -> String {
-        match (self.messages.as_mut_slice(), self.attachments.is_empty()) {
-            (
-                [
-                    Message {
-                        role: Role::User,
-                        text,
-                    },
-                ],
-                true,
-            ) => std::mem::take(text),
-            _ => self.to_text_with(Attachment::to_text),
+        if let [message] = self.messages.as_mut_slice()
+            && message.role == Role::User
+            && self.attachments.is_empty()
+        {
+            return std::mem::take(&mut message.text);
         }
+        self.to_text_with(Attachment::to_text)
     }
 }
 
+/// What is between two messages or attachments in the text form.
+const PART_SEPARATOR: &str = "\n\n";
+
 fn begin_part(text: &mut String) {
     if !text.is_empty() {
-        text.push_str("\n\n");
+        text.push_str(PART_SEPARATOR);
     }
 }
 

@@ -3,48 +3,66 @@
 use super::binding::{Binding, Bound, Call};
 use super::diagnostic::Kind;
 use super::division::Origin;
-use super::model::{Argument, Prompt};
-use super::words::{pair_at, unquoted, words};
+use super::model::Prompt;
+use super::words::{pair_start, unquoted, words};
 
 /// What stands for a missing value, as in the usage.
 const MISSING: &str = "…";
 
 impl Prompt {
-    /// What to type for these values: `:compare Rust or Go criteria=speed`. Defaults are left out,
-    /// and so are spaces at the end of a value; a value that is missing is `name=…`. `None` if no
-    /// text in one message gives these values, or the name has a space.
+    /// Returns what to type for these values: `:compare Rust or Go criteria=speed`.
+    ///
+    /// Defaults are left out, and so are spaces at the end of a value; a value that is missing is
+    /// `name=…`. Returns `None` if no text in one message gives these values, or the name has a
+    /// space.
     pub fn typed(&self, binding: &Binding<'_>) -> Option<String> {
-        let takes_all =
-            !self.input_is_slot() && self.arguments.iter().all(|argument| !argument.required);
-        let given = self
-            .arguments
-            .iter()
-            .zip(&binding.arguments)
-            .filter(|(argument, bound)| {
-                !value(bound).is_empty() && argument.default.as_deref() != Some(value(bound))
-            });
-        let is_free = |(argument, bound): &(&Argument, &Bound<'_>)| {
-            (argument.required || takes_all) && bound.origin != Origin::Missing
-        };
-        let (free, named): (Vec<_>, Vec<_>) = given.clone().partition(is_free);
-        let pair =
-            |(_, bound): (_, &Bound<'_>)| format!("{}={}", bound.name, self.grouped(value(bound)));
-        let pairs: Vec<String> = named.into_iter().map(pair).collect();
-        let mut words: Vec<String> = free
-            .iter()
-            .map(|(_, bound)| self.grouped(value(bound)))
-            .collect();
-        let input = binding.input.as_deref().unwrap_or_default().trim_end();
-        if let (Some(word), Some((_, bound)), "") = (words.last_mut(), free.last(), input) {
-            // What comes last needs no quotes.
-            value(bound).clone_into(word);
+        if self.name.contains(char::is_whitespace) {
+            return None; // a command ends at the first space
         }
-        let input = [input.to_owned()];
-        let all: Vec<String> = given.map(pair).collect();
-        let mut ways = [
-            [&*words, &pairs, &input],
-            [&pairs, &words, &input],
-            [&all, &[], &input],
+        for text in self.possible_texts(binding) {
+            if !text.starts_with(char::is_whitespace) && self.is_bound_to(&text, binding) {
+                let command = format!(":{} {text}", self.name);
+                return Some(command.trim_end().to_owned());
+            }
+        }
+        None
+    }
+
+    /// Returns texts that may give these values, the best first.
+    fn possible_texts(&self, binding: &Binding<'_>) -> Vec<String> {
+        let requires_none = self.arguments.iter().all(|argument| !argument.required);
+        let takes_all = requires_none && !self.input_is_slot();
+        let mut words = Vec::new();
+        let mut last_value = "";
+        let mut pairs = Vec::new();
+        let mut all_as_pairs = Vec::new();
+        for (argument, bound) in self.arguments.iter().zip(&binding.arguments) {
+            let value = shown_value(bound);
+            if value.is_empty() || argument.default.as_deref() == Some(value) {
+                continue;
+            }
+            let word = self.as_word(value);
+            let pair = format!("{}={word}", bound.name);
+            all_as_pairs.push(pair.clone());
+            let gets_word = argument.required || takes_all;
+            if gets_word && bound.origin != Origin::Missing {
+                words.push(word);
+                last_value = value;
+            } else {
+                pairs.push(pair);
+            }
+        }
+        let input = trimmed_input(binding).unwrap_or_default();
+        if input.is_empty()
+            && let Some(last_word) = words.last_mut()
+        {
+            // What comes last needs no quotes.
+            last_value.clone_into(last_word);
+        }
+        let mut texts = vec![
+            join_words([&words, &pairs], input),
+            join_words([&pairs, &words], input),
+            join_words([&all_as_pairs, &[]], input),
         ];
         // What is still to be written comes first.
         if binding
@@ -52,50 +70,50 @@ impl Prompt {
             .iter()
             .any(|bound| bound.origin == Origin::Missing)
         {
-            ways.swap(0, 1);
+            texts.swap(0, 1);
         }
-        let mut texts = ways
-            .into_iter()
-            .map(|parts| parts.concat().join(" ").trim_end().to_owned());
-        let text =
-            texts.find(|text| text.trim_start() == text && self.is_bound_to(text, binding))?;
-        let is_one_word = !self.name.contains(char::is_whitespace);
-        is_one_word.then(|| format!(":{} {text}", self.name).trim_end().to_owned())
+        texts
     }
 
-    /// Whether a text gives the same values.
+    /// Returns whether a text gives the same values.
     fn is_bound_to(&self, text: &str, binding: &Binding<'_>) -> bool {
         let bound = self.bind(Call::Text(text));
-        let input = |binding: &Binding<'_>| {
-            binding
-                .input
-                .as_deref()
-                .map(|input| input.trim_end().to_owned())
-        };
-        let mut arguments = bound.arguments.iter().zip(&binding.arguments);
         // What stands for a missing value may be none of its choices, and neither may the value
         // that was given.
-        bound
-            .error
-            .as_ref()
-            .is_none_or(|error| error.kind == Kind::NotAChoice)
-            && input(&bound) == input(binding)
-            && arguments.all(|(bound, given)| value(bound) == value(given))
+        if let Some(error) = &bound.error
+            && error.kind != Kind::NotAChoice
+        {
+            return false;
+        }
+        let mut pairs = bound.arguments.iter().zip(&binding.arguments);
+        trimmed_input(&bound) == trimmed_input(binding)
+            && pairs.all(|(bound, wanted)| shown_value(bound) == shown_value(wanted))
     }
 
-    /// A value as one word, in quotes if it needs them.
-    fn grouped(&self, value: &str) -> String {
-        match words(value) == [value]
+    /// Returns a value as one word, in quotes if it needs them.
+    fn as_word(&self, value: &str) -> String {
+        let is_word = words(value) == [value]
             && unquoted(value) == value
-            && pair_at(&self.arguments, value).is_none()
-        {
-            true => value.to_owned(),
-            false => format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
+            && pair_start(&self.arguments, value).is_none();
+        if is_word {
+            value.to_owned()
+        } else {
+            format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
         }
     }
 }
 
-fn value<'b>(bound: &'b Bound<'_>) -> &'b str {
+fn join_words(parts: [&[String]; 2], input: &str) -> String {
+    let mut words = parts.concat();
+    words.push(input.to_owned());
+    words.join(" ").trim_end().to_owned()
+}
+
+fn trimmed_input<'b>(binding: &'b Binding<'_>) -> Option<&'b str> {
+    binding.input.as_deref().map(str::trim_end)
+}
+
+fn shown_value<'b>(bound: &'b Bound<'_>) -> &'b str {
     if bound.origin == Origin::Missing {
         MISSING
     } else {

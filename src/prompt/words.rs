@@ -4,116 +4,133 @@
 use super::model::Argument;
 use std::ops::Range;
 
-/// The words and quoted groups of a text, with their quotes.
+/// Returns the words and quoted groups of a text, with their quotes.
 pub(super) fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut quotes = Quotes::default();
-    let mut at = 0;
-    while let Some(space) = text[at..].find(|letter: char| !letter.is_whitespace()) {
-        let start = at + space;
-        at = word_end(text, start, &mut quotes);
-        words.push(&text[start..at]);
+    let mut end = 0;
+    while let Some(start) = next_word_start(text, end) {
+        end = word_end(text, start, &mut quotes);
+        words.push(&text[start..end]);
     }
     words
 }
 
+fn next_word_start(text: &str, from: usize) -> Option<usize> {
+    let space = text[from..].find(|letter: char| !letter.is_whitespace())?;
+    Some(from + space)
+}
+
 /// Finds closing quotes.
+///
+/// It remembers which quotes are closed nowhere in the rest of the text. Without this, a long text
+/// full of quotes would be searched once for each.
 #[derive(Default)]
 pub(super) struct Quotes {
-    /// Whether a `'`, or a `"`, is known to be closed nowhere in the rest of the text. Without
-    /// this, a long text full of quotes would be searched once for each.
-    unclosed: [bool; 2],
+    single_is_unclosed: bool,
+    double_is_unclosed: bool,
 }
 
 impl Quotes {
-    /// The byte of the quote that closes the one at `open`.
+    /// Returns the byte of the quote that closes the one at `open`; `None` if there is no quote, or
+    /// it groups no words.
     fn closing(&mut self, text: &str, open: usize) -> Option<usize> {
-        let quote = text.as_bytes()[open];
-        let unclosed = &mut self.unclosed[usize::from(quote == b'"')];
-        if *unclosed || after_a_letter(text, open) {
+        let is_unclosed = match text.as_bytes()[open] {
+            b'\'' => &mut self.single_is_unclosed,
+            b'"' => &mut self.double_is_unclosed,
+            _ => return None,
+        };
+        if *is_unclosed || is_after_letter(text, open) {
             return None;
         }
-        let mut at = open + 1;
-        while let Some(found) = memchr::memchr2(quote, b'\\', &text.as_bytes()[at..]) {
-            let found = at + found;
-            at = found + 1;
-            if text.as_bytes()[found] == b'\\' {
-                // An escape is two bytes; in single quotes there is none.
-                at += usize::from(quote == b'"' && is_escape(&text[found..]));
-            } else if quote == b'"'
-                || !(after_a_letter(text, found) && before_a_letter(text, found))
-            {
-                return Some(found);
-            }
-        }
-        *unclosed = true;
-        None
+        let closing = find_closing_quote(text, open);
+        *is_unclosed = closing.is_none();
+        closing
     }
+}
+
+fn find_closing_quote(text: &str, open: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let quote = bytes[open];
+    let mut at = open + 1;
+    while let Some(offset) = memchr::memchr2(quote, b'\\', &bytes[at..]) {
+        let candidate = at + offset;
+        at = candidate + 1;
+        if bytes[candidate] == b'\\' {
+            // In single quotes, nothing is escaped.
+            if quote == b'"' && is_escape(&text[candidate..]) {
+                at += 1;
+            }
+            continue;
+        }
+        let is_apostrophe =
+            quote == b'\'' && is_after_letter(text, candidate) && is_before_letter(text, candidate);
+        if !is_apostrophe {
+            return Some(candidate);
+        }
+    }
+    None
 }
 
 fn is_escape(text: &str) -> bool {
     text.starts_with("\\\"") || text.starts_with("\\\\")
 }
 
-fn after_a_letter(text: &str, at: usize) -> bool {
-    text[..at]
-        .chars()
-        .next_back()
-        .is_some_and(char::is_alphanumeric)
+fn is_after_letter(text: &str, at: usize) -> bool {
+    let before = text[..at].chars().next_back();
+    before.is_some_and(char::is_alphanumeric)
 }
 
-fn before_a_letter(text: &str, at: usize) -> bool {
-    text[at + 1..]
-        .chars()
-        .next()
-        .is_some_and(char::is_alphanumeric)
+fn is_before_letter(text: &str, at: usize) -> bool {
+    let after = text[at + 1..].chars().next();
+    after.is_some_and(char::is_alphanumeric)
 }
 
-/// The end of the word that begins at `start`, or continues there.
+/// Returns the end of the word that begins at `start`, or continues there.
 pub(super) fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
-    let mut at = start;
-    while let Some(letter) = text[at..]
-        .chars()
-        .next()
-        .filter(|letter| !letter.is_whitespace())
-    {
-        let closing = if matches!(letter, '"' | '\'') {
-            quotes.closing(text, at)
-        } else {
-            None
+    let mut end = start;
+    while let Some(letter) = text[end..].chars().next() {
+        if letter.is_whitespace() {
+            break;
+        }
+        end = match quotes.closing(text, end) {
+            Some(closing) => closing + 1,
+            None => end + letter.len_utf8(),
         };
-        at = closing.map_or(at + letter.len_utf8(), |closing| closing + 1);
     }
-    at
+    end
 }
 
-/// A word without the quotes that group it.
+/// Returns a word without the quotes that group it.
 pub(super) fn unquoted(word: &str) -> String {
     let mut quotes = Quotes::default();
     let mut text = String::with_capacity(word.len());
     let mut at = 0;
     while let Some(letter) = word[at..].chars().next() {
-        let closing = if matches!(letter, '"' | '\'') {
-            quotes.closing(word, at)
+        if let Some(closing) = quotes.closing(word, at) {
+            push_quoted(&mut text, &word[at + 1..closing], letter);
+            at = closing + 1;
         } else {
-            None
-        };
-        let Some(closing) = closing else {
             text.push(letter);
             at += letter.len_utf8();
-            continue;
-        };
-        let mut inside = &word[at + 1..closing];
-        while let Some(escape) = inside.find('\\').filter(|_| letter == '"') {
-            let dropped = usize::from(is_escape(&inside[escape..]));
-            text.push_str(&inside[..escape]);
-            text.push_str(&inside[escape + dropped..][..1]);
-            inside = &inside[escape + dropped + 1..];
         }
-        text.push_str(inside);
-        at = closing + 1;
     }
     text
+}
+
+/// Adds what is between two quotes, in double quotes without the backslashes that escape.
+fn push_quoted(text: &mut String, inside: &str, quote: char) {
+    let mut rest = inside;
+    if quote == '"' {
+        while let Some(backslash) = rest.find('\\') {
+            let is_escape = is_escape(&rest[backslash..]);
+            let kept = if is_escape { backslash + 1 } else { backslash };
+            text.push_str(&rest[..backslash]);
+            text.push_str(&rest[kept..=kept]);
+            rest = &rest[kept + 1..];
+        }
+    }
+    text.push_str(rest);
 }
 
 /// A `name=value` of the text.
@@ -123,43 +140,61 @@ pub(super) struct Pair {
     /// The whole pair.
     pub(super) range: Range<usize>,
     /// Where the value begins.
-    pub(super) value: usize,
+    pub(super) value_start: usize,
 }
 
-/// The pairs of a text, the first for each argument.
+/// The `name=` of a declared argument.
+pub(super) struct PairStart {
+    /// The index of the argument.
+    pub(super) argument: usize,
+    /// The length of `name=`.
+    pub(super) length: usize,
+}
+
+/// Returns the pairs of a text, the first for each argument.
 pub(super) fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut quotes = Quotes::default();
     let mut is_after_text = false;
     let mut end = 0;
-    while let Some(space) = text[end..].find(|letter: char| !letter.is_whitespace()) {
-        let start = end + space;
+    while let Some(start) = next_word_start(text, end) {
         if is_after_text && text[end..start].contains('\n') {
             break; // what continues in further lines is text
         }
-        let pair = pair_at(arguments, &text[start..]);
-        let value = start + pair.map_or(0, |(_, length)| length);
-        end = word_end(text, value, &mut quotes);
-        match pair.filter(|(index, _)| pairs.iter().all(|earlier| earlier.argument != *index)) {
-            Some((argument, _)) => pairs.push(Pair {
-                argument,
+        let Some(pair) = pair_start(arguments, &text[start..]) else {
+            end = word_end(text, start, &mut quotes);
+            is_after_text = true;
+            continue;
+        };
+        let value_start = start + pair.length;
+        end = word_end(text, value_start, &mut quotes);
+        if pairs
+            .iter()
+            .any(|earlier| earlier.argument == pair.argument)
+        {
+            is_after_text = true;
+        } else {
+            pairs.push(Pair {
+                argument: pair.argument,
                 range: start..end,
-                value,
-            }),
-            None => is_after_text = true,
+                value_start,
+            });
         }
     }
     pairs
 }
 
-/// The index of the argument whose `name=` the text begins with, and the length of that.
-pub(super) fn pair_at(arguments: &[Argument], text: &str) -> Option<(usize, usize)> {
-    let is_pair = |argument: &Argument| {
-        text.strip_prefix(&argument.name)
-            .is_some_and(|rest| rest.starts_with('='))
-    };
-    arguments
-        .iter()
-        .position(is_pair)
-        .map(|index| (index, arguments[index].name.len() + 1))
+/// Returns the `name=` of an argument that a text begins with.
+pub(super) fn pair_start(arguments: &[Argument], text: &str) -> Option<PairStart> {
+    for (index, argument) in arguments.iter().enumerate() {
+        if let Some(rest) = text.strip_prefix(&argument.name)
+            && rest.starts_with('=')
+        {
+            return Some(PairStart {
+                argument: index,
+                length: argument.name.len() + 1,
+            });
+        }
+    }
+    None
 }

@@ -57,10 +57,12 @@ pub(super) fn create(context: &Context, params: EditParams<'_>) -> Result<Value,
     if fields.messages.is_none() || fields.title.iter().flatten().next().is_none() {
         return Err(Failure::invalid_params("`title` or `messages` is missing"));
     }
-    let (file, _) = with_fields("", &fields).map_err(Failure::invalid_params)?;
+    let file = with_fields("", &fields).map_err(Failure::invalid_params)?;
     Ok(result(
         "Created",
-        &context.editor()?.create(name, &file, &context.by(note)?)?,
+        &context
+            .editor()?
+            .create(name, &file.text, &context.by(note)?)?,
         false,
     ))
 }
@@ -73,15 +75,14 @@ pub(super) fn update(context: &Context, params: EditParams<'_>) -> Result<Value,
     let (name, expected, note) = (params.name, params.expected, params.note.clone());
     let editor = context.editor()?;
     let current = editor.current(name)?;
-    let (file, loses_comments) =
-        with_fields(&current.file, &params.fields()?).map_err(Failure::invalid_params)?;
+    let file = with_fields(&current.file, &params.fields()?).map_err(Failure::invalid_params)?;
     let written = editor.update(
         name,
         expected.unwrap_or(current.revision),
-        &file,
+        &file.text,
         &context.by(note)?,
     )?;
-    Ok(result("Updated", &written, loses_comments))
+    Ok(result("Updated", &written, file.loses_comments))
 }
 
 /// `prompts/delete`.
