@@ -221,7 +221,7 @@ fn join<'v>(parts: impl IntoIterator<Item = InputPart<'v>>) -> Cow<'v, str> {
     joined
 }
 
-/// Divides a text as typed in a chat.
+/// Returns what a text as typed in a chat gives to the arguments of a prompt.
 pub(super) fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v> {
     if prompt.arguments.is_empty() && !prompt.takes_words() {
         return GivenValues::of_input(prompt, text);
@@ -233,7 +233,7 @@ pub(super) fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValues<'v>
     values
 }
 
-/// Divides the words of a shell and the text from a pipe.
+/// Returns what the words of a shell and the text from a pipe give to the arguments of a prompt.
 pub(super) fn divide_words<'v>(prompt: &Prompt, words: &[InputPart<'v>]) -> GivenValues<'v> {
     let mut values = assign(prompt, InputByPairs::of_words(prompt, words));
     if input_is_whole_text(prompt) {
@@ -267,6 +267,7 @@ struct InputPair<'v> {
 }
 
 impl<'v> InputByPairs<'v> {
+    /// Divides a text as typed in a chat.
     fn of_text(prompt: &Prompt, text: &'v str) -> InputByPairs<'v> {
         let pairs = pairs_of_text(prompt, text);
         let before = &text[..part_end(text, pairs.first())];
@@ -300,6 +301,7 @@ impl<'v> InputByPairs<'v> {
         input
     }
 
+    /// Divides words of a shell and a text from a pipe, each of which stays whole.
     fn of_words(prompt: &Prompt, words: &[InputPart<'v>]) -> InputByPairs<'v> {
         let pairs = pairs_of_words(prompt, words);
         let first_pair = pairs.first().map_or(words.len(), |pair| pair.word);

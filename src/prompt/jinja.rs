@@ -23,7 +23,7 @@ use super::text::without_empty_ends;
 use crate::lock::lock;
 use crate::wording::{in_bytes, named, quoted};
 use minijinja::machinery::ast::{
-    BinOpKind, CallArg, CompareOpKind, Expr, ForLoop, Stmt, UnaryOpKind,
+    self, BinOpKind, CallArg, Compare, CompareOpKind, Expr, ForLoop, Spanned, Stmt, UnaryOpKind,
 };
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::value::Rest;
@@ -351,37 +351,41 @@ impl Fence<'_> {
                 self.check_expression(&operation.left);
                 self.check_expression(&operation.right);
             }
-            Expr::Compare(comparison) => {
-                self.check_expression(&comparison.expr);
-                for compared in &comparison.ops {
-                    if is_equality(&compared.op) {
-                        self.check_expression(&compared.expr);
-                    } else {
-                        self.refuse(comparison.span(), UNSUPPORTED);
-                    }
-                }
-            }
-            Expr::Filter(filter) => {
-                let known = FILTERS.map(|(name, _)| name);
-                self.mistakes
-                    .extend(unknown_name("filter", filter.name, filter.span(), &known));
-                if let Some(value) = &filter.expr {
-                    self.check_expression(value);
-                }
-                for argument in &filter.args {
-                    if let CallArg::Pos(value) = argument {
-                        self.check_expression(value);
-                    } else {
-                        self.refuse(filter.span(), UNSUPPORTED);
-                    }
-                }
-            }
+            Expr::Compare(comparison) => self.check_comparison(comparison),
+            Expr::Filter(filter) => self.check_filter(filter),
             Expr::GetAttr(member) if self.is_loop_variable(&member.expr) => {
                 let (name, span) = (member.name, member.span());
                 self.mistakes
                     .extend(unknown_name("value of `loop`", name, span, &LOOP));
             }
             other => self.refuse(other.span(), UNSUPPORTED),
+        }
+    }
+
+    fn check_comparison(&mut self, comparison: &Spanned<Compare<'_>>) {
+        self.check_expression(&comparison.expr);
+        for compared in &comparison.ops {
+            if is_equality(&compared.op) {
+                self.check_expression(&compared.expr);
+            } else {
+                self.refuse(comparison.span(), UNSUPPORTED);
+            }
+        }
+    }
+
+    fn check_filter(&mut self, filter: &Spanned<ast::Filter<'_>>) {
+        let known = FILTERS.map(|(name, _)| name);
+        self.mistakes
+            .extend(unknown_name("filter", filter.name, filter.span(), &known));
+        if let Some(value) = &filter.expr {
+            self.check_expression(value);
+        }
+        for argument in &filter.args {
+            if let CallArg::Pos(value) = argument {
+                self.check_expression(value);
+            } else {
+                self.refuse(filter.span(), UNSUPPORTED);
+            }
         }
     }
 
