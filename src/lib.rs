@@ -21,7 +21,8 @@
 //! | [`jsonrpc`] | messages of JSON-RPC | |
 //! | [`agents`] | knows all facts about each agent, and changes its config as a plan that is shown first | |
 //! | `mcp` | the types of the protocol | |
-//! | [`library`] | finds, reads, watches and writes prompts; a [`library::View`] is the library as one caller sees it | |
+//! | [`library`] | finds, reads, watches and writes prompts; a [`library::View`] is the library as one caller sees it | know where prompts come from |
+//! | [`sources`] | has the sources of prompts: projects, packs, plugins, services, databases, teams | |
 //! | [`hook`] | adds the text of prompts to a submitted message | wait for a network |
 //! | [`api`] | the JSON objects that the page and `--json` share | |
 //! | [`doctor`] | finds out why an agent does not get its prompts | |
@@ -32,10 +33,10 @@
 //! # What holds everywhere
 //!
 //! - Each answer shows what is on disk. What is kept of a file has a trace, which is compared at
-//!   each use (`library/cache.rs`); no event of the file system decides what is served.
-//! - The prompts that are served are read in `library/read.rs` alone, and a name from a client
-//!   becomes a path in `library/root.rs` alone. Other code opens a prompt file only to write it
-//!   (`library/files.rs`), and for a command that names it (`import`, `store`). A project's prompts
+//!   each use (`library/disk/cache.rs`); no event of the file system decides what is served.
+//! - The prompts that are served are read in `library/disk/read.rs` alone, and a name from a client
+//!   becomes a path in `library/disk/root.rs` alone. Other code opens a prompt file only to write it
+//!   (`library/write/files.rs`), and for a command that names it (`import`, `store`). A project's prompts
 //!   are served only if the user trusts it, and no symlink in them may point outside.
 //! - Every file that the program creates or replaces is written by `whole_file.rs`, which says what
 //!   holds for its owner, its mode, and after a crash.
@@ -48,17 +49,19 @@
 //! - Only six places start other programs: [`doctor`] those that an agent's config names, as that
 //!   agent would, and the one with this program's name on `PATH`; `cli/text_editor.rs` the user's
 //!   editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the clipboard;
-//!   `library/pack/git.rs` git, only for the command `pack`; and `cli/store/committed.rs` git, only
+//!   `sources/pack/git.rs` git, only for the command `pack`; and `cli/store/committed.rs` git, only
 //!   for the command `store`.
-//! - Only two files connect to anything: `library/openapi/send.rs` to the service of a document
-//!   that the user named, at addresses that `library/openapi/address.rs` allows, and for
-//!   `library/team/server.rs` to the server of the user's team; and
-//!   `library/postgres/connection.rs` to a database that the user named.
+//! - Only two files connect to anything: `sources/openapi/send.rs` to the service of a document
+//!   that the user named, at addresses that `sources/openapi/address.rs` allows, and for
+//!   `sources/team/server.rs` to the server of the user's team; and
+//!   `sources/postgres/connection.rs` to a database that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 
 pub mod prompt;
 
 pub mod library;
+
+pub mod sources;
 
 pub mod jsonrpc;
 mod mcp;

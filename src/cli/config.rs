@@ -11,10 +11,10 @@ use super::user_folders::{self, TRUSTED, is_own, read_text, texts, trusted};
 #[cfg(feature = "openapi")]
 use super::{source::TEAM, team::TeamKeys};
 use crate::agents::ConfigFile;
-use crate::library::Trust;
-use crate::library::pack::lock::LOCK;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Position};
+use crate::sources::Trust;
+use crate::sources::pack::lock::LOCK;
 use crate::wording::{all_of, named};
 use anyhow::bail;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};

@@ -1,7 +1,7 @@
 //! The options that choose a database of prompts.
 
 use super::unrepeated::Unrepeated;
-use crate::library::Address;
+use crate::sources::Address;
 use crate::transport::http::secret_file;
 use anyhow::Context;
 use clap::Args;

@@ -5,12 +5,13 @@
 use super::unrepeated::Unrepeated;
 pub(super) use super::user_folders::absolute;
 use super::{agent, output, user_folders};
+use crate::library::{Layer, Library, Reach};
+use crate::prompt::{Diagnostic, Format};
 #[cfg(feature = "openapi")]
-use crate::library::{
+use crate::sources::{
     HeaderValue, OpenApiOptions, SecretHeader, Team, check_base, check_header_name,
 };
-use crate::library::{Layer, Library, Project, Reach, SettingsProblems, Trust};
-use crate::prompt::{Diagnostic, Format};
+use crate::sources::{Project, SettingsProblems, Trust};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueHint};
@@ -32,7 +33,7 @@ pub(super) struct PromptSource {
     pub(super) store: super::database::StoreOptions,
     #[cfg(feature = "store")]
     #[arg(skip)]
-    pub(super) opened: Option<Arc<crate::library::Postgres>>,
+    pub(super) opened: Option<Arc<crate::sources::Postgres>>,
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[arg(skip)]
@@ -219,7 +220,7 @@ impl PromptSource {
             return false;
         };
         match address.and_then(|address| {
-            crate::library::Postgres::open(address).map_err(|error| error.to_string())
+            crate::sources::Postgres::open(address).map_err(|error| error.to_string())
         }) {
             Ok(store) => {
                 _ = store.wait();

@@ -10,10 +10,9 @@ use super::database::StoreOptions;
 use super::diff::print_diff;
 use super::output::{self, shown};
 use super::source::{PromptSource, absolute};
-use crate::library::{
-    Address, Postgres, Reach, StoredTexts, create_with_folders, replace, text_at,
-};
+use crate::library::{Reach, create_with_folders, replace};
 use crate::prompt::Diagnostic;
+use crate::sources::{Address, Postgres, StoredTexts, text_at};
 use crate::whole_file::FileAccess;
 use crate::wording::{count, printable};
 use agreed::AgreedTexts;

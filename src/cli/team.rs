@@ -2,7 +2,7 @@
 
 use super::source::absolute;
 use super::user_folders;
-use crate::library::{HeaderValue, SecretHeader, Team, check_base};
+use crate::sources::{HeaderValue, SecretHeader, Team, check_base};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

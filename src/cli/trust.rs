@@ -4,9 +4,8 @@ use super::output::{self, full_path};
 use super::review::{self, Review, ReviewedText};
 use super::source::{PromptSource, absolute};
 use super::{config, path, user_folders};
-use crate::library::{
-    Layer, PROJECT_FOLDER, ProjectText, View, main_repository, repository_of, texts_of,
-};
+use crate::library::{Layer, PROJECT_FOLDER, ProjectText, View, repository_of};
+use crate::sources::{main_repository, texts_of};
 use crate::wording::count;
 use anyhow::{Context, bail};
 use clap::Args;

@@ -7,7 +7,7 @@ macro_rules! files {
 }
 
 /// Names and texts, sorted by name. A test compares the list with the folder.
-pub(super) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
+pub(crate) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
     "commit",
     "critique",
     "debug",
@@ -25,7 +25,7 @@ pub(super) const BUILTIN_TEXTS: [(&str, &str); 14] = files![
 ];
 
 /// Returns the text of the file of a built-in prompt.
-pub(super) fn builtin_text(name: &str) -> Option<&'static str> {
+pub(crate) fn builtin_text(name: &str) -> Option<&'static str> {
     BUILTIN_TEXTS
         .iter()
         .find(|(known, _)| *known == name)

@@ -114,18 +114,18 @@ impl Prefix {
 
     /// Whether prompts of a folder, such as `team-a/git/`, may exist for the caller: it is in this
     /// one, or this one is in it.
-    pub(super) fn overlaps(&self, folder: &str) -> bool {
+    pub(crate) fn overlaps(&self, folder: &str) -> bool {
         folder.starts_with(&*self.0) || self.0.starts_with(folder)
     }
 
     /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path
     /// without symlinks.
-    pub(super) fn has_file(&self, folder: &Path, target: &Path) -> bool {
+    pub(crate) fn has_file(&self, folder: &Path, target: &Path) -> bool {
         fs::canonicalize(folder.join(self.folder())).is_ok_and(|own| target.starts_with(own))
     }
 
     /// The folder, without the slash after it.
-    pub(super) fn folder(&self) -> &str {
+    pub(crate) fn folder(&self) -> &str {
         self.0.trim_end_matches('/')
     }
 }

@@ -15,7 +15,7 @@ struct SeenWithPrefix {
 }
 
 /// Returns a prompt as a caller with this prefix sees it.
-pub(super) fn seen_with(prefix: &Prefix, found: Found) -> Found {
+pub(crate) fn seen_with(prefix: &Prefix, found: Found) -> Found {
     let seen = SeenWithPrefix {
         found: found.clone(),
         prefix: prefix.clone(),

@@ -2,10 +2,10 @@
 //! its source.
 
 use super::caller::Caller;
-use super::history::Version;
-use super::reach::Reach;
-use super::rows::{Row, Rows};
-use super::watched::Watched;
+use crate::library::disk::reach::Reach;
+use crate::library::disk::rows::{Row, Rows};
+use crate::library::disk::watched::Watched;
+use crate::library::write::history::Version;
 use crate::prompt::{
     Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary,
 };
@@ -62,12 +62,12 @@ pub struct About {
     /// Whether its prompts are only for callers who may edit prompts.
     pub for_editors: bool,
     /// The name of their pack, with the beginning of its commit: `acme@0123456789ab`.
-    pub(super) pack_version: Option<Arc<str>>,
+    pub(crate) pack_version: Option<Arc<str>>,
 }
 
 impl About {
     /// A source of local prompts for everybody.
-    pub(super) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
+    pub(crate) fn new(layer: Layer, format: &'static Format, path: Option<PathBuf>) -> About {
         About {
             layer,
             path,
@@ -173,7 +173,7 @@ pub struct Entry<H: ?Sized> {
 }
 
 impl Found {
-    pub(super) fn new(name: Name, about: &About, handle: impl Handle + 'static) -> Found {
+    pub(crate) fn new(name: Name, about: &About, handle: impl Handle + 'static) -> Found {
         Found(Arc::new(Entry {
             name,
             layer: about.layer,
@@ -184,7 +184,7 @@ impl Found {
     }
 
     /// The same prompt with another handle.
-    pub(super) fn with_handle(&self, handle: impl Handle + 'static) -> Found {
+    pub(crate) fn with_handle(&self, handle: impl Handle + 'static) -> Found {
         Found(Arc::new(Entry {
             name: self.name.clone(),
             layer: self.layer,
@@ -330,7 +330,7 @@ pub struct Info {
 
 impl Info {
     /// The info of a file with these bytes, which are this prompt.
-    pub(super) fn of(
+    pub(crate) fn of(
         bytes: &[u8],
         modified: Option<SystemTime>,
         prompt: Result<&Prompt, Diagnostic>,
@@ -347,7 +347,7 @@ impl Info {
     }
 
     /// The info of a file in memory, if it is kept.
-    pub(super) fn kept(row: &Row) -> Option<Info> {
+    pub(crate) fn kept(row: &Row) -> Option<Info> {
         let summary = Ok(Arc::new(serde_json::from_str(row.summary.as_ref()?).ok()?));
         let (revision, size) = (
             Some(Revision::of(row.text.as_bytes())),
@@ -362,7 +362,7 @@ impl Info {
     }
 
     /// The info of a file that cannot be read.
-    pub(super) fn unreadable(diagnostic: Diagnostic) -> Info {
+    pub(crate) fn unreadable(diagnostic: Diagnostic) -> Info {
         Info {
             summary: Err(Box::new(diagnostic)),
             revision: None,
@@ -397,12 +397,12 @@ pub struct Listing {
     pub tests: Vec<TestFile>,
     /// Files without a suffix, in folders of this program: perhaps prompts that were saved without
     /// it.
-    pub(super) bare: Vec<PathBuf>,
+    pub(crate) bare: Vec<PathBuf>,
 }
 
 impl Listing {
     /// This list with what others have. Of several prompts with one name, the first is there.
-    pub(super) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
+    pub(crate) fn with(mut self, others: impl Iterator<Item = Listing>) -> Listing {
         for Listing {
             found,
             problems,
@@ -454,9 +454,9 @@ pub struct TestFile {
     /// Whether it is not written: its folder is another program's, or in a database.
     pub is_read_only: bool,
     /// How far it may lead, if it is a symlink.
-    pub(super) reach: Reach,
+    pub(crate) reach: Reach,
     /// What holds it instead of the disk.
-    pub(super) rows: Option<Arc<Rows>>,
+    pub(crate) rows: Option<Arc<Rows>>,
 }
 
 /// Where prompts are written.
@@ -496,8 +496,8 @@ const MAX_NOTE: usize = 2_000;
 /// Who writes, and why; for the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct By {
-    pub(super) author: Option<Arc<str>>,
-    pub(super) note: Option<String>,
+    pub(crate) author: Option<Arc<str>>,
+    pub(crate) note: Option<String>,
 }
 
 impl By {

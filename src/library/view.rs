@@ -1,15 +1,15 @@
 //! All prompts of a user: sources in their order, and the library as one caller sees it.
 
 use super::caller::{Caller, Prefix};
-use super::handle::Files;
 use super::project_prompts::{ChangedTexts, ProjectPrompts};
-use super::reach::{Reach, below};
-use super::read::{read, read_confined};
 use super::seen::seen_with;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
-use super::stamp::is_remote;
-use super::watch::{Changes, Watch};
-use super::watched::{Change, Watched};
+use crate::library::disk::handle::Files;
+use crate::library::disk::reach::{Reach, below};
+use crate::library::disk::read::{read, read_confined};
+use crate::library::disk::stamp::is_remote;
+use crate::library::disk::watch::{Changes, Watch};
+use crate::library::disk::watched::{Change, Watched};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Prompt};
 use crate::wording::named;
@@ -23,12 +23,12 @@ use std::time::{Duration, SystemTime};
 pub struct Library {
     sources: Arc<Vec<Arc<dyn Source>>>,
     project: Option<Arc<dyn ProjectPrompts>>,
-    pub(super) changes: Arc<Changes>,
+    pub(crate) changes: Arc<Changes>,
     /// When its database last answered, if it has one.
-    pub(super) answered: Option<Arc<Mutex<Option<SystemTime>>>>,
+    pub(crate) answered: Option<Arc<Mutex<Option<SystemTime>>>>,
     takes_mentions: bool,
     /// How many versions of a prompt a write leaves in its history besides the current one.
-    pub(super) versions: NonZeroUsize,
+    pub(crate) versions: NonZeroUsize,
 }
 
 impl Default for Library {
@@ -60,7 +60,7 @@ impl Library {
     }
 
     /// The prompts of the project, if they were asked for.
-    pub(super) fn project(&self) -> Option<&Arc<dyn ProjectPrompts>> {
+    pub(crate) fn project(&self) -> Option<&Arc<dyn ProjectPrompts>> {
         self.project.as_ref()
     }
 
@@ -82,7 +82,7 @@ impl Library {
 
     /// Adds the prompts of the project that the user works on, behind other sources of its layer.
     #[must_use]
-    pub(super) fn with_project_prompts(
+    pub(crate) fn with_project_prompts(
         self,
         project: Arc<impl Source + ProjectPrompts + 'static>,
     ) -> Library {
@@ -285,7 +285,7 @@ impl View {
     }
 
     /// The prompt of this name that would exist for a caller who may edit prompts.
-    pub(super) fn only_for_editors(&self, name: &Name) -> Option<Found> {
+    pub(crate) fn only_for_editors(&self, name: &Name) -> Option<Found> {
         let hidden = self
             .sources
             .iter()

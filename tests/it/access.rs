@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[cfg(feature = "store")]
 use {
     crate::postgres::store_of,
-    prompt_expander::library::{Address, Postgres},
+    prompt_expander::sources::{Address, Postgres},
 };
 
 const ANA: &str = "the-token-of-ana-who-may-do-everything";

@@ -687,7 +687,7 @@ impl Ran {
 }
 
 /// Waits until a file, or everything below a folder, is old enough to be cached
-/// (`src/library/cache.rs`). No event marks that moment.
+/// (`src/library/disk/cache.rs`). No event marks that moment.
 #[cfg(unix)]
 pub(crate) fn settle(path: &Path) {
     use std::os::unix::fs::MetadataExt;

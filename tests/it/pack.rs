@@ -328,7 +328,7 @@ fn nothing_is_taken_without_a_yes_of_somebody_who_was_shown_the_texts() {
 }
 
 /// What a pack must never do: each row makes a repository, and says what `add` says of it; with
-/// status 0, the pack is added. More names are in `src/library/pack/lock.rs`.
+/// status 0, the pack is added. More names are in `src/sources/pack/lock.rs`.
 #[test]
 fn a_hostile_repository_writes_nothing_elsewhere_and_starts_nothing() {
     type Make<'m> = &'m dyn Fn(&Repository) -> String;

@@ -2,8 +2,9 @@
 //! written later, maybe by somebody else.
 
 use crate::cli::user_folders;
-use crate::library::{Address, read_regular};
+use crate::library::read_regular;
 use crate::prompt::Revision;
+use crate::sources::Address;
 use crate::whole_file::{FileAccess, PendingFile};
 use anyhow::Context;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Finds earlier versions of a folder's files in its git repository.
 
-use crate::library::pack::git::ELSEWHERE;
+use crate::sources::pack::git::ELSEWHERE;
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 use std::path::Path;

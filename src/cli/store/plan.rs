@@ -2,8 +2,9 @@
 
 use super::agreed::AgreedTexts;
 use super::committed::committed_paths;
-use crate::library::{Postgres, StoredTexts, difference};
+use crate::library::difference;
 use crate::prompt::{Format, TEST_SUFFIX};
+use crate::sources::{Postgres, StoredTexts};
 use crate::wording::printable;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! Any bytes are an OpenAPI document or a diagnostic, and no value of a call changes more of a
 //! request than its own place.
 
-use prompt_expander::library::{Found, Library, Listing, OpenApiOptions, ServiceRequest};
+use prompt_expander::library::{Found, Library, Listing, ServiceRequest};
 use prompt_expander::prompt::{Call, MAX_ARGUMENTS};
+use prompt_expander::sources::OpenApiOptions;
 use std::fs;
 
 /// The document and the value, separated by this.

@@ -1,0 +1,132 @@
+//! The source of a folder of prompt files.
+
+use super::cache::{Cache, SETTLING, Trace};
+use super::handle::Files;
+use super::reach::Reach;
+use super::root::Root;
+use super::rows::Rows;
+use super::walk::scan;
+use super::watched::Watched;
+use crate::library::source::{About, Found, Layer, Listing, Source, Store};
+use crate::library::write::file_store::FileStore;
+use crate::prompt::{Diagnostic, Format, Name};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How many names are kept that were asked for.
+const MAX_NAMES: usize = 10_000;
+
+/// A folder of prompt files.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub(crate) files: Arc<Files>,
+    /// Whether the user named it, so that it is a problem if it is missing.
+    is_required: bool,
+    names: Cache<Option<Found>>,
+    scans: Cache<Arc<Listing>>,
+}
+
+impl Folder {
+    /// Returns the source of a folder that may be missing.
+    pub(crate) fn new(root: Root, layer: Layer) -> Folder {
+        let about = About::new(layer, root.format, Some(root.path.clone()));
+        Folder::of(Files::new(root, about))
+    }
+
+    /// Returns the source of a folder that the user named, so that it is a problem if it is
+    /// missing.
+    pub(crate) fn required(root: Root, layer: Layer) -> Folder {
+        Folder {
+            is_required: true,
+            ..Folder::new(root, layer)
+        }
+    }
+
+    /// Returns the source of the copies of a pack, such as `acme@0123456789ab`.
+    pub(crate) fn of_pack(root: Root, version: &str) -> Folder {
+        let about = About {
+            pack_version: Some(version.into()),
+            ..About::new(Layer::PACK, root.format, Some(root.path.clone()))
+        };
+        Folder::of(Files::new(root, about))
+    }
+
+    /// Returns the source of files in memory. `path` is the address of the database or the server
+    /// that has them.
+    #[cfg_attr(not(any(feature = "store", feature = "openapi")), allow(dead_code))]
+    pub(crate) fn in_memory(path: PathBuf, rows: Arc<Rows>) -> Folder {
+        let root = Root::new(path, Format::OWN, Reach::Own);
+        let about = About::new(Layer::USER, root.format, Some(root.path.clone()));
+        let mut files = Files::new(root, about);
+        files.rows = Some(rows);
+        Folder::of(files)
+    }
+
+    fn of(files: Files) -> Folder {
+        Folder {
+            files: Arc::new(files),
+            is_required: false,
+            names: Cache::new(MAX_NAMES, SETTLING),
+            scans: Cache::new(1, SETTLING),
+        }
+    }
+
+    fn scan(&self, trace: &mut Trace) -> Arc<Listing> {
+        Arc::new(scan(&self.files, self.is_required, trace))
+    }
+}
+
+impl Source for Folder {
+    fn about(&self) -> &About {
+        &self.files.about
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        self.names.get(name.as_str(), |trace| {
+            let file = self.files.resolve(name, trace);
+            if file.is_none() {
+                trace.distrust();
+            }
+            Some(self.files.found(name.clone(), file?))
+        })
+    }
+
+    fn list(&self) -> Listing {
+        let listing = self.scans.get("", |trace| self.scan(trace));
+        listing.as_ref().clone()
+    }
+
+    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        let root = &self.files.root;
+        let around = Root::around(path);
+        let is_in_between = around.is_read_only() && !root.path.starts_with(&around.path);
+        // A file in a hidden folder, for example, has no name in the folder of a user, and may be
+        // named all the same.
+        let has_name = self.files.is_of_others() || !matches!(root.name_of(path), Some(Err(_)));
+        let is_own = path.starts_with(&root.path) && !is_in_between && has_name;
+        is_own.then(|| {
+            root.file_at(path)
+                .map(|(name, file)| self.files.found(name, file))
+        })
+    }
+
+    fn health(&self, _: bool) -> Vec<Diagnostic> {
+        self.files
+            .root
+            .missing(self.is_required)
+            .into_iter()
+            .collect()
+    }
+
+    fn watch(&self, watched: &mut Watched) {
+        let scan = self.scans.with_trace("".as_ref(), |trace| self.scan(trace));
+        watched.add(&self.files.root, &scan.0);
+    }
+
+    fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
+        if self.files.root.is_read_only() || self.files.about.layer == Layer::PACK {
+            return None;
+        }
+        Some(Ok(Arc::new(FileStore::new(Arc::clone(&self.files)))))
+    }
+}

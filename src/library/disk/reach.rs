@@ -1,0 +1,260 @@
+//! How far the links in a folder of prompts may lead.
+//!
+//! A folder is the user's own, or it is confined. Own are the folders that `config.toml` or
+//! `--prompts` names, the user's folders for config, data and state, and the folders of agents in
+//! the home directory. Everything else may have been written by somebody else: a project, a pack,
+//! a plugin of a repository, and a folder or a file that `check`, `test` or `import` names.
+
+use crate::prompt::{Diagnostic, FORMATS, IMPORTED, Kind};
+use crate::wording::{full_path, named_path};
+use std::fs::{self, File};
+use std::path::{Component, Path, PathBuf};
+
+/// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
+pub(crate) const REPOSITORY: &str = ".git";
+
+/// How far the symlinks in a folder of prompts may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The folder is the user's own: links are followed wherever they lead.
+    Own,
+    /// Somebody else may have written its files: only files in `folder` are read, and only while
+    /// `folder` itself is in `repository`, all links resolved. Files of the system are never read.
+    Confined {
+        folder: PathBuf,
+        repository: PathBuf,
+    },
+}
+
+impl Reach {
+    /// Confines what was named, a folder or a file, to its repository; outside of a repository, to
+    /// the folder itself. What is in a folder of an agent in the home directory is the user's own.
+    pub(crate) fn of_named(path: &Path) -> Reach {
+        if is_of_agent_at_home(path) {
+            return Reach::Own;
+        }
+        let folder = if path.is_dir() {
+            path
+        } else {
+            path.parent().unwrap_or(path)
+        };
+        let bound = bound_of(folder, std::env::home_dir().as_deref());
+        Reach::Confined {
+            folder: bound.clone(),
+            repository: bound,
+        }
+    }
+
+    pub(crate) fn is_confined(&self) -> bool {
+        *self != Reach::Own
+    }
+
+    /// Refuses a path that leads out of what may be read. A missing file is not an error here: the
+    /// caller that reads it reports it.
+    pub(crate) fn check(&self, path: &Path) -> Result<(), Diagnostic> {
+        if !self.is_confined() {
+            return Ok(());
+        }
+        match fs::canonicalize(path) {
+            Ok(target) => self.check_target(&target),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Refuses an open file that is outside of what may be read: a path that was checked before it
+    /// was opened may have been swapped since. Only Linux is asked.
+    pub(crate) fn check_open_file(&self, file: &File) -> Result<(), Diagnostic> {
+        if !self.is_confined() {
+            return Ok(());
+        }
+        match path_of_open_file(file) {
+            Some(target) => self.check_target(&target),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a path, all links resolved, that may not be read.
+    fn check_target(&self, target: &Path) -> Result<(), Diagnostic> {
+        let Reach::Confined { folder, repository } = self else {
+            return Ok(());
+        };
+        let shown = full_path(target);
+        if is_of_system(target) {
+            let message =
+                format!("the symlink points to {shown}, a file of the system, and is not followed");
+            return Err(Diagnostic::new(Kind::Escapes, message, "delete it"));
+        }
+        let real_folder = fs::canonicalize(folder).ok();
+        if real_folder.is_some_and(|real| target.starts_with(&real) && real.starts_with(repository))
+        {
+            return Ok(());
+        }
+        if folder == repository {
+            let bound = named_path(folder);
+            let message =
+                format!("the symlink points outside {bound}, to {shown}, and is not followed");
+            let fix = "delete it, or replace it with a copy";
+            return Err(Diagnostic::new(Kind::Escapes, message, fix));
+        }
+        let message = format!(
+            "the symlink points outside the project's prompts, to {shown}, and is not followed"
+        );
+        let fix = "delete it, replace it with a copy, or name the folder that it points to with --prompts";
+        Err(Diagnostic::new(Kind::Escapes, message, fix))
+    }
+}
+
+/// Returns a path below a folder, `/`-separated.
+pub(crate) fn below(folder: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
+    if cfg!(windows) {
+        below.replace('\\', "/")
+    } else {
+        below.into_owned()
+    }
+}
+
+/// The path of an open file; `None` where the system does not say.
+pub(crate) fn path_of_open_file(file: &File) -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        let number = std::os::fd::AsRawFd::as_raw_fd(file);
+        // Without /proc, the path was at least checked before it was opened.
+        fs::read_link(format!("/proc/self/fd/{number}")).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        _ = file;
+        None
+    }
+}
+
+/// Returns what an absolute path is confined to. A symlink that is in a repository may be somebody
+/// else's, so the path is confined to that repository; other symlinks are the user's, and followed.
+fn bound_of(path: &Path, home: Option<&Path>) -> PathBuf {
+    let mut real = PathBuf::new();
+    for step in path.components() {
+        let next = real.join(step);
+        if !next.is_symlink() {
+            real = next;
+            continue;
+        }
+        if let Some(repository) = repository_of(&real, home) {
+            return repository;
+        }
+        real = fs::canonicalize(&next).unwrap_or(next);
+    }
+    let real = fs::canonicalize(&real).unwrap_or(real); // on Windows, it has a prefix then
+    repository_of(&real, home).unwrap_or(real)
+}
+
+/// Returns whether an absolute path, or a link on the way, leads into a folder, all links resolved.
+/// The end of the path may be missing.
+pub(crate) fn leads_through(path: &Path, folder: &Path) -> bool {
+    let mut real = PathBuf::new();
+    for step in path.components() {
+        real.push(step);
+        if real.is_symlink() || step == Component::ParentDir {
+            real = fs::canonicalize(&real).unwrap_or(real);
+        }
+        if real.starts_with(folder) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Returns the root of the repository that a folder is in, all links resolved. The home directory
+/// is nobody's repository, even if it has a `.git`, and neither is a folder in which everybody may
+/// create one.
+pub(crate) fn repository_of(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    let home = home.and_then(|home| fs::canonicalize(home).ok());
+    let root = folder
+        .ancestors()
+        .take_while(|above| home.as_deref() != Some(above) && !is_for_everybody(above))
+        .find(|above| fs::symlink_metadata(above.join(REPOSITORY)).is_ok());
+    root.map(Path::to_owned)
+}
+
+/// Returns whether a path is in a folder such as `~/.claude/commands`.
+fn is_of_agent_at_home(path: &Path) -> bool {
+    let Some(home) = std::env::home_dir() else {
+        return false;
+    };
+    let configs = [".config", "Library/Application Support"].map(|folder| home.join(folder));
+    let places = [&home, &configs[0], &configs[1]];
+    let has_parents = path.components().any(|step| step == Component::ParentDir);
+    let mut ends = FORMATS
+        .iter()
+        .chain(&IMPORTED)
+        .flat_map(|format| format.folders);
+    !has_parents && ends.any(|end| places.iter().any(|place| path.starts_with(place.join(end))))
+}
+
+/// Returns whether a file belongs to the system: it may hold the environment of the program, with
+/// secrets. `/dev/shm` has ordinary files.
+fn is_of_system(path: &Path) -> bool {
+    let is_below = |folder: &str| path.starts_with(folder);
+    cfg!(unix)
+        && ["/proc", "/dev", "/sys"].into_iter().any(is_below)
+        && !path.starts_with("/dev/shm")
+}
+
+/// Returns whether a folder is one such as `/tmp`, in which everybody may create files, and delete
+/// only their own.
+pub(crate) fn is_for_everybody(folder: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        const WRITABLE_AND_STICKY: u32 = 0o1002;
+        fs::metadata(folder)
+            .is_ok_and(|folder| folder.mode() & WRITABLE_AND_STICKY == WRITABLE_AND_STICKY)
+    }
+    #[cfg(not(unix))]
+    {
+        _ = folder;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_confined_folder_reads_its_repository_and_an_own_one_everything() {
+        use std::os::unix::fs::symlink;
+        let outer = tempfile::tempdir().unwrap();
+        let outer = fs::canonicalize(outer.path()).unwrap();
+        let clone = outer.join("clone");
+        let archive = outer.join("archive");
+        for folder in [&clone.join("prompts"), &clone.join(".git"), &archive] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let of_clone = Reach::of_named(&clone.join("prompts"));
+        let of_archive = Reach::of_named(&archive);
+        let environ = Path::new("/proc/self/environ");
+        for (reach, target, is_read) in [
+            (&Reach::Own, environ, true),
+            (&of_clone, environ, false),
+            (&of_clone, &clone.join("AGENTS.md"), true),
+            (&of_clone, &archive.join("x.md"), false),
+            (&of_archive, &archive.join("x.md"), true),
+            (&of_archive, &clone.join("AGENTS.md"), false),
+        ] {
+            let is_refused = reach.check_target(target).is_err();
+            assert_eq!(!is_refused, is_read, "{reach:?} {target:?}");
+        }
+        // A home directory under version control is not one repository with what is unpacked in it.
+        fs::create_dir(outer.join(".git")).unwrap();
+        assert_eq!(bound_of(&archive, None), outer);
+        assert_eq!(bound_of(&archive, Some(&outer)), archive);
+        // A link in a clone is the clone's, wherever it leads; one outside of it is the user's.
+        symlink(&archive, clone.join("linked")).unwrap();
+        symlink(&archive, outer.join("linked")).unwrap();
+        assert_eq!(bound_of(&clone.join("linked"), Some(&outer)), clone);
+        assert_eq!(bound_of(&outer.join("linked"), Some(&outer)), archive);
+    }
+}

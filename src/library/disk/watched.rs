@@ -1,0 +1,316 @@
+//! Which paths to watch for changes of prompts, and what an event at one of them may have changed:
+//! the folders that were looked at, the folders above them, and the targets of symlinks. All of
+//! them are real paths, as events name them.
+
+use super::cache::Trace;
+use super::root::Root;
+use super::stamp::is_remote;
+use crate::library::caller::Prefix;
+use crate::prompt::Name;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What may have changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Prompts of these names, or that there are any.
+    pub prompts: BTreeSet<Name>,
+    /// Anything in these folders, such as `team-a/`, and in what includes their files. The empty
+    /// one is the whole library.
+    pub folders: BTreeSet<String>,
+}
+
+impl Change {
+    /// Anything may have changed.
+    pub fn anything() -> Change {
+        Change::of_folder(String::new())
+    }
+
+    /// Only these prompts.
+    pub fn of_prompts(prompts: BTreeSet<Name>) -> Change {
+        Change {
+            prompts,
+            ..Change::default()
+        }
+    }
+
+    /// Anything in a folder, which ends in a slash.
+    pub fn of_folder(folder: String) -> Change {
+        Change {
+            folders: BTreeSet::from([folder]),
+            ..Change::default()
+        }
+    }
+
+    /// The change of a file or folder in a folder of prompts.
+    pub(crate) fn of_path(root: &Root, path: &Path) -> Change {
+        match root.name_of(path) {
+            Some(Ok((name, _))) => Change::of_prompts(BTreeSet::from([name])),
+            _ => Change::of_folder(root.names_around(path)),
+        }
+    }
+
+    /// Adds another change.
+    pub fn add(&mut self, other: Change) {
+        self.prompts.extend(other.prompts);
+        self.folders.extend(other.folders);
+    }
+
+    fn len(&self) -> usize {
+        self.prompts.len() + self.folders.len()
+    }
+
+    /// Returns whether it may concern a caller for whom only the prompts with this prefix exist.
+    pub fn concerns(&self, prefix: Option<&Prefix>) -> bool {
+        let Some(prefix) = prefix else {
+            return true;
+        };
+        self.is_of_folder(Some(prefix)) || self.prompts.iter().any(|name| prefix.contains(name))
+    }
+
+    /// Returns whether the prompt of this name exists for such a caller, and may have changed.
+    pub fn may_be_of(&self, name: &str, prefix: Option<&Prefix>) -> bool {
+        prefix.is_none_or(|prefix| prefix.contains(name))
+            && (self.is_of_folder(prefix) || self.prompts.iter().any(|own| own.as_str() == name))
+    }
+
+    /// Returns whether anything that exists for such a caller may have changed.
+    fn is_of_folder(&self, prefix: Option<&Prefix>) -> bool {
+        let mut folders = self.folders.iter();
+        folders.any(|folder| prefix.is_none_or(|prefix| prefix.overlaps(folder)))
+    }
+}
+
+/// A path at which something has happened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathEvent<'p> {
+    pub(crate) path: &'p Path,
+    /// Whether something may have been added, removed or renamed.
+    pub(crate) moves: bool,
+    /// Whether the path may be that of a folder.
+    pub(crate) may_be_folder: bool,
+}
+
+/// The paths to watch.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// Folders of prompts, of which every entry that is not hidden matters; each with its root, and
+    /// its path there.
+    folders: BTreeMap<PathBuf, Vec<(Root, PathBuf)>>,
+    /// Other folders, of which only these entries matter; each with what it may change.
+    entries: BTreeMap<PathBuf, BTreeMap<OsString, Change>>,
+    /// Whether other machines may change some of it without an event on this one.
+    pub(crate) is_remote: bool,
+}
+
+impl Watched {
+    /// Adds what a list of the prompts of a folder was made from.
+    pub(crate) fn add(&mut self, root: &Root, trace: &Trace) {
+        self.add_way(&root.path, &Change::of_folder(root.prefix.clone()));
+        for path in trace.paths() {
+            if let Some(target) = target_of(path) {
+                self.add_way(&target, &Change::of_path(root, path));
+            }
+            let Ok(real) = fs::canonicalize(path) else {
+                continue;
+            };
+            let is_folder = real.is_dir();
+            let folder = if is_folder {
+                Some(&*real)
+            } else {
+                real.parent()
+            };
+            self.is_remote |= folder.is_some_and(is_remote);
+            if is_folder {
+                self.folders
+                    .entry(real)
+                    .or_default()
+                    .push((root.clone(), path.to_owned()));
+            }
+        }
+    }
+
+    /// Adds the folders above a path, each with the entry on the way to it. Any of them may be
+    /// replaced, and change anything.
+    pub(crate) fn add_path(&mut self, path: &Path) {
+        self.add_way(path, &Change::anything());
+    }
+
+    /// The same of a path at which only this may change.
+    fn add_way(&mut self, path: &Path, change: &Change) {
+        for step in path.ancestors() {
+            let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else {
+                continue;
+            };
+            let Ok(folder) = fs::canonicalize(folder) else {
+                continue;
+            };
+            let entries = self.entries.entry(folder).or_default();
+            let known = entries.entry(name.to_owned()).or_default();
+            let before = known.len();
+            known.add(change.clone());
+            if known.len() > before
+                && let Some(target) = target_of(step)
+            {
+                self.add_way(&target, change);
+            }
+        }
+    }
+
+    /// Every path to watch.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.folders.keys().chain(
+            self.entries
+                .keys()
+                .filter(|folder| !self.folders.contains_key(*folder)),
+        )
+    }
+
+    /// Returns what an event may have changed, if anything.
+    pub(crate) fn change(&self, event: PathEvent<'_>) -> Option<Change> {
+        let (Some(folder), Some(name)) = (event.path.parent(), event.path.file_name()) else {
+            return Some(Change::anything());
+        };
+        if !self.is_watched(event.path) && !self.is_watched(folder) {
+            return Some(Change::anything()); // it has the name that a folder had before it was moved
+        }
+        let mut change = self.change_of_folder(event.path);
+        if let Some(entry) = self.entries.get(folder).and_then(|names| names.get(name)) {
+            change.add(entry.clone());
+        }
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        if !is_hidden && let Some(roots) = self.folders.get(folder) {
+            for (root, folder) in roots {
+                change.add(change_in_folder(root, folder, &folder.join(name), event));
+            }
+        }
+        (change.len() > 0).then_some(change)
+    }
+
+    fn is_watched(&self, path: &Path) -> bool {
+        self.folders.contains_key(path) || self.entries.contains_key(path)
+    }
+
+    /// Returns what may have changed if something has happened to a folder that is watched.
+    fn change_of_folder(&self, folder: &Path) -> Change {
+        let mut change = Change::default();
+        for (root, path) in self.folders.get(folder).into_iter().flatten() {
+            change.add(Change::of_folder(root.names_around(path)));
+        }
+        for entry in self
+            .entries
+            .get(folder)
+            .into_iter()
+            .flat_map(BTreeMap::values)
+        {
+            change.add(entry.clone());
+        }
+        change
+    }
+}
+
+/// Returns the target of a path, if it is a symlink.
+fn target_of(link: &Path) -> Option<PathBuf> {
+    let target = fs::read_link(link).ok()?;
+    Some(link.parent()?.join(target))
+}
+
+/// Returns what an event at a path in a folder of prompts may have changed.
+fn change_in_folder(root: &Root, folder: &Path, path: &Path, event: PathEvent<'_>) -> Change {
+    match root.name_of(path) {
+        // The folder becomes a prompt, or is none any more.
+        Some(Ok((_, kind))) if event.moves && kind.is_in_folder() => {
+            Change::of_folder(root.names_around(folder))
+        }
+        None if !event.may_be_folder && !root.is_includable(path) => Change::default(),
+        _ => Change::of_path(root, path),
+    }
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::disk::reach::Reach;
+    use crate::prompt::Format;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn the_folders_above_a_library_and_the_targets_of_symlinks_are_watched_and_their_neighbors_are_not()
+     {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(folder.path()).unwrap();
+        for below in ["prompts/git", "prompts/.git", "elsewhere/deep"] {
+            fs::create_dir_all(folder.join(below)).unwrap();
+        }
+        symlink("../elsewhere/one.md", folder.join("prompts/link.md")).unwrap();
+        symlink(folder.join("elsewhere/deep"), folder.join("prompts/linked")).unwrap();
+        symlink("nowhere/x.md", folder.join("prompts/broken.md")).unwrap();
+        let root = Root::new(folder.join("prompts"), Format::OWN, Reach::Own);
+        let mut trace = Trace::default();
+        for seen in ["", "git", "linked", "link.md", "broken.md"] {
+            trace.look(&root.path.join(seen));
+        }
+        let mut watched = Watched::default();
+        watched.add(&root, &trace);
+        let prompts = |names: &[&str]| {
+            let names = names.iter().map(|name| Name::new(name).unwrap());
+            Some(Change::of_prompts(names.collect()))
+        };
+        let anything = Some(Change::anything());
+        let in_folder = |folder: &str| Some(Change::of_folder(folder.to_owned()));
+        let with_prompts = |folder: &str, names: &[&str]| {
+            let mut change = in_folder(folder)?;
+            change.add(prompts(names)?);
+            Some(change)
+        };
+        for (path, moves, may_be_folder, want) in [
+            ("prompts", true, true, with_prompts("", &["broken", "link"])),
+            ("prompts/new.md", true, false, prompts(&["new"])),
+            ("prompts/git/x.md", false, false, prompts(&["git/x"])),
+            ("prompts/git", true, true, in_folder("git/")),
+            ("prompts/git/deep", true, true, in_folder("git/deep/")),
+            ("prompts/other", true, true, in_folder("other/")),
+            ("prompts/linked", true, true, in_folder("linked/")),
+            ("elsewhere/deep", true, true, in_folder("linked/")),
+            ("prompts/_part.md", false, false, anything.clone()),
+            ("prompts/_parts", true, true, anything.clone()),
+            ("prompts/git/_part.md", false, false, in_folder("git/")),
+            ("prompts/git/SKILL.md", true, false, in_folder("git/")),
+            ("prompts/git/SKILL.md", false, false, prompts(&["git"])),
+            ("prompts/notes.txt", true, false, None),
+            ("prompts/.git", true, true, None),
+            ("prompts/.x.md.swp", true, false, None),
+            ("neighbor", true, true, None),
+            ("elsewhere/one.md", false, false, prompts(&["link"])),
+            ("elsewhere/two.md", true, false, None),
+            (
+                "elsewhere/deep/any.md",
+                true,
+                false,
+                prompts(&["linked/any"]),
+            ),
+            (
+                "prompts/nowhere",
+                true,
+                true,
+                with_prompts("nowhere/", &["broken"]),
+            ),
+        ] {
+            let event = PathEvent {
+                path: &folder.join(path),
+                moves,
+                may_be_folder,
+            };
+            assert_eq!(watched.change(event), want, "{path}");
+        }
+        assert!(
+            watched
+                .paths()
+                .any(|path| *path == folder.parent().unwrap())
+        );
+        assert!(watched.paths().all(|path| !path.ends_with(".git")));
+    }
+}

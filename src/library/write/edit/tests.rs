@@ -1,0 +1,738 @@
+//! What is written to a folder of prompts, and to its history.
+
+use super::*;
+use crate::library::caller::{Prefix, Role, Token};
+use crate::library::project_prompts::PROJECT_FOLDER as FOLDER;
+use crate::library::write::history::VERSIONS;
+use Operation::{ByHand, Create, Delete, Restore, Update};
+use std::fmt::Debug;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::thread;
+use tempfile::TempDir;
+
+/// A folder of prompts with these files, and the library of it.
+fn folder(files: &[(&str, &str)]) -> (TempDir, Library) {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, text) in files {
+        put(folder.path(), file, text);
+    }
+    let library = Library::named([folder.path().to_owned()]).with_builtin();
+    (folder, library)
+}
+
+fn put(folder: &Path, file: &str, text: &str) {
+    let path = folder.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn of(text: &str) -> Revision {
+    Revision::of(text.as_bytes())
+}
+
+/// Somebody else who may write, only in this folder if there is one.
+fn stranger(prefix: Option<&str>) -> Caller {
+    let token = Token {
+        id: [0; 16],
+        name: "t".into(),
+    };
+    let prefix = prefix.map(|prefix| Prefix::new(prefix).unwrap());
+    Caller {
+        token: Some(token),
+        role: Role::Write,
+        prefix,
+        sees_team: false,
+    }
+}
+
+/// Why something was refused.
+#[track_caller]
+fn kind<T: Debug>(refused: Result<T, Diagnostic>) -> Kind {
+    refused.unwrap_err().kind
+}
+
+fn operations(editor: &Editor<'_>, name: &str) -> Vec<Operation> {
+    editor
+        .history(name)
+        .unwrap()
+        .iter()
+        .map(|version| version.operation)
+        .collect()
+}
+
+/// The names of the files in a folder that end like this, sorted.
+fn names(folder: &Path, end: &str) -> Vec<String> {
+    let names = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(end)).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_version() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let by = By::default();
+    let path = folder.path().join("git/a.md");
+    let first = editor.create("git/a", "One.\n", &by).unwrap();
+    assert_eq!(
+        (first.name.as_str(), first.revision),
+        ("git/a", of("One.\n"))
+    );
+    let by = By::new(Some("ada".into()), Some("shorter".to_owned())).unwrap();
+    let second = editor
+        .update("git/a", first.revision, "Two.\n", &by)
+        .unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"Two.\n");
+    let refused = kind(editor.update("git/a", first.revision, "Three.\n", &by));
+    assert!(
+        matches!(&refused, Kind::Conflict { diff, .. } if diff.contains("-One.\n+Two.\n")),
+        "{refused:?}"
+    );
+    fs::write(&path, "By hand.\n").unwrap();
+    let third = of("By hand.\n");
+    assert!(matches!(
+        kind(editor.delete("git/a", second.revision, &by)),
+        Kind::Conflict { .. }
+    ));
+    editor.delete("git/a", third, &by).unwrap();
+    assert!(!path.exists());
+    let refused = kind(editor.delete("git/a", second.revision, &by));
+    assert!(
+        matches!(refused, Kind::Conflict { current: None, .. }),
+        "{refused:?}"
+    );
+    let restored = editor.restore("git/a", None, None, &by).unwrap();
+    assert_eq!(
+        (restored.revision, fs::read(&path).unwrap()),
+        (third, b"By hand.\n".to_vec())
+    );
+    let history = editor.history("git/a").unwrap();
+    assert_eq!(
+        operations(&editor, "git/a"),
+        [Restore, Delete, ByHand, Update, Create]
+    );
+    assert!(history.is_sorted_by_key(|version| std::cmp::Reverse(version.at)));
+    assert!(history[0].is_current && history.iter().skip(1).all(|version| !version.is_current));
+    assert_eq!(
+        (history[3].author.as_deref(), history[3].note.as_deref()),
+        (Some("ada"), Some("shorter"))
+    );
+    for (version, text) in
+        history
+            .iter()
+            .zip(["By hand.\n", "By hand.\n", "By hand.\n", "Two.\n", "One.\n"])
+    {
+        assert_eq!(editor.version("git/a", version.revision).unwrap(), text);
+    }
+    // A person finds the texts by their times.
+    let texts = names(&folder.path().join(".history/git/a"), ".md").into_iter();
+    let texts: Vec<String> = texts
+        .map(|name| fs::read_to_string(folder.path().join(".history/git/a").join(name)).unwrap())
+        .collect();
+    assert_eq!(texts, ["One.\n", "Two.\n", "By hand.\n", "By hand.\n"]);
+    assert_eq!(
+        names(folder.path(), ""),
+        [".history", "git"],
+        "no temporary file is left"
+    );
+    // The same text again is no change.
+    assert_eq!(
+        editor
+            .update("git/a", third, "By hand.\n", &by)
+            .unwrap()
+            .revision,
+        third
+    );
+    assert_eq!(operations(&editor, "git/a").len(), 5);
+}
+
+#[test]
+fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_replaced() {
+    let (folder, library) = folder(&[("a.md", "By hand.")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    assert_eq!(operations(&editor, "a"), [ByHand]);
+    assert!(editor.history("a").unwrap()[0].is_current);
+    assert!(
+        !folder.path().join(".history").exists(),
+        "reading writes nothing"
+    );
+    editor
+        .update("a", of("By hand."), "New.", &By::default())
+        .unwrap();
+    fs::write(folder.path().join("a.md"), "Again.").unwrap();
+    assert_eq!(operations(&editor, "a"), [ByHand, Update, ByHand]);
+    assert_eq!(editor.version("a", of("Again.")).unwrap(), "Again.");
+    let restored = editor
+        .restore("a", Some(of("Again.")), None, &By::default())
+        .unwrap();
+    assert_eq!(restored.revision, of("New."));
+    assert_eq!(operations(&editor, "a"), [Restore, ByHand, Update, ByHand]);
+    assert_eq!(
+        kind(editor.restore("a", Some(of("New.")), Some(of("never")), &By::default())),
+        Kind::NoVersion
+    );
+}
+
+#[test]
+fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let path = folder.path().join("a.md");
+    editor.create("a", "A", &By::default()).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(operations(&editor, "a"), [Create]);
+    assert!(!editor.history("a").unwrap()[0].is_current);
+    assert_eq!(
+        editor
+            .restore("a", None, None, &By::default())
+            .unwrap()
+            .revision,
+        of("A")
+    );
+    editor.update("a", of("A"), "B", &By::default()).unwrap();
+    fs::write(&path, "A").unwrap();
+    editor.update("a", of("A"), "C", &By::default()).unwrap();
+    assert_eq!(
+        operations(&editor, "a"),
+        [Update, ByHand, Update, Restore, Create]
+    );
+    assert_eq!(editor.version("a", of("B")).unwrap(), "B");
+}
+
+#[test]
+fn prompts_named_like_files_of_the_history_disturb_no_other_and_can_be_edited() {
+    let (folder, library) = folder(&[("a.md", "A")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let below = library.editor(&stranger(Some("a/"))).unwrap();
+    let by = By::default();
+    below
+        .create(
+            &format!("a/20991122T191012.123456789Z-{}.json", of("x")),
+            "Below.",
+            &by,
+        )
+        .unwrap();
+    editor.update("a", of("A"), "B", &by).unwrap();
+    assert_eq!(operations(&editor, "a"), [Update, ByHand]);
+    for name in ["lock", "lock/x", "history"] {
+        editor.create(name, "L", &by).unwrap();
+        editor.update(name, of("L"), "M", &by).unwrap();
+        assert_eq!(operations(&editor, name), [Update, Create], "{name}");
+    }
+    editor.delete("a", of("B"), &by).unwrap();
+    assert_eq!(names(folder.path(), ".md"), ["history.md", "lock.md"]);
+}
+
+#[test]
+fn a_version_whose_record_is_damaged_or_too_long_is_still_there() {
+    for damaged in [
+        "{}".to_owned(),
+        format!("{{\"x\": \"{}\"}}", "x".repeat(70_000)),
+    ] {
+        let (folder, library) = folder(&[]);
+        let editor = library.editor(&Caller::local()).unwrap();
+        editor.create("a", "A", &By::default()).unwrap();
+        let history = folder.path().join(".history/a");
+        fs::write(history.join(&names(&history, ".json")[0]), damaged).unwrap();
+        let versions = editor.history("a").unwrap();
+        assert_eq!((versions.len(), versions[0].revision), (1, of("A")));
+        editor.update("a", of("A"), "B", &By::default()).unwrap();
+        assert_eq!(editor.version("a", of("A")).unwrap(), "A");
+    }
+}
+
+#[test]
+fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    editor.create("a", "A", &By::default()).unwrap();
+    editor.update("a", of("A"), "B", &By::default()).unwrap();
+    let history = folder.path().join(".history/a");
+    fs::write(
+        history.join(&names(&history, ".md")[0]),
+        "x".repeat(crate::prompt::MAX_FILE + 1),
+    )
+    .unwrap();
+    assert_eq!(kind(editor.version("a", of("A"))), Kind::Unreadable);
+}
+
+#[test]
+fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_default() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let mut revision = editor.create("a", "A", &By::default()).unwrap().revision;
+    for text in ["B", "C"] {
+        revision = editor
+            .update("a", revision, text, &By::default())
+            .unwrap()
+            .revision;
+    }
+    let history = folder.path().join(".history/a");
+    fs::write(history.join(&names(&history, ".md")[1]), "Forged.").unwrap();
+    for refused in [
+        editor.version("a", of("B")).map(|_| ()),
+        editor
+            .restore("a", Some(revision), Some(of("B")), &By::default())
+            .map(|_| ()),
+    ] {
+        let refused = refused.unwrap_err();
+        assert!(
+            refused.kind == Kind::NoVersion
+                && refused.message.contains("was changed in the history"),
+            "{refused}"
+        );
+    }
+    assert_eq!(
+        editor.before("a", Some(revision)).unwrap(),
+        (of("A"), "A".to_owned())
+    );
+    assert_eq!(
+        editor
+            .restore("a", Some(revision), None, &By::default())
+            .unwrap()
+            .revision,
+        of("A")
+    );
+}
+
+#[test]
+fn a_note_has_a_limit_and_a_blank_one_is_none() {
+    let by = |length: usize| By::new(None, Some("x".repeat(length)));
+    by(2_000).unwrap();
+    assert_eq!(kind(by(2_001)), Kind::TooLong);
+    assert_eq!(
+        By::new(None, Some(" \n".to_owned())).unwrap(),
+        By::default()
+    );
+}
+
+#[test]
+fn so_many_versions_are_kept_besides_the_current_one() {
+    let (folder, library) = folder(&[]);
+    let library = library.with_history(NonZeroUsize::new(3).unwrap());
+    let editor = library.editor(&Caller::local()).unwrap();
+    let mut revision = editor.create("a", "0", &By::default()).unwrap().revision;
+    for number in 1..10 {
+        revision = editor
+            .update("a", revision, &number.to_string(), &By::default())
+            .unwrap()
+            .revision;
+    }
+    assert_eq!(names(&folder.path().join(".history/a"), ".md").len(), 4);
+    assert_eq!(names(&folder.path().join(".history/a"), ".json").len(), 4);
+    assert_eq!(editor.history("a").unwrap().len(), 4);
+    editor.version("a", of("6")).unwrap();
+    assert_eq!(kind(editor.version("a", of("5"))), Kind::NoVersion);
+    assert_eq!(VERSIONS.get(), 50);
+}
+
+#[test]
+fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
+    let (_folder, library) = folder(&[("a.md", "0")]);
+    let mut expected = of("0");
+    for round in 0..10 {
+        let write = |writer: usize| {
+            let editor = library.editor(&Caller::local()).unwrap();
+            editor.update("a", expected, &format!("{round} {writer}"), &By::default())
+        };
+        let results: Vec<_> = thread::scope(|scope| {
+            let writers: Vec<_> = (0..4)
+                .map(|writer| scope.spawn(move || write(writer)))
+                .collect();
+            writers
+                .into_iter()
+                .map(|writer| writer.join().unwrap())
+                .collect()
+        });
+        let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        assert_eq!(won.len(), 1, "{lost:?}");
+        for refused in lost {
+            assert!(matches!(kind(refused), Kind::Conflict { .. }));
+        }
+        expected = library
+            .editor(&Caller::local())
+            .unwrap()
+            .current("a")
+            .unwrap()
+            .revision;
+    }
+    assert_eq!(
+        operations(&library.editor(&Caller::local()).unwrap(), "a").len(),
+        11
+    );
+}
+
+#[test]
+fn a_prompt_in_a_folder_is_restored_as_that() {
+    let (folder, library) = folder(&[("x/SKILL.md", "Skill."), ("x/more.txt", "more")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    editor.delete("x", of("Skill."), &By::default()).unwrap();
+    assert_eq!(names(&folder.path().join("x"), ""), ["more.txt"]);
+    editor.restore("x", None, None, &By::default()).unwrap();
+    assert_eq!(
+        names(&folder.path().join("x"), ""),
+        ["SKILL.md", "more.txt"]
+    );
+    // A record that somebody has changed leads nowhere else.
+    editor.delete("x", of("Skill."), &By::default()).unwrap();
+    let history = folder.path().join(".history/x");
+    for record in names(&history, ".json") {
+        let record = history.join(record);
+        let text = fs::read_to_string(&record).unwrap();
+        fs::write(record, text.replace("x/SKILL.md", "../x.md")).unwrap();
+    }
+    editor.restore("x", None, None, &By::default()).unwrap();
+    assert_eq!(
+        fs::read_to_string(folder.path().join("x.md")).unwrap(),
+        "Skill."
+    );
+}
+
+#[test]
+fn a_restored_text_may_be_broken_and_a_new_one_may_not() {
+    let (_folder, library) = folder(&[("a.md", "---\ntitle: never closed")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let now = editor.current("a").unwrap();
+    assert_eq!(
+        library.view().list().found[0].info().revision,
+        Some(now.revision),
+        "a broken file can be repaired"
+    );
+    editor
+        .update("a", now.revision, "Good.", &By::default())
+        .unwrap();
+    let refused = editor
+        .update("a", of("Good."), "---\ntitle: x\n", &By::default())
+        .unwrap_err();
+    assert!(
+        refused.kind == Kind::Invalid && refused.to_string().contains("a.md:1:1: "),
+        "{refused}"
+    );
+    let restored = editor
+        .restore("a", Some(of("Good.")), Some(now.revision), &By::default())
+        .unwrap();
+    assert_eq!(restored.warnings.len(), 1);
+    let large = editor.create(
+        "large",
+        &"x".repeat(crate::prompt::MAX_FILE + 1),
+        &By::default(),
+    );
+    assert!(large.is_err(), "{large:?}");
+    let warned = editor
+        .create("b", "---\ntitel: T\n---\nB", &By::default())
+        .unwrap();
+    assert_eq!(warned.warnings.len(), 1, "{warned:?}");
+}
+
+#[test]
+fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overridden() {
+    let project = tempfile::tempdir().unwrap();
+    put(&project.path().join(FOLDER), "plan.md", "Project's.");
+    let claude = project.path().join("home/.claude/commands");
+    put(&claude, "command.md", "Claude's.");
+    let (first, second) = (project.path().join("first"), project.path().join("second"));
+    put(&second, "second.md", "Second.");
+    let library = Library::named([claude, first.clone(), second])
+        .with_builtin()
+        .with_project(project.path(), None, None);
+    let editor = library.editor(&Caller::local()).unwrap();
+    for name in ["plan", "command", "second", "review"] {
+        let revision = editor.current(name).unwrap().revision;
+        for refused in [
+            editor
+                .update(name, revision, "x", &By::default())
+                .map(|_| ()),
+            editor.delete(name, revision, &By::default()).map(|_| ()),
+            editor.history(name).map(|_| ()),
+            editor.version(name, revision).map(|_| ()),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(
+                refused.kind == Kind::NotWritable && refused.fix.contains("create a prompt"),
+                "{name}: {refused}"
+            );
+        }
+        let created = editor.create(name, "Mine.", &By::default()).unwrap();
+        let is_overridden = matches!(name, "plan" | "command");
+        assert_eq!(
+            created.warnings.len(),
+            usize::from(is_overridden),
+            "{name}: {:?}",
+            created.warnings
+        );
+        assert_eq!(
+            fs::read_to_string(first.join(format!("{name}.md"))).unwrap(),
+            "Mine."
+        );
+    }
+    for (name, end) in [
+        ("../x", "hidden"),
+        ("a b", "a-b"),
+        ("x.md", "no suffix"),
+        ("con", "Windows"),
+        ("", "empty"),
+    ] {
+        let refused = editor.create(name, "x", &By::default()).unwrap_err();
+        assert!(
+            refused.kind == Kind::BadName && refused.message.contains(end),
+            "{refused}"
+        );
+    }
+    assert_eq!(
+        kind(editor.create("plan", "x", &By::default())),
+        Kind::Exists
+    );
+    let refused = kind(editor.delete("revew", of("x"), &By::default()));
+    assert!(
+        matches!(&refused, Kind::NoSuchPrompt { closest } if closest[0].as_str() == "review"),
+        "{refused:?}"
+    );
+    assert_eq!(
+        kind(Library::default().with_builtin().editor(&Caller::local())),
+        Kind::NotWritable
+    );
+}
+
+#[test]
+fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
+    let (folder, library) = folder(&[
+        ("team/a.md", "A"),
+        ("other/b.md", "B"),
+        ("secret.md", "S"),
+        ("team/pic.png", "x"),
+    ]);
+    let editor = library.editor(&stranger(Some("team/"))).unwrap();
+    let by = By::default();
+    for name in ["other/b", "secret", "review", "none"] {
+        assert!(
+            matches!(
+                kind(editor.update(name, of("B"), "x", &by)),
+                Kind::NoSuchPrompt { .. }
+            ),
+            "{name}"
+        );
+        assert!(
+            matches!(kind(editor.current(name)), Kind::NoSuchPrompt { .. }),
+            "{name}"
+        );
+        assert_eq!(
+            kind(editor.create(name, "x", &by)),
+            Kind::NotWritable,
+            "{name}"
+        );
+    }
+    assert_eq!(
+        kind(editor.create("team/../secret2", "x", &by)),
+        Kind::BadName
+    );
+    let include = |path: &str| format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n");
+    for path in ["/secret", "../secret", "/other/b", "../nowhere"] {
+        assert_eq!(
+            kind(editor.create("team/c", &include(path), &by)),
+            Kind::Missing,
+            "{path}"
+        );
+    }
+    editor.create("team/c", &include("a"), &by).unwrap();
+    let attach = |path: &str| format!("---\nattachments: [{path}]\n---\nLook.\n");
+    let absolute = folder.path().join("secret.md");
+    for path in [
+        "../secret.md",
+        "../other/b.md",
+        absolute.to_str().unwrap(),
+        "../nowhere.md",
+    ] {
+        assert_eq!(
+            kind(editor.create("team/d", &attach(path), &by)),
+            Kind::Missing,
+            "{path}"
+        );
+    }
+    editor.create("team/d", &attach("a.md"), &by).unwrap();
+    // What the owner of the folder has written, and removed again, is not brought back by somebody
+    // who could not write it.
+    put(
+        folder.path(),
+        "team/a.md",
+        "---\nattachments: [../secret.md]\n---\nA",
+    );
+    let now = editor.current("team/a").unwrap().revision;
+    editor.update("team/a", now, "B", &by).unwrap();
+    assert_eq!(
+        kind(editor.restore("team/a", Some(of("B")), Some(now), &by)),
+        Kind::Missing
+    );
+    // For somebody without a prefix it is a matter of the prompt.
+    let all = library.editor(&stranger(None)).unwrap();
+    all.create("e", &attach("secret.md"), &by).unwrap();
+}
+
+#[test]
+fn the_history_is_no_prompt_no_include_and_no_attachment() {
+    let (folder, library) = folder(&[("a.md", "A")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    editor.update("a", of("A"), "B", &By::default()).unwrap();
+    let version = names(&folder.path().join(".history/a"), ".md").remove(0);
+    let view = library.view();
+    assert_eq!(view.list().names()[0].as_str(), "a");
+    assert_eq!(view.check(None).problems, []);
+    let include = format!("---\ninclude: true\n---\n{{{{> .history/a/{version}}}}}\n");
+    assert_eq!(
+        kind(editor.create("b", &include, &By::default())),
+        Kind::Invalid
+    );
+    let attach = format!("---\nattachments: [.history/a/{version}]\n---\nB\n");
+    let warned = editor.create("b", &attach, &By::default()).unwrap();
+    assert!(
+        warned.warnings[0].to_string().contains(".history"),
+        "{warned:?}"
+    );
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn versions_are_as_private_as_the_prompt_whose_permissions_stay() {
+        let (folder, library) = folder(&[("a.md", "A")]);
+        let path = folder.path().join("a.md");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let editor = library.editor(&Caller::local()).unwrap();
+        editor.update("a", of("A"), "B", &By::default()).unwrap();
+        assert_eq!(mode(&path), 0o640);
+        let history = folder.path().join(".history/a");
+        for version in names(&history, "") {
+            assert_eq!(mode(&history.join(version)), 0o640);
+        }
+        editor.delete("a", of("B"), &By::default()).unwrap();
+        editor.restore("a", None, None, &By::default()).unwrap();
+        assert_eq!(mode(&path), 0o640);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        let refused = editor
+            .update("a", of("B"), "C", &By::default())
+            .unwrap_err();
+        assert!(
+            refused.kind == Kind::Unreadable && refused.to_string().contains("read-only"),
+            "{refused}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"B");
+    }
+
+    #[test]
+    fn of_a_symlink_the_target_is_written_unless_a_stranger_would_reach_another_folder() {
+        let outside = tempfile::tempdir().unwrap();
+        put(outside.path(), "out.md", "Out.");
+        let (folder, library) = folder(&[("team/in.md", "In."), ("other/x.md", "X.")]);
+        symlink(
+            outside.path().join("out.md"),
+            folder.path().join("team/out.md"),
+        )
+        .unwrap();
+        symlink("in.md", folder.path().join("team/link.md")).unwrap();
+        symlink("../other/x.md", folder.path().join("team/x.md")).unwrap();
+        symlink(outside.path(), folder.path().join("team/away")).unwrap();
+        let by = By::default();
+        let local = library.editor(&Caller::local()).unwrap();
+        for caller in [stranger(None), stranger(Some("team/"))] {
+            let editor = library.editor(&caller).unwrap();
+            assert_eq!(
+                kind(editor.update("team/out", of("Out."), "No.", &by)),
+                Kind::Escapes
+            );
+            assert_eq!(
+                kind(editor.create("team/away/new", "No.", &by)),
+                Kind::Escapes
+            );
+            let link = editor.current("team/link").unwrap();
+            editor
+                .update("team/link", link.revision, &format!("{}+", link.file), &by)
+                .unwrap();
+        }
+        let team = library.editor(&stranger(Some("team/"))).unwrap();
+        assert_eq!(
+            kind(team.update("team/x", of("X."), "No.", &by)),
+            Kind::Escapes
+        );
+        assert_eq!(
+            fs::read_to_string(folder.path().join("team/in.md")).unwrap(),
+            "In.++"
+        );
+        local
+            .update("team/out", of("Out."), "Written.", &by)
+            .unwrap();
+        assert_eq!(
+            fs::read_to_string(outside.path().join("out.md")).unwrap(),
+            "Written."
+        );
+        assert!(
+            fs::symlink_metadata(folder.path().join("team/out.md"))
+                .unwrap()
+                .is_symlink()
+        );
+        assert_eq!(
+            names(outside.path(), ""),
+            ["out.md"],
+            "neither a temporary file nor a history"
+        );
+    }
+
+    #[test]
+    fn a_version_that_is_a_symlink_is_neither_read_nor_restored() {
+        let outside = tempfile::tempdir().unwrap();
+        put(outside.path(), "secret", "A");
+        let (folder, library) = folder(&[("a.md", "A")]);
+        let editor = library.editor(&Caller::local()).unwrap();
+        editor.update("a", of("A"), "B", &By::default()).unwrap();
+        let history = folder.path().join(".history/a");
+        let version = history.join(&names(&history, ".md")[0]);
+        fs::remove_file(&version).unwrap();
+        symlink(outside.path().join("secret"), &version).unwrap();
+        assert_eq!(operations(&editor, "a"), [Update]);
+        assert_eq!(kind(editor.version("a", of("A"))), Kind::NoVersion);
+        assert_eq!(
+            kind(editor.restore("a", Some(of("B")), Some(of("A")), &By::default())),
+            Kind::NoVersion
+        );
+    }
+
+    #[test]
+    fn a_history_that_is_a_symlink_or_a_file_is_refused_and_nothing_is_written() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        for is_below in [false, true] {
+            for is_link in [false, true] {
+                let (folder, library) = folder(&[("a.md", "A")]);
+                let editor = library.editor(&Caller::local()).unwrap();
+                let obstacle = folder
+                    .path()
+                    .join(if is_below { ".history/a" } else { ".history" });
+                fs::create_dir_all(obstacle.parent().unwrap()).unwrap();
+                if is_link {
+                    symlink(elsewhere.path(), &obstacle).unwrap()
+                } else {
+                    fs::write(&obstacle, "").unwrap()
+                }
+                let refused = editor
+                    .update("a", of("A"), "B", &By::default())
+                    .unwrap_err();
+                assert!(
+                    refused.message.contains(obstacle.to_str().unwrap()),
+                    "{refused}"
+                );
+                assert!(refused.fix.contains("move it away"), "{refused}");
+                assert_eq!(fs::read(folder.path().join("a.md")).unwrap(), b"A");
+                assert_eq!(names(elsewhere.path(), "").len(), 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Renames a prompt of a folder, with its history and its tests.
+//!
+//! On the disk, these are several renames. While they run, a record of them lies in the folder,
+//! locked by the process that carries them out. If that process was killed, whoever next writes a
+//! prompt of the folder, or asks for its history, finishes them.
+
+use super::file_store::{FileStore, exists};
+use super::history::failed;
+use crate::library::disk::cache::Trace;
+use crate::library::disk::golden_files::tests_next_to;
+use crate::library::disk::root::PromptFile;
+use crate::prompt::{Diagnostic, Kind, Name};
+use crate::whole_file::{self, FileAccess, PendingFile, create_folders};
+use crate::wording::{named, named_path};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The record, in the folder of prompts. It is hidden.
+const RECORD: &str = ".prompt-expander-rename";
+
+/// The longest record that is read, in bytes.
+const MAX_RECORD: u64 = 64 * 1024;
+
+/// What a record holds. Like every file of a project, it may come from somebody else, so it holds
+/// names, and its path is never written to.
+#[derive(Debug, Serialize, Deserialize)]
+struct RenameRecord {
+    from: String,
+    to: String,
+    /// The path below the folder that the prompt had. It is gone as soon as the rename has begun.
+    file: String,
+}
+
+impl FileStore {
+    /// Renames a prompt.
+    ///
+    /// # Errors
+    /// There is no such prompt, or there is one with the new name; or its file is a symlink, or in
+    /// a folder of its own.
+    pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
+        self.finish_rename()?;
+        let _lock = self.lock_history_of(from)?;
+        let old = self.file_to_rename(from)?;
+        let new = self.path_after_rename(&old, from, to)?;
+        let folder = new.parent().unwrap_or(&self.files.root.path);
+        create_folders(folder).map_err(|error| failed(folder, &error))?;
+        let record = self.record_rename(&old, from, to)?;
+        rename(&old.path, &new).inspect_err(|_| self.forget_rename())?;
+        let moved = self.move_history_and_tests(from, to);
+        self.forget_rename();
+        drop(record);
+        moved
+    }
+
+    /// Finishes a rename whose process was killed, unless nothing was renamed yet.
+    ///
+    /// # Errors
+    /// Another process writes for a long time.
+    pub(crate) fn finish_rename(&self) -> Result<(), Diagnostic> {
+        let root = &self.files.root;
+        let Ok(file) = whole_file::open_regular(&root.path.join(RECORD)) else {
+            return Ok(()); // as nearly always
+        };
+        if file.try_lock().is_err() {
+            return Ok(()); // its process still runs
+        }
+        if let Some((record, [from, to])) = read_record(&file) {
+            let has_begun = fs::symlink_metadata(root.path.join(&record.file)).is_err();
+            if has_begun && root.resolve(&to, &mut Trace::default()).is_some() {
+                let _lock = self.lock_history_of(&from)?;
+                if let Err(error) = self.move_history_and_tests(&from, &to) {
+                    tracing::warn!(%from, %to, %error, "a rename is not finished");
+                }
+            }
+        }
+        self.forget_rename();
+        Ok(())
+    }
+
+    /// Locks the history, if the prompt has one. Else none is begun.
+    fn lock_history_of(&self, name: &Name) -> Result<Option<File>, Diagnostic> {
+        if self.history.versions(name)?.is_empty() {
+            return Ok(None);
+        }
+        self.history.lock().map(Some)
+    }
+
+    /// Returns the file of a prompt that can be renamed.
+    fn file_to_rename(&self, from: &Name) -> Result<PromptFile, Diagnostic> {
+        let Some(file) = self.files.root.resolve(from, &mut Trace::default()) else {
+            let message = format!("{} was deleted", named(from));
+            return Err(Diagnostic::new(Kind::Missing, message, ""));
+        };
+        if file.kind.is_in_folder() || fs::read_link(&file.path).is_ok() {
+            let message = format!(
+                "{} is a symlink, or in a folder of its own",
+                named_path(&file.path)
+            );
+            let fix = "rename it, or the folder, yourself";
+            return Err(Diagnostic::new(Kind::NotWritable, message, fix));
+        }
+        Ok(file)
+    }
+
+    /// Returns the path that a file gets, at which there is nothing yet.
+    fn path_after_rename(
+        &self,
+        old: &PromptFile,
+        from: &Name,
+        to: &Name,
+    ) -> Result<PathBuf, Diagnostic> {
+        let root = &self.files.root;
+        if let Some(other) = root.resolve(to, &mut Trace::default()) {
+            return Err(exists(&other.path));
+        }
+        let suffix = old.path.extension().unwrap_or_default();
+        let new = root.path_for_new(to)?.with_extension(suffix);
+        // Else the prompt would lose its tests, and get those of another one.
+        let has_tests = fs::symlink_metadata(tests_next_to(&old.path, from)).is_ok();
+        let new_tests = tests_next_to(&new, to);
+        if has_tests && fs::symlink_metadata(&new_tests).is_ok() {
+            return Err(exists(&new_tests));
+        }
+        Ok(new)
+    }
+
+    /// Moves what belongs to a prompt whose file was renamed. What was moved already stays.
+    fn move_history_and_tests(&self, from: &Name, to: &Name) -> Result<(), Diagnostic> {
+        let root = &self.files.root;
+        if !self.history.versions(from)?.is_empty() {
+            self.history.rename(from, to)?;
+        }
+        // The tests belong to another prompt now if one is left that has the name.
+        if root.resolve(from, &mut Trace::default()).is_some() {
+            return Ok(());
+        }
+        let old_tests = tests_next_to(&root.path_for_new(from)?, from);
+        if fs::symlink_metadata(&old_tests).is_err() {
+            return Ok(());
+        }
+        rename(&old_tests, &tests_next_to(&root.path_for_new(to)?, to))
+    }
+
+    /// Writes the record of a rename. It stays locked until the returned file is dropped.
+    fn record_rename(&self, old: &PromptFile, from: &Name, to: &Name) -> Result<File, Diagnostic> {
+        let root = &self.files.root;
+        let record = RenameRecord {
+            from: from.to_string(),
+            to: to.to_string(),
+            file: root.below(&old.path),
+        };
+        let path = root.path.join(RECORD);
+        let json = serde_json::to_vec(&record).unwrap_or_default();
+        PendingFile::write(&path, &json, FileAccess::Shared)
+            .and_then(PendingFile::create_locked)
+            .map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => {
+                    let message = "another process is renaming a prompt in this folder";
+                    Diagnostic::new(Kind::Busy, message, "try again")
+                }
+                _ => failed(&path, &error),
+            })
+    }
+
+    fn forget_rename(&self) {
+        _ = fs::remove_file(self.files.root.path.join(RECORD));
+    }
+}
+
+/// Reads a record, with its two names. `None`: this program has not written it.
+fn read_record(file: &File) -> Option<(RenameRecord, [Name; 2])> {
+    let mut json = Vec::new();
+    file.take(MAX_RECORD).read_to_end(&mut json).ok()?;
+    let record: RenameRecord = serde_json::from_slice(&json).ok()?;
+    let names = [Name::new(&record.from).ok()?, Name::new(&record.to).ok()?];
+    Some((record, names))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), Diagnostic> {
+    whole_file::rename(from, to).map_err(|error: io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(to),
+        _ => failed(to, &error),
+    })
+}

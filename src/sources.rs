@@ -1,0 +1,125 @@
+//! The sources of prompts, each a file or a folder here. What they need of the library is in
+//! `library.rs`, in one list.
+
+mod builtin;
+#[cfg(feature = "openapi")]
+mod openapi;
+pub(crate) mod pack;
+mod plugins;
+#[cfg(feature = "store")]
+mod postgres;
+mod project;
+mod settings_problems;
+mod shown;
+#[cfg(feature = "openapi")]
+mod team;
+mod trust;
+
+#[cfg(feature = "openapi")]
+pub use openapi::Options as OpenApiOptions;
+#[cfg(feature = "openapi")]
+pub(crate) use openapi::{HeaderValue, SecretHeader, check_base, check_header_name};
+#[cfg(feature = "store")]
+pub(crate) use postgres::push::{StoredTexts, text_at};
+#[cfg(feature = "store")]
+pub use postgres::{Address, Postgres};
+pub(crate) use project::{Project, texts_of};
+pub(crate) use settings_problems::SettingsProblems;
+#[cfg(feature = "openapi")]
+pub(crate) use team::Team;
+pub use trust::Trust;
+pub(crate) use trust::main_repository;
+
+use crate::library::{Folder, Layer, Library, PROJECT_FOLDER, Reach, Root};
+use crate::prompt::Format;
+use builtin::Builtin;
+use pack::Packs;
+use plugins::Plugins;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Library {
+    /// Returns a library of folders that the user named, in this order: a missing one is a problem.
+    /// The path of a folder says which format it has. Nothing is read yet.
+    pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
+        let mut library = Library::default();
+        for path in folders {
+            library = library.with_named(None, path);
+        }
+        library
+    }
+
+    /// Adds a folder that the user named. `format` is `None` where its path says it.
+    #[must_use]
+    pub fn with_named(self, format: Option<&'static Format>, path: PathBuf) -> Library {
+        let format = format.unwrap_or_else(|| Format::of_folder(&path));
+        self.with_required(Root::new(path, format, Reach::Own))
+    }
+
+    /// Returns a library of one folder that a command has named, or found in what it has named.
+    /// `format` is `None` where its path says it.
+    pub(crate) fn of_folder(
+        format: Option<&'static Format>,
+        path: PathBuf,
+        reach: Reach,
+    ) -> Library {
+        let format = format.unwrap_or_else(|| Format::of_folder(&path));
+        Library::default().with_required(Root::new(path, format, reach))
+    }
+
+    /// Adds a folder of prompts, or of plugins that have such folders. It is a problem if the
+    /// folder is missing.
+    fn with_required(self, root: Root) -> Library {
+        if root.format.plugin.is_empty() {
+            self.with(Folder::required(root, Layer::USER))
+        } else {
+            self.with(Plugins::new(root, Layer::USER, true))
+        }
+    }
+
+    /// Adds a folder of the user's own, which may be missing: a folder of prompts, or of plugins
+    /// that have such folders.
+    pub(crate) fn with_folder(
+        self,
+        path: PathBuf,
+        format: &'static Format,
+        layer: Layer,
+    ) -> Library {
+        let root = Root::new(path, format, Reach::Own);
+        if format.plugin.is_empty() {
+            self.with(Folder::new(root, layer))
+        } else {
+            self.with(Plugins::new(root, layer, false))
+        }
+    }
+
+    /// Adds the prompts of the project that the folder `from` belongs to: the nearest `.prompts`,
+    /// from that folder up to the root of its repository, not above `home`, the user's home
+    /// directory. It may be missing; each message searches for it. With `trust`, only a repository
+    /// that is trusted counts.
+    #[must_use]
+    pub fn with_project(
+        self,
+        from: &Path,
+        home: Option<&Path>,
+        trust: Option<Arc<Trust>>,
+    ) -> Library {
+        let project = Project::new(from, home, PROJECT_FOLDER, Format::OWN, trust);
+        self.with_project_prompts(Arc::new(project))
+    }
+
+    /// Adds the packs of the user, whose lock this is, and those of the project. `data` has the
+    /// copies.
+    #[must_use]
+    pub(crate) fn with_packs(self, lock: PathBuf, data: PathBuf) -> Library {
+        let project = self.project().cloned();
+        self.with(Packs::new(lock, project, data))
+    }
+
+    /// Adds the built-in prompts.
+    #[must_use]
+    pub fn with_builtin(self) -> Library {
+        self.with(Builtin::for_everybody())
+            .with(Builtin::for_editors())
+    }
+}

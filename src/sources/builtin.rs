@@ -1,0 +1,151 @@
+//! The source of the built-in prompts.
+
+use crate::library::{About, BUILTIN_TEXTS, Found, Handle, Info, Layer, Listing, Place, Source};
+use crate::prompt::{Diagnostic, Format, Name, Prompt};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+/// The names of the prompts that tell a model how to edit prompts.
+const FOR_EDITING: [&str; 2] = ["improve-prompt", "save-prompt"];
+
+static PROMPTS: LazyLock<Vec<Arc<BuiltinPrompt>>> = LazyLock::new(|| {
+    let mut prompts = Vec::new();
+    for (name, text) in BUILTIN_TEXTS {
+        if let Ok(name) = Name::new(name) {
+            prompts.push(Arc::new(BuiltinPrompt {
+                name,
+                text,
+                parsed: OnceLock::new(),
+            }));
+        }
+    }
+    prompts
+});
+
+/// A source of the built-in prompts for everybody, or of those for callers who may edit prompts.
+#[derive(Debug)]
+pub(super) struct Builtin {
+    about: About,
+}
+
+impl Builtin {
+    pub(super) fn for_everybody() -> Builtin {
+        Builtin {
+            about: About::new(Layer::BUILTIN, Format::OWN, None),
+        }
+    }
+
+    pub(super) fn for_editors() -> Builtin {
+        let mut builtin = Builtin::for_everybody();
+        builtin.about.for_editors = true;
+        builtin
+    }
+
+    fn has(&self, prompt: &BuiltinPrompt) -> bool {
+        FOR_EDITING.contains(&prompt.name.as_str()) == self.about.for_editors
+    }
+
+    fn found(&self, prompt: &Arc<BuiltinPrompt>) -> Found {
+        Found::new(prompt.name.clone(), &self.about, Arc::clone(prompt))
+    }
+}
+
+impl Source for Builtin {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        let prompt = PROMPTS.iter().find(|prompt| prompt.name == *name)?;
+        self.has(prompt).then(|| self.found(prompt))
+    }
+
+    fn list(&self) -> Listing {
+        let prompts = PROMPTS.iter().filter(|prompt| self.has(prompt));
+        Listing {
+            found: prompts.map(|prompt| self.found(prompt)).collect(),
+            ..Listing::default()
+        }
+    }
+}
+
+/// A file of `prompts/`.
+#[derive(Debug)]
+struct BuiltinPrompt {
+    name: Name,
+    text: &'static str,
+    /// Set when it is first needed. Without it, each list would parse all of them, which takes
+    /// longer than the rest of a list of a small library.
+    parsed: OnceLock<ParsedBuiltin>,
+}
+
+#[derive(Debug)]
+struct ParsedBuiltin {
+    prompt: Result<Arc<Prompt>, Diagnostic>,
+    info: Info,
+}
+
+impl BuiltinPrompt {
+    fn parsed(&self) -> &ParsedBuiltin {
+        self.parsed.get_or_init(|| {
+            let bytes = self.text.as_bytes();
+            let prompt = Prompt::parse(self.name.clone(), bytes).map(Arc::new);
+            let info = Info::of(bytes, None, prompt.as_deref().map_err(Clone::clone));
+            ParsedBuiltin { prompt, info }
+        })
+    }
+}
+
+impl Handle for Arc<BuiltinPrompt> {
+    fn place(&self) -> Place {
+        Place {
+            shown: Layer::BUILTIN.name.to_owned(),
+            file: None,
+            is_editable: false,
+        }
+    }
+
+    fn info(&self) -> Info {
+        self.parsed().info.clone()
+    }
+
+    fn text(&self) -> Result<String, Diagnostic> {
+        Ok(self.text.to_owned())
+    }
+
+    fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
+        self.parsed().prompt.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_of_the_prompts_directory_is_built_in_and_has_no_warning() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
+        let mut files: Vec<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.retain(|file| !file.ends_with(crate::prompt::TEST_SUFFIX));
+        files.sort();
+        assert_eq!(
+            files,
+            PROMPTS
+                .iter()
+                .map(|prompt| format!("{}.md", prompt.name))
+                .collect::<Vec<_>>()
+        );
+        for prompt in &*PROMPTS {
+            let (name, file) = (&prompt.name, prompt.text);
+            assert_eq!(prompt.prompt().unwrap().warnings(), [], "{name}");
+            assert!(
+                file.contains("\ndescription: ") && file.contains("\ntitle: "),
+                "{name}"
+            );
+            assert!(file.ends_with("\n{{input}}\n"), "{name}");
+        }
+    }
+}

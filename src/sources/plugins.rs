@@ -1,0 +1,172 @@
+//! The prompts of plugins: a folder that has a folder for each plugin, with `commands` and `skills`
+//! in it. Such a prompt has the name of its plugin before its own, as in `documents/pdf`.
+
+use crate::library::{
+    About, Cache, Folder, Found, Layer, Listing, Root, SETTLING, Source, Trace, Watched, is_hidden,
+    read_confined,
+};
+use crate::prompt::{Diagnostic, Format, Name};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where Claude Code says which plugins are installed, and where:
+/// `{"plugins": {"NAME@MARKETPLACE": [{"installPath": PATH}]}}`.
+const INSTALLED: &str = "installed_plugins.json";
+
+/// For how many plugins the folders are kept.
+const MAX_KEPT: usize = 64;
+
+/// A folder of plugins.
+#[derive(Debug)]
+pub(crate) struct Plugins {
+    about: About,
+    root: Root,
+    /// Whether the user named it, so that it is a problem if it is missing.
+    is_required: bool,
+    /// Of one plugin, or of all, whose key is empty.
+    folders: Cache<Arc<Vec<Folder>>>,
+}
+
+/// A plugin, which may be missing.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Plugin {
+    name: String,
+    folder: PathBuf,
+}
+
+impl Plugins {
+    /// Returns the source of a folder of plugins. `is_required`: the user named it, so that it is a
+    /// problem if it is missing.
+    pub(crate) fn new(root: Root, layer: Layer, is_required: bool) -> Plugins {
+        Plugins {
+            about: About::new(layer, root.format, Some(root.path.clone())),
+            root,
+            is_required,
+            folders: Cache::new(MAX_KEPT, SETTLING),
+        }
+    }
+
+    /// Returns the folders of prompts of one plugin, or of all.
+    fn folders(&self, plugin: Option<&str>) -> Arc<Vec<Folder>> {
+        self.folders
+            .get(plugin.unwrap_or_default(), |trace| self.read(plugin, trace))
+    }
+
+    fn read(&self, name: Option<&str>, trace: &mut Trace) -> Arc<Vec<Folder>> {
+        let mut plugins = self.plugins(name, trace);
+        plugins.retain(|plugin| {
+            name.is_none_or(|name| plugin.name == name)
+                && self.root.reach.check(&plugin.folder).is_ok()
+        });
+        plugins.sort();
+        let mut folders = Vec::new();
+        for plugin in &plugins {
+            for (part, format) in self.root.format.plugin {
+                if let Some(format) = Format::named(format) {
+                    folders.push(self.part_of(plugin, part, format));
+                }
+            }
+        }
+        Arc::new(folders)
+    }
+
+    /// Returns the folder of a part of a plugin, such as its `commands`.
+    fn part_of(&self, plugin: &Plugin, part: &str, format: &'static Format) -> Folder {
+        let mut root = Root::new(plugin.folder.join(part), format, self.root.reach.clone());
+        root.prefix = format!("{}/", plugin.name);
+        Folder::new(root, self.about.layer)
+    }
+
+    /// Returns the plugins that are installed; without a list of them, those that have a folder.
+    /// Then the one that is named counts without a look at the others.
+    fn plugins(&self, name: Option<&str>, trace: &mut Trace) -> Vec<Plugin> {
+        let folder = &self.root.path;
+        let list = folder.join(INSTALLED);
+        trace.look(folder);
+        trace.look(&list);
+        if let Some(plugins) = self.installed(&list) {
+            return plugins;
+        }
+        match name {
+            Some(name) => vec![Plugin {
+                name: name.to_owned(),
+                folder: folder.join(name),
+            }],
+            None => plugins_in(folder),
+        }
+    }
+
+    /// Returns the plugins in the list of those that are installed; `None` if there is no list.
+    fn installed(&self, list: &Path) -> Option<Vec<Plugin>> {
+        let json = read_confined(list, &self.root.reach).ok()?;
+        let list: Value = serde_json::from_slice(&json).ok()?;
+        let mut plugins = Vec::new();
+        for (key, entry) in list["plugins"].as_object()? {
+            // If there are several of one plugin, they are for different projects.
+            let entry = entry.get(0).unwrap_or(entry);
+            let name = key.split('@').next().unwrap_or(key);
+            if let Some(folder) = entry["installPath"].as_str() {
+                plugins.push(Plugin {
+                    name: name.to_owned(),
+                    folder: folder.into(),
+                });
+            }
+        }
+        Some(plugins)
+    }
+}
+
+/// Returns a plugin for each folder in a folder, unless it is hidden.
+fn plugins_in(folder: &Path) -> Vec<Plugin> {
+    let mut plugins = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.is_dir() || is_hidden(&path) {
+            continue;
+        }
+        if let Ok(name) = entry.file_name().into_string() {
+            plugins.push(Plugin { name, folder: path });
+        }
+    }
+    plugins
+}
+
+impl Source for Plugins {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        let (plugin, _) = name.split_once('/')?;
+        self.folders(Some(plugin))
+            .iter()
+            .find_map(|folder| folder.find(name))
+    }
+
+    fn list(&self) -> Listing {
+        let own = Listing {
+            problems: self.health(false),
+            ..Listing::default()
+        };
+        own.with(self.folders(None).iter().map(Source::list))
+    }
+
+    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        self.folders(None).iter().find_map(|folder| folder.at(path))
+    }
+
+    fn health(&self, _: bool) -> Vec<Diagnostic> {
+        self.root.missing(self.is_required).into_iter().collect()
+    }
+
+    fn watch(&self, watched: &mut Watched) {
+        let read = self
+            .folders
+            .with_trace("".as_ref(), |trace| self.read(None, trace));
+        watched.add(&self.root, &read.0);
+        watched.add_path(&self.root.path.join(INSTALLED));
+        read.1.iter().for_each(|folder| folder.watch(watched));
+    }
+}

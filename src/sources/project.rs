@@ -1,0 +1,507 @@
+//! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its
+//! repository; and in the same way the nearest folder of an agent, such as `.claude/commands`.
+//!
+//! It is looked for once for each message that needs it, since it may come and go. Without a
+//! repository, only the folder itself is searched. Never searched are the folders above the user's
+//! home directory, the root of the file system, and a sticky folder that everybody may write to
+//! (such as `/tmp`) with those above it: others could put a `.prompts` there, or turn it into a
+//! repository.
+//!
+//! A cloned repository is not trusted like the user's own folders. What it holds is read, and
+//! nothing more: `.prompts` may be a symlink to elsewhere in the repository, and no symlink in it
+//! may point outside it (`root.rs`).
+
+use super::shown::{Worktree, path_below};
+use super::trust::{Trust, Trusted};
+use crate::library::{
+    About, BROKEN_LINK, ChangedTexts, Folder, Found, Layer, Listing, PROJECT_FOLDER,
+    ProjectPrompts, ProjectText, REPOSITORY, Reach, Root, Source, Store, TextGuard, Watched,
+    is_for_everybody, repository_of, trust_command,
+};
+use crate::prompt::{Diagnostic, Format, Kind, Name};
+use crate::wording::{count, full_path, named};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Where the prompts of a project may be.
+#[derive(Debug)]
+pub(crate) struct Project {
+    about: About,
+    from: PathBuf,
+    /// From the folder itself upwards.
+    candidates: Vec<Candidate>,
+    /// `None`: the user asked for this project's prompts.
+    trust: Option<Arc<Trust>>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    folder: PathBuf,
+    /// What this folder contains if it is the root of a repository.
+    repository: PathBuf,
+    /// Where its folder of prompts is.
+    path: PathBuf,
+    /// That folder, once it was found in a repository.
+    prompts: OnceLock<Arc<Folder>>,
+    /// The same folder in a linked worktree, which serves only what was shown.
+    shown: OnceLock<Arc<Folder>>,
+    /// Whether its folder of prompts counts.
+    has_prompts: bool,
+}
+
+/// The prompts of a project that are served at this moment.
+struct Served<'p> {
+    folder: &'p Arc<Folder>,
+    /// The folder that has the folder of prompts.
+    root: &'p Path,
+    texts: ServedTexts,
+}
+
+/// Which texts of a folder are served.
+#[derive(PartialEq)]
+enum ServedTexts {
+    All,
+    /// In a linked worktree: those that the user was shown.
+    Shown,
+}
+
+impl Source for Project {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn find(&self, name: &Name) -> Option<Found> {
+        let served = self.prompts()?.ok()?;
+        let found = served.folder.find(name)?;
+        (!served.is_withheld(&found)).then_some(found)
+    }
+
+    fn list(&self) -> Listing {
+        match self.prompts() {
+            Some(Ok(served)) => {
+                let mut listing = served.folder.list();
+                listing.found.retain(|found| !served.is_withheld(found));
+                listing
+            }
+            Some(Err(problem)) => Listing {
+                problems: vec![problem],
+                ..Listing::default()
+            },
+            None => Listing::default(),
+        }
+    }
+
+    fn at(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
+        self.prompts()?.ok()?.folder.at(path)
+    }
+
+    fn health(&self, deep: bool) -> Vec<Diagnostic> {
+        match self.prompts() {
+            Some(Ok(served)) => served.folder.health(deep),
+            Some(Err(problem)) => vec![problem],
+            None => Vec::new(),
+        }
+    }
+
+    fn watch(&self, watched: &mut Watched) {
+        if !self.may_be_trusted() {
+            return;
+        }
+        // Those that would make another folder the project's.
+        for candidate in &self.candidates {
+            watched.add_path(&candidate.path);
+            watched.add_path(&candidate.repository);
+        }
+        if let Some(Ok(served)) = self.prompts() {
+            served.folder.watch(watched);
+        }
+    }
+
+    /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a
+    /// repository, in the folder itself.
+    fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
+        if self.about.format != Format::OWN || self.trust.is_some() {
+            return None;
+        }
+        match self.prompts() {
+            Some(Ok(served)) => return served.folder.store(),
+            Some(Err(problem)) => return Some(Err(problem)),
+            None => {}
+        }
+        let Some(root) = self.root().or(self.candidates.first()) else {
+            return Some(Err(Diagnostic::new(Kind::NotWritable, self.absence()?, "")));
+        };
+        self.served(root, &root.folder, Trusted::Everything)
+            .folder
+            .store()
+    }
+}
+
+impl Project {
+    /// The project that a folder belongs to, and the prompts of a format in its folder `name`.
+    /// `home` is the user's home directory. With `trust`, they count only in a repository that is
+    /// trusted.
+    pub(crate) fn new(
+        from: &Path,
+        home: Option<&Path>,
+        name: &str,
+        format: &'static Format,
+        trust: Option<Arc<Trust>>,
+    ) -> Project {
+        let is_own = format == Format::OWN;
+        let from = without_symlinks(from);
+        let home = home
+            .map(without_symlinks)
+            .filter(|home| from.starts_with(home));
+        let mut candidates = Vec::new();
+        for folder in from.ancestors() {
+            let is_above = *folder != *from;
+            if is_for_everybody(folder) || (is_above && !is_searched(folder, home.as_deref())) {
+                break;
+            }
+            // Those of another program in the home directory are the user's, not a project's.
+            let is_of_user = !is_own && home.as_deref() == Some(folder);
+            candidates.push(Candidate {
+                folder: folder.to_owned(),
+                repository: folder.join(REPOSITORY),
+                path: folder.join(name),
+                prompts: OnceLock::new(),
+                shown: OnceLock::new(),
+                has_prompts: !is_of_user,
+            });
+        }
+        let layer = if is_own {
+            Layer::PROJECT
+        } else {
+            Layer::PROJECT_AGENT
+        };
+        Project {
+            about: About::new(layer, format, None),
+            candidates,
+            from,
+            trust,
+        }
+    }
+
+    /// Returns the nearest folder with prompts that are not served, because it is not trusted.
+    fn untrusted(&self) -> Option<&Path> {
+        let candidates = self.in_repository();
+        let nearest = candidates.iter().find(|candidate| candidate.exists())?;
+        let is_untrusted = self.trusted(&nearest.folder) == Trusted::Nothing;
+        is_untrusted.then_some(&nearest.folder)
+    }
+
+    /// Returns the prompts of a linked worktree, if those are the prompts of the project.
+    fn worktree(&self) -> Option<Served<'_>> {
+        let served = self.prompts()?.ok()?;
+        (served.texts == ServedTexts::Shown).then_some(served)
+    }
+
+    /// Returns whether the folder is in a trusted repository, or in a linked worktree, as far as
+    /// paths say. Most are not, and nothing is searched for then.
+    fn may_be_trusted(&self) -> bool {
+        let Some(trust) = &self.trust else {
+            return true;
+        };
+        let roots = trust.roots();
+        if roots.iter().any(|root| self.from.starts_with(root)) {
+            return true;
+        }
+        let root = if roots.is_empty() { None } else { self.root() };
+        root.is_some_and(|root| root.repository.is_file())
+    }
+
+    fn trusted(&self, folder: &Path) -> Trusted {
+        match &self.trust {
+            Some(trust) => trust.of(folder),
+            None => Trusted::Everything,
+        }
+    }
+
+    /// The root of the repository.
+    fn root(&self) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.is_root())
+    }
+
+    /// The candidates up to the root of the repository, which is the last; without a repository,
+    /// only the folder itself.
+    fn in_repository(&self) -> &[Candidate] {
+        let root = self.candidates.iter().position(Candidate::is_root);
+        let count = root.map_or(1, |root| root + 1);
+        &self.candidates[..count.min(self.candidates.len())]
+    }
+
+    /// Returns the prompts that are served, if there is a folder of prompts now that counts.
+    ///
+    /// # Errors
+    /// It is a symlink that points outside the repository.
+    fn prompts(&self) -> Option<Result<Served<'_>, Diagnostic>> {
+        if !self.may_be_trusted() {
+            return None;
+        }
+        let candidates = self.in_repository();
+        let root = &candidates.last()?.folder;
+        for candidate in candidates.iter().filter(|candidate| candidate.exists()) {
+            let trusted = self.trusted(&candidate.folder);
+            if trusted == Trusted::Nothing {
+                continue; // an unpacked archive in a trusted repository, for example
+            }
+            return Some(match candidate.problem_with_symlink(root) {
+                Some(problem) => Err(problem),
+                None => Ok(self.served(candidate, root, trusted)),
+            });
+        }
+        None
+    }
+
+    /// Returns the prompts of a candidate. Its folder is confined to itself and to the root of the
+    /// repository.
+    fn served<'c>(
+        &self,
+        candidate: &'c Candidate,
+        repository: &Path,
+        trusted: Trusted,
+    ) -> Served<'c> {
+        let guard = self.guard(candidate, trusted);
+        let (folder, texts) = match guard {
+            Some(_) => (&candidate.shown, ServedTexts::Shown),
+            None => (&candidate.prompts, ServedTexts::All),
+        };
+        let folder = folder.get_or_init(|| {
+            let path = candidate.path.clone();
+            let reach = Reach::Confined {
+                folder: path.clone(),
+                repository: repository.to_owned(),
+            };
+            let mut root = Root::new(path, self.about.format, reach);
+            root.guard = guard.map(|worktree| Arc::new(worktree) as Arc<dyn TextGuard>);
+            Arc::new(Folder::new(root, self.about.layer))
+        });
+        Served {
+            folder,
+            root: &candidate.folder,
+            texts,
+        }
+    }
+
+    /// Returns what decides which texts of a candidate are served, if not all of them are.
+    fn guard(&self, candidate: &Candidate, trusted: Trusted) -> Option<Worktree> {
+        let Trusted::ShownOf(main) = trusted else {
+            return None;
+        };
+        let trust = self.trust.as_ref()?;
+        Some(Worktree {
+            records: Arc::clone(&trust.records),
+            main,
+            root: candidate.folder.clone(),
+        })
+    }
+}
+
+impl ProjectPrompts for Project {
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.prompts()?.ok()?.folder.files.root.path.clone())
+    }
+
+    fn absence(&self) -> Option<String> {
+        if self.trust.is_some() || self.prompts().is_some() {
+            return None;
+        }
+        let from = full_path(&self.from);
+        Some(if self.candidates.is_empty() {
+            format!(
+                "no project prompts: everyone can write to {from}; change to a folder of your own"
+            )
+        } else {
+            format!(
+                "no project prompts: there is no folder {PROJECT_FOLDER} in {from}, or above it in its repository"
+            )
+        })
+    }
+
+    fn untrusted_hint(&self) -> Option<String> {
+        let Some(root) = self.untrusted() else {
+            return self.worktree()?.withheld_hint();
+        };
+        let how = if repository_of(root, None).is_some() {
+            format!("{} shows them, and asks", trust_command(root))
+        } else {
+            "--project serves them for one command".to_owned()
+        };
+        Some(format!(
+            "the prompts in {PROJECT_FOLDER} of {} are not served, because you have not said that you trust them; {how}",
+            full_path(root)
+        ))
+    }
+
+    fn withheld_hint(&self, name: &Name) -> Option<String> {
+        let worktree = self.worktree()?;
+        let found = worktree.folder.find(name)?;
+        if !worktree.is_withheld(&found) {
+            return None;
+        }
+        Some(format!(
+            "the prompt {} of this worktree is not served, because you were not shown its text here; {} shows it",
+            named(name),
+            trust_command(worktree.root)
+        ))
+    }
+
+    fn changed_texts(&self, list: &dyn Fn() -> Vec<Found>) -> Option<ChangedTexts> {
+        let trust = self.trust.as_ref().filter(|_| self.may_be_trusted())?;
+        let candidates = self.in_repository();
+        let trusted = candidates
+            .iter()
+            .find(|candidate| trust.of(&candidate.folder) == Trusted::Everything)?;
+        let root = &trusted.folder;
+        let shown = trust.shown_of(root);
+        let mut texts = texts_of(root, &list());
+        texts.retain(|text| !text.is_in(&shown));
+        if texts.is_empty() {
+            return None;
+        }
+        Some(ChangedTexts {
+            root: root.clone(),
+            texts,
+            was_ever_shown: shown.is_kept,
+        })
+    }
+}
+
+impl Served<'_> {
+    /// Returns whether a prompt of a linked worktree, or a file that it includes, was not shown.
+    fn is_withheld(&self, found: &Found) -> bool {
+        self.texts == ServedTexts::Shown
+            && found
+                .prompt()
+                .is_err_and(|diagnostic| diagnostic.kind == Kind::Differs)
+    }
+
+    /// Returns a line that counts the prompts that were not shown, if there are any.
+    fn withheld_hint(&self) -> Option<String> {
+        let mut prompts = self.folder.list().found;
+        prompts.retain(|found| self.is_withheld(found));
+        if prompts.is_empty() {
+            return None;
+        }
+        let prompts = count(prompts.len(), "prompt");
+        let command = trust_command(self.root);
+        Some(format!(
+            "this worktree has {prompts} with texts that you were not shown, and does not serve them; {command} shows them"
+        ))
+    }
+}
+
+/// Returns whether a folder above the first one is searched: not one above the home directory, and
+/// never the root of the file system.
+fn is_searched(folder: &Path, home: Option<&Path>) -> bool {
+    match home {
+        Some(home) => folder.starts_with(home),
+        None => folder.parent().is_some(),
+    }
+}
+
+/// Returns the texts that an agent may get of the prompts of a project with this root: their files,
+/// and those that they include and attach. Sorted by path.
+pub(crate) fn texts_of(root: &Path, prompts: &[Found]) -> Vec<ProjectText> {
+    let mut texts = BTreeMap::new();
+    for found in prompts {
+        let Some(file) = found.place().file else {
+            continue;
+        };
+        let Ok(text) = found.text() else {
+            continue;
+        };
+        for part in parts_of(root, found) {
+            texts.entry(part.path.clone()).or_insert(part);
+        }
+        let path = path_below(root, &file);
+        let text = ProjectText {
+            path: path.clone(),
+            bytes: text.into_bytes(),
+            prompt: Some(found.clone()),
+        };
+        texts.insert(path, text);
+    }
+    texts.into_values().collect()
+}
+
+/// Returns the texts of a project that a prompt includes and attaches.
+fn parts_of(root: &Path, found: &Found) -> Vec<ProjectText> {
+    let Ok(prompt) = found.prompt() else {
+        return Vec::new();
+    };
+    let mut parts = Vec::new();
+    for included in prompt.included() {
+        // The others are built-in prompts.
+        if included.file.path.starts_with(root) {
+            parts.push(ProjectText {
+                path: path_below(root, &included.file.path),
+                bytes: included.text.as_bytes().to_vec(),
+                prompt: None,
+            });
+        }
+    }
+    for (path, bytes) in found.attached_files(&prompt) {
+        parts.push(ProjectText {
+            path: path_below(root, &path),
+            bytes,
+            prompt: None,
+        });
+    }
+    parts
+}
+
+impl Candidate {
+    fn is_root(&self) -> bool {
+        fs::symlink_metadata(&self.repository).is_ok()
+    }
+
+    /// Returns whether it has a folder of prompts that is served.
+    fn exists(&self) -> bool {
+        self.has_prompts && fs::symlink_metadata(&self.path).is_ok()
+    }
+
+    /// Returns what is wrong with its folder of prompts if that, or a folder between it and this
+    /// one, is a symlink: it is broken, or points outside its project.
+    fn problem_with_symlink(&self, root: &Path) -> Option<Diagnostic> {
+        let path = &self.path;
+        let mut steps = path.ancestors().take_while(|step| **step != *self.folder);
+        if !steps.any(Path::is_symlink) {
+            return None;
+        }
+        let problem = match fs::canonicalize(path) {
+            Ok(target) => {
+                if fs::canonicalize(root).is_ok_and(|root| target.starts_with(root)) {
+                    return None;
+                }
+                let target = full_path(&target);
+                Diagnostic::new(
+                    Kind::Escapes,
+                    format!(
+                        "the symlink points outside the project, to {target}, and is not followed"
+                    ),
+                    "put the prompts into the project, or name their folder with --prompts",
+                )
+            }
+            Err(_) => Diagnostic::new(
+                Kind::Escapes,
+                BROKEN_LINK.0,
+                "point it at a folder of the project, or delete it",
+            ),
+        };
+        Some(problem.in_file(&**path))
+    }
+}
+
+/// The path of a folder with all symlinks resolved, as the system names the working directory.
+fn without_symlinks(path: &Path) -> PathBuf {
+    let resolved = if cfg!(windows) {
+        std::path::absolute(path)
+    } else {
+        fs::canonicalize(path)
+    };
+    resolved.unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,167 @@
+//! Which repositories the user trusts, and which of their texts the user was shown.
+//!
+//! `trust` writes the root of a repository into the settings file. In the data folder it keeps, for
+//! each root, the texts that it showed and a list of their hashes and paths. The prompts of a
+//! trusted root are all served, and what has changed since is counted. A linked worktree of it has
+//! the files of another branch: of these, the texts that were shown are served.
+
+use super::pack::lock::hash_of;
+use super::shown::{SHOWN, ShownRecords, ShownTexts, line};
+use crate::library::{Cache, ProjectText, REPOSITORY, SETTLING, failed, read_regular};
+use crate::prompt::Diagnostic;
+use crate::whole_file::{FileAccess, PendingFile};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file with the changes that a terminal was last told of.
+const NOTED: &str = "noted";
+
+/// The longest file of git that is read, in bytes.
+const MAX_GIT_FILE: usize = 64 * 1024;
+
+/// Which repositories the user trusts, as a file of theirs says.
+#[derive(Debug)]
+pub struct Trust {
+    settings: PathBuf,
+    read: fn(&Path) -> Vec<String>,
+    roots: Cache<Arc<[PathBuf]>>,
+    pub(super) records: Arc<ShownRecords>,
+}
+
+/// What the user trusts of a folder that has prompts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trusted {
+    Nothing,
+    /// What was shown of the repository with this root.
+    ShownOf(PathBuf),
+    Everything,
+}
+
+impl ProjectText {
+    pub(crate) fn is_in(&self, shown: &ShownTexts) -> bool {
+        shown.has(&self.line())
+    }
+
+    fn line(&self) -> String {
+        line(&self.bytes, &self.path)
+    }
+}
+
+impl Trust {
+    /// `read` returns the roots of the repositories in the settings file, as canonical paths.
+    /// `data` is the folder in which what was shown is kept.
+    pub(crate) fn new(
+        settings: PathBuf,
+        read: fn(&Path) -> Vec<String>,
+        data: Option<PathBuf>,
+    ) -> Arc<Trust> {
+        Arc::new(Trust {
+            settings,
+            read,
+            roots: Cache::new(1, SETTLING),
+            records: Arc::new(ShownRecords::new(data.map(|data| data.join("trusted")))),
+        })
+    }
+
+    /// The roots of the trusted repositories. Asked for each message.
+    pub(super) fn roots(&self) -> Arc<[PathBuf]> {
+        self.roots.get("", |trace| {
+            trace.look(&self.settings);
+            (self.read)(&self.settings)
+                .into_iter()
+                .map(PathBuf::from)
+                .collect()
+        })
+    }
+
+    /// Returns what the user trusts of a folder, which is the root of a repository or below one.
+    pub(super) fn of(&self, folder: &Path) -> Trusted {
+        let roots = self.roots();
+        if roots.iter().any(|root| root == folder) {
+            return Trusted::Everything;
+        }
+        match main_repository(folder) {
+            Some(main) if roots.contains(&main) => Trusted::ShownOf(main),
+            _ => Trusted::Nothing,
+        }
+    }
+
+    /// Returns what was shown of the repository with this root.
+    pub(crate) fn shown_of(&self, root: &Path) -> Arc<ShownTexts> {
+        self.records.of(root)
+    }
+
+    /// Returns the text that was last shown with this path.
+    pub(crate) fn last_shown(&self, root: &Path, path: &str) -> Option<String> {
+        let hash = self.shown_of(root).last.get(path)?.clone();
+        fs::read_to_string(self.records.record(root)?.join(hash)).ok()
+    }
+
+    /// Keeps texts that the user was shown and has accepted.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub(crate) fn keep(&self, root: &Path, texts: &[ProjectText]) -> Result<(), Diagnostic> {
+        let Some(record) = self.records.record(root) else {
+            return Ok(());
+        };
+        let list = record.join(SHOWN);
+        let mut lines = fs::read_to_string(&list).unwrap_or_default();
+        for text in texts {
+            lines += &format!("{}\n", text.line());
+            let copy = record.join(hash_of(&text.bytes));
+            if !copy.exists() {
+                write(&copy, &text.bytes)?;
+            }
+        }
+        write(&list, lines.as_bytes())
+    }
+
+    /// Forgets what was shown of a repository.
+    pub(crate) fn forget(&self, root: &Path) {
+        if let Some(record) = self.records.record(root) {
+            _ = fs::remove_dir_all(record);
+        }
+    }
+
+    /// Returns whether a terminal was not told yet that these texts have changed, and records that
+    /// it was.
+    pub(crate) fn is_new_for_terminal(&self, root: &Path, changed: &[ProjectText]) -> bool {
+        let Some(record) = self.records.record(root) else {
+            return false;
+        };
+        let lines: Vec<String> = changed.iter().map(ProjectText::line).collect();
+        let hash = hash_of(lines.join("\n").as_bytes());
+        let noted = record.join(NOTED);
+        if fs::read_to_string(&noted).is_ok_and(|known| known == hash) {
+            return false;
+        }
+        write(&noted, hash.as_bytes()).is_ok()
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+    PendingFile::write(path, bytes, FileAccess::Private)
+        .and_then(PendingFile::replace)
+        .map_err(|error| failed(path, &error))
+}
+
+/// Returns the root of the repository that a folder is a linked worktree of: its file `.git` names
+/// a folder in `.git/worktrees` of that repository, whose file `gitdir` names the file `.git`
+/// (gitrepository-layout(5)). So no clone can claim to be a worktree.
+pub(crate) fn main_repository(worktree: &Path) -> Option<PathBuf> {
+    let link = worktree.join(REPOSITORY);
+    let text = String::from_utf8(read_regular(&link, MAX_GIT_FILE).ok()?).ok()?;
+    let folder = worktree.join(text.strip_prefix("gitdir: ")?.trim_end());
+    let folder = fs::canonicalize(folder).ok()?;
+    let back = String::from_utf8(read_regular(&folder.join("gitdir"), MAX_GIT_FILE).ok()?).ok()?;
+    let back = fs::canonicalize(folder.join(back.trim_end())).ok()?;
+    let worktrees = folder
+        .parent()
+        .filter(|above| above.ends_with("worktrees"))?;
+    let git = worktrees
+        .parent()
+        .filter(|above| above.ends_with(REPOSITORY))?;
+    (back == fs::canonicalize(&link).ok()?).then(|| git.parent().map(Path::to_owned))?
+}
