@@ -1,4 +1,5 @@
-//! The texts of the built-in prompts: the files of `prompts/`, compiled in. Prompts may include them.
+//! The texts of the built-in prompts: the files of `prompts/`, compiled in. Prompts may include
+//! them.
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {

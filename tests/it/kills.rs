@@ -162,7 +162,8 @@ fn edit_that_is_killed_loses_no_text_and_the_next_run_cleans_up() {
     assert!(kills > 5, "{kills}");
 }
 
-/// A write of the store, which `restore` is, too, and the steps that `library/write/file_store.rs` names.
+/// A write of the store, which `restore` is, too, and the steps that `library/write/file_store.rs`
+/// names.
 #[test]
 fn a_write_that_is_killed_loses_no_text_and_the_next_one_goes_on() {
     let make = || {

@@ -157,7 +157,7 @@ const MAX_FILE: usize = 600;
 
 /// The most tokens of `src`, without comments and unit tests. The rules against hostile files,
 /// folders, servers and clients took 30,000, which plain code was worth.
-const MAX_CODE_TOKENS: usize = 352_300;
+const MAX_CODE_TOKENS: usize = 356_000;
 
 /// The most tokens of the tests: unit tests, `tests` and the fuzz targets.
 const MAX_TEST_TOKENS: usize = 334_700;

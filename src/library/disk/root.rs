@@ -359,9 +359,9 @@ impl Root {
         below(&self.path, path)
     }
 
-    /// Returns the folder of the names for which a file or folder matters, with a slash after it: its
-    /// own path. A partial matters where its first `_` is: the prompts there and below include it.
-    /// Empty: all names.
+    /// Returns the folder of the names for which a file or folder matters, with a slash after it:
+    /// its own path. A partial matters where its first `_` is: the prompts there and below include
+    /// it. Empty: all names.
     pub(crate) fn names_around(&self, path: &Path) -> String {
         let mut folder = self.prefix.clone();
         for step in self.below(path).split('/') {
