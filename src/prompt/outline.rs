@@ -12,20 +12,20 @@ use std::ops::Range;
 const MAX_PARSED: usize = 16 * 1024;
 
 /// The longest description that is made from a paragraph, in characters.
-const DESCRIPTION: usize = 160;
+const MAX_DESCRIPTION: usize = 160;
 
 /// What a body says about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     /// The first heading.
     pub(super) heading: Option<String>,
-    /// The first paragraph; without one, the first other text that is not a heading (of a list,
-    /// say). Cut after a word at 160 characters.
+    /// The first paragraph; without one, the first other text that is not a heading, such as an item
+    /// of a list. Cut after a word at 160 characters.
     pub(super) paragraph: Option<String>,
 }
 
 impl Outline {
-    /// The paragraph; without one, the heading, cut in the same way.
+    /// Returns the paragraph; without one, the heading, cut in the same way.
     pub(super) fn description(self) -> Option<String> {
         self.paragraph
             .or_else(|| self.heading.map(cut_after_a_word))
@@ -35,9 +35,10 @@ impl Outline {
 /// Reads the outline of a body.
 pub(super) fn outline(body: &str) -> Outline {
     let body = beginning(body, MAX_PARSED);
-    let (mut heading, mut paragraph, mut other) = (None, None, None);
-    // The block that is being read, and its text so far. Blocks that contain blocks (lists, quotes)
-    // end it too.
+    let mut heading = None;
+    let mut paragraph = None;
+    let mut other = None;
+    // The text of the current block so far. A block ends where one within it begins, too.
     let mut text = String::new();
     let mut in_heading_or_paragraph = false;
     for (event, range) in Parser::new(body).into_offset_iter() {
@@ -77,39 +78,42 @@ pub(super) fn outline(body: &str) -> Outline {
 }
 
 /// The ranges of a body that are code: blocks, and spans between backquotes.
-pub(super) struct Code(Vec<Range<usize>>);
+pub(super) struct Code {
+    /// In the order of the body.
+    ranges: Vec<Range<usize>>,
+}
 
 impl Code {
+    /// Finds the code in a body.
     pub(super) fn of(body: &str) -> Code {
-        let is_code =
-            |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
-        let events = Parser::new(body).into_offset_iter();
-        Code(
-            events
-                .filter(|(event, _)| is_code(event))
-                .map(|(_, range)| range)
-                .collect(),
-        )
+        let mut ranges = Vec::new();
+        for (event, range) in Parser::new(body).into_offset_iter() {
+            if matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_))) {
+                ranges.push(range);
+            }
+        }
+        Code { ranges }
     }
 
-    /// Whether the byte `at` is code.
+    /// Returns whether the byte `at` is code.
     pub(super) fn contains(&self, at: usize) -> bool {
-        let before = &self.0[..self.0.partition_point(|range| range.start <= at)];
-        before.last().is_some_and(|range| at < range.end)
+        let count = self.ranges.partition_point(|range| range.start <= at);
+        let last = self.ranges[..count].last();
+        last.is_some_and(|range| at < range.end)
     }
 }
 
-/// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty
+/// Moves the text into `slot`, if there is a text and `slot` is still empty. The text is empty
 /// afterwards.
 fn set_first(slot: &mut Option<String>, text: &mut String) {
-    let words = std::mem::take(text);
     if slot.is_none() {
-        let words: Vec<&str> = words.split_whitespace().collect();
+        let words: Vec<&str> = text.split_whitespace().collect();
         *slot = (!words.is_empty()).then(|| words.join(" "));
     }
+    text.clear();
 }
 
-/// To Markdown, `<<input>>` is inline HTML between two angle brackets; it is a placeholder.
+/// Returns whether a tag of inline HTML is a placeholder: `<input>` in `<<input>>`.
 fn is_placeholder(body: &str, range: &Range<usize>) -> bool {
     body[..range.start].ends_with('<') && body[range.end..].starts_with('>')
 }
@@ -118,22 +122,24 @@ fn push_without_tags(text: &mut String, html: &str) {
     let mut rest = html;
     while let Some((before, tag)) = rest.split_once('<') {
         text.push_str(before);
-        rest = tag.split_once('>').map_or("", |(_, after)| after);
+        rest = match tag.split_once('>') {
+            Some((_, after)) => after,
+            None => "",
+        };
     }
     text.push_str(rest);
 }
 
-/// At most 160 characters of a text.
+/// Returns at most 160 characters of a text.
 fn cut_after_a_word(text: String) -> String {
-    let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else {
+    let Some((end, _)) = text.char_indices().nth(MAX_DESCRIPTION) else {
         return text;
     };
-    let cut = if text[end..].starts_with(' ') {
-        end
-    } else {
-        text[..end].rfind(' ').unwrap_or(end)
-    };
-    text[..cut].to_owned()
+    if text[end..].starts_with(' ') {
+        return text[..end].to_owned();
+    }
+    let last_space = text[..end].rfind(' ');
+    text[..last_space.unwrap_or(end)].to_owned()
 }
 
 #[cfg(test)]
