@@ -27,24 +27,24 @@ pub struct Format {
     pub name: &'static str,
     /// What it is called in a text.
     pub title: &'static str,
-    /// The ends of the paths of prompt files, after the prompt's name, and how such a file is read:
-    /// in byte order, in which the first file of a name wins. Where several ends fit, as `.md` and
-    /// `.prompt.md` do, the longest counts.
+    /// The ends of the paths of prompt files, after the prompt's name, and how such a file is read.
+    /// They are in byte order. Of several files with the same name, the first wins; if several ends
+    /// fit a path, such as `.md` and `.prompt.md`, the longest counts.
     pub files: &'static [(&'static str, Parse)],
     /// The ends of the paths of folders in this format. One that begins with a dot is below a home
     /// directory or a project.
     pub folders: &'static [&'static str],
     /// Whether the files in subfolders are prompts too.
     pub is_recursive: bool,
-    /// If such a folder has plugins: which folders of a plugin have prompts, and in which format.
-    /// There are no `files` then.
+    /// The folders of a plugin that have prompts, each with its format, if such a folder has plugins
+    /// and no `files`.
     pub plugin: &'static [(&'static str, &'static str)],
 }
 
-/// Reads the text of a file, with those that it includes. Without a reader, the lines that include
-/// a file stay as written.
-pub type Parse = fn(&Name, &str, Option<&mut dyn IncludeReader>) -> Result<Prompt, Diagnostic>;
+/// Reads the text of a file. Lines that include another file stay as written.
+pub type Parse = fn(&Name, &str) -> Result<Prompt, Diagnostic>;
 
+/// Returns a format whose subfolders have prompts, too.
 pub(super) const fn row(
     name: &'static str,
     title: &'static str,
@@ -189,7 +189,7 @@ pub static FORMATS: &[Format] = &[
     ),
 ];
 
-/// The format of the operations of OpenAPI documents, which are no files.
+/// The format of the operations of OpenAPI documents, which are not files.
 static OPENAPI: Format = row("openapi", "OpenAPI", &[], &[]);
 
 impl PartialEq for Format {
@@ -200,8 +200,9 @@ impl PartialEq for Format {
 
 impl Eq for Format {}
 
-/// The end of the path of a prompt file, after the prompt's name: a suffix such as `.md`, or a file
-/// in a folder of that name, such as `/SKILL.md`; and how such a file is read.
+/// The end of the path of a prompt file, after the prompt's name, and how such a file is read.
+///
+/// It is a suffix such as `.md`, or a file in a folder of that name, such as `/SKILL.md`.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName {
     /// With its `.` or `/`.
@@ -216,34 +217,34 @@ impl FileName {
         parse: markdown::parse,
     };
 
-    /// The end in every spelling, in byte order: letter case makes no difference in `md`. Where
-    /// file names ignore it, one spelling finds all.
+    /// Returns the end in every spelling, in byte order: letter case makes no difference in `md`.
+    ///
+    /// On systems whose file names ignore letter case, one spelling finds all files.
     pub fn spellings(self) -> impl Iterator<Item = String> {
-        let start = self.end.strip_suffix("md").filter(|_| !self.is_in_folder());
-        let spelled: &[&str] = if cfg!(any(windows, target_os = "macos")) {
-            &["md"]
-        } else {
-            &["MD", "Md", "mD", "md"]
-        };
-        let as_it_is = start.is_none().then(|| self.end.to_owned());
-        let of_suffix = start
-            .into_iter()
-            .flat_map(move |start| spelled.iter().map(move |md| format!("{start}{md}")));
-        as_it_is.into_iter().chain(of_suffix)
+        let mut spellings = Vec::new();
+        if !cfg!(any(windows, target_os = "macos"))
+            && !self.is_in_folder()
+            && let Some(start) = self.end.strip_suffix("md")
+        {
+            spellings.extend(["MD", "Md", "mD"].map(|md| format!("{start}{md}")));
+        }
+        spellings.push(self.end.to_owned());
+        spellings.into_iter()
     }
 
-    /// Whether the prompt is a folder, and this is the file in it that has its text.
+    /// Returns whether the prompt is a folder, and this file in it has its text.
     pub fn is_in_folder(self) -> bool {
         self.end.starts_with('/')
     }
 
-    /// Whether the file is Markdown of this program.
+    /// Returns whether the file is Markdown of this program.
     pub fn is_own(self) -> bool {
         self.end == ".md" && std::ptr::fn_addr_eq(self.parse, markdown::parse as Parse)
     }
 
-    /// Reads the whole file of a prompt. Mistakes in the frontmatter are read leniently;
-    /// [`Prompt::warnings`] has them.
+    /// Reads the whole file of a prompt. [`Prompt::warnings`] has the mistakes in the frontmatter.
+    ///
+    /// Without a reader, lines that include another file stay as written.
     ///
     /// # Errors
     /// The file is not a prompt: longer than [`MAX_FILE`](super::limits::MAX_FILE), not UTF-8, or
@@ -255,7 +256,11 @@ impl FileName {
         bytes: &[u8],
         includes: Option<&mut dyn IncludeReader>,
     ) -> Result<Prompt, Diagnostic> {
-        (self.parse)(name, text_of(bytes)?, includes)
+        let text = text_of(bytes)?;
+        match includes {
+            Some(reader) if self.is_own() => markdown::parse_with_includes(name, text, reader),
+            _ => (self.parse)(name, text),
+        }
     }
 }
 
@@ -265,12 +270,12 @@ impl Prompt {
     /// # Errors
     /// Those of [`FileName::parse`].
     pub fn parse(name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
-        markdown::parse(&name, text_of(bytes)?, None)
+        markdown::parse(&name, text_of(bytes)?)
     }
 }
 
-/// Suffixes of files for other purposes, in the folders of any format; and what such a file is.
-const NO_PROMPTS: [(&str, &str); 2] = [
+/// The suffixes of files that are not prompts in any format, and what such files are.
+const OTHER_PURPOSES: [(&str, &str); 2] = [
     (
         ".instructions.md",
         "instructions that VS Code adds to a chat by itself",
@@ -285,12 +290,12 @@ impl Format {
     /// The format of prompts that a service renders.
     pub const OPENAPI: &'static Format = &OPENAPI;
 
-    /// Whether its files are written by this program.
+    /// Returns whether its files are written by this program.
     pub fn is_own(&self) -> bool {
         self == Format::OWN
     }
 
-    /// The format with this name.
+    /// Returns the format with this name.
     pub fn named(name: &str) -> Option<&'static Format> {
         FORMATS
             .iter()
@@ -298,97 +303,102 @@ impl Format {
             .find(|format| format.name == name)
     }
 
-    /// The format and the path in `FORMAT:DIR`, as `--prompts` takes it; `None` if the text is a
-    /// path alone, such as `C:\\x`.
+    /// Returns the format and the path in `FORMAT:DIR`, as `--prompts` takes it. There is no format
+    /// if the text is a path alone, such as `C:\\x`.
     pub fn of_option(text: &str) -> (Option<&'static Format>, &str) {
-        match text
-            .split_once(':')
-            .map(|(name, path)| (FORMATS.iter().find(|format| format.name == name), path))
+        if let Some((name, path)) = text.split_once(':')
+            && let Some(format) = FORMATS.iter().find(|format| format.name == name)
         {
-            Some((Some(format), path)) => (Some(format), path),
-            _ => (None, text),
+            return (Some(format), path);
         }
+        (None, text)
     }
 
-    /// The format of the prompts in a folder, by the end of its path. Nothing is read.
+    /// Returns the format of the prompts in a folder, by the end of its path. Nothing is read.
     pub fn of_folder(path: &Path) -> &'static Format {
-        let is_it = |format: &&Format| format.folders.iter().any(|end| path.ends_with(end));
-        FORMATS.iter().find(is_it).unwrap_or(Format::OWN)
-    }
-
-    /// The folders that agents read, below the home directory or in a project, each with its
-    /// format.
-    pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
-        let folders = FORMATS
+        FORMATS
             .iter()
-            .flat_map(|format| format.folders.iter().map(move |end| (format, *end)));
-        folders.filter(|(_, end)| end.starts_with('.'))
+            .find(|format| format.folders.iter().any(|end| path.ends_with(end)))
+            .unwrap_or(Format::OWN)
     }
 
-    /// The ends of the paths of its files.
+    /// Returns the folders that agents read, below the home directory or in a project, each with
+    /// its format.
+    pub fn of_agents() -> impl Iterator<Item = (&'static Format, &'static str)> + Clone {
+        FORMATS
+            .iter()
+            .flat_map(|format| format.folders.iter().map(move |end| (format, *end)))
+            .filter(|(_, end)| end.starts_with('.'))
+    }
+
+    /// Returns the ends of the paths of its files.
     pub fn file_names(&self) -> impl Iterator<Item = FileName> + use<> {
         self.files
             .iter()
             .map(|(end, parse)| FileName { end, parse: *parse })
     }
 
-    /// The name of the prompt in a file, and how it is read. `path` is below the folder,
-    /// `/`-separated. `None` if the file is not a prompt, such as a [partial](is_partial). Letter
-    /// case makes no difference in the suffix `.md`.
+    /// Returns the name of the prompt in a file, and how the file is read. `None` if it is not a
+    /// prompt, such as a [partial](is_partial).
+    ///
+    /// `path` is below the folder, `/`-separated. Letter case makes no difference in the suffix
+    /// `.md`.
     pub fn prompt_file<'p>(&self, path: &'p str) -> Option<(&'p str, FileName)> {
         if (self.is_own() && is_partial(path)) || Format::other_purpose(path).is_some() {
             return None;
         }
-        let fitting = self
-            .file_names()
-            .filter_map(|file| Some((without(path, file.end)?, file)));
-        fitting.max_by_key(|(_, file)| file.end.len())
+        self.file_names()
+            .filter_map(|file| Some((without_end(path, file.end)?, file)))
+            .max_by_key(|(_, file)| file.end.len())
     }
 
-    /// Returns whether the end of a path says how a file is read, such as `/SKILL.md`, for any
-    /// system: some ignore letter case and invisible characters in the names of files.
+    /// Returns whether the end of a path says how a file is read, such as `/SKILL.md`, on any
+    /// system. Some systems ignore letter case and invisible characters in the names of files.
     pub fn has_special_end(&self, path: &str) -> bool {
-        let own = self.files.iter().map(|(end, _)| *end);
-        let others = NO_PROMPTS.iter().map(|(end, _)| *end);
-        let path = without_case(path);
-        own.chain(others)
-            .any(|end| end != FileName::OWN.end && path.ends_with(&without_case(end)))
+        let path = in_any_case(path);
+        let own_ends = self.files.iter().map(|(end, _)| *end);
+        own_ends
+            .chain(OTHER_PURPOSES.map(|(end, _)| end))
+            .any(|end| end != FileName::OWN.end && path.ends_with(&in_any_case(end)))
     }
 
-    /// The suffix of a file for another purpose, such as `.instructions.md`, and what such a file
-    /// is.
+    /// Returns the suffix of a file for another purpose, such as `.instructions.md`, and what such
+    /// a file is.
     pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
-        NO_PROMPTS
+        OTHER_PURPOSES
             .into_iter()
-            .find(|(end, _)| without(path, end).is_some())
+            .find(|(end, _)| without_end(path, end).is_some())
     }
 }
 
-/// Returns what two file names have in common that are one on some system. In upper case first,
-/// because `ſ` is a lower-case letter that only then becomes `s`.
-fn without_case(path: &str) -> String {
+/// Returns a form of a path that is equal for all paths which are one file on some system.
+fn in_any_case(path: &str) -> String {
+    // Upper case comes first, because only then `ſ` becomes `s`.
     path.to_uppercase()
         .to_lowercase()
         .replace(['\u{200c}', '\u{200d}'], "")
 }
 
-/// A path without the end of a file's name. Letter case makes no difference in `md`.
-fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
-    let at = path
-        .len()
-        .checked_sub(end.len())
-        .filter(|at| *at > 0 && path.is_char_boundary(*at))?;
-    let (name, found) = path.split_at(at);
-    let fits = match end
-        .strip_suffix("md")
-        .filter(|start| !start.starts_with('/'))
-    {
-        Some(start) => found
-            .strip_prefix(start)
-            .is_some_and(|found| found.eq_ignore_ascii_case("md")),
-        None => found == end,
+/// Returns the part of a path before the end of a prompt file, if the path has this end and a name
+/// before it. Letter case makes no difference in the suffix `md`.
+fn without_end<'p>(path: &'p str, end: &str) -> Option<&'p str> {
+    let name_length = path.len().checked_sub(end.len())?;
+    let (name, path_end) = path.split_at_checked(name_length)?;
+    let fits = if end.starts_with('/') {
+        path_end == end
+    } else {
+        is_same_suffix(path_end, end)
     };
-    (fits && !name.ends_with('/')).then_some(name)
+    (fits && !name.is_empty() && !name.ends_with('/')).then_some(name)
+}
+
+fn is_same_suffix(path_end: &str, end: &str) -> bool {
+    match end.strip_suffix("md") {
+        Some(start) => path_end
+            .strip_prefix(start)
+            .is_some_and(|rest| rest.eq_ignore_ascii_case("md")),
+        None => path_end == end,
+    }
 }
 
 #[cfg(test)]
@@ -402,8 +412,7 @@ pub(super) mod testing {
 
     #[track_caller]
     pub(crate) fn parsed(parse: Parse, file: &str) -> Prompt {
-        parse(&Name::new("p").unwrap(), file, None)
-            .unwrap_or_else(|error| panic!("{file:?}: {error}"))
+        parse(&Name::new("p").unwrap(), file).unwrap_or_else(|error| panic!("{file:?}: {error}"))
     }
 
     /// What a file expands to for a text.
@@ -423,7 +432,7 @@ pub(super) mod testing {
     #[track_caller]
     pub(crate) fn refused(parse: Parse, file: &str, want: &str) {
         assert_eq!(
-            shown(&parse(&Name::new("p").unwrap(), file, None).unwrap_err()),
+            shown(&parse(&Name::new("p").unwrap(), file).unwrap_err()),
             want,
             "{file:?}"
         );

@@ -7,7 +7,6 @@
 use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
@@ -44,11 +43,7 @@ const QUOTED: [char; 13] = [
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn command(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn command(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = read(name, text)?;
     prompt
         .lenient
@@ -85,11 +80,7 @@ fn has_dollar_placeholder(message: &MessageTemplate) -> bool {
 ///
 /// # Errors
 /// Those of the frontmatter; or it has no text.
-pub(crate) fn skill(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn skill(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = read(name, text)?;
     let has_text = prompt
         .messages
@@ -110,11 +101,7 @@ pub(crate) fn skill(
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn opencode(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn opencode(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &OPENCODE_SYNTAX);
     prompt.marks = &OPENCODE;
     Ok(prompt)
@@ -124,11 +111,7 @@ pub(crate) fn opencode(
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn cursor(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn cursor(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Cursor, text)?.into_prompt(name, &Syntax::OWN);
     prompt.marks = &CURSOR;
     Ok(prompt)
@@ -139,11 +122,7 @@ pub(crate) fn cursor(
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn workflow(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn workflow(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = markdown::read(Dialect::Other, text)?.into_prompt(name, &Syntax::OWN);
     prompt.marks = &NONE;
     Ok(prompt)

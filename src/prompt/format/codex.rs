@@ -8,7 +8,6 @@
 use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::NONE;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
@@ -41,11 +40,7 @@ const PI_SYNTAX: Syntax = Syntax {
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn parse(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // This is no key of Codex.
     let arguments = hinted_arguments(&source.frontmatter);
@@ -64,11 +59,7 @@ pub(crate) fn parse(
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn pi(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // This is no key of pi.
     declare_words(&mut source, &PI_SYNTAX)?;

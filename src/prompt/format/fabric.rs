@@ -8,7 +8,6 @@
 use super::frontmatter::Frontmatter;
 use super::markdown::Source;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::NONE;
 use crate::prompt::model::{Append, Argument, Prompt};
 use crate::prompt::name::Name;
@@ -28,11 +27,7 @@ const SYNTAX: Syntax = Syntax {
 ///
 /// # Errors
 /// It has too many variables.
-pub(crate) fn parse(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = Source::new(Frontmatter::default(), text, 1);
     let variables = variables_in(&source.body);
     source.declare(&SYNTAX, variables)?;

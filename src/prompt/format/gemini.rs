@@ -5,7 +5,6 @@ use super::frontmatter::Frontmatter;
 use super::markdown::Source;
 use super::yaml;
 use crate::prompt::diagnostic::{Diagnostic, Kind, Position, Positions};
-use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::GEMINI;
 use crate::prompt::model::{OtherKey, Prompt};
 use crate::prompt::name::Name;
@@ -32,11 +31,7 @@ const WRITE_PROMPT: &str = "write `prompt = '''…'''` with the instructions";
 ///
 /// # Errors
 /// It is not TOML, or its `prompt` is missing, empty or not a text.
-pub(crate) fn parse(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let document = Document::parse(text).map_err(|error| invalid_toml(text, &error))?;
     let Some(item) = document.get("prompt") else {
         let message = "there is no `prompt`, so the file is not a command of Gemini CLI";
@@ -199,8 +194,7 @@ mod tests {
         assert!(
             GEMINI(
                 &crate::prompt::Name::new("p").unwrap(),
-                &"é = [".repeat(50_000),
-                None
+                &"é = [".repeat(50_000)
             )
             .is_err()
         );

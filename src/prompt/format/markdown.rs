@@ -19,34 +19,30 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// Reads a file of this program's own format. Lines that include a file stay as written.
+///
+/// # Errors
+/// Those of the frontmatter and of the messages.
+pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
+    let source = read(Dialect::Own, text)?;
+    source.into_own_prompt(name, Origins::default())
+}
+
 /// Reads a file of this program's own format with the files that it includes.
 ///
 /// # Errors
 /// Those of the frontmatter, of the includes and of the messages.
-pub(crate) fn parse(
+pub(super) fn parse_with_includes(
     name: &Name,
     text: &str,
-    includes: Option<&mut dyn IncludeReader>,
+    reader: &mut dyn IncludeReader,
 ) -> Result<Prompt, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
     let mut origins = Origins::default();
-    if let Some(reader) = includes
-        && source.frontmatter.has_includes
-    {
+    if source.frontmatter.has_includes {
         (source.body, origins) = include::assemble(&source.take_part(), reader, read_part)?;
     }
-    let mut messages = source
-        .take_messages(&origins)
-        .map_err(|error| origins.locate(error))?;
-    let names = source.frontmatter.argument_names();
-    if source.frontmatter.jinja.is_some() {
-        parse_jinja(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
-    } else {
-        MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
-    }
-    let mut prompt = source.into_prompt_of(messages, name, &Syntax::OWN);
-    prompt.origins = origins;
-    Ok(prompt)
+    source.into_own_prompt(name, origins)
 }
 
 /// Makes each message a template of Jinja.
@@ -245,6 +241,22 @@ impl Source {
             ));
         }
         Ok(vec![MessageTemplate::new(Role::User, body, self.place)])
+    }
+
+    /// Returns the prompt of a file of this program, whose body comes from these files.
+    fn into_own_prompt(mut self, name: &Name, origins: Origins) -> Result<Prompt, Diagnostic> {
+        let mut messages = self
+            .take_messages(&origins)
+            .map_err(|error| origins.locate(error))?;
+        let names = self.frontmatter.argument_names();
+        if self.frontmatter.jinja.is_some() {
+            parse_jinja(&mut messages, &names.collect::<Vec<_>>(), &origins)?;
+        } else {
+            MessageTemplate::find_placeholders(&Syntax::OWN, &mut messages, names);
+        }
+        let mut prompt = self.into_prompt_of(messages, name, &Syntax::OWN);
+        prompt.origins = origins;
+        Ok(prompt)
     }
 
     /// Returns the prompt whose one message is the body.

@@ -5,7 +5,6 @@
 use super::frontmatter::Dialect;
 use super::markdown;
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::VS_CODE;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
@@ -29,11 +28,7 @@ const SYNTAX: Syntax = Syntax {
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(crate) fn parse(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     let arguments = arguments_in(&source.body);
     source.declare(&SYNTAX, arguments)?;

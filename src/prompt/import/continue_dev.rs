@@ -8,7 +8,6 @@
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::format::frontmatter::{self, Dialect};
 use crate::prompt::format::markdown::{self, Source};
-use crate::prompt::include::IncludeReader;
 use crate::prompt::marks::CONTINUE;
 use crate::prompt::model::Prompt;
 use crate::prompt::name::Name;
@@ -40,11 +39,7 @@ const HANDLEBARS_TAGS: [&str; 8] = [
 ///
 /// # Errors
 /// Those of the frontmatter; or the text needs Handlebars.
-pub(in crate::prompt) fn parse(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let text = text.replace("\r\n", "\n");
     let mut source = match read_unopened(&text)? {
         Some(source) => source,

@@ -2,7 +2,6 @@
 //! declared argument is a placeholder, which stays as written if an optional argument has no value.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::include::IncludeReader;
 use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
@@ -71,11 +70,7 @@ pub fn hexai_prompts(text: &str) -> Vec<Result<Prompt, Diagnostic>> {
 ///
 /// # Errors
 /// It is not such a JSON object.
-pub(super) fn parse(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = parse_line(text, 1)?;
     prompt.name = name.clone();
     Ok(prompt)

@@ -6,7 +6,6 @@ use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::format::frontmatter::Frontmatter;
 use crate::prompt::format::markdown::Source;
 use crate::prompt::format::yaml::{self, Field, Refusal, Value};
-use crate::prompt::include::IncludeReader;
 use crate::prompt::limits::MAX_FILE;
 use crate::prompt::model::{Argument, OtherKey, Prompt};
 use crate::prompt::name::Name;
@@ -45,11 +44,7 @@ const KEYS_WITH_EFFECT: [&str; 5] = [
 ///
 /// # Errors
 /// It is not YAML, or has no text.
-pub(super) fn parse(
-    name: &Name,
-    text: &str,
-    _: Option<&mut dyn IncludeReader>,
-) -> Result<Prompt, Diagnostic> {
+pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut keys = TemplateKeys::default();
     for field in read_fields(text)? {
         keys.add(field);
@@ -281,7 +276,7 @@ mod tests {
             "x".repeat(4_000),
             "*a, ".repeat(1_100)
         );
-        assert!(parse(&crate::prompt::Name::new("p").unwrap(), &bomb, None).is_err());
+        assert!(parse(&crate::prompt::Name::new("p").unwrap(), &bomb).is_err());
         let want = "2:1: `functions` has no effect here; nothing is read or run; tell the agent in the text what to do";
         warned(
             parse,
