@@ -155,12 +155,13 @@ fn dependencies_between_modules_point_one_way() {
 /// The most lines of code of a file, without tests, comments and blank lines.
 const MAX_FILE: usize = 600;
 
-/// The most tokens of `src`, without comments and unit tests. The rules against hostile files,
-/// folders, servers and clients took 30,000, which plain code was worth.
-const MAX_CODE_TOKENS: usize = 356_000;
+/// The most tokens of `src`, without comments and unit tests. Code in plain steps takes about a
+/// tenth more than packed code, and the rules against hostile files, folders, servers and clients
+/// took 30,000. Both were worth it; what nobody would miss pays for them later.
+const MAX_CODE_TOKENS: usize = 354_000;
 
 /// The most tokens of the tests: unit tests, `tests` and the fuzz targets.
-const MAX_TEST_TOKENS: usize = 334_700;
+const MAX_TEST_TOKENS: usize = 335_000;
 
 /// How many methods the traits have at most that a new source implements.
 const MAX_METHODS: [(&str, &str, usize); 3] = [
