@@ -83,6 +83,7 @@ mod parts;
 mod path_and_show;
 #[cfg(target_os = "linux")]
 mod pick;
+mod plain;
 #[cfg(all(unix, feature = "http"))]
 mod postgres;
 mod project;

@@ -75,7 +75,7 @@ const USED_IN: [(&str, &[&str]); 25] = [
 ];
 
 /// The Rust files below a folder of the package: paths below `folder`, and texts.
-fn sources(folder: &str) -> Vec<(String, String)> {
+pub(crate) fn sources(folder: &str) -> Vec<(String, String)> {
     fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -161,7 +161,7 @@ const MAX_FILE: usize = 600;
 const MAX_CODE_TOKENS: usize = 354_000;
 
 /// The most tokens of the tests: unit tests, `tests` and the fuzz targets.
-const MAX_TEST_TOKENS: usize = 335_000;
+const MAX_TEST_TOKENS: usize = 336_500;
 
 /// How many methods the traits have at most that a new source implements.
 const MAX_METHODS: [(&str, &str, usize); 3] = [
@@ -356,7 +356,7 @@ fn code_and_tests_keep_their_budgets_of_tokens() {
 }
 
 /// Returns the text of a file without its modules for tests.
-fn without_test_modules(text: &str) -> String {
+pub(crate) fn without_test_modules(text: &str) -> String {
     let mut kept = String::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {

@@ -1,0 +1,352 @@
+//! The rules for plain code that a program can check (`CONTRIBUTING.md`, "How code is written").
+//! What does not follow them yet is in lists, which may only become shorter.
+
+use crate::tidy::{sources, without_test_modules};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most lines of a function, with its first and its last one.
+const MAX_FUNCTION: usize = 60;
+
+/// Functions that are longer, as `file:name`.
+const LONG_FUNCTIONS: &[&str] = &[
+    "agents/drafts.rs:editor",
+    "api/make.rs:explain",
+    "cli.rs:run_command",
+    "cli/import.rs:find",
+    "cli/import.rs:import_one",
+    "cli/import.rs:run",
+    "cli/install.rs:run",
+    "cli/new.rs:run",
+    "cli/pack.rs:take",
+    "cli/pick/plain.rs:choose",
+    "cli/serve/http.rs:serve",
+    "cli/source.rs:library_in",
+    "cli/test.rs:run",
+    "doctor.rs:diagnosis",
+    "hook.rs:within_limit",
+    "library/disk/attach.rs:attachments",
+    "library/write/diff.rs:hunks",
+    "prompt/format/lenient.rs:fields",
+    "server/tools/list.rs:run",
+    "sources/openapi/document.rs:add",
+    "sources/openapi/document.rs:parse",
+    "sources/openapi/request.rs:request",
+    "sources/team/server.rs:answer",
+    "transport/http/api.rs:answer",
+];
+
+/// Files with an arm of a `match` on a bool.
+const FILES_WITH_BOOL_ARMS: &[&str] = &[
+    "agents/codex.rs",
+    "agents/install.rs",
+    "agents/limit.rs",
+    "agents/zed.rs",
+    "api/make.rs",
+    "cli.rs",
+    "cli/call.rs",
+    "cli/compose.rs",
+    "cli/database.rs",
+    "cli/explain/page.rs",
+    "cli/import.rs",
+    "cli/install/copy.rs",
+    "cli/list.rs",
+    "cli/path.rs",
+    "cli/pick.rs",
+    "cli/pick/state.rs",
+    "cli/source.rs",
+    "cli/token.rs",
+    "doctor/hook.rs",
+    "hook.rs",
+    "library/disk/include.rs",
+    "library/disk/root.rs",
+    "library/disk/watch.rs",
+    "library/query.rs",
+    "library/write/edit.rs",
+    "prompt/format/lenient.rs",
+    "sources/postgres.rs",
+    "sources/team/server.rs",
+    "transport/http/mcp.rs",
+    "transport/http/tokens.rs",
+];
+
+/// Files that bind a closure to a name.
+const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
+    "agents.rs",
+    "agents/agent.rs",
+    "agents/claude_code.rs",
+    "agents/config_file.rs",
+    "agents/drafts.rs",
+    "agents/edit/json.rs",
+    "agents/edit/plugin.rs",
+    "agents/environment.rs",
+    "agents/gemini.rs",
+    "agents/hook_line.rs",
+    "agents/install.rs",
+    "agents/limit.rs",
+    "agents/registration.rs",
+    "api/make.rs",
+    "api/tokens.rs",
+    "cli.rs",
+    "cli/agent.rs",
+    "cli/call.rs",
+    "cli/check.rs",
+    "cli/clipboard.rs",
+    "cli/completions.rs",
+    "cli/compose.rs",
+    "cli/config.rs",
+    "cli/database.rs",
+    "cli/diff.rs",
+    "cli/doctor.rs",
+    "cli/explain/page.rs",
+    "cli/history.rs",
+    "cli/import.rs",
+    "cli/install/changes.rs",
+    "cli/install/copy.rs",
+    "cli/install/list.rs",
+    "cli/install_method.rs",
+    "cli/list.rs",
+    "cli/output/text.rs",
+    "cli/pack.rs",
+    "cli/pick/frame.rs",
+    "cli/pick/keys.rs",
+    "cli/pick/state.rs",
+    "cli/review.rs",
+    "cli/rm.rs",
+    "cli/serve.rs",
+    "cli/serve/http.rs",
+    "cli/source.rs",
+    "cli/team.rs",
+    "cli/test.rs",
+    "cli/text_editor.rs",
+    "cli/token.rs",
+    "cli/upgrade.rs",
+    "cli/user_folders.rs",
+    "doctor.rs",
+    "doctor/client.rs",
+    "doctor/hook.rs",
+    "doctor/server.rs",
+    "hook.rs",
+    "hook/prose.rs",
+    "library/disk/include.rs",
+    "library/disk/reach.rs",
+    "library/disk/read.rs",
+    "library/disk/root.rs",
+    "library/disk/walk.rs",
+    "library/disk/watch.rs",
+    "library/find.rs",
+    "library/query.rs",
+    "library/view.rs",
+    "library/write/diff.rs",
+    "library/write/edit.rs",
+    "library/write/file_store.rs",
+    "library/write/history.rs",
+    "prompt/format/lenient.rs",
+    "server.rs",
+    "server/context.rs",
+    "server/opencode.rs",
+    "server/prompt_edits.rs",
+    "server/prompts.rs",
+    "server/resources.rs",
+    "server/subscriptions.rs",
+    "server/tools/expand.rs",
+    "server/tools/parts.rs",
+    "sources/openapi.rs",
+    "sources/openapi/address.rs",
+    "sources/openapi/answer.rs",
+    "sources/openapi/document.rs",
+    "sources/openapi/send.rs",
+    "sources/pack.rs",
+    "sources/pack/git.rs",
+    "sources/pack/lock.rs",
+    "sources/pack/processes.rs",
+    "sources/postgres.rs",
+    "sources/postgres/connection.rs",
+    "sources/postgres/follow.rs",
+    "sources/postgres/push.rs",
+    "sources/team.rs",
+    "sources/team/cache.rs",
+    "sources/team/server.rs",
+    "transport/http.rs",
+    "transport/http/api.rs",
+    "transport/http/app.rs",
+    "transport/http/headers.rs",
+    "transport/http/health.rs",
+    "transport/http/limits.rs",
+    "transport/http/mcp.rs",
+    "transport/http/origin.rs",
+    "transport/http/proxy.rs",
+    "transport/http/routes.rs",
+    "transport/http/secret_file.rs",
+    "transport/http/sessions.rs",
+    "transport/http/sse.rs",
+    "transport/http/tls.rs",
+    "transport/http/tokens.rs",
+    "transport/stdio.rs",
+    "wording/passwords.rs",
+];
+
+/// Type names that occur twice in a module, as `module::Name`.
+const REPEATED_TYPES: &[&str] = &[
+    "cli::Action",
+    "cli::Add",
+    "cli::Expand",
+    "cli::Form",
+    "cli::Lines",
+    "cli::Target",
+    "cli::Terminal",
+    "library::Change",
+    "prompt::LineContent",
+    "prompt::Origin",
+    "server::Arguments",
+    "sources::Answer",
+    "sources::Answered",
+    "transport::Conversation",
+];
+
+/// The code of a file, without comments and unit tests.
+struct SourceFile {
+    path: String,
+    code: String,
+}
+
+fn source_files() -> Vec<SourceFile> {
+    let mut files = Vec::new();
+    for (path, text) in sources("src") {
+        if path.ends_with("/tests.rs") {
+            continue;
+        }
+        let code = without_test_modules(&text);
+        let lines = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        files.push(SourceFile {
+            code: lines.collect::<Vec<_>>().join("\n"),
+            path,
+        });
+    }
+    files
+}
+
+/// Compares what breaks a rule with the list of what may still break it.
+fn assert_listed(rule: &str, found: &BTreeSet<String>, listed: &[&str]) {
+    let listed: BTreeSet<String> = listed.iter().map(|entry| (*entry).to_owned()).collect();
+    let new: Vec<&String> = found.difference(&listed).collect();
+    assert!(new.is_empty(), "{rule}: {new:#?}");
+    let mended: Vec<&String> = listed.difference(found).collect();
+    assert!(
+        mended.is_empty(),
+        "these follow the rule now, so remove them from the list ({rule}): {mended:#?}"
+    );
+}
+
+/// Returns the name of the function that a line begins, if it begins one.
+fn function_name(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let is_modifier =
+        |word: &str| word.starts_with("pub") || ["const", "async", "in", "unsafe"].contains(&word);
+    loop {
+        let word = words.next()?;
+        if word == "fn" {
+            let name = words.next()?;
+            let end = name.find(['(', '<']).unwrap_or(name.len());
+            return Some(&name[..end]);
+        }
+        if !is_modifier(word) && !word.ends_with(')') {
+            return None;
+        }
+    }
+}
+
+#[test]
+fn a_function_has_at_most_60_lines() {
+    let mut long = BTreeSet::new();
+    for file in source_files() {
+        let lines: Vec<&str> = file.code.lines().collect();
+        for (index, line) in lines.iter().enumerate() {
+            let Some(name) = function_name(line) else {
+                continue;
+            };
+            let indent = line.len() - line.trim_start().len();
+            let end = format!("{}}}", " ".repeat(indent));
+            let length = lines[index..].iter().position(|line| *line == end);
+            let is_declaration = line.ends_with(';');
+            if !is_declaration && length.is_some_and(|length| length >= MAX_FUNCTION) {
+                long.insert(format!("{}:{name}", file.path));
+            }
+        }
+    }
+    assert_listed("functions over 60 lines", &long, LONG_FUNCTIONS);
+}
+
+#[test]
+fn a_bool_is_tested_with_if() {
+    let mut found = BTreeSet::new();
+    for file in source_files() {
+        let has_arm = file.code.lines().any(|line| {
+            let line = line.trim_start();
+            line.starts_with("true =>") || line.starts_with("false =>")
+        });
+        if has_arm {
+            found.insert(file.path);
+        }
+    }
+    assert_listed("`match` on a bool", &found, FILES_WITH_BOOL_ARMS);
+}
+
+#[test]
+fn a_function_has_a_name_instead_of_a_bound_closure() {
+    let mut found = BTreeSet::new();
+    for file in source_files() {
+        if file.code.lines().any(binds_closure) {
+            found.insert(file.path);
+        }
+    }
+    assert_listed(
+        "closures bound to a name",
+        &found,
+        FILES_WITH_BOUND_CLOSURES,
+    );
+}
+
+/// Returns whether a line has `let name = |…|`.
+fn binds_closure(line: &str) -> bool {
+    let Some(binding) = line.trim_start().strip_prefix("let ") else {
+        return false;
+    };
+    let Some((name, value)) = binding.split_once(" = ") else {
+        return false;
+    };
+    let is_name = !name.contains(['(', '{', ':']);
+    is_name && value.trim_start_matches("move ").starts_with('|')
+}
+
+#[test]
+fn a_type_name_occurs_once_in_a_module() {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for file in source_files() {
+        let module = file.path.split(['/', '.']).next().unwrap_or_default();
+        for line in file.code.lines() {
+            if let Some(name) = type_name(line) {
+                *counts.entry(format!("{module}::{name}")).or_default() += 1;
+            }
+        }
+    }
+    counts.retain(|_, count| *count > 1);
+    let repeated = counts.into_keys().collect();
+    assert_listed("type names used twice", &repeated, REPEATED_TYPES);
+}
+
+/// Returns the name of the type that a line declares outside of a function, if it declares one.
+fn type_name(line: &str) -> Option<&str> {
+    let mut words = line.split(' ');
+    let mut word = words.next()?;
+    if word.starts_with("pub") {
+        word = words.find(|word| !word.starts_with("crate::"))?;
+    }
+    if !["struct", "enum", "trait", "type"].contains(&word) {
+        return None;
+    }
+    let name = words.next()?;
+    let end = name.find(|letter: char| !letter.is_alphanumeric());
+    Some(&name[..end.unwrap_or(name.len())])
+}
