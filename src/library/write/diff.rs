@@ -34,89 +34,134 @@ pub struct Hunk<'t> {
 }
 
 impl Hunk<'_> {
-    /// The lines of it in the first and in the second text, as in the head of a hunk.
+    /// Returns its range of lines in the old and in the new text, as in the head of a hunk.
     fn ranges(&self) -> [String; 2] {
-        let is_in = |line: &DiffLine<'_>, text: usize| match line {
-            DiffLine::Context(_) => true,
-            DiffLine::Delete(_) => text == 0,
-            DiffLine::Insert(_) => text == 1,
-        };
-        [0, 1].map(
-            |text| match self.lines.iter().filter(|line| is_in(line, text)).count() {
-                1 => self.starts[text].to_string(),
-                count => format!("{},{count}", self.starts[text]),
-            },
-        )
+        let mut counts = [0; 2];
+        for line in &self.lines {
+            if !matches!(line, DiffLine::Insert(_)) {
+                counts[0] += 1;
+            }
+            if !matches!(line, DiffLine::Delete(_)) {
+                counts[1] += 1;
+            }
+        }
+        [
+            range_of(self.starts[0], counts[0]),
+            range_of(self.starts[1], counts[1]),
+        ]
     }
 }
 
-/// The parts of two texts that differ; none if they are equal.
+/// Returns a range of lines as a unified diff shows it: `START,COUNT`, or `START` for one line.
+fn range_of(start: usize, count: usize) -> String {
+    if count == 1 {
+        start.to_string()
+    } else {
+        format!("{start},{count}")
+    }
+}
+
+/// Two texts as lines, with their equal beginning and end.
+struct Compared<'t> {
+    old: Vec<&'t str>,
+    new: Vec<&'t str>,
+    /// How many lines at the beginning are equal.
+    equal_start: usize,
+    /// How many of the other lines at the end are equal.
+    equal_end: usize,
+}
+
+/// Returns the parts of two texts that differ; none if the texts are equal.
 pub fn hunks<'t>(old: &'t str, new: &'t str) -> Vec<Hunk<'t>> {
     if old == new {
         return Vec::new();
     }
-    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) = (lines(old), lines(new));
-    let start = old_lines
-        .iter()
-        .zip(&new_lines)
-        .take_while(|(old, new)| old == new)
-        .count();
-    let rest = old_lines.len().min(new_lines.len()) - start;
-    let end = old_lines
-        .iter()
-        .rev()
-        .zip(new_lines.iter().rev())
-        .take(rest)
-        .take_while(|(old, new)| old == new)
-        .count();
-    let (removed, added) = (
-        &old_lines[start..old_lines.len() - end],
-        &new_lines[start..new_lines.len() - end],
-    );
-    if !is_long(removed) && !is_long(added) {
-        let patch = DiffOptions::new()
-            .set_context_len(CONTEXT)
-            .create_patch(old, new);
-        let mut hunks = Vec::new();
-        for hunk in patch.hunks() {
-            let starts = [hunk.old_range().start(), hunk.new_range().start()];
-            let [mut olds, mut news] = [(&old_lines, starts[0]), (&new_lines, starts[1])]
-                .map(|(lines, start)| lines.iter().copied().skip(start.saturating_sub(1)));
-            let lines = hunk.lines().iter().filter_map(|line| match line {
-                Line::Context(_) => olds.next().and(news.next()).map(DiffLine::Context),
-                Line::Delete(_) => olds.next().map(DiffLine::Delete),
-                Line::Insert(_) => news.next().map(DiffLine::Insert),
-            });
-            hunks.push(Hunk {
-                starts,
-                lines: lines.collect(),
-            });
-        }
-        return hunks;
+    let compared = Compared::of(old, new);
+    if is_long(compared.removed()) || is_long(compared.added()) {
+        return vec![compared.whole_difference()];
     }
-    let (before, after) = (start.min(CONTEXT), end.min(CONTEXT));
-    let context = |lines: &[&'t str]| {
-        lines
-            .iter()
-            .copied()
-            .map(DiffLine::Context)
-            .collect::<Vec<_>>()
-    };
-    let mut lines = context(&old_lines[start - before..start]);
-    lines.extend(removed.iter().copied().map(DiffLine::Delete));
-    lines.extend(added.iter().copied().map(DiffLine::Insert));
-    lines.extend(context(&old_lines[old_lines.len() - end..][..after]));
-    let start_in = |text: &str| {
-        if text.is_empty() {
-            0
-        } else {
-            start - before + 1
+    let patch = DiffOptions::new()
+        .set_context_len(CONTEXT)
+        .create_patch(old, new);
+    let hunks = patch.hunks().iter();
+    hunks.map(|hunk| compared.hunk(hunk)).collect()
+}
+
+impl<'t> Compared<'t> {
+    fn of(old: &'t str, new: &'t str) -> Compared<'t> {
+        let old: Vec<&str> = old.split_inclusive('\n').collect();
+        let new: Vec<&str> = new.split_inclusive('\n').collect();
+        let equal_start = count_equal(old.iter().zip(&new));
+        let old_rest = &old[equal_start..];
+        let new_rest = &new[equal_start..];
+        let equal_end = count_equal(old_rest.iter().rev().zip(new_rest.iter().rev()));
+        Compared {
+            old,
+            new,
+            equal_start,
+            equal_end,
         }
-    };
-    vec![Hunk {
-        starts: [start_in(old), start_in(new)],
-        lines,
-    }]
+    }
+
+    /// Returns the old lines between the equal ones.
+    fn removed(&self) -> &[&'t str] {
+        &self.old[self.equal_start..self.old.len() - self.equal_end]
+    }
+
+    /// Returns the new lines between the equal ones.
+    fn added(&self) -> &[&'t str] {
+        &self.new[self.equal_start..self.new.len() - self.equal_end]
+    }
+
+    /// Returns a hunk in which all lines between the equal ones differ.
+    fn whole_difference(&self) -> Hunk<'t> {
+        let before = self.equal_start.min(CONTEXT);
+        let after = self.equal_end.min(CONTEXT);
+        let first = self.equal_start - before;
+        let end = self.old.len() - self.equal_end;
+        let mut lines = Vec::new();
+        lines.extend(
+            self.old[first..self.equal_start]
+                .iter()
+                .map(|line| DiffLine::Context(line)),
+        );
+        lines.extend(self.removed().iter().map(|line| DiffLine::Delete(line)));
+        lines.extend(self.added().iter().map(|line| DiffLine::Insert(line)));
+        lines.extend(
+            self.old[end..end + after]
+                .iter()
+                .map(|line| DiffLine::Context(line)),
+        );
+        Hunk {
+            starts: [&self.old, &self.new].map(|all| if all.is_empty() { 0 } else { first + 1 }),
+            lines,
+        }
+    }
+
+    /// Returns a hunk of a patch, with the lines of these texts.
+    fn hunk(&self, hunk: &diffy::Hunk<'_, str>) -> Hunk<'t> {
+        let starts = [hunk.old_range().start(), hunk.new_range().start()];
+        let mut old = self.old.iter().skip(starts[0].saturating_sub(1));
+        let mut new = self.new.iter().skip(starts[1].saturating_sub(1));
+        let mut lines = Vec::new();
+        for line in hunk.lines() {
+            let line = match line {
+                Line::Context(_) => {
+                    old.next();
+                    new.next().map(|line| DiffLine::Context(line))
+                }
+                Line::Delete(_) => old.next().map(|line| DiffLine::Delete(line)),
+                Line::Insert(_) => new.next().map(|line| DiffLine::Insert(line)),
+            };
+            lines.extend(line);
+        }
+        Hunk { starts, lines }
+    }
+}
+
+/// Returns how many pairs of lines are equal, up to the first that is not.
+fn count_equal<'l, 't: 'l>(pairs: impl Iterator<Item = (&'l &'t str, &'l &'t str)>) -> usize {
+    pairs.take_while(|(old, new)| old == new).count()
 }
 
 /// A unified diff of two texts, with these labels; empty if they are equal.
@@ -143,10 +188,6 @@ pub fn difference((old_label, old): (&str, &str), (new_label, new): (&str, &str)
         }
     }
     text
-}
-
-fn lines(text: &str) -> Vec<&str> {
-    text.split_inclusive('\n').collect()
 }
 
 fn is_long(lines: &[&str]) -> bool {
