@@ -562,11 +562,16 @@ pub(crate) fn a_client_that_does_not_finish_a_message_is_closed() {
     let server = server();
     let mut socket = open(&server);
     socket.send_bytes(&frame(TEXT, b"{"));
+    let mut pings = 0;
     let closed = loop {
         match socket.try_read().unwrap() {
             (PING, _) => {
-                socket.send(PONG, "");
-                socket.send_bytes(&frame(0, b" "));
+                pings += 1;
+                // The second ping may come with the end.
+                if pings == 1 {
+                    socket.send(PONG, "");
+                    socket.send_bytes(&frame(0, b" "));
+                }
             }
             (CLOSE, payload) => break payload,
             other => panic!("{other:?}"),
