@@ -441,25 +441,26 @@ impl Prompt {
         warnings
     }
 
-    /// Returns whether such words, `$1` to `$9`, are arguments and not prices.
-    ///
-    /// In a command file of another program they always are. Otherwise there must be `$1`, and
-    /// either another one, or neither a placeholder nor a price such as `$10`. A prompt with
-    /// placeholders in braces has them where it means them.
+    /// Returns whether the words `$1` to `$9` in a body are arguments of another program, and not
+    /// prices. `words` are their ranges.
     fn are_arguments(&self, body: &str, words: &[Range<usize>]) -> bool {
-        if self.has_key_of_commands() {
+        if self.is_command_of_other_program() {
             return true;
         }
-        let has_first = words.iter().any(|range| &body[range.clone()] == "$1");
-        if !has_first || self.has_placeholder_without_dollar() {
+        // An author who writes placeholders in braces would write all of them so.
+        if self.has_placeholder_without_dollar() {
             return false;
         }
+        let has_first = words.iter().any(|range| &body[range.clone()] == "$1");
         let has_others = words.iter().any(|range| &body[range.clone()] != "$1");
-        has_others || (!self.has_placeholders() && !has_price(body))
+        if has_first && has_others {
+            return true;
+        }
+        has_first && !self.has_placeholders() && !has_price(body)
     }
 
     /// Returns whether the file has a key that only command files of other programs have.
-    fn has_key_of_commands(&self) -> bool {
+    fn is_command_of_other_program(&self) -> bool {
         self.other_keys
             .iter()
             .any(|other| other.key == "argument-hint")

@@ -150,29 +150,44 @@ pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
     key_value(line).filter(|_| !line.starts_with([' ', '\t']))
 }
 
-/// `key: value` of one line, or `key:value`, if that is not `https://…`, `std::vec`, `C:\…` or
-/// `10:30`.
+/// Returns the key and the value of a line such as `key: value` or `key:value`. A line such as
+/// `https://…`, `std::vec`, `C:\…` or `10:30` has no key.
 pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
-    let is_spaced = |at: usize| matches!(line[at + 1..].chars().next(), None | Some(' ' | '\t'));
-    let is_glued = |at: usize| {
-        line.starts_with(char::is_alphabetic)
-            && line[..at]
-                .chars()
-                .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
-            && !line[at + 1..].starts_with(['/', ':', '\\'])
-    };
+    let colon = key_end(line)?;
+    let key = line[..colon].trim_end().trim_matches('"');
+    // YAML gives these a meaning, so no plain key begins with them.
+    let begins_plain = !key.starts_with(|first| "-?[]{},#&*!|>\"'".contains(first));
+    if key.is_empty() || !begins_plain {
+        return None;
+    }
+    Some((key, line[colon + 1..].trim()))
+}
+
+/// Returns where the colon is that ends the key of a line: the first one if a plain word is before
+/// it, else the first one that a blank or nothing follows.
+fn key_end(line: &str) -> Option<usize> {
     let first = line.find(':')?;
-    let at = if is_glued(first) {
-        first
-    } else {
-        line.match_indices(':')
-            .map(|(at, _)| at)
-            .find(|at| is_spaced(*at))?
-    };
-    let key = line[..at].trim_end().trim_matches('"');
-    let is_key = !key.is_empty() && !key.starts_with(|first| "-?[]{},#&*!|>\"'".contains(first));
-    is_key.then(|| (key, line[at + 1..].trim()))
+    let rest = &line[first + 1..];
+    let is_address_or_path = rest.starts_with(['/', ':', '\\']);
+    if is_plain_key(&line[..first]) && !is_address_or_path {
+        return Some(first);
+    }
+    for (colon, _) in line.match_indices(':') {
+        let rest = &line[colon + 1..];
+        if rest.is_empty() || rest.starts_with([' ', '\t']) {
+            return Some(colon);
+        }
+    }
+    None
+}
+
+/// Returns whether a text is a word that begins with a letter, such as `argument-hint`.
+fn is_plain_key(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic)
+        && text
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
 }
 
 /// A value without the quotes around it, or without a quote that is never closed.
