@@ -55,18 +55,22 @@ impl Held {
     /// Sets the number of bytes.
     ///
     /// # Errors
-    /// 503: there are more than before, and too many are in memory.
+    /// 503: there are more than before, and too many are in memory. The number stays as it was, so
+    /// that what is refused takes nothing from others.
     pub(super) fn set(&mut self, bytes: usize) -> Result<(), Refusal> {
-        let Budget { held, max } = &self.budget;
-        let before = std::mem::replace(&mut self.bytes, bytes);
-        if bytes <= before {
-            held.fetch_sub(before - bytes, Ordering::Relaxed);
-            return Ok(());
-        }
-        let more = bytes - before;
-        if held.fetch_add(more, Ordering::Relaxed) > max.saturating_sub(more) {
+        let before = self.bytes;
+        let max = self.budget.max;
+        let update = self
+            .budget
+            .held
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
+                let held = held - before + bytes;
+                (bytes <= before || held <= max).then_some(held)
+            });
+        if update.is_err() {
             return Err(too_busy());
         }
+        self.bytes = bytes;
         Ok(())
     }
 }
@@ -120,6 +124,7 @@ mod tests {
         body.set(7).unwrap();
         assert!(budget.count("123").is_ok());
         assert!(body.set(11).is_err());
+        assert!(budget.count("123").is_ok(), "a refusal takes nothing");
         drop(body);
         assert!(budget.count("1234567890").is_ok());
     }
