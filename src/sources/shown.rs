@@ -68,7 +68,7 @@ impl ShownRecords {
 }
 
 impl ShownTexts {
-    fn parse(text: &str) -> ShownTexts {
+    pub(super) fn parse(text: &str) -> ShownTexts {
         let mut shown = ShownTexts {
             is_kept: true,
             ..ShownTexts::default()

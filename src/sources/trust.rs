@@ -5,17 +5,22 @@
 //! trusted root are all served, and what has changed since is counted. A linked worktree of it has
 //! the files of another branch: of these, the texts that were shown are served.
 
-use super::pack::lock::hash_of;
+use super::pack::lock::{hash_of, is_hexadecimal};
 use super::shown::{SHOWN, ShownRecords, ShownTexts, line};
 use crate::library::{Cache, ProjectText, REPOSITORY, SETTLING, failed, read_regular};
 use crate::prompt::Diagnostic;
 use crate::whole_file::{FileAccess, PendingFile};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file with the changes that a terminal was last told of.
 const NOTED: &str = "noted";
+
+/// How many texts are remembered that `trust` showed, and that the repository no longer had when it
+/// last showed its texts. Worktrees may have them.
+const MAX_EARLIER: usize = 10_000;
 
 /// The longest file of git that is read, in bytes.
 const MAX_GIT_FILE: usize = 64 * 1024;
@@ -100,6 +105,9 @@ impl Trust {
 
     /// Keeps texts that the user was shown and has accepted.
     ///
+    /// Of the texts that were shown earlier, [`MAX_EARLIER`] stay in the list, the newest ones. Only
+    /// of the text that was last shown with a path there is a copy.
+    ///
     /// # Errors
     /// They cannot be written.
     pub(crate) fn keep(&self, root: &Path, texts: &[ProjectText]) -> Result<(), Diagnostic> {
@@ -107,15 +115,17 @@ impl Trust {
             return Ok(());
         };
         let list = record.join(SHOWN);
-        let mut lines = fs::read_to_string(&list).unwrap_or_default();
+        let old_lines = fs::read_to_string(&list).unwrap_or_default();
         for text in texts {
-            lines += &format!("{}\n", text.line());
             let copy = record.join(hash_of(&text.bytes));
             if !copy.exists() {
                 write(&copy, &text.bytes)?;
             }
         }
-        write(&list, lines.as_bytes())
+        let lines = shown_lines(&old_lines, texts);
+        write(&list, lines.as_bytes())?;
+        remove_old_copies(&record, &ShownTexts::parse(&lines));
+        Ok(())
     }
 
     /// Forgets what was shown of a repository.
@@ -138,6 +148,37 @@ impl Trust {
             return false;
         }
         write(&noted, hash.as_bytes()).is_ok()
+    }
+}
+
+/// Returns the list of what was shown, after these texts were.
+fn shown_lines(old_lines: &str, texts: &[ProjectText]) -> String {
+    let new_lines: Vec<String> = texts.iter().map(ProjectText::line).collect();
+    let known: HashSet<&str> = new_lines.iter().map(String::as_str).collect();
+    let mut earlier: Vec<&str> = old_lines.lines().collect();
+    earlier.retain(|line| !known.contains(line));
+    let forgotten = earlier.len().saturating_sub(MAX_EARLIER);
+    let mut list = String::new();
+    for line in &earlier[forgotten..] {
+        list += &format!("{line}\n");
+    }
+    for line in &new_lines {
+        list += &format!("{line}\n");
+    }
+    list
+}
+
+/// Removes the copies of texts that were shown, except of the last one of each path.
+fn remove_old_copies(record: &Path, shown: &ShownTexts) {
+    let last: HashSet<&str> = shown.last.values().map(String::as_str).collect();
+    for entry in fs::read_dir(record).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            continue;
+        };
+        if is_hexadecimal(name, 64) && !last.contains(name) {
+            _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -164,4 +205,39 @@ pub(crate) fn main_repository(worktree: &Path) -> Option<PathBuf> {
         .parent()
         .filter(|above| above.ends_with(REPOSITORY))?;
     (back == fs::canonicalize(&link).ok()?).then(|| git.parent().map(Path::to_owned))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(path: &str, text: &str) -> ProjectText {
+        ProjectText {
+            path: path.to_owned(),
+            bytes: text.into(),
+            prompt: None,
+        }
+    }
+
+    #[test]
+    fn texts_that_were_shown_are_remembered_but_not_without_end() {
+        let data = tempfile::tempdir().unwrap();
+        let root = Path::new("/repository");
+        let trust = Trust::new(PathBuf::new(), |_| Vec::new(), Some(data.path().to_owned()));
+        let record = trust.records.record(root).unwrap();
+        let earlier = "0 x.md\n".to_owned() + &"1 x.md\n".repeat(MAX_EARLIER - 1);
+        write(&record.join(SHOWN), earlier.as_bytes()).unwrap();
+        for last in ["One", "Two", "One"] {
+            let texts = [text("a.md", last), text("b.md", "B")];
+            trust.keep(root, &texts).unwrap();
+            assert_eq!(trust.last_shown(root, "a.md").as_deref(), Some(last));
+        }
+        let list = fs::read_to_string(record.join(SHOWN)).unwrap();
+        // The first line has made room for "Two", which a worktree may have.
+        assert_eq!(list.lines().count(), MAX_EARLIER + 2);
+        let shown = trust.shown_of(root);
+        assert!(!shown.has("0 x.md") && text("a.md", "Two").is_in(&shown));
+        // The list, and a copy of each text.
+        assert_eq!(fs::read_dir(&record).unwrap().count(), 3);
+    }
 }

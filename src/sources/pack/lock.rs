@@ -52,7 +52,7 @@ pub(crate) fn hash_of(bytes: &[u8]) -> String {
         .collect()
 }
 
-fn is_hexadecimal(text: &str, digits: usize) -> bool {
+pub(crate) fn is_hexadecimal(text: &str, digits: usize) -> bool {
     text.len() == digits
         && text
             .bytes()
