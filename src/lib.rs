@@ -47,11 +47,10 @@
 //! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the
 //!   kind of a diagnostic, people its message.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so.
-//! - Only six places start other programs: [`doctor`] those that an agent's config names, as that
+//! - Only five places start other programs: [`doctor`] those that an agent's config names, as that
 //!   agent would, and the one with this program's name on `PATH`; `cli/text_editor.rs` the user's
 //!   editor; `cli/pager.rs` their pager; `cli/clipboard.rs` the system's command for the clipboard;
-//!   `sources/pack/git.rs` git, only for the command `pack`; and `cli/store/committed.rs` git, only
-//!   for the command `store`.
+//!   and `sources/pack/run.rs` git, only for the commands `pack` and `store`.
 //! - Only two files connect to anything: `sources/openapi/send.rs` to the service of a document
 //!   that the user named, at addresses that `sources/openapi/address.rs` allows, and for
 //!   `sources/team/server.rs` to the server of the user's team; and

@@ -9,10 +9,11 @@
 //! step. So readers find the old pack or the new one, also while an update runs, or after one was
 //! killed.
 
-mod bounds;
+pub(crate) mod bounds;
 pub(crate) mod git;
 pub(crate) mod lock;
 mod processes;
+pub(crate) mod run;
 
 use crate::library::{
     About, Cache, Folder, Found, Layer, Listing, PROJECT_FOLDER, ProjectPrompts, Reach, Root,

@@ -320,6 +320,18 @@ fn an_earlier_commit_of_the_folder_may_be_replaced_and_a_later_one_not() {
         let ran = store(&client, "push in --dry-run");
         assert_eq!(outcomes(&ran), [outcome], "{theirs} {}", ran.stderr);
     }
+    // A variable, maybe from the `.env` of a clone, changes no setting of git, and writes no file.
+    save(&client, "git/a.md", "One.\n");
+    let trace = client.root().join("trace");
+    let ran = store_command(&client, "push in --dry-run")
+        .env("GIT_CONFIG_COUNT", "no number")
+        .env("GIT_TRACE", &trace)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    assert!(printed.contains("change git/a.md"), "{printed}");
+    assert!(!trace.exists());
+    save(&client, "git/a.md", "Theirs.\n");
     for (mine, outcome) in [
         ("One.\n", "change git/a.md"),
         ("Two.\n", "change git/a.md"),

@@ -1,10 +1,17 @@
-//! Finds earlier versions of a folder's files in its git repository.
+//! Finds earlier versions of a folder's files in its git repository, which may be a clone.
 
-use crate::sources::pack::git::ELSEWHERE;
-use std::collections::{BTreeSet, HashSet};
-use std::io::Write;
+use crate::cli::output::{self, full_path};
+use crate::prompt::{Diagnostic, Kind};
+use crate::sources::pack::bounds::{BOUNDS, Bounds, GitTask, Meter, failed};
+use crate::sources::pack::run::run_git;
+use crate::wording::in_bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Lists each version of each file below the folder, in the commits up to the current one.
 const LOG: [&str; 12] = [
@@ -22,64 +29,153 @@ const LOG: [&str; 12] = [
     "--",
 ];
 
-/// Returns the paths whose given text is in the current commit or an earlier one: none if the
-/// folder is in no repository, or git is not installed. The files themselves are not read.
-pub(super) fn committed_paths(folder: &Path, texts: &[(&str, &str)]) -> BTreeSet<String> {
-    let Some(log) = run_git(folder, &LOG, "") else {
-        return BTreeSet::new();
-    };
-    let versions = parse_log(&log);
-    let mut committed = BTreeSet::new();
-    for (path, text) in texts {
-        let Some(id) = run_git(folder, &["hash-object", "--stdin"], text) else {
-            continue;
-        };
-        if versions.contains(&(*path, id.trim())) {
-            committed.insert((*path).to_owned());
-        }
-    }
-    committed
+/// How long git may take. It writes nothing while it searches commits of other folders.
+const TIME: Duration = Duration::from_secs(60);
+
+/// What git may take to find the versions.
+const LOG_BOUNDS: Bounds = Bounds {
+    silence: TIME,
+    total: TIME,
+    ..BOUNDS
+};
+
+/// A text that may have been committed under this path.
+pub(super) struct PathText<'t> {
+    pub(super) path: &'t str,
+    pub(super) text: &'t str,
 }
 
-/// Returns the paths and the ids of texts in the output of [`LOG`]. Each is
+/// Returns the paths whose given text is in the current commit or an earlier one: none if the
+/// folder is in no repository, git is not installed, or it exceeds a bound, which is a warning. The
+/// files themselves are not read.
+pub(super) fn committed_paths(folder: &Path, texts: &[PathText<'_>]) -> BTreeSet<String> {
+    let paths = find_committed(LOG_BOUNDS, folder, texts);
+    if let Err(error) = &paths
+        && error.kind == Kind::TooLong
+    {
+        output::warning(&format!(
+            "git takes more than {} s, {} of output or {} of memory to list earlier versions of the files in {}; a file \
+             that is one of them may be shown as a conflict",
+            LOG_BOUNDS.total.as_secs(),
+            in_bytes(LOG_BOUNDS.disk as usize),
+            in_bytes(LOG_BOUNDS.memory as usize),
+            full_path(folder)
+        ));
+    }
+    paths.unwrap_or_default()
+}
+
+fn find_committed(
+    bounds: Bounds,
+    folder: &Path,
+    texts: &[PathText<'_>],
+) -> Result<BTreeSet<String>, Diagnostic> {
+    let scratch = tempfile::tempdir().map_err(failed)?;
+    let address = folder.display().to_string();
+    let meter = Meter {
+        folder: scratch.path(),
+        address: &address,
+        bounds,
+        started: Instant::now(),
+    };
+    let ids = ids_of(folder, texts, &meter)?;
+    let log = run(folder, &LOG, "", &meter)?;
+    select_committed(log, &ids).map_err(failed)
+}
+
+/// Returns the id that git gives to the text of each path.
+fn ids_of<'t>(
+    folder: &Path,
+    texts: &[PathText<'t>],
+    meter: &Meter<'_>,
+) -> Result<BTreeMap<&'t str, String>, Diagnostic> {
+    let mut files = String::new();
+    for (index, text) in texts.iter().enumerate() {
+        let file = meter.folder.join(index.to_string());
+        fs::write(&file, text.text).map_err(failed)?;
+        files += &format!("{}\n", file.display());
+    }
+    let arguments = ["hash-object", "--no-filters", "--stdin-paths"];
+    let ids = run(folder, &arguments, &files, meter)?;
+    let mut id_of_path = BTreeMap::new();
+    for (text, id) in texts.iter().zip(ids.lines()) {
+        id_of_path.insert(text.path, id.map_err(failed)?);
+    }
+    Ok(id_of_path)
+}
+
+/// Returns the paths that have their id in the output of [`LOG`]. Each version there is
 /// `:MODE MODE OLD NEW STATUS`, and the path after it.
-fn parse_log(log: &str) -> HashSet<(&str, &str)> {
-    let mut versions = HashSet::new();
-    let mut parts = log.split('\0');
+fn select_committed(
+    log: impl BufRead,
+    ids: &BTreeMap<&str, String>,
+) -> io::Result<BTreeSet<String>> {
+    let mut committed = BTreeSet::new();
+    let mut parts = log.split(b'\0');
     while let Some(part) = parts.next() {
+        let part = part?;
+        let part = String::from_utf8_lossy(&part);
         let Some(change) = part.trim_start().strip_prefix(':') else {
             continue;
         };
-        if let (Some(id), Some(path)) = (change.split(' ').nth(3), parts.next()) {
-            versions.insert((path, id));
+        let Some(path) = parts.next() else {
+            break;
+        };
+        let path = path?;
+        let path = String::from_utf8_lossy(&path);
+        let id = ids.get(&*path);
+        if id.is_some() && id.map(String::as_str) == change.split(' ').nth(3) {
+            committed.insert(path.into_owned());
         }
     }
-    versions
+    Ok(committed)
 }
 
-/// Returns the output of git, unless it fails. Git fetches nothing, and runs no hook, filter or
-/// other program.
-fn run_git(folder: &Path, arguments: &[&str], input: &str) -> Option<String> {
+/// Runs git in a folder, and returns the file that it has written. Git fetches nothing, and runs no
+/// hook, filter or other program. No variable of the environment leads it elsewhere, changes its
+/// settings or makes it write a file.
+fn run(
+    folder: &Path,
+    arguments: &[&str],
+    stdin: &str,
+    meter: &Meter<'_>,
+) -> Result<BufReader<File>, Diagnostic> {
     let mut git = Command::new("git");
+    for (variable, _) in env::vars_os() {
+        if variable.as_encoded_bytes().starts_with(b"GIT_") {
+            git.env_remove(variable);
+        }
+    }
     git.current_dir(folder)
         .args(["-c", "core.fsmonitor=false"])
         .args(arguments)
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("GIT_NO_LAZY_FETCH", "1");
-    for variable in ELSEWHERE {
-        git.env_remove(variable);
+    run_git(git, stdin, meter, GitTask::Local)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_is_ended_if_it_waits_for_ever_in_a_hostile_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::create_dir_all(folder.join(".git/objects")).unwrap();
+        fs::create_dir(folder.join(".git/refs")).unwrap();
+        let mut mkfifo = Command::new("mkfifo");
+        let head = mkfifo.arg(folder.join(".git/HEAD"));
+        assert!(head.status().unwrap().success());
+        let bounds = Bounds {
+            total: Duration::from_secs(1),
+            ..LOG_BOUNDS
+        };
+        let texts = [PathText {
+            path: "a.md",
+            text: "A",
+        }];
+        let error = find_committed(bounds, folder, &texts).unwrap_err();
+        assert_eq!(error.kind, Kind::TooLong, "{error}");
     }
-    let mut child = git
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    // It may end without reading; then its status says so.
-    _ = child.stdin.take()?.write_all(input.as_bytes());
-    let output = child.wait_with_output().ok()?;
-    if !output.status.success() {
-        return None;
-    }
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }

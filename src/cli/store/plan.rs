@@ -1,7 +1,7 @@
 //! Decides what `store push` and `store pull` do with each file, before anything is written.
 
 use super::agreed::AgreedTexts;
-use super::committed::committed_paths;
+use super::committed::{PathText, committed_paths};
 use crate::library::difference;
 use crate::prompt::{Format, TEST_SUFFIX};
 use crate::sources::{Postgres, StoredTexts};
@@ -114,7 +114,7 @@ impl Sides<'_> {
             if let Some(old) = self.old.get(path)
                 && !self.is_as_agreed(path)
             {
-                texts.push((&**path, &**old));
+                texts.push(PathText { path, text: old });
             }
         }
         if texts.is_empty() {

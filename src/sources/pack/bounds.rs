@@ -19,19 +19,19 @@ pub(super) const PACKETS: &str = "packets";
 
 /// What git may take, with all processes that it starts.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes of the repository, with all that git writes.
-    pub(super) disk: u64,
+    pub(crate) disk: u64,
     /// Bytes of resident memory.
-    pub(super) memory: u64,
+    pub(crate) memory: u64,
     /// How long it may write nothing once it has a connection.
-    pub(super) silence: Duration,
+    pub(crate) silence: Duration,
     /// How long it may take for a pack.
-    pub(super) total: Duration,
+    pub(crate) total: Duration,
 }
 
 /// The bounds for any pack.
-pub(super) const BOUNDS: Bounds = Bounds {
+pub(crate) const BOUNDS: Bounds = Bounds {
     disk: 256 * 1024 * 1024,
     memory: 1024 * 1024 * 1024,
     silence: Duration::from_secs(60),
@@ -40,7 +40,7 @@ pub(super) const BOUNDS: Bounds = Bounds {
 
 /// What git is started for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum GitTask {
+pub(crate) enum GitTask {
     /// It connects to the server.
     Fetch,
     /// It works on what is here.
@@ -48,11 +48,11 @@ pub(super) enum GitTask {
 }
 
 /// Checks the bounds for one pack.
-pub(super) struct Meter<'m> {
-    pub(super) folder: &'m Path,
-    pub(super) address: &'m str,
-    pub(super) bounds: Bounds,
-    pub(super) started: Instant,
+pub(crate) struct Meter<'m> {
+    pub(crate) folder: &'m Path,
+    pub(crate) address: &'m str,
+    pub(crate) bounds: Bounds,
+    pub(crate) started: Instant,
 }
 
 impl Meter<'_> {
@@ -139,7 +139,7 @@ pub(super) fn too_much(what: &str, limit: &str) -> Diagnostic {
 }
 
 /// Returns the error if git, or the file with its input, cannot be used.
-pub(super) fn failed(error: io::Error) -> Diagnostic {
+pub(crate) fn failed(error: io::Error) -> Diagnostic {
     let fix = if error.kind() == ErrorKind::NotFound {
         "install git"
     } else {

@@ -7,11 +7,12 @@
 
 use super::bounds::{BOUNDS, Bounds, GitTask, Meter, PACKETS, failed, too_much};
 use super::lock::{MAX_FILES, Pack, hash_of, is_commit};
+use super::run::{STDOUT, refused, run_git};
 use crate::prompt::{Diagnostic, Kind, MAX_FILE};
 use crate::wording::{count, in_bytes, named, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -30,7 +31,7 @@ const OLDEST: [u32; 2] = [2, 30];
 const PROTOCOLS: &str = "https:ssh:git:file";
 
 /// Variables that would lead git to another repository than the one that it is told to use.
-pub(crate) const ELSEWHERE: [&str; 6] = [
+const ELSEWHERE: [&str; 6] = [
     "GIT_COMMON_DIR",
     "GIT_DIR",
     "GIT_INDEX_FILE",
@@ -57,10 +58,6 @@ pub(crate) struct Texts {
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) left_out: Vec<String>,
 }
-
-/// The files for the standard output and the errors of git.
-const STDOUT: &str = "stdout";
-const STDERR: &str = "stderr";
 
 /// A bare repository, in a folder that was empty.
 struct Repository<'r> {
@@ -144,29 +141,18 @@ impl Repository<'_> {
         arguments: &[&str],
         stdin: &str,
     ) -> Result<BufReader<File>, Diagnostic> {
-        let [input, stdout, stderr, packets] =
-            ["stdin", STDOUT, STDERR, PACKETS].map(|name| self.folder.join(name));
         let mut git = Command::new("git");
         git.current_dir(self.folder)
             .args(["--git-dir", "."])
             .env("GIT_ALLOW_PROTOCOL", protocols)
-            .env("GIT_TRACE_PACKET", &packets);
+            .env("GIT_TRACE_PACKET", self.folder.join(PACKETS));
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
         for variable in ELSEWHERE {
             git.env_remove(variable);
         }
-        let start = || {
-            fs::write(&input, stdin)?;
-            fs::write(&packets, "")?;
-            git.stdin(File::open(input)?)
-                .stdout(File::create(&stdout)?)
-                .stderr(File::create(&stderr)?)
-                .args(arguments)
-                .spawn()
-        };
-        let mut git = start().map_err(failed)?;
+        git.args(arguments);
         let meter = Meter {
             folder: self.folder,
             address: &self.address,
@@ -178,10 +164,7 @@ impl Repository<'_> {
         } else {
             GitTask::Fetch
         };
-        if meter.wait(&mut git, task)?.success() {
-            return File::open(stdout).map(BufReader::new).map_err(failed);
-        }
-        Err(complaint(&stderr))
+        run_git(git, stdin, &meter, task)
     }
 
     /// Refuses a git that is too old.
@@ -404,40 +387,10 @@ fn wrong_path(path: &str, why: &str) -> Diagnostic {
     refused(format!("{} {why}", quoted(path)), fix)
 }
 
-fn refused(message: String, fix: &str) -> Diagnostic {
-    Diagnostic::new(Kind::Invalid, message, fix)
-}
-
-/// Returns git's own words.
-fn complaint(stderr: &Path) -> Diagnostic {
-    let text = read_end(stderr).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        // A line of progress replaces the one before it.
-        let line = line.rsplit('\r').next().unwrap_or(line).trim();
-        if !line.is_empty() {
-            lines.push(line);
-        }
-    }
-    refused(format!("git has failed: {}", lines.join("; ")), "")
-}
-
-/// Reads the last 2,000 bytes of a file.
-fn read_end(path: &Path) -> io::Result<Vec<u8>> {
-    const KEPT: u64 = 2_000;
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(KEPT)))?;
-    let mut end = Vec::new();
-    file.take(KEPT).read_to_end(&mut end)?;
-    Ok(end)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
+    use std::io::{self, Write as _};
     use std::net::{TcpListener, TcpStream};
     use std::sync::mpsc::{Receiver, channel};
     use std::thread;

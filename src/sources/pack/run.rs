@@ -1,0 +1,73 @@
+//! Runs git with files for its input and its output, within bounds.
+
+use super::bounds::{GitTask, Meter, PACKETS, failed};
+use crate::prompt::{Diagnostic, Kind};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::{Child, Command};
+
+/// The file for the standard output of git, in the folder of the meter.
+pub(super) const STDOUT: &str = "stdout";
+
+/// The file for the errors of git.
+const STDERR: &str = "stderr";
+
+/// Runs git, and returns the file that it has written, which may be long. All its files are in the
+/// folder of the meter.
+///
+/// # Errors
+/// It cannot be started, it fails, or it exceeds a bound.
+pub(crate) fn run_git(
+    mut git: Command,
+    stdin: &str,
+    meter: &Meter<'_>,
+    task: GitTask,
+) -> Result<BufReader<File>, Diagnostic> {
+    let mut child = start(&mut git, stdin, meter.folder).map_err(failed)?;
+    if !meter.wait(&mut child, task)?.success() {
+        return Err(complaint(&meter.folder.join(STDERR)));
+    }
+    let stdout = File::open(meter.folder.join(STDOUT));
+    stdout.map(BufReader::new).map_err(failed)
+}
+
+fn start(git: &mut Command, stdin: &str, folder: &Path) -> io::Result<Child> {
+    let input = folder.join("stdin");
+    fs::write(&input, stdin)?;
+    fs::write(folder.join(PACKETS), "")?;
+    git.stdin(File::open(input)?)
+        .stdout(File::create(folder.join(STDOUT))?)
+        .stderr(File::create(folder.join(STDERR))?)
+        .spawn()
+}
+
+/// Returns git's own words.
+fn complaint(stderr: &Path) -> Diagnostic {
+    let text = read_end(stderr).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        // A line of progress replaces the one before it.
+        let line = line.rsplit('\r').next().unwrap_or(line).trim();
+        if !line.is_empty() {
+            lines.push(line);
+        }
+    }
+    refused(format!("git has failed: {}", lines.join("; ")), "")
+}
+
+/// Reads the last 2,000 bytes of a file.
+fn read_end(path: &Path) -> io::Result<Vec<u8>> {
+    const KEPT: u64 = 2_000;
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(KEPT)))?;
+    let mut end = Vec::new();
+    file.take(KEPT).read_to_end(&mut end)?;
+    Ok(end)
+}
+
+pub(super) fn refused(message: String, fix: &str) -> Diagnostic {
+    Diagnostic::new(Kind::Invalid, message, fix)
+}
