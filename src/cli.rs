@@ -795,13 +795,18 @@ fn is_hook(arguments: &[OsString]) -> bool {
         let Some(option) = word.to_str().and_then(|word| word.strip_prefix("--")) else {
             return word == "hook";
         };
-        let is_known = |known: &&Arg| known.get_long() == Some(option);
-        let known = program.get_arguments().find(is_known);
-        if known.is_some_and(|known| known.get_action().takes_values()) {
+        if takes_value(&program, option) {
             words.next();
         }
     }
     false
+}
+
+/// Returns whether the program has a long option of this name that takes a value.
+fn takes_value(program: &clap::Command, name: &str) -> bool {
+    let mut options = program.get_arguments();
+    let option = options.find(|option| option.get_long() == Some(name));
+    option.is_some_and(|option| option.get_action().takes_values())
 }
 
 /// The exit status; an error is printed.

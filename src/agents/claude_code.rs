@@ -125,21 +125,23 @@ fn not_started(at: &Examined, server: &Registration) -> Option<Finding> {
             "enable it with `/mcp` in Claude Code",
         ));
     }
-    let are_all_accepted = || {
-        at.settings()
-            .any(|file| file.value["enableAllProjectMcpServers"] == true)
-    };
     if server.scope != Scope::Project {
         None
     } else if is_listed("disabledMcpjsonServers") {
         let fix = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
         Some(at.broken(format!("{name} of this project was refused"), fix))
-    } else if !are_all_accepted() && !is_listed("enabledMcpjsonServers") {
+    } else if !accepts_all_of_project(at) && !is_listed("enabledMcpjsonServers") {
         let message = format!("{name} comes with the project and has not been accepted yet");
         Some(at.warning(message, "start `claude` here once, and accept it"))
     } else {
         None
     }
+}
+
+/// Returns whether the user accepts all servers of the project.
+fn accepts_all_of_project(at: &Examined) -> bool {
+    let key = "enableAllProjectMcpServers";
+    at.settings().any(|file| file.value[key] == true)
 }
 
 fn approval(at: &Examined, server: &Registration) -> Option<Finding> {

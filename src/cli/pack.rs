@@ -232,9 +232,7 @@ impl LockFile {
             "{} has no prompts; name their folder with `--path`",
             named(&pack.address)
         );
-        let accepted = |file: &String| format!("{} {}/{file}\n", pack.files[file], pack.name);
-        let is_known = Some(&pack) == old;
-        let known = if is_known {
+        let known = if Some(&pack) == old {
             whole_file::read_text(&self.accepted).unwrap_or_default()
         } else {
             String::new()
@@ -246,7 +244,7 @@ impl LockFile {
             let before = old
                 .as_ref()
                 .and_then(|(old, folder)| text_of(old, folder, file));
-            if before.as_ref() == Some(text) || known.contains(&accepted(file)) {
+            if before.as_ref() == Some(text) || known.contains(&accepted_line(&pack, file)) {
                 unchanged += 1;
             } else {
                 let found = folder.at(&new.path().join(file)).and_then(Result::ok);
@@ -277,7 +275,8 @@ impl LockFile {
         }
         let first = folder.list().found.into_iter().next();
         self.copies.put_in_place(&pack, new)?;
-        self.accept(texts.files.keys().map(accepted))?;
+        let files = texts.files.keys();
+        self.accept(files.map(|file| accepted_line(&pack, file)))?;
         let example =
             first.map_or_else(String::new, |found| format!(", such as `:{}`", found.name));
         output::note(&format!(
@@ -360,6 +359,11 @@ impl LockFile {
         }
         Ok(true)
     }
+}
+
+/// The line for a text of a pack that was accepted.
+fn accepted_line(pack: &Pack, file: &str) -> String {
+    format!("{} {}/{file}\n", pack.files[file], pack.name)
 }
 
 /// What somebody types for the prompt in a file, or the path of a file that is no prompt.

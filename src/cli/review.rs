@@ -128,9 +128,15 @@ impl Review {
         // What is read last is remembered best. A long list would push itself out of sight, except
         // what nobody sees in the texts.
         let is_short = self.notes.len() <= MAX_NOTES;
-        let is_last = |note: &&str| is_short || note.starts_with("  hidden");
-        let (mut last, mut first): (Vec<&str>, Vec<&str>) =
-            self.notes.iter().map(String::as_str).partition(is_last);
+        let mut first: Vec<&str> = Vec::new();
+        let mut last: Vec<&str> = Vec::new();
+        for note in &self.notes {
+            if is_short || note.starts_with("  hidden") {
+                last.push(note);
+            } else {
+                first.push(note);
+            }
+        }
         let more = format!(
             "  addresses, commands and paths: {} before the texts\n",
             count(first.len(), "line")

@@ -195,10 +195,11 @@ fn is_of_agent_at_home(path: &Path) -> bool {
 /// Returns whether a file belongs to the system: it may hold the environment of the program, with
 /// secrets. `/dev/shm` has ordinary files.
 fn is_of_system(path: &Path) -> bool {
-    let is_below = |folder: &str| path.starts_with(folder);
-    cfg!(unix)
-        && ["/proc", "/dev", "/sys"].into_iter().any(is_below)
-        && !path.starts_with("/dev/shm")
+    if !cfg!(unix) || path.starts_with("/dev/shm") {
+        return false;
+    }
+    let mut folders = ["/proc", "/dev", "/sys"].into_iter();
+    folders.any(|folder| path.starts_with(folder))
 }
 
 /// Returns whether a folder is one such as `/tmp`, in which everybody may create files, and delete

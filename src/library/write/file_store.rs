@@ -206,7 +206,6 @@ impl FileStore {
             like = restored.and_then(|version| self.history.metadata(write.name, version));
         }
         self.check_target(&target, write.caller)?;
-        let is_read_only = |file: &Metadata| file.permissions().readonly();
         if file.is_some() && like.as_ref().is_some_and(is_read_only) {
             let error = io::Error::new(ErrorKind::PermissionDenied, "the file is read-only");
             return Err(failed(&path, &error));
@@ -456,6 +455,10 @@ fn modified(file: &Metadata) -> Option<Timestamp> {
     file.modified()
         .ok()
         .and_then(|time| Timestamp::try_from(time).ok())
+}
+
+fn is_read_only(file: &Metadata) -> bool {
+    file.permissions().readonly()
 }
 
 #[cfg(test)]
