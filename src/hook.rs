@@ -266,71 +266,86 @@ const SEPARATOR: &str = "\n\n";
 /// How many prompts of one message are expanded, and how many further ones are named.
 pub const MAX_PROMPTS: usize = 8;
 
-/// The context for what a message invokes, and a question, if there is any of these, within the
-/// limit of the agent.
+/// Returns the context for what a message invokes, and a question, within the limit of the agent;
+/// `None` if there is neither. An expansion that does not fit is replaced with a request to call the
+/// tool.
 fn within_limit(
     agent: &Agent,
     invocations: &[Invocation<'_, Found>],
     question: Option<String>,
 ) -> Option<String> {
+    let distinct = without_repetitions(invocations);
+    let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
+    let mut parts = Vec::new();
+    let mut prompts = Vec::new();
+    for invocation in expanded {
+        let prompt = invocation.found.prompt();
+        let is_rendered_by_service = prompt
+            .as_ref()
+            .is_ok_and(|prompt| prompt.is_rendered_by_service());
+        parts.push(call_instead(invocation, is_rendered_by_service));
+        prompts.push(prompt);
+    }
+    if !further.is_empty() {
+        parts.push(left_out_note(further));
+    }
+    parts.extend(question);
+    if parts.is_empty() {
+        return None;
+    }
+    // Each expansion that fits replaces the request to call the tool.
+    let (max, unit) = agent.hook.as_ref()?.limit;
+    let mut room = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
+    for (index, prompt) in prompts.into_iter().enumerate() {
+        let full = context_for(agent, expanded[index], prompt);
+        let more = unit.count(&full).saturating_sub(unit.count(&parts[index]));
+        if more <= room {
+            room -= more;
+            parts[index] = full;
+        }
+    }
+    Some(parts.join(SEPARATOR))
+}
+
+/// Returns the invocations without those that repeat an earlier one, and without mentions of a
+/// prompt that is also called as a command, whose text is there already.
+fn without_repetitions<'i, 't>(
+    invocations: &'i [Invocation<'t, Found>],
+) -> Vec<&'i Invocation<'t, Found>> {
     let mut distinct: Vec<&Invocation<'_, Found>> = Vec::new();
     for new in invocations {
-        let is_known =
-            |known: &&Invocation<'_, Found>| (known.name, known.input) == (new.name, new.input);
-        // The text of a command that is mentioned elsewhere is there already.
-        let is_command =
-            |other: &Invocation<'_, Found>| other.form != Form::Mention && other.name == new.name;
-        if !(distinct.iter().any(is_known)
-            || (new.form == Form::Mention && invocations.iter().any(is_command)))
-        {
+        let is_repeated = distinct
+            .iter()
+            .any(|known| known.name == new.name && known.input == new.input);
+        let is_called = invocations
+            .iter()
+            .any(|other| other.form != Form::Mention && other.name == new.name);
+        let is_superfluous_mention = new.form == Form::Mention && is_called;
+        if !is_repeated && !is_superfluous_mention {
             distinct.push(new);
         }
     }
-    let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
-    let prompts: Vec<_> = expanded
+    distinct
+}
+
+/// Returns a text for the model that names the prompts that are not expanded.
+fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
+    let named = &further[..further.len().min(MAX_PROMPTS)];
+    let names: Vec<String> = named
         .iter()
-        .map(|invocation| invocation.found.prompt())
+        .map(|invocation| format!(":{}", invocation.name))
         .collect();
-    let is_remote = |prompt: &Result<Arc<Prompt>, _>| {
-        prompt
-            .as_ref()
-            .is_ok_and(|prompt| prompt.is_rendered_by_service())
+    let unnamed = further.len() - named.len();
+    let more = if unnamed == 0 {
+        String::new()
+    } else {
+        format!(" ({unnamed} more are not named here)")
     };
-    let instead = expanded
-        .iter()
-        .zip(&prompts)
-        .map(|(invocation, prompt)| call_instead(invocation, is_remote(prompt)));
-    let mut parts: Vec<String> = instead.collect();
-    if !further.is_empty() {
-        let mut names: Vec<String> = further
-            .iter()
-            .map(|further| format!(":{}", further.name))
-            .collect();
-        let more = names.split_off(names.len().min(MAX_PROMPTS)).len();
-        let more = if more == 0 {
-            String::new()
-        } else {
-            format!(" ({more} more are not named here)")
-        };
-        parts.push(format!(
-            "Only the first {MAX_PROMPTS} prompts of the message are expanded here. Left out: {}{more}. For each of them, call the \
-             tool expand_prompt before you answer.",
-            all_of(&names)
-        ));
-    }
-    parts.extend(question);
-    // Each part that fits replaces the reference to the tool.
-    let (max, unit) = agent.hook.as_ref()?.limit;
-    let mut room = max.saturating_sub(unit.count(&parts.join(SEPARATOR)));
-    for (part, (invocation, prompt)) in parts.iter_mut().zip(expanded.iter().zip(prompts)) {
-        let full = context_for(agent, invocation, prompt);
-        let more = unit.count(&full).saturating_sub(unit.count(part));
-        if more <= room {
-            room -= more;
-            *part = full;
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join(SEPARATOR))
+    format!(
+        "Only the first {MAX_PROMPTS} prompts of the message are expanded here. Left out: {}{more}. For each of them, call the \
+         tool expand_prompt before you answer.",
+        all_of(&names)
+    )
 }
 
 /// The context for a command: its expansion, or why it cannot be expanded.

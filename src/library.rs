@@ -5,8 +5,8 @@
 //! may see it. What is found keeps the way back to its source ([`Found`]), so that nothing is
 //! looked for twice. What is on disk is what is served: for an exact name one file is read, for a
 //! list all files, and only for an unknown name are all names compared. What was made from files is
-//! used again only while their stamps show that they are unchanged (`library/disk/cache.rs`). [`Watch`]
-//! notices when files change.
+//! used again only while their stamps show that they are unchanged (`library/disk/cache.rs`).
+//! [`Watch`] notices when files change.
 
 mod builtin_texts;
 mod caller;

@@ -177,8 +177,8 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Reader<'t, T, L> {
         self.add(word, &place, named);
     }
 
-    /// Returns whether a word was looked up in vain. A long one is not remembered, because comparing
-    /// it costs as much.
+    /// Returns whether a word was looked up in vain. A long one is not remembered, because
+    /// comparing it costs as much.
     fn is_unknown(&self, word: &'t str, form: Form) -> bool {
         word.len() <= MAX_MENTION && self.unknown_words.contains(&(word, form))
     }
@@ -294,8 +294,8 @@ impl<'t, T: Clone, L: FnMut(&'t str, Form) -> Option<T>> Names<'t, T, L> {
     }
 }
 
-/// Returns whether the `rest` of a line says that the name at its start is a symbol of a program, as
-/// in `:test {:extra-paths ["t"]}` (Clojure), `:test #'equal` (Lisp), and `:debug => true` or
+/// Returns whether the `rest` of a line says that the name at its start is a symbol of a program,
+/// as in `:test {:extra-paths ["t"]}` (Clojure), `:test #'equal` (Lisp), and `:debug => true` or
 /// `:test,` (Ruby).
 fn is_before_code(rest: &str) -> bool {
     rest.contains("{:")

@@ -6,7 +6,8 @@ use crate::wording::quoted;
 /// One of the `attachments` in the frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachmentPath {
-    /// The path as written, relative to the prompt's file; or an address that begins with `https://`.
+    /// The path as written, relative to the prompt's file; or an address that begins with
+    /// `https://`.
     pub path: String,
     /// Where it is written.
     pub position: Position,

@@ -416,8 +416,8 @@ pub(super) mod tests {
     use super::*;
     use crate::prompt::{Messages, Name};
 
-    /// Returns a prompt that shows what each of these arguments gets: `a!` is required, `b=x` has the
-    /// default `x`, and `{{input}}` is a placeholder for the input.
+    /// Returns a prompt that shows what each of these arguments gets: `a!` is required, `b=x` has
+    /// the default `x`, and `{{input}}` is a placeholder for the input.
     pub(in crate::prompt) fn prompt(declared: &str) -> Prompt {
         let mut prompt = Prompt::parse(Name::new("p").unwrap(), b"").unwrap();
         let mut body = String::new();

@@ -289,7 +289,8 @@ impl Position {
         Position { line, column: 1 }
     }
 
-    /// Returns the position of the byte `offset` in `text`, whose first line counts as `first_line`.
+    /// Returns the position of the byte `offset` in `text`, whose first line counts as
+    /// `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
         Positions::from(text, Position::at_line(first_line)).at(offset)
     }

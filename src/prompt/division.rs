@@ -21,8 +21,8 @@
 //!    there is no slot for `or Go`. It belongs to the pair before it: `options` is `Rust or Go`.
 //!    Text before the first pair is an error.
 //! 5. **Piped text** is one more word, whatever it contains. It is never a pair. As the last word
-//!    it goes to the last slot, or to the last pair if there is no slot. Empty lines set it off from
-//!    the words of the same value.
+//!    it goes to the last slot, or to the last pair if there is no slot. Empty lines set it off
+//!    from the words of the same value.
 //!
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins
 //! with the argument's `name=`. A body without any placeholder is followed by the whole text, no
@@ -446,6 +446,9 @@ fn free_slots(prompt: &Prompt, pairs: &[InputPair<'_>]) -> Vec<Slot> {
 }
 
 /// Gives one word to each argument that has no value, as Claude Code and Codex do.
+///
+/// If the expansion does not contain the input, words may remain. The first one is recorded as left
+/// out, which is a warning; text from a pipe as unassigned, which is an error.
 fn assign_words<'v>(
     prompt: &Prompt,
     mut parts: VecDeque<InputPart<'v>>,
@@ -459,10 +462,10 @@ fn assign_words<'v>(
             *value = Some(GivenValue { text, origin });
         }
     }
+    // The input contains all words.
     if prompt.takes_input() {
-        return; // which contains all words
+        return;
     }
-    // Text from a pipe is never left out.
     let piped = parts.iter().find(|part| part.is_piped());
     values.unassigned = piped.map(|part| part.text);
     values.left_out = next_word(&mut parts);

@@ -36,8 +36,8 @@ pub struct Format {
     pub folders: &'static [&'static str],
     /// Whether the files in subfolders are prompts too.
     pub is_recursive: bool,
-    /// The folders of a plugin that have prompts, each with its format, if such a folder has plugins
-    /// and no `files`.
+    /// The folders of a plugin that have prompts, each with its format, if such a folder has
+    /// plugins and no `files`.
     pub plugin: &'static [(&'static str, &'static str)],
 }
 

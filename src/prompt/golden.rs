@@ -307,8 +307,8 @@ impl Case {
         Some(Failure::new("characters", message))
     }
 
-    /// Returns a failure for each expected part that is not in the error, or for the error itself if
-    /// none was expected.
+    /// Returns a failure for each expected part that is not in the error, or for the error itself
+    /// if none was expected.
     fn compare_error(&self, error: &str) -> Vec<Failure> {
         let Some(expected) = &self.error else {
             return vec![Failure::new("expansion", error.to_owned())];

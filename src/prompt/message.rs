@@ -85,8 +85,8 @@ impl Messages {
     }
 
     /// Returns the text form: the texts of all messages and attachments, with an empty line between
-    /// two of them. If there is a message of the assistant, each message comes after a line `User:` or
-    /// `Assistant:`. `attached` gives the text of an attachment.
+    /// two of them. If there is a message of the assistant, each message comes after a line `User:`
+    /// or `Assistant:`. `attached` gives the text of an attachment.
     pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
         let mut text = String::new();
         for (heading, message) in self.headings().zip(&self.messages) {

@@ -110,8 +110,8 @@ pub struct Argument {
     /// Its value if a call does not give it, or gives an empty text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The values that it is meant for, which a client may propose. Any other value is a warning, or
-    /// an error if the argument is `strict`.
+    /// The values that it is meant for, which a client may propose. Any other value is a warning,
+    /// or an error if the argument is `strict`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// Whether a value that is not among the choices is an error.
@@ -120,8 +120,8 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// Returns whether a value is empty or among the choices, or there are no choices. Spaces around
-    /// it make no difference, and neither do composed or separate accents.
+    /// Returns whether a value is empty or among the choices, or there are no choices. Spaces
+    /// around it make no difference, and neither do composed or separate accents.
     pub fn allows(&self, value: &str) -> bool {
         let value = value.trim();
         if value.is_empty() || self.choices.is_empty() {
@@ -219,9 +219,9 @@ impl Prompt {
         self.append == Append::Never
     }
 
-    /// Returns a skill with a line before its text that names its folder, as in Claude Code, so that
-    /// its scripts and references are found. The path is never searched for placeholders. Other
-    /// prompts stay as they are.
+    /// Returns a skill with a line before its text that names its folder, as in Claude Code, so
+    /// that its scripts and references are found. The path is never searched for placeholders.
+    /// Other prompts stay as they are.
     #[must_use]
     pub fn with_base_directory(mut self, folder: &str) -> Prompt {
         if self.names_its_folder
@@ -263,8 +263,8 @@ impl Prompt {
         }
     }
 
-    /// Returns the text between the body and an input that follows it: an empty line, and for fabric
-    /// the end of the line.
+    /// Returns the text between the body and an input that follows it: an empty line, and for
+    /// fabric the end of the line.
     pub fn separator(&self) -> &'static str {
         if self.append == Append::Line {
             "\n"

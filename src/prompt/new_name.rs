@@ -9,9 +9,9 @@ impl Name {
     /// [colon](COLONS) before it, and with `/` for each colon.
     ///
     /// # Errors
-    /// The name could not be typed in a chat, or some system cannot store a file of that name. Names
-    /// are refused on all systems, because folders of prompts are shared. The message is one line
-    /// for a person.
+    /// The name could not be typed in a chat, or some system cannot store a file of that name.
+    /// Names are refused on all systems, because folders of prompts are shared. The message is one
+    /// line for a person.
     pub fn for_new_file(typed: &str) -> Result<Name, String> {
         new_name(strip(typed))
             .map_err(|reason| format!("{} cannot be the name of a prompt: {reason}", quoted(typed)))

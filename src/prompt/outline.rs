@@ -19,8 +19,8 @@ const MAX_DESCRIPTION: usize = 160;
 pub(super) struct Outline {
     /// The first heading.
     pub(super) heading: Option<String>,
-    /// The first paragraph; without one, the first other text that is not a heading, such as an item
-    /// of a list. Cut after a word at 160 characters.
+    /// The first paragraph; without one, the first other text that is not a heading, such as an
+    /// item of a list. Cut after a word at 160 characters.
     pub(super) paragraph: Option<String>,
 }
 

@@ -167,8 +167,8 @@ impl Syntax {
 }
 
 impl MessageTemplate {
-    /// Parses a message of the user. `body` begins in the line `first_line` of the file; `names` are those
-    /// of the declared arguments, which have no spaces, braces or angle brackets.
+    /// Parses a message of the user. `body` begins in the line `first_line` of the file; `names`
+    /// are those of the declared arguments, which have no spaces, braces or angle brackets.
     pub(super) fn parse<'n>(
         syntax: &Syntax,
         body: impl Into<String>,
@@ -238,8 +238,8 @@ impl MessageTemplate {
         self.preamble = text;
     }
 
-    /// Returns the text as written in the file, but with `\n` line endings and without empty lines at its
-    /// start and end.
+    /// Returns the text as written in the file, but with `\n` line endings and without empty lines
+    /// at its start and end.
     pub fn body(&self) -> &str {
         &self.body
     }
@@ -424,8 +424,8 @@ pub(super) struct Opening {
     pub(super) close: &'static str,
 }
 
-/// Returns the openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`.
-/// Longer runs are text, so nothing is ever replaced within them in a file of this program.
+/// Returns the openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and
+/// `<<`. Longer runs are text, so nothing is ever replaced within them in a file of this program.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     runs(body).filter(|opening| !opening.close.is_empty())
 }
@@ -580,8 +580,8 @@ impl Mark {
         self.find_arguments_prefix(rest)
     }
 
-    /// Finds `ARGUMENTS` at the beginning of a longer word, such as `ARGUMENTS_notes`: other systems
-    /// replace it wherever it stands.
+    /// Finds `ARGUMENTS` at the beginning of a longer word, such as `ARGUMENTS_notes`: other
+    /// systems replace it wherever it stands.
     fn find_arguments_prefix<'b>(&self, rest: &'b str) -> Option<FoundName<'b>> {
         let after = rest.strip_prefix("ARGUMENTS")?;
         let is_input = self.input == Some("ARGUMENTS") && !begins_with_index(after);

@@ -105,8 +105,8 @@ impl Trust {
 
     /// Keeps texts that the user was shown and has accepted.
     ///
-    /// Of the texts that were shown earlier, [`MAX_EARLIER`] stay in the list, the newest ones. Only
-    /// of the text that was last shown with a path there is a copy.
+    /// Of the texts that were shown earlier, [`MAX_EARLIER`] stay in the list, the newest ones.
+    /// Only of the text that was last shown with a path there is a copy.
     ///
     /// # Errors
     /// They cannot be written.

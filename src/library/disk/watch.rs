@@ -55,8 +55,11 @@ impl Changes {
 
     pub(crate) fn tell(&self, change: &Change) {
         lock(&self.0).retain(|sender| {
-            let (change, moves) = (change.clone(), false);
-            sender.send(Signal { change, moves }).is_ok()
+            let signal = Signal {
+                change: change.clone(),
+                moves: false,
+            };
+            sender.send(signal).is_ok()
         });
     }
 }
