@@ -31,7 +31,8 @@ pub(crate) use find::{meant_by, with_last_part};
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
 pub use source::{
-    By, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, TestFile, joined,
+    Authorship, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, TestFile,
+    joined,
 };
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, difference, hunks};
@@ -60,7 +61,7 @@ pub use project_prompts::PROJECT_FOLDER;
 pub(crate) use project_prompts::{ChangedTexts, ProjectPrompts, ProjectText, trust_command};
 pub(crate) use source::{About, Store};
 #[cfg(any(feature = "store", feature = "openapi"))]
-pub(crate) use source::{Edit, Write};
+pub(crate) use source::{WriteAction, WriteRequest};
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use write::file_store::conflict;
 #[cfg(feature = "store")]

@@ -36,7 +36,7 @@ impl Diff {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
-        let name = editor.name(&self.name)?;
+        let name = editor.resolve(&self.name)?;
         let current = versions
             .first()
             .filter(|first| first.is_current)
@@ -47,7 +47,7 @@ impl Diff {
                 let from = revision(&versions, typed)?;
                 (from, text(from)?)
             }
-            None => editor.before(&name, current)?,
+            None => editor.version_before(&name, current)?,
         };
         let new = current.map(text).transpose()?;
         let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());

@@ -52,7 +52,7 @@ impl Edit {
                 };
                 let (editor, text) = (library.editor_of(layer, &Caller::local())?, found.text()?);
                 let expected = editor
-                    .own(&found.name)
+                    .in_store(&found.name)
                     .map(|_| Revision::of(text.as_bytes()));
                 stored::write(&editor, (&found.name, expected), &text, (true, false))
             }
@@ -76,8 +76,10 @@ impl Edit {
 /// Opens the file of a prompt. The old text stays in the history, as after `rm`.
 fn edit_file(library: &Library, file: &Path, found: &Found) -> anyhow::Result<ExitCode> {
     if let Ok(editor) = editor(library, found.layer == Layer::PROJECT)
-        && editor.own(&found.name).is_some_and(|own| own.is_in(file))
-        && let Err(why) = editor.keep(found)
+        && editor
+            .in_store(&found.name)
+            .is_some_and(|own| own.is_in(file))
+        && let Err(why) = editor.record_current(found)
     {
         output::warning(&format!("the old text is not kept in the history: {why}"));
     }

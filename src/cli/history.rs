@@ -35,7 +35,7 @@ impl History {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.name)?;
         let versions = editor.history(&self.name)?;
-        let name = editor.name(&self.name)?;
+        let name = editor.resolve(&self.name)?;
         if self.json {
             return output::print_json(&json!({ "name": name, "versions": versions }));
         }
@@ -67,11 +67,13 @@ pub(super) fn editor_for<'l>(
     name: &str,
 ) -> anyhow::Result<Editor<'l>> {
     let own = editor(library, project)?;
-    if project || own.name(name).is_ok() {
+    if project || own.resolve(name).is_ok() {
         return Ok(own);
     }
     let team = library.editor_of(Layer::TEAM, &Caller::local()).ok();
-    Ok(team.filter(|team| team.name(name).is_ok()).unwrap_or(own))
+    Ok(team
+        .filter(|team| team.resolve(name).is_ok())
+        .unwrap_or(own))
 }
 
 /// The revision that begins with what was typed.

@@ -3,7 +3,7 @@
 use super::history::{editor_for, revision};
 use super::source::PromptSource;
 use super::{completions, output, path};
-use crate::library::By;
+use crate::library::Authorship;
 use crate::wording::named;
 use anyhow::Context;
 use clap::Args;
@@ -32,7 +32,7 @@ impl Restore {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let library = source.library_with_warnings();
         let editor = editor_for(&library, source.project, &self.name)?;
-        let name = editor.name(&self.name)?;
+        let name = editor.resolve(&self.name)?;
         let versions = editor.history(&name)?;
         let current = versions
             .first()
@@ -42,9 +42,9 @@ impl Restore {
             .revision
             .map(|typed| revision(&versions, &typed))
             .transpose()?;
-        let written = editor.restore(&name, current, to, &By::default())?;
+        let written = editor.restore(&name, current, to, &Authorship::default())?;
         let restored = editor
-            .own(&name)
+            .in_store(&name)
             .with_context(|| format!("{} was deleted just now", named(&name)))?;
         let file = restored.place().path();
         if self.json {

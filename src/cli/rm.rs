@@ -4,7 +4,7 @@ use super::history::editor_for;
 use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, path};
-use crate::library::{By, Editor, Found, View};
+use crate::library::{Authorship, Editor, Found, View};
 use crate::prompt::Name;
 use crate::wording::{count, named};
 use anyhow::Context;
@@ -81,9 +81,9 @@ fn remove(
         .revision
         .with_context(|| format!("{} cannot be read; delete it yourself", named(name)))?;
     let tests = editor.view().test_file(found);
-    editor.delete(name, revision, &By::default())?;
+    editor.delete(name, revision, &Authorship::default())?;
     removed.push(found.place().path());
-    if editor.own(name).is_none() {
+    if editor.in_store(name).is_none() {
         let what = if tests.is_some() {
             "the prompt back, not its test file"
         } else {
@@ -103,9 +103,9 @@ fn remove(
 
 /// The prompt of exactly this name in the folder that is written to.
 pub(super) fn own(editor: &Editor<'_>, typed: &str) -> anyhow::Result<Found> {
-    let name = editor.name(typed)?;
+    let name = editor.resolve(typed)?;
     editor
-        .own(&name)
+        .in_store(&name)
         .with_context(|| format!("{} was deleted; `restore` brings it back", named(&name)))
 }
 

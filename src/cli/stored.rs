@@ -2,7 +2,7 @@
 
 use super::output::{self, full_path};
 use super::{path, text_editor};
-use crate::library::{By, Editor};
+use crate::library::{Authorship, Editor};
 use crate::prompt::{Name, Revision};
 use anyhow::bail;
 use std::process::ExitCode;
@@ -27,8 +27,8 @@ pub(super) fn write(
             output::note(&format!("nothing was changed; {}", text_editor::WAIT));
             return Ok(ExitCode::SUCCESS);
         }
-        Some(expected) => editor.update(name, expected, text, &By::default()),
-        None => editor.create(name, text, &By::default()),
+        Some(expected) => editor.update(name, expected, text, &Authorship::default()),
+        None => editor.create(name, text, &Authorship::default()),
     };
     match (written, edited) {
         (Ok(written), _) => output::warnings(written.warnings),
@@ -41,7 +41,7 @@ pub(super) fn write(
         (Err(why), None) => return Err(why.into()),
     }
     let place = editor
-        .own(name)
+        .in_store(name)
         .map(|found| found.place().path())
         .unwrap_or_default();
     path::print_as("path", &place, json)?;

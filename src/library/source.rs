@@ -471,7 +471,7 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// # Errors
     /// The prompt is not as expected, or cannot be written.
-    fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic>;
+    fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic>;
 
     /// The versions of a prompt, the newest first.
     ///
@@ -495,22 +495,22 @@ const MAX_NOTE: usize = 2_000;
 
 /// Who writes, and why; for the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct By {
+pub struct Authorship {
     pub(crate) author: Option<Arc<str>>,
     pub(crate) note: Option<String>,
 }
 
-impl By {
+impl Authorship {
     /// `author`: who writes. `note`: why, in a few words.
     ///
     /// # Errors
     /// The note is longer than 2,000 bytes.
-    pub fn new(author: Option<Arc<str>>, note: Option<String>) -> Result<By, Diagnostic> {
+    pub fn new(author: Option<Arc<str>>, note: Option<String>) -> Result<Authorship, Diagnostic> {
         if note.as_ref().is_some_and(|note| note.len() > MAX_NOTE) {
             let message = format!("`note` is longer than {MAX_NOTE} bytes");
             return Err(Diagnostic::new(Kind::TooLong, message, "shorten it"));
         }
-        Ok(By {
+        Ok(Authorship {
             author,
             note: note.filter(|note| !note.trim().is_empty()),
         })
@@ -519,9 +519,9 @@ impl By {
 
 /// What becomes of a prompt.
 #[derive(Debug, Clone, Copy)]
-pub enum Edit<'w> {
+pub enum WriteAction<'w> {
     /// Its file is this text.
-    Write(&'w str),
+    SetText(&'w str),
     /// Its file is deleted.
     Delete,
     /// It gets this name, with its versions and its test file; those of the team leave their
@@ -532,10 +532,10 @@ pub enum Edit<'w> {
     DeleteTests(&'w TestFile),
 }
 
-impl<'w> Edit<'w> {
+impl<'w> WriteAction<'w> {
     /// The text that is to be written, if there is one.
     pub fn text(self) -> Option<&'w str> {
-        if let Edit::Write(text) = self {
+        if let WriteAction::SetText(text) = self {
             Some(text)
         } else {
             None
@@ -545,15 +545,15 @@ impl<'w> Edit<'w> {
 
 /// A write of one prompt.
 #[derive(Debug, Clone, Copy)]
-pub struct Write<'w> {
+pub struct WriteRequest<'w> {
     /// The prompt.
     pub name: &'w Name,
     /// The revision that it must have; `None`: there is no such prompt.
     pub expected: Option<Revision>,
     /// What becomes of it.
-    pub action: Edit<'w>,
+    pub action: WriteAction<'w>,
     /// Who writes, and why.
-    pub by: &'w By,
+    pub by: &'w Authorship,
     /// Whether an earlier text is written again.
     pub is_restored: bool,
     /// What they may do.

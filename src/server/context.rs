@@ -8,7 +8,7 @@
 use super::notifier::Notifier;
 use crate::agents::{Agent, PartLimit, Unit};
 use crate::jsonrpc::{self, Json, Object, Request, read};
-use crate::library::{By, Caller, Editor, Layer, Library, Role, View};
+use crate::library::{Authorship, Caller, Editor, Layer, Library, Role, View};
 use crate::mcp::{Empty, ModernParams, RequestMeta};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::printable_json;
@@ -138,13 +138,13 @@ impl Context {
     }
 
     /// Who writes, and why.
-    pub(super) fn by(&self, note: Option<String>) -> Result<By, Diagnostic> {
+    pub(super) fn by(&self, note: Option<String>) -> Result<Authorship, Diagnostic> {
         let of_token = self
             .caller
             .token
             .as_ref()
             .map(|token| Arc::clone(&token.name));
-        By::new(of_token.or_else(|| Some(self.agent?.name.into())), note)
+        Authorship::new(of_token.or_else(|| Some(self.agent?.name.into())), note)
     }
 }
 

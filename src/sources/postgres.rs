@@ -21,8 +21,8 @@ pub(super) mod push;
 mod without_tls;
 
 use crate::library::{
-    About, By, Caller, Edit, Folder, Found, Library, Listing, Operation, PromptFile, Source, Store,
-    Trace, Version, Write, conflict, exists,
+    About, Authorship, Caller, Folder, Found, Library, Listing, Operation, PromptFile, Source,
+    Store, Trace, Version, WriteAction, WriteRequest, conflict, exists,
 };
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, FileName, Kind, Name, Revision, Severity, TEST_SUFFIX};
@@ -208,7 +208,7 @@ impl Postgres {
     fn transact(
         &self,
         paths: &[String],
-        by: &By,
+        by: &Authorship,
         decide: impl FnOnce(&mut HashMap<String, String>) -> Result<Vec<FileChange>, Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let shared = &self.shared;
@@ -258,7 +258,7 @@ impl Postgres {
         })
     }
 
-    fn rename(&self, from: &Name, to: &Name, by: &By) -> Result<(), Diagnostic> {
+    fn rename(&self, from: &Name, to: &Name, by: &Authorship) -> Result<(), Diagnostic> {
         if let Some(other) = self.shared.folder.find(to) {
             return Err(exists(&other.place().path()));
         }
@@ -381,21 +381,21 @@ impl Store for Arc<Postgres> {
         files.draft(name.clone(), file, text, caller.prefix.clone())
     }
 
-    fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
-        let Write {
+    fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
+        let WriteRequest {
             name,
             expected,
             action,
             ..
         } = *write;
         match action {
-            Edit::Write(_) | Edit::Delete => {}
-            Edit::Rename(to) => {
+            WriteAction::SetText(_) | WriteAction::Delete => {}
+            WriteAction::Rename(to) => {
                 return self
                     .rename(name, to, write.by)
                     .map(|()| expected.unwrap_or_default());
             }
-            Edit::DeleteTests(tests) => {
+            WriteAction::DeleteTests(tests) => {
                 self.transact(&[], write.by, |_| {
                     Ok(vec![(tests.below.clone(), None, None)])
                 })?;

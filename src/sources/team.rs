@@ -10,8 +10,8 @@ mod cache;
 mod server;
 
 use crate::library::{
-    About, Caller, Edit, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place,
-    PromptFile, Row, Rows, ServiceRequest, Source, Store, Version, Write, conflict,
+    About, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place, PromptFile,
+    Row, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest, conflict,
 };
 use crate::prompt::{
     AttachmentPath, Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece,
@@ -61,30 +61,30 @@ impl TeamLayer {
 
     /// Renames a prompt that still is as expected. For the server, this is a new prompt, and the
     /// deletion of the old one.
-    fn rename(&self, write: &Write<'_>, to: &Name) -> Result<Revision, Diagnostic> {
+    fn rename(&self, write: &WriteRequest<'_>, to: &Name) -> Result<Revision, Diagnostic> {
         let text = self.team.text(write.name, ANSWER_WITHIN)?.text;
         let current = Revision::of(text.as_bytes());
         if write.expected != Some(current) {
             _ = self.team.refresh(ANSWER_WITHIN); // so that the next try knows the new text
             return Err(conflict(write.name, Some(current)));
         }
-        let created = self.write(&Write {
+        let created = self.write(&WriteRequest {
             name: to,
             expected: None,
-            action: Edit::Write(&text),
+            action: WriteAction::SetText(&text),
             ..*write
         })?;
-        let deleted = self.write(&Write {
-            action: Edit::Delete,
+        let deleted = self.write(&WriteRequest {
+            action: WriteAction::Delete,
             ..*write
         });
         // Without an answer, it may have been deleted: then the new one is all that is left.
         let is_refused = matches!(&deleted, Err(why) if why.kind != Kind::Service);
         if is_refused {
-            _ = self.write(&Write {
+            _ = self.write(&WriteRequest {
                 name: to,
                 expected: Some(created),
-                action: Edit::Delete,
+                action: WriteAction::Delete,
                 ..*write
             });
         }
@@ -303,8 +303,8 @@ impl Store for TeamLayer {
         self.found(name.clone(), &Arc::default())
     }
 
-    fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
-        let Write {
+    fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
+        let WriteRequest {
             name,
             expected,
             action,
@@ -313,9 +313,9 @@ impl Store for TeamLayer {
             ..
         } = *write;
         match action {
-            Edit::Write(_) | Edit::Delete => {}
-            Edit::Rename(to) => return self.rename(write, to),
-            Edit::DeleteTests(_) => return Ok(expected.unwrap_or_default()), // there are none
+            WriteAction::SetText(_) | WriteAction::Delete => {}
+            WriteAction::Rename(to) => return self.rename(write, to),
+            WriteAction::DeleteTests(_) => return Ok(expected.unwrap_or_default()), // there are none
         }
         let text = action.text();
         let (path, of) = if is_restored {

@@ -187,7 +187,6 @@ const REPEATED_TYPES: &[&str] = &[
     "cli::Lines",
     "cli::Target",
     "cli::Terminal",
-    "library::Change",
     "prompt::LineContent",
     "prompt::Origin",
     "server::Arguments",

@@ -9,7 +9,9 @@ use super::diff::difference;
 use super::history::{Operation, Version};
 use crate::library::caller::Caller;
 use crate::library::disk::watched::Change;
-use crate::library::source::{By, Edit, Found, Layer, Store, TestFile, Write};
+use crate::library::source::{
+    Authorship, Found, Layer, Store, TestFile, WriteAction, WriteRequest,
+};
 use crate::library::view::{Library, View};
 use crate::prompt::{Diagnostic, Kind, Name, Revision, Severity, spellings};
 use crate::wording::{named, named_path, quoted};
@@ -105,16 +107,16 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// The name is invalid or taken, the text is not a prompt, or the file cannot be written.
-    pub fn create(&self, name: &str, text: &str, by: &By) -> Result<Written, Diagnostic> {
+    pub fn create(&self, name: &str, text: &str, by: &Authorship) -> Result<Written, Diagnostic> {
         let name =
             Name::for_new_file(name).map_err(|why| Diagnostic::new(Kind::BadName, why, ""))?;
         self.check_prefix(&name)?;
         let stored = self.view.stored_spelling(name.clone());
-        if stored != name && self.own(&stored).is_some() {
+        if stored != name && self.in_store(&stored).is_some() {
             return Err(exists(&stored));
         }
         let warnings = self.check(&name, text)?;
-        self.write(&name, None, Edit::Write(text), by, false, warnings)
+        self.write(&name, None, WriteAction::SetText(text), by, false, warnings)
     }
 
     /// Changes a prompt that still is as expected.
@@ -127,14 +129,14 @@ impl Editor<'_> {
         name: &str,
         expected: Revision,
         text: &str,
-        by: &By,
+        by: &Authorship,
     ) -> Result<Written, Diagnostic> {
-        let name = self.name(name)?;
+        let name = self.resolve(name)?;
         let warnings = self.check(&name, text)?;
         self.write(
             &name,
             Some(expected),
-            Edit::Write(text),
+            WriteAction::SetText(text),
             by,
             false,
             warnings,
@@ -145,9 +147,21 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// There is no such prompt in the folder, it has changed, or the file cannot be deleted.
-    pub fn delete(&self, name: &str, expected: Revision, by: &By) -> Result<Written, Diagnostic> {
-        let name = self.name(name)?;
-        self.write(&name, Some(expected), Edit::Delete, by, false, Vec::new())
+    pub fn delete(
+        &self,
+        name: &str,
+        expected: Revision,
+        by: &Authorship,
+    ) -> Result<Written, Diagnostic> {
+        let name = self.resolve(name)?;
+        self.write(
+            &name,
+            Some(expected),
+            WriteAction::Delete,
+            by,
+            false,
+            Vec::new(),
+        )
     }
 
     /// Writes an earlier version again: the one with the revision `to`, else the one before the
@@ -161,14 +175,17 @@ impl Editor<'_> {
         name: &str,
         expected: Option<Revision>,
         to: Option<Revision>,
-        by: &By,
+        by: &Authorship,
     ) -> Result<Written, Diagnostic> {
-        let name = self.name(name)?;
+        let name = self.resolve(name)?;
         let text = match to {
             Some(to) => self.version(&name, to)?,
             None => {
-                self.before(&name, expected.or_else(|| self.own(&name)?.info().revision))?
-                    .1
+                self.version_before(
+                    &name,
+                    expected.or_else(|| self.in_store(&name)?.info().revision),
+                )?
+                .1
             }
         };
         let warnings = match self.check(&name, &text) {
@@ -176,7 +193,14 @@ impl Editor<'_> {
             Err(why) if self.caller.prefix.is_none() => vec![why],
             checked => checked?,
         };
-        self.write(&name, expected, Edit::Write(&text), by, true, warnings)
+        self.write(
+            &name,
+            expected,
+            WriteAction::SetText(&text),
+            by,
+            true,
+            warnings,
+        )
     }
 
     /// A prompt's file, in any layer.
@@ -198,8 +222,8 @@ impl Editor<'_> {
         })
     }
 
-    /// The prompt of this name in the folder that is written to.
-    pub fn own(&self, name: &Name) -> Option<Found> {
+    /// Returns the prompt of this name in the store that is written to.
+    pub fn in_store(&self, name: &Name) -> Option<Found> {
         let is_own = |found: &Found| {
             found.layer == self.layer
                 && found
@@ -216,7 +240,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such prompt in the folder and in its history, or they cannot be read.
     pub fn history(&self, name: &str) -> Result<Vec<Version>, Diagnostic> {
-        self.store.history(&self.name(name)?)
+        self.store.history(&self.resolve(name)?)
     }
 
     /// The text of a version, which may be the current one.
@@ -224,7 +248,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such version, or it cannot be read.
     pub fn version(&self, name: &str, revision: Revision) -> Result<String, Diagnostic> {
-        let name = self.name(name)?;
+        let name = self.resolve(name)?;
         self.store.version(&name, revision)?.ok_or_else(|| {
             let message = format!("the history of {} has no version {revision}", named(&name));
             Diagnostic::new(Kind::NoVersion, message, "choose one from its history")
@@ -236,12 +260,12 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// There is no such prompt, or no such version, or they cannot be read.
-    pub fn before(
+    pub fn version_before(
         &self,
         name: &str,
         current: Option<Revision>,
     ) -> Result<(Revision, String), Diagnostic> {
-        let name = self.name(name)?;
+        let name = self.resolve(name)?;
         for version in self.store.history(&name)? {
             let is_other =
                 version.operation != Operation::Delete && Some(version.revision) != current;
@@ -262,14 +286,14 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// It cannot be read, or the history cannot be written.
-    pub fn keep(&self, found: &Found) -> Result<(), Diagnostic> {
+    pub fn record_current(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
         let revision = Revision::of(text.as_bytes());
         self.write(
             &found.name,
             Some(revision),
-            Edit::Write(&text),
-            &By::default(),
+            WriteAction::SetText(&text),
+            &Authorship::default(),
             false,
             Vec::new(),
         )
@@ -282,19 +306,19 @@ impl Editor<'_> {
     /// # Errors
     /// There is a prompt of that name, or it cannot be renamed.
     pub fn rename(&self, from: &Found, to: &Name) -> Result<Found, Diagnostic> {
-        let by = By {
+        let by = Authorship {
             note: Some(format!("renamed from {} to {to}", from.name)),
-            ..By::default()
+            ..Authorship::default()
         };
         self.write(
             &from.name,
             from.info().revision,
-            Edit::Rename(to),
+            WriteAction::Rename(to),
             &by,
             false,
             Vec::new(),
         )?;
-        self.own(to).ok_or_else(|| self.unknown(to))
+        self.in_store(to).ok_or_else(|| self.unknown(to))
     }
 
     /// Deletes the test file of a prompt that was deleted.
@@ -305,8 +329,8 @@ impl Editor<'_> {
         self.write(
             name,
             None,
-            Edit::DeleteTests(tests),
-            &By::default(),
+            WriteAction::DeleteTests(tests),
+            &Authorship::default(),
             false,
             Vec::new(),
         )
@@ -332,13 +356,13 @@ impl Editor<'_> {
         &self,
         name: &Name,
         expected: Option<Revision>,
-        action: Edit<'_>,
-        by: &By,
+        action: WriteAction<'_>,
+        by: &Authorship,
         is_restored: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> Result<Written, Diagnostic> {
         let (text, caller, versions) = (action.text(), &self.caller, self.library.versions);
-        let write = Write {
+        let write = WriteRequest {
             name,
             expected,
             action,
@@ -365,7 +389,7 @@ impl Editor<'_> {
         tracing::debug!(%name, %revision, "wrote a prompt");
         if self.layer == Layer::TEAM {
             warnings = text
-                .and_then(|_| self.own(name))
+                .and_then(|_| self.in_store(name))
                 .map(|own| own.check())
                 .unwrap_or_default();
         }
@@ -396,14 +420,14 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// There is no such prompt in the folder and in its history.
-    pub fn name(&self, typed: &str) -> Result<Name, Diagnostic> {
+    pub fn resolve(&self, typed: &str) -> Result<Name, Diagnostic> {
         let names = spellings(typed)
             .into_iter()
             .filter_map(|name| Name::new(&name).ok());
         let names: Vec<Name> = names
             .filter(|name| self.check_prefix(name).is_ok())
             .collect();
-        if let Some(name) = names.iter().find(|name| self.own(name).is_some()) {
+        if let Some(name) = names.iter().find(|name| self.in_store(name).is_some()) {
             return Ok(name.clone());
         }
         for name in &names {
@@ -456,7 +480,7 @@ impl Editor<'_> {
             );
         };
         let current = self
-            .own(name)
+            .in_store(name)
             .and_then(|found| found.text().ok())
             .unwrap_or_default();
         let diff = match (self.store.version(name, expected), text) {
@@ -483,7 +507,7 @@ impl Editor<'_> {
 
     /// A warning if another prompt of the name is used.
     fn overridden(&self, name: &Name) -> Option<Diagnostic> {
-        let own = self.own(name)?;
+        let own = self.in_store(name)?;
         let winner = self
             .view
             .get(name)

@@ -18,7 +18,7 @@ use crate::library::disk::cache::Trace;
 use crate::library::disk::handle::Files;
 use crate::library::disk::read::read_regular;
 use crate::library::disk::root::PromptFile;
-use crate::library::source::{Edit, Found, Store, Write};
+use crate::library::source::{Found, Store, WriteAction, WriteRequest};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
 use crate::wording::{named, named_path};
@@ -86,7 +86,7 @@ impl FileStore {
     /// one.
     fn path_of(
         &self,
-        write: &Write<'_>,
+        write: &WriteRequest<'_>,
         file: Option<&PromptFile>,
         versions: &[Version],
     ) -> Result<PathBuf, Diagnostic> {
@@ -129,7 +129,7 @@ impl FileStore {
     }
 
     /// Writes or deletes the file of a prompt, and adds that to its history.
-    fn change(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
+    fn change(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let _lock = self.history.lock()?;
         let before = self.state(write.name)?;
         match self.repeat(write, &before)? {
@@ -149,7 +149,7 @@ impl FileStore {
     /// as when the same write comes once more.
     fn repeat(
         &self,
-        write: &Write<'_>,
+        write: &WriteRequest<'_>,
         before: &PromptState,
     ) -> Result<Option<Revision>, Diagnostic> {
         let (now, last) = (before.revision(), before.versions.first());
@@ -184,9 +184,9 @@ impl FileStore {
     /// The prompt is not as expected, or its file may not be written.
     fn decide<'w>(
         &self,
-        write: &'w Write<'w>,
+        write: &'w WriteRequest<'w>,
         before: PromptState,
-    ) -> Result<Change<'w>, Diagnostic> {
+    ) -> Result<PlannedWrite<'w>, Diagnostic> {
         let text = write.action.text();
         let after = text.map(|text| Revision::of(text.as_bytes()));
         let now = before.revision();
@@ -212,7 +212,7 @@ impl FileStore {
         }
         let folder = target.parent().unwrap_or(&self.files.root.path);
         create_folders(folder).map_err(|error| failed(folder, &error))?;
-        Ok(Change {
+        Ok(PlannedWrite {
             write,
             before,
             revision,
@@ -223,8 +223,8 @@ impl FileStore {
     }
 
     /// Carries out a write, in the order that the table at the top of this file shows.
-    fn carry_out(&self, change: &Change<'_>) -> Result<Revision, Diagnostic> {
-        let Change {
+    fn carry_out(&self, change: &PlannedWrite<'_>) -> Result<Revision, Diagnostic> {
+        let PlannedWrite {
             write,
             before,
             revision,
@@ -268,7 +268,13 @@ impl FileStore {
     }
 
     /// Returns the version that a write makes.
-    fn record(&self, write: &Write<'_>, revision: Revision, at: Timestamp, path: &Path) -> Version {
+    fn record(
+        &self,
+        write: &WriteRequest<'_>,
+        revision: Revision,
+        at: Timestamp,
+        path: &Path,
+    ) -> Version {
         let operation = match (write.action.text(), write.expected) {
             (None, _) => Operation::Delete,
             (Some(_), _) if write.is_restored => Operation::Restore,
@@ -306,8 +312,8 @@ impl PromptState {
 }
 
 /// A write that may be carried out.
-struct Change<'w> {
-    write: &'w Write<'w>,
+struct PlannedWrite<'w> {
+    write: &'w WriteRequest<'w>,
     before: PromptState,
     /// That of the new text or, of a file that is deleted, that of the old one.
     revision: Revision,
@@ -318,7 +324,7 @@ struct Change<'w> {
     like: Option<Metadata>,
 }
 
-impl Change<'_> {
+impl PlannedWrite<'_> {
     /// Replaces, creates or deletes the file, in one step.
     ///
     /// # Errors
@@ -369,12 +375,12 @@ impl Store for FileStore {
             .draft(name.clone(), file, text, caller.prefix.clone())
     }
 
-    fn write(&self, write: &Write<'_>) -> Result<Revision, Diagnostic> {
+    fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         self.finish_rename()?;
         match write.action {
-            Edit::Write(_) | Edit::Delete => return self.change(write),
-            Edit::Rename(to) => self.rename(write.name, to)?,
-            Edit::DeleteTests(tests) => {
+            WriteAction::SetText(_) | WriteAction::Delete => return self.change(write),
+            WriteAction::Rename(to) => self.rename(write.name, to)?,
+            WriteAction::DeleteTests(tests) => {
                 fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?
             }
         }
@@ -466,7 +472,7 @@ mod tests {
     use super::*;
     use crate::library::disk::reach::Reach;
     use crate::library::disk::root::Root;
-    use crate::library::source::{About, By, Layer};
+    use crate::library::source::{About, Authorship, Layer};
     use crate::prompt::Format;
     use std::num::NonZeroUsize;
     use std::sync::LazyLock;
@@ -477,18 +483,19 @@ mod tests {
         FileStore::new(Arc::new(Files::new(root, about)))
     }
 
-    static ADA: LazyLock<By> = LazyLock::new(|| By::new(Some("ada".into()), None).unwrap());
+    static ADA: LazyLock<Authorship> =
+        LazyLock::new(|| Authorship::new(Some("ada".into()), None).unwrap());
 
     fn write<'w>(
         name: &'w Name,
         caller: &'w Caller,
         from: Option<&str>,
         text: Option<&'w str>,
-    ) -> Write<'w> {
+    ) -> WriteRequest<'w> {
         let expected = from.map(|text| Revision::of(text.as_bytes()));
         let versions = NonZeroUsize::MAX;
-        let action = text.map_or(Edit::Delete, Edit::Write);
-        Write {
+        let action = text.map_or(WriteAction::Delete, WriteAction::SetText);
+        WriteRequest {
             name,
             expected,
             action,

@@ -3,7 +3,7 @@
 use super::super::context::{Answer, Context, Failure};
 use super::super::prompt_edits::{warnings, with_warnings};
 use crate::jsonrpc::{Json, Object, read};
-use crate::library::{By, Editor, Version, Written};
+use crate::library::{Authorship, Editor, Version, Written};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::named;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,9 @@ pub(super) fn delete(context: &Context, arguments: &Object) -> Result<Answer, Fa
 pub(super) fn restore(context: &Context, arguments: &Object) -> Result<Answer, Failure> {
     let arguments: Arguments<'_> = read(arguments)?;
     write(context, &arguments, |editor, by| {
-        let is_there = editor.own(&editor.name(arguments.command)?).is_some();
+        let is_there = editor
+            .in_store(&editor.resolve(arguments.command)?)
+            .is_some();
         let expected = if is_there {
             Some(arguments.expected(editor)?)
         } else {
@@ -136,7 +138,7 @@ impl Arguments<'_> {
         if let Some(expected) = self.expected {
             return Ok(expected);
         }
-        editor.name(self.command)?;
+        editor.resolve(self.command)?;
         let fix = format!(
             "read {} with prompt_history, and give its `revision` as `expected`",
             named(self.command)
@@ -153,7 +155,7 @@ impl Arguments<'_> {
 fn write(
     context: &Context,
     arguments: &Arguments<'_>,
-    change: impl Fn(&Editor<'_>, &By) -> Result<Written, Diagnostic>,
+    change: impl Fn(&Editor<'_>, &Authorship) -> Result<Written, Diagnostic>,
 ) -> Result<Answer, Failure> {
     let by = context.by(arguments.note.clone()).map_err(for_model)?;
     let written = context

@@ -1,7 +1,7 @@
 //! The files of a folder that a store takes, and how they are written to it in one transaction.
 
 use super::{MAX_FILE, Postgres, check_text, folded};
-use crate::library::{By, Folder, Reach, Root, Row, Rows, Source, is_hidden, read};
+use crate::library::{Authorship, Folder, Reach, Root, Row, Rows, Source, is_hidden, read};
 use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, owned_text};
 use crate::wording::named;
 use jiff::Timestamp;
@@ -210,7 +210,7 @@ impl Postgres {
         seen: &StoredTexts,
     ) -> Result<(), Diagnostic> {
         let paths: Vec<String> = edits.iter().map(|(path, _)| path.to_string()).collect();
-        self.transact(&paths, &By::default(), |present| {
+        self.transact(&paths, &Authorship::default(), |present| {
             let is_seen = |path: &str| {
                 present.get(path).map(String::as_str) == seen.get(path).map(|text| &**text)
             };

@@ -8,7 +8,7 @@ use super::auth::require;
 use super::headers;
 use super::refusal::{JSON, Refusal};
 use crate::api::{self, Call, History, Me};
-use crate::library::{By, Editor, Role, View, Written, hunks};
+use crate::library::{Authorship, Editor, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
@@ -288,8 +288,8 @@ impl Request<'_> {
     }
 
     /// Who writes, and why.
-    fn by(&self, note: Option<String>) -> Result<By, Diagnostic> {
-        By::new(
+    fn by(&self, note: Option<String>) -> Result<Authorship, Diagnostic> {
+        Authorship::new(
             self.exchange
                 .caller
                 .token

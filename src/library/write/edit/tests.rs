@@ -76,14 +76,14 @@ fn names(folder: &Path, end: &str) -> Vec<String> {
 fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_version() {
     let (folder, library) = folder(&[]);
     let editor = library.editor(&Caller::local()).unwrap();
-    let by = By::default();
+    let by = Authorship::default();
     let path = folder.path().join("git/a.md");
     let first = editor.create("git/a", "One.\n", &by).unwrap();
     assert_eq!(
         (first.name.as_str(), first.revision),
         ("git/a", of("One.\n"))
     );
-    let by = By::new(Some("ada".into()), Some("shorter".to_owned())).unwrap();
+    let by = Authorship::new(Some("ada".into()), Some("shorter".to_owned())).unwrap();
     let second = editor
         .update("git/a", first.revision, "Two.\n", &by)
         .unwrap();
@@ -93,8 +93,8 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
         matches!(&refused, Kind::Conflict { diff, .. } if diff.contains("-One.\n+Two.\n")),
         "{refused:?}"
     );
-    fs::write(&path, "By hand.\n").unwrap();
-    let third = of("By hand.\n");
+    fs::write(&path, "Authorship hand.\n").unwrap();
+    let third = of("Authorship hand.\n");
     assert!(matches!(
         kind(editor.delete("git/a", second.revision, &by)),
         Kind::Conflict { .. }
@@ -109,7 +109,7 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
     let restored = editor.restore("git/a", None, None, &by).unwrap();
     assert_eq!(
         (restored.revision, fs::read(&path).unwrap()),
-        (third, b"By hand.\n".to_vec())
+        (third, b"Authorship hand.\n".to_vec())
     );
     let history = editor.history("git/a").unwrap();
     assert_eq!(
@@ -122,11 +122,13 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
         (history[3].author.as_deref(), history[3].note.as_deref()),
         (Some("ada"), Some("shorter"))
     );
-    for (version, text) in
-        history
-            .iter()
-            .zip(["By hand.\n", "By hand.\n", "By hand.\n", "Two.\n", "One.\n"])
-    {
+    for (version, text) in history.iter().zip([
+        "Authorship hand.\n",
+        "Authorship hand.\n",
+        "Authorship hand.\n",
+        "Two.\n",
+        "One.\n",
+    ]) {
         assert_eq!(editor.version("git/a", version.revision).unwrap(), text);
     }
     // A person finds the texts by their times.
@@ -134,7 +136,15 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
     let texts: Vec<String> = texts
         .map(|name| fs::read_to_string(folder.path().join(".history/git/a").join(name)).unwrap())
         .collect();
-    assert_eq!(texts, ["One.\n", "Two.\n", "By hand.\n", "By hand.\n"]);
+    assert_eq!(
+        texts,
+        [
+            "One.\n",
+            "Two.\n",
+            "Authorship hand.\n",
+            "Authorship hand.\n"
+        ]
+    );
     assert_eq!(
         names(folder.path(), ""),
         [".history", "git"],
@@ -143,7 +153,7 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
     // The same text again is no change.
     assert_eq!(
         editor
-            .update("git/a", third, "By hand.\n", &by)
+            .update("git/a", third, "Authorship hand.\n", &by)
             .unwrap()
             .revision,
         third
@@ -153,7 +163,7 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
 
 #[test]
 fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_replaced() {
-    let (folder, library) = folder(&[("a.md", "By hand.")]);
+    let (folder, library) = folder(&[("a.md", "Authorship hand.")]);
     let editor = library.editor(&Caller::local()).unwrap();
     assert_eq!(operations(&editor, "a"), [ByHand]);
     assert!(editor.history("a").unwrap()[0].is_current);
@@ -162,18 +172,23 @@ fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_repla
         "reading writes nothing"
     );
     editor
-        .update("a", of("By hand."), "New.", &By::default())
+        .update("a", of("Authorship hand."), "New.", &Authorship::default())
         .unwrap();
     fs::write(folder.path().join("a.md"), "Again.").unwrap();
     assert_eq!(operations(&editor, "a"), [ByHand, Update, ByHand]);
     assert_eq!(editor.version("a", of("Again.")).unwrap(), "Again.");
     let restored = editor
-        .restore("a", Some(of("Again.")), None, &By::default())
+        .restore("a", Some(of("Again.")), None, &Authorship::default())
         .unwrap();
     assert_eq!(restored.revision, of("New."));
     assert_eq!(operations(&editor, "a"), [Restore, ByHand, Update, ByHand]);
     assert_eq!(
-        kind(editor.restore("a", Some(of("New.")), Some(of("never")), &By::default())),
+        kind(editor.restore(
+            "a",
+            Some(of("New.")),
+            Some(of("never")),
+            &Authorship::default()
+        )),
         Kind::NoVersion
     );
 }
@@ -183,20 +198,24 @@ fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() 
     let (folder, library) = folder(&[]);
     let editor = library.editor(&Caller::local()).unwrap();
     let path = folder.path().join("a.md");
-    editor.create("a", "A", &By::default()).unwrap();
+    editor.create("a", "A", &Authorship::default()).unwrap();
     fs::remove_file(&path).unwrap();
     assert_eq!(operations(&editor, "a"), [Create]);
     assert!(!editor.history("a").unwrap()[0].is_current);
     assert_eq!(
         editor
-            .restore("a", None, None, &By::default())
+            .restore("a", None, None, &Authorship::default())
             .unwrap()
             .revision,
         of("A")
     );
-    editor.update("a", of("A"), "B", &By::default()).unwrap();
+    editor
+        .update("a", of("A"), "B", &Authorship::default())
+        .unwrap();
     fs::write(&path, "A").unwrap();
-    editor.update("a", of("A"), "C", &By::default()).unwrap();
+    editor
+        .update("a", of("A"), "C", &Authorship::default())
+        .unwrap();
     assert_eq!(
         operations(&editor, "a"),
         [Update, ByHand, Update, Restore, Create]
@@ -209,7 +228,7 @@ fn prompts_named_like_files_of_the_history_disturb_no_other_and_can_be_edited() 
     let (folder, library) = folder(&[("a.md", "A")]);
     let editor = library.editor(&Caller::local()).unwrap();
     let below = library.editor(&stranger(Some("a/"))).unwrap();
-    let by = By::default();
+    let by = Authorship::default();
     below
         .create(
             &format!("a/20991122T191012.123456789Z-{}.json", of("x")),
@@ -236,12 +255,14 @@ fn a_version_whose_record_is_damaged_or_too_long_is_still_there() {
     ] {
         let (folder, library) = folder(&[]);
         let editor = library.editor(&Caller::local()).unwrap();
-        editor.create("a", "A", &By::default()).unwrap();
+        editor.create("a", "A", &Authorship::default()).unwrap();
         let history = folder.path().join(".history/a");
         fs::write(history.join(&names(&history, ".json")[0]), damaged).unwrap();
         let versions = editor.history("a").unwrap();
         assert_eq!((versions.len(), versions[0].revision), (1, of("A")));
-        editor.update("a", of("A"), "B", &By::default()).unwrap();
+        editor
+            .update("a", of("A"), "B", &Authorship::default())
+            .unwrap();
         assert_eq!(editor.version("a", of("A")).unwrap(), "A");
     }
 }
@@ -250,8 +271,10 @@ fn a_version_whose_record_is_damaged_or_too_long_is_still_there() {
 fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
     let (folder, library) = folder(&[]);
     let editor = library.editor(&Caller::local()).unwrap();
-    editor.create("a", "A", &By::default()).unwrap();
-    editor.update("a", of("A"), "B", &By::default()).unwrap();
+    editor.create("a", "A", &Authorship::default()).unwrap();
+    editor
+        .update("a", of("A"), "B", &Authorship::default())
+        .unwrap();
     let history = folder.path().join(".history/a");
     fs::write(
         history.join(&names(&history, ".md")[0]),
@@ -265,10 +288,13 @@ fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
 fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_default() {
     let (folder, library) = folder(&[]);
     let editor = library.editor(&Caller::local()).unwrap();
-    let mut revision = editor.create("a", "A", &By::default()).unwrap().revision;
+    let mut revision = editor
+        .create("a", "A", &Authorship::default())
+        .unwrap()
+        .revision;
     for text in ["B", "C"] {
         revision = editor
-            .update("a", revision, text, &By::default())
+            .update("a", revision, text, &Authorship::default())
             .unwrap()
             .revision;
     }
@@ -277,7 +303,7 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
     for refused in [
         editor.version("a", of("B")).map(|_| ()),
         editor
-            .restore("a", Some(revision), Some(of("B")), &By::default())
+            .restore("a", Some(revision), Some(of("B")), &Authorship::default())
             .map(|_| ()),
     ] {
         let refused = refused.unwrap_err();
@@ -288,12 +314,12 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
         );
     }
     assert_eq!(
-        editor.before("a", Some(revision)).unwrap(),
+        editor.version_before("a", Some(revision)).unwrap(),
         (of("A"), "A".to_owned())
     );
     assert_eq!(
         editor
-            .restore("a", Some(revision), None, &By::default())
+            .restore("a", Some(revision), None, &Authorship::default())
             .unwrap()
             .revision,
         of("A")
@@ -302,12 +328,12 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
 
 #[test]
 fn a_note_has_a_limit_and_a_blank_one_is_none() {
-    let by = |length: usize| By::new(None, Some("x".repeat(length)));
+    let by = |length: usize| Authorship::new(None, Some("x".repeat(length)));
     by(2_000).unwrap();
     assert_eq!(kind(by(2_001)), Kind::TooLong);
     assert_eq!(
-        By::new(None, Some(" \n".to_owned())).unwrap(),
-        By::default()
+        Authorship::new(None, Some(" \n".to_owned())).unwrap(),
+        Authorship::default()
     );
 }
 
@@ -316,10 +342,13 @@ fn so_many_versions_are_kept_besides_the_current_one() {
     let (folder, library) = folder(&[]);
     let library = library.with_history(NonZeroUsize::new(3).unwrap());
     let editor = library.editor(&Caller::local()).unwrap();
-    let mut revision = editor.create("a", "0", &By::default()).unwrap().revision;
+    let mut revision = editor
+        .create("a", "0", &Authorship::default())
+        .unwrap()
+        .revision;
     for number in 1..10 {
         revision = editor
-            .update("a", revision, &number.to_string(), &By::default())
+            .update("a", revision, &number.to_string(), &Authorship::default())
             .unwrap()
             .revision;
     }
@@ -338,7 +367,12 @@ fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
     for round in 0..10 {
         let write = |writer: usize| {
             let editor = library.editor(&Caller::local()).unwrap();
-            editor.update("a", expected, &format!("{round} {writer}"), &By::default())
+            editor.update(
+                "a",
+                expected,
+                &format!("{round} {writer}"),
+                &Authorship::default(),
+            )
         };
         let results: Vec<_> = thread::scope(|scope| {
             let writers: Vec<_> = (0..4)
@@ -371,22 +405,30 @@ fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
 fn a_prompt_in_a_folder_is_restored_as_that() {
     let (folder, library) = folder(&[("x/SKILL.md", "Skill."), ("x/more.txt", "more")]);
     let editor = library.editor(&Caller::local()).unwrap();
-    editor.delete("x", of("Skill."), &By::default()).unwrap();
+    editor
+        .delete("x", of("Skill."), &Authorship::default())
+        .unwrap();
     assert_eq!(names(&folder.path().join("x"), ""), ["more.txt"]);
-    editor.restore("x", None, None, &By::default()).unwrap();
+    editor
+        .restore("x", None, None, &Authorship::default())
+        .unwrap();
     assert_eq!(
         names(&folder.path().join("x"), ""),
         ["SKILL.md", "more.txt"]
     );
     // A record that somebody has changed leads nowhere else.
-    editor.delete("x", of("Skill."), &By::default()).unwrap();
+    editor
+        .delete("x", of("Skill."), &Authorship::default())
+        .unwrap();
     let history = folder.path().join(".history/x");
     for record in names(&history, ".json") {
         let record = history.join(record);
         let text = fs::read_to_string(&record).unwrap();
         fs::write(record, text.replace("x/SKILL.md", "../x.md")).unwrap();
     }
-    editor.restore("x", None, None, &By::default()).unwrap();
+    editor
+        .restore("x", None, None, &Authorship::default())
+        .unwrap();
     assert_eq!(
         fs::read_to_string(folder.path().join("x.md")).unwrap(),
         "Skill."
@@ -404,27 +446,32 @@ fn a_restored_text_may_be_broken_and_a_new_one_may_not() {
         "a broken file can be repaired"
     );
     editor
-        .update("a", now.revision, "Good.", &By::default())
+        .update("a", now.revision, "Good.", &Authorship::default())
         .unwrap();
     let refused = editor
-        .update("a", of("Good."), "---\ntitle: x\n", &By::default())
+        .update("a", of("Good."), "---\ntitle: x\n", &Authorship::default())
         .unwrap_err();
     assert!(
         refused.kind == Kind::Invalid && refused.to_string().contains("a.md:1:1: "),
         "{refused}"
     );
     let restored = editor
-        .restore("a", Some(of("Good.")), Some(now.revision), &By::default())
+        .restore(
+            "a",
+            Some(of("Good.")),
+            Some(now.revision),
+            &Authorship::default(),
+        )
         .unwrap();
     assert_eq!(restored.warnings.len(), 1);
     let large = editor.create(
         "large",
         &"x".repeat(crate::prompt::MAX_FILE + 1),
-        &By::default(),
+        &Authorship::default(),
     );
     assert!(large.is_err(), "{large:?}");
     let warned = editor
-        .create("b", "---\ntitel: T\n---\nB", &By::default())
+        .create("b", "---\ntitel: T\n---\nB", &Authorship::default())
         .unwrap();
     assert_eq!(warned.warnings.len(), 1, "{warned:?}");
 }
@@ -445,9 +492,11 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
         let revision = editor.current(name).unwrap().revision;
         for refused in [
             editor
-                .update(name, revision, "x", &By::default())
+                .update(name, revision, "x", &Authorship::default())
                 .map(|_| ()),
-            editor.delete(name, revision, &By::default()).map(|_| ()),
+            editor
+                .delete(name, revision, &Authorship::default())
+                .map(|_| ()),
             editor.history(name).map(|_| ()),
             editor.version(name, revision).map(|_| ()),
         ] {
@@ -457,7 +506,9 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
                 "{name}: {refused}"
             );
         }
-        let created = editor.create(name, "Mine.", &By::default()).unwrap();
+        let created = editor
+            .create(name, "Mine.", &Authorship::default())
+            .unwrap();
         let is_overridden = matches!(name, "plan" | "command");
         assert_eq!(
             created.warnings.len(),
@@ -477,17 +528,19 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
         ("con", "Windows"),
         ("", "empty"),
     ] {
-        let refused = editor.create(name, "x", &By::default()).unwrap_err();
+        let refused = editor
+            .create(name, "x", &Authorship::default())
+            .unwrap_err();
         assert!(
             refused.kind == Kind::BadName && refused.message.contains(end),
             "{refused}"
         );
     }
     assert_eq!(
-        kind(editor.create("plan", "x", &By::default())),
+        kind(editor.create("plan", "x", &Authorship::default())),
         Kind::Exists
     );
-    let refused = kind(editor.delete("revew", of("x"), &By::default()));
+    let refused = kind(editor.delete("revew", of("x"), &Authorship::default()));
     assert!(
         matches!(&refused, Kind::NoSuchPrompt { closest } if closest[0].as_str() == "review"),
         "{refused:?}"
@@ -507,7 +560,7 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
         ("team/pic.png", "x"),
     ]);
     let editor = library.editor(&stranger(Some("team/"))).unwrap();
-    let by = By::default();
+    let by = Authorship::default();
     for name in ["other/b", "secret", "review", "none"] {
         assert!(
             matches!(
@@ -576,18 +629,20 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
 fn the_history_is_no_prompt_no_include_and_no_attachment() {
     let (folder, library) = folder(&[("a.md", "A")]);
     let editor = library.editor(&Caller::local()).unwrap();
-    editor.update("a", of("A"), "B", &By::default()).unwrap();
+    editor
+        .update("a", of("A"), "B", &Authorship::default())
+        .unwrap();
     let version = names(&folder.path().join(".history/a"), ".md").remove(0);
     let view = library.view();
     assert_eq!(view.list().names()[0].as_str(), "a");
     assert_eq!(view.check(None).problems, []);
     let include = format!("---\ninclude: true\n---\n{{{{> .history/a/{version}}}}}\n");
     assert_eq!(
-        kind(editor.create("b", &include, &By::default())),
+        kind(editor.create("b", &include, &Authorship::default())),
         Kind::Invalid
     );
     let attach = format!("---\nattachments: [.history/a/{version}]\n---\nB\n");
-    let warned = editor.create("b", &attach, &By::default()).unwrap();
+    let warned = editor.create("b", &attach, &Authorship::default()).unwrap();
     assert!(
         warned.warnings[0].to_string().contains(".history"),
         "{warned:?}"
@@ -609,18 +664,22 @@ mod unix {
         let path = folder.path().join("a.md");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let editor = library.editor(&Caller::local()).unwrap();
-        editor.update("a", of("A"), "B", &By::default()).unwrap();
+        editor
+            .update("a", of("A"), "B", &Authorship::default())
+            .unwrap();
         assert_eq!(mode(&path), 0o640);
         let history = folder.path().join(".history/a");
         for version in names(&history, "") {
             assert_eq!(mode(&history.join(version)), 0o640);
         }
-        editor.delete("a", of("B"), &By::default()).unwrap();
-        editor.restore("a", None, None, &By::default()).unwrap();
+        editor.delete("a", of("B"), &Authorship::default()).unwrap();
+        editor
+            .restore("a", None, None, &Authorship::default())
+            .unwrap();
         assert_eq!(mode(&path), 0o640);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         let refused = editor
-            .update("a", of("B"), "C", &By::default())
+            .update("a", of("B"), "C", &Authorship::default())
             .unwrap_err();
         assert!(
             refused.kind == Kind::Unreadable && refused.to_string().contains("read-only"),
@@ -642,7 +701,7 @@ mod unix {
         symlink("in.md", folder.path().join("team/link.md")).unwrap();
         symlink("../other/x.md", folder.path().join("team/x.md")).unwrap();
         symlink(outside.path(), folder.path().join("team/away")).unwrap();
-        let by = By::default();
+        let by = Authorship::default();
         let local = library.editor(&Caller::local()).unwrap();
         for caller in [stranger(None), stranger(Some("team/"))] {
             let editor = library.editor(&caller).unwrap();
@@ -693,7 +752,9 @@ mod unix {
         put(outside.path(), "secret", "A");
         let (folder, library) = folder(&[("a.md", "A")]);
         let editor = library.editor(&Caller::local()).unwrap();
-        editor.update("a", of("A"), "B", &By::default()).unwrap();
+        editor
+            .update("a", of("A"), "B", &Authorship::default())
+            .unwrap();
         let history = folder.path().join(".history/a");
         let version = history.join(&names(&history, ".md")[0]);
         fs::remove_file(&version).unwrap();
@@ -701,7 +762,7 @@ mod unix {
         assert_eq!(operations(&editor, "a"), [Update]);
         assert_eq!(kind(editor.version("a", of("A"))), Kind::NoVersion);
         assert_eq!(
-            kind(editor.restore("a", Some(of("B")), Some(of("A")), &By::default())),
+            kind(editor.restore("a", Some(of("B")), Some(of("A")), &Authorship::default())),
             Kind::NoVersion
         );
     }
@@ -723,7 +784,7 @@ mod unix {
                     fs::write(&obstacle, "").unwrap()
                 }
                 let refused = editor
-                    .update("a", of("A"), "B", &By::default())
+                    .update("a", of("A"), "B", &Authorship::default())
                     .unwrap_err();
                 assert!(
                     refused.message.contains(obstacle.to_str().unwrap()),
