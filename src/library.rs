@@ -37,7 +37,7 @@ pub use source::{
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, difference, hunks};
 pub use write::edit::{Current, Editor, Written};
-pub(crate) use write::files::{create, delete_if, plan};
+pub(crate) use write::files::{create_prompt_file, delete_unchanged, path_of_new_prompt};
 pub use write::history::{Operation, VERSIONS, Version};
 
 // The interface for sources (`src/sources`): what they implement, and what they read, keep and

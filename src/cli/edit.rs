@@ -5,7 +5,7 @@ use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::text_editor::{self, Ended};
 use super::{completions, stored};
-use crate::library::{Caller, Found, Layer, Library, create, delete_if};
+use crate::library::{Caller, Found, Layer, Library, create_prompt_file, delete_unchanged};
 use crate::prompt::{Diagnostic, Format, Revision, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -118,9 +118,9 @@ fn edit_copy(library: &Library, source: &PromptSource, found: &Found) -> anyhow:
     let original =
         original.unwrap_or_else(|| format!("the {} {}", found.layer.name, named(&found.name)));
     let text = found.text()?;
-    let file = create(&source.folder_of_new(library)?, &found.name, &text)?;
+    let file = create_prompt_file(&source.folder_of_new(library)?, &found.name, &text)?;
     let checked = text_editor::open(&file).and_then(|ended| checked(library, &file, ended));
-    let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
+    let is_unchanged = delete_unchanged(&file, &text)
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged || is_deleted(&file) {
         checked?;

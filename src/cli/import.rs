@@ -5,7 +5,9 @@ use super::new::{warn_of_the_same_name, warn_of_unserved};
 use super::output::{self, NAME, Styled, full_path, styled};
 use super::source::{PromptSource, absolute};
 use super::stdin;
-use crate::library::{Library, Reach, create, plan, read_confined_text, read_whole};
+use crate::library::{
+    Library, Reach, create_prompt_file, path_of_new_prompt, read_confined_text, read_whole,
+};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Imported, Kind, MAX_FILE, Name, Prompt, Severity,
     hexai_prompts, import, space_in_name,
@@ -210,9 +212,9 @@ impl Import {
             }
         };
         let planned = if self.dry_run {
-            plan(target, name)
+            path_of_new_prompt(target, name)
         } else {
-            create(target, name, &text)
+            create_prompt_file(target, name, &text)
         };
         let done = |path| Done {
             name: name.clone(),

@@ -5,7 +5,8 @@ use super::output::{self, full_path};
 use super::source::{PromptSource, absolute};
 use super::{edit, path, stdin, stored, test, text_editor};
 use crate::library::{
-    Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create, create_with_folders, delete_if,
+    Caller, Editor, Found, Layer, Library, PROJECT_FOLDER, create_prompt_file, create_with_folders,
+    delete_unchanged,
 };
 use crate::prompt::{Kind, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::whole_file::FileAccess;
@@ -93,7 +94,7 @@ impl New {
                 _ => {}
             }
         }
-        let file = create(&folder, &name, &text).map_err(|error| match error.kind {
+        let file = create_prompt_file(&folder, &name, &text).map_err(|error| match error.kind {
             Kind::Exists => anyhow!("{}; `{edit_command}` opens it", error.message),
             _ => anyhow!("{error}"),
         })?;
@@ -105,7 +106,7 @@ impl New {
             output::note_if_any(source.untrusted_hint());
         }
         let ended = self.edit.then(|| text_editor::open(&file)).transpose();
-        if self.edit && is_template && delete_if(&file, |now| now == text.as_bytes())? {
+        if self.edit && is_template && delete_unchanged(&file, &text)? {
             if self.json {
                 output::print_json(&json!({ "removed": file.display().to_string() }))?;
             }

@@ -1,4 +1,4 @@
-//! Creates, renames and replaces files for the command line.
+//! Creates, replaces and deletes single files for commands, without a store and its history.
 
 use super::file_store::exists;
 use super::history::failed;
@@ -13,35 +13,36 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Creates the file of a new prompt. `folder` need not be a source of the library (`new --dir`
-/// takes any), so whether the rules for a project's folder hold is decided by its name.
+/// Creates the file of a new prompt in a folder, and returns its path.
 ///
 /// # Errors
-/// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have
-/// been created then.
-pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, Diagnostic> {
-    let path = plan(folder, name)?;
+/// Those of [`path_of_new_prompt`], or the file cannot be written. Folders may have been created
+/// then.
+pub(crate) fn create_prompt_file(
+    folder: &Path,
+    name: &Name,
+    text: &str,
+) -> Result<PathBuf, Diagnostic> {
+    let path = path_of_new_prompt(folder, name)?;
     create_with_folders(&path, text, FileAccess::Shared)?;
     Ok(path)
 }
 
-/// Where [`create`] would write a prompt. Nothing is written.
+/// Returns the path that the file of a new prompt gets in a folder. Nothing is written.
 ///
 /// # Errors
-/// Those of [`create`] that are known beforehand.
-pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
-    let root = root(folder);
+/// The folder already has a prompt of this name, in any spelling of the suffix; it has prompts for
+/// another program, which are never written; or a file at that path would not be read.
+pub(crate) fn path_of_new_prompt(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
+    let root = root_of(folder);
     if root.is_read_only() {
         let message = format!(
             "{} has prompts for {}, and nothing is written to it",
             named_path(folder),
             root.format.title
         );
-        return Err(Diagnostic::new(
-            Kind::NotWritable,
-            message,
-            "choose another folder",
-        ));
+        let fix = "choose another folder";
+        return Err(Diagnostic::new(Kind::NotWritable, message, fix));
     }
     match root.resolve(name, &mut Trace::default()) {
         Some(file) => Err(exists(&file.path)),
@@ -49,8 +50,9 @@ pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, Diagnostic> {
     }
 }
 
-/// A folder and its rules, if all that is known of it is its path.
-fn root(folder: &Path) -> Root {
+/// Returns a folder with the rules for its prompts. The folder need not be a source of the library
+/// (`new --dir` takes any), so its name decides whether the rules for projects hold.
+fn root_of(folder: &Path) -> Root {
     let is_project = folder
         .file_name()
         .is_some_and(|name| name == PROJECT_FOLDER);
@@ -81,58 +83,57 @@ pub(crate) fn create_with_folders(
     })
 }
 
-/// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a
-/// symlink, the target is replaced. The owner and permissions stay. Returns `false`, and writes
-/// nothing, if the file is no longer as it was read.
+/// Replaces the text of a file in one step, so that a reader sees the old text or the new one.
+///
+/// If the path is a symlink, the file that it leads to is replaced. Its owner and permissions stay.
+/// Returns false, and writes nothing, if the file no longer has the bytes `original`.
 ///
 /// # Errors
-/// It cannot be written, and is unchanged.
+/// The file cannot be written, and is unchanged.
 pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
     let target = whole_file::target(path)?;
-    let access = fs::metadata(&target)?;
-    let new = PendingFile::write(&target, text.as_bytes(), FileAccess::SameAs(&access))?;
-    let is_unchanged = whole_file::read(&target)? == original;
-    if is_unchanged {
-        new.replace()?;
+    let metadata = fs::metadata(&target)?;
+    let access = FileAccess::SameAs(&metadata);
+    let pending = PendingFile::write(&target, text.as_bytes(), access)?;
+    if whole_file::read(&target)? != original {
+        return Ok(false);
     }
-    Ok(is_unchanged)
+    pending.replace()?;
+    Ok(true)
 }
 
-/// Deletes a file that [`create`] made, if it is still a file and its content is as expected.
-/// Returns whether it did.
+/// Deletes a file that still has this text, and returns whether it did.
 ///
 /// # Errors
-/// It cannot be deleted.
-pub(crate) fn delete_if(
-    file: &Path,
-    is_as_expected: impl FnOnce(&[u8]) -> bool,
-) -> io::Result<bool> {
-    let is_file = fs::symlink_metadata(file).is_ok_and(|now| now.is_file()); // reading a FIFO would block
-    let is_as_expected = is_file && fs::read(file).is_ok_and(|now| is_as_expected(&now));
-    if is_as_expected {
-        fs::remove_file(file)?;
+/// The file cannot be deleted.
+pub(crate) fn delete_unchanged(file: &Path, text: &str) -> io::Result<bool> {
+    let is_file = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());
+    // Reading a FIFO would block.
+    if !is_file || fs::read(file).ok().as_deref() != Some(text.as_bytes()) {
+        return Ok(false);
     }
-    Ok(is_as_expected)
+    fs::remove_file(file)?;
+    Ok(true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::view::{Library, View};
+    #[cfg(unix)]
+    use crate::library::view::Library;
 
     #[test]
     fn a_created_file_is_deleted_only_if_it_is_unchanged() {
         let folder = tempfile::tempdir().unwrap();
-        let file = create(folder.path(), &Name::new("git/a").unwrap(), "Text.\n").unwrap();
+        let name = Name::new("git/a").unwrap();
+        let file = create_prompt_file(folder.path(), &name, "Text.\n").unwrap();
         fs::write(&file, "Text.").unwrap();
-        let delete_if_unchanged =
-            |file: &Path, text: &str| delete_if(file, |now| now == text.as_bytes());
-        assert!(!delete_if_unchanged(&file, "Text.\n").unwrap());
+        assert!(!delete_unchanged(&file, "Text.\n").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"Text.");
-        assert!(delete_if_unchanged(&file, "Text.").unwrap());
+        assert!(delete_unchanged(&file, "Text.").unwrap());
         assert!(!file.exists());
         fs::create_dir(&file).unwrap();
-        assert!(!delete_if_unchanged(&file, "Text.").unwrap());
+        assert!(!delete_unchanged(&file, "Text.").unwrap());
         assert!(file.is_dir());
     }
 
@@ -165,21 +166,21 @@ mod tests {
         for (to, link) in [("../out.md", "out.md"), ("in.md", "link.md")] {
             symlink(to, prompts.join(link)).unwrap();
         }
-        let project = Library::default()
-            .with_project(folder.path(), None, None)
-            .view();
-        let named = Library::named([prompts]).view();
-        for (name, of_project, of_named) in [
-            ("in", true, true),
-            ("link", true, true),
-            ("out", false, true),
-        ] {
-            let is_editable = |view: &View| view.find_exactly(name).unwrap().place().is_editable;
+        let project = Library::default().with_project(folder.path(), None, None);
+        let named = Library::named([prompts]);
+        for (name, is_editable_in_project) in [("in", true), ("link", true), ("out", false)] {
             assert_eq!(
-                (is_editable(&project), is_editable(&named)),
-                (of_project, of_named),
+                is_editable(&project, name),
+                is_editable_in_project,
                 "{name}"
             );
+            assert!(is_editable(&named, name), "{name}");
         }
+    }
+
+    #[cfg(unix)]
+    fn is_editable(library: &Library, name: &str) -> bool {
+        let found = library.view().find_exactly(name).unwrap();
+        found.place().is_editable
     }
 }
