@@ -36,7 +36,7 @@ pub use source::{
 };
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, difference, hunks};
-pub use write::edit::{Current, Editor, Written};
+pub use write::edit::{Current, Editor, VersionText, Written};
 pub(crate) use write::files::{create_prompt_file, delete_unchanged, path_of_new_prompt};
 pub use write::history::{Operation, VERSIONS, Version};
 

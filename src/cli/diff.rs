@@ -47,7 +47,10 @@ impl Diff {
                 let from = revision(&versions, typed)?;
                 (from, text(from)?)
             }
-            None => editor.version_before(&name, current)?,
+            None => {
+                let version = editor.version_before(&name, current)?;
+                (version.revision, version.text)
+            }
         };
         let new = current.map(text).transpose()?;
         let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());

@@ -517,46 +517,52 @@ impl Authorship {
     }
 }
 
-/// What becomes of a prompt.
+/// What a write does to a prompt.
 #[derive(Debug, Clone, Copy)]
 pub enum WriteAction<'w> {
-    /// Its file is this text.
+    /// Its file gets this text.
     SetText(&'w str),
+    /// Its file gets this text, which an earlier version had.
+    Restore(&'w str),
     /// Its file is deleted.
     Delete,
-    /// It gets this name, with its versions and its test file; those of the team leave their
-    /// versions. A file keeps the spelling of its suffix. No other file is overwritten, not even
-    /// one that another process creates meanwhile.
+    /// It gets this name, with its versions and its test file. The versions of a prompt of the team
+    /// stay with the old name.
+    ///
+    /// A file keeps the spelling of its suffix. No other file is overwritten, not even one that
+    /// another process creates meanwhile.
     Rename(&'w Name),
-    /// Nothing; its test file is deleted.
+    /// Its test file is deleted, and the prompt stays as it is.
     DeleteTests(&'w TestFile),
 }
 
 impl<'w> WriteAction<'w> {
-    /// The text that is to be written, if there is one.
+    /// Returns the text that is to be written, if there is one.
     pub fn text(self) -> Option<&'w str> {
-        if let WriteAction::SetText(text) = self {
-            Some(text)
-        } else {
-            None
+        match self {
+            WriteAction::SetText(text) | WriteAction::Restore(text) => Some(text),
+            _ => None,
         }
+    }
+
+    /// Returns whether the text of an earlier version is written again.
+    pub fn is_restore(self) -> bool {
+        matches!(self, WriteAction::Restore(_))
     }
 }
 
 /// A write of one prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteRequest<'w> {
-    /// The prompt.
+    /// The name of the prompt.
     pub name: &'w Name,
-    /// The revision that it must have; `None`: there is no such prompt.
+    /// The revision that the prompt must have; `None` if there must be no such prompt.
     pub expected: Option<Revision>,
-    /// What becomes of it.
+    /// What the write does.
     pub action: WriteAction<'w>,
     /// Who writes, and why.
     pub by: &'w Authorship,
-    /// Whether an earlier text is written again.
-    pub is_restored: bool,
-    /// What they may do.
+    /// Who writes, and what they may do.
     pub caller: &'w Caller,
     /// How many versions are kept besides the current one.
     pub versions: NonZeroUsize,

@@ -389,7 +389,7 @@ impl Store for Arc<Postgres> {
             ..
         } = *write;
         match action {
-            WriteAction::SetText(_) | WriteAction::Delete => {}
+            WriteAction::SetText(_) | WriteAction::Restore(_) | WriteAction::Delete => {}
             WriteAction::Rename(to) => {
                 return self
                     .rename(name, to, write.by)
@@ -409,7 +409,7 @@ impl Store for Arc<Postgres> {
             let error = problems
                 .into_iter()
                 .find(|problem| problem.severity() == Severity::Error);
-            error.filter(|_| !write.is_restored).map_or(Ok(()), Err)?;
+            error.filter(|_| !action.is_restore()).map_or(Ok(()), Err)?;
         }
         let after = text.map(|text| Revision::of(text.as_bytes()));
         let mut is_there = false;

@@ -309,23 +309,22 @@ impl Store for TeamLayer {
             expected,
             action,
             by,
-            is_restored,
             ..
         } = *write;
         match action {
-            WriteAction::SetText(_) | WriteAction::Delete => {}
+            WriteAction::SetText(_) | WriteAction::Restore(_) | WriteAction::Delete => {}
             WriteAction::Rename(to) => return self.rename(write, to),
             WriteAction::DeleteTests(_) => return Ok(expected.unwrap_or_default()), // there are none
         }
         let text = action.text();
-        let (path, of) = if is_restored {
+        let (path, of) = if action.is_restore() {
             ("/api/restore", "")
         } else {
             ("/api/prompts/", &**name)
         };
         let method = match (text, expected) {
             (None, _) => "DELETE",
-            (Some(_), Some(_)) if !is_restored => "PUT",
+            (Some(_), Some(_)) if !action.is_restore() => "PUT",
             _ => "POST",
         };
         let revision = text.map(|text| Revision::of(text.as_bytes()));

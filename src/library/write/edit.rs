@@ -1,5 +1,5 @@
-//! Changes prompts for a caller: in the user's own folder, only as they were read, and never
-//! without a trace in the history.
+//! Changes prompts for a caller: in one store, only as they were read, and never without a trace in
+//! the history.
 //!
 //! [`Editor`] checks what a caller may write, and that it is a prompt; a [`Store`] writes it.
 
@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How many lines of a diff a message has.
+/// The most lines of a diff that a message has.
 const MAX_DIFF_LINES: usize = 40;
 
 /// A write that was carried out.
@@ -28,9 +28,9 @@ pub struct Written {
     /// The name of the prompt.
     #[serde(rename = "command")]
     pub name: Name,
-    /// What its file holds now; after a deletion, what it held.
+    /// The revision that the prompt has now; after a deletion, the one that it had.
     pub revision: Revision,
-    /// What is probably not as the author intends; and that another prompt overrides it.
+    /// What the author probably did not intend, and whether another prompt overrides this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
 }
@@ -40,7 +40,7 @@ pub struct Written {
 pub struct Current {
     /// The name of the prompt.
     pub name: Name,
-    /// Its revision.
+    /// The revision of its text.
     pub revision: Revision,
     /// Its text, with the frontmatter.
     pub file: String,
@@ -48,18 +48,32 @@ pub struct Current {
     pub layer: Layer,
 }
 
+/// The text of a version of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionText {
+    /// The revision of the text.
+    pub revision: Revision,
+    /// The text, with the frontmatter.
+    pub text: String,
+}
+
 /// Changes prompts for one caller. It is made for one message.
 #[derive(Debug)]
 pub struct Editor<'l> {
+    /// The library, whose watchers are told of each change.
     library: &'l Library,
+    /// The layer whose prompts are changed.
     layer: Layer,
+    /// Where the prompts of the layer are written.
     store: Arc<dyn Store>,
+    /// The library as the caller sees it.
     view: View,
+    /// Who changes prompts.
     caller: Caller,
 }
 
 impl Library {
-    /// What changes prompts for a caller: in the first folder of the user that is not another
+    /// Returns an editor of the user's own prompts, in their first folder that is not another
     /// program's.
     ///
     /// # Errors
@@ -68,62 +82,60 @@ impl Library {
         self.editor_of(Layer::USER, caller)
     }
 
-    /// The same in this layer: that of the user, of the project or of the team.
+    /// Returns an editor of the prompts of a layer: the user's, the project's or the team's.
     ///
     /// # Errors
-    /// There is no such folder, or no team.
+    /// There is no folder for them, or no team.
     pub fn editor_of(&self, layer: Layer, caller: &Caller) -> Result<Editor<'_>, Diagnostic> {
-        let no_folder = || {
-            if layer == Layer::TEAM {
-                let fix = "write `team = \"https://…\"`, the address of its server, into the settings file";
-                return Diagnostic::new(Kind::NotWritable, "there is no team", fix);
-            }
-            let message = "there is no folder of prompts to write to";
-            Diagnostic::new(
-                Kind::NotWritable,
-                message,
-                "start the program with --prompts DIR",
-            )
-        };
-        let store = self.store(layer).ok_or_else(no_folder)??;
-        let view = self.view_for(caller).for_editing(true);
+        let store = self.store(layer).ok_or_else(|| no_store(layer))??;
         Ok(Editor {
             library: self,
             layer,
             store,
-            view,
+            view: self.view_for(caller).for_editing(true),
             caller: caller.clone(),
         })
     }
 }
 
+/// Returns the error for a layer whose prompts are written nowhere.
+fn no_store(layer: Layer) -> Diagnostic {
+    if layer == Layer::TEAM {
+        let fix = "write `team = \"https://…\"`, the address of its server, into the settings file";
+        return Diagnostic::new(Kind::NotWritable, "there is no team", fix);
+    }
+    let message = "there is no folder of prompts to write to";
+    let fix = "start the program with --prompts DIR";
+    Diagnostic::new(Kind::NotWritable, message, fix)
+}
+
 impl Editor<'_> {
-    /// The library as the caller sees it.
+    /// Returns the library as the caller sees it.
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// Creates a prompt. A prompt of another layer may have the name.
+    /// Creates a prompt. A prompt of another layer may have the same name.
     ///
     /// # Errors
     /// The name is invalid or taken, the text is not a prompt, or the file cannot be written.
     pub fn create(&self, name: &str, text: &str, by: &Authorship) -> Result<Written, Diagnostic> {
-        let name =
-            Name::for_new_file(name).map_err(|why| Diagnostic::new(Kind::BadName, why, ""))?;
+        let name = Name::for_new_file(name)
+            .map_err(|message| Diagnostic::new(Kind::BadName, message, ""))?;
         self.check_prefix(&name)?;
         let stored = self.view.stored_spelling(name.clone());
         if stored != name && self.in_store(&stored).is_some() {
-            return Err(exists(&stored));
+            return Err(name_is_taken(&stored));
         }
         let warnings = self.check(&name, text)?;
-        self.write(&name, None, WriteAction::SetText(text), by, false, warnings)
+        self.write_text(&name, None, WriteAction::SetText(text), by, warnings)
     }
 
-    /// Changes a prompt that still is as expected.
+    /// Changes the text of a prompt whose revision is still `expected`.
     ///
     /// # Errors
-    /// There is no such prompt in the folder, it has changed, the text is not a prompt, or the file
-    /// cannot be written.
+    /// The store has no such prompt, it has changed, the text is not a prompt, or the file cannot
+    /// be written.
     pub fn update(
         &self,
         name: &str,
@@ -133,20 +145,15 @@ impl Editor<'_> {
     ) -> Result<Written, Diagnostic> {
         let name = self.resolve(name)?;
         let warnings = self.check(&name, text)?;
-        self.write(
-            &name,
-            Some(expected),
-            WriteAction::SetText(text),
-            by,
-            false,
-            warnings,
-        )
+        let action = WriteAction::SetText(text);
+        self.write_text(&name, Some(expected), action, by, warnings)
     }
 
-    /// Deletes the file of a prompt that still is as expected. Its text stays in the history.
+    /// Deletes the file of a prompt whose revision is still `expected`. Its text stays in the
+    /// history.
     ///
     /// # Errors
-    /// There is no such prompt in the folder, it has changed, or the file cannot be deleted.
+    /// The store has no such prompt, it has changed, or the file cannot be deleted.
     pub fn delete(
         &self,
         name: &str,
@@ -154,19 +161,20 @@ impl Editor<'_> {
         by: &Authorship,
     ) -> Result<Written, Diagnostic> {
         let name = self.resolve(name)?;
-        self.write(
-            &name,
-            Some(expected),
-            WriteAction::Delete,
-            by,
-            false,
-            Vec::new(),
-        )
+        let revision = self.write(&name, Some(expected), WriteAction::Delete, by)?;
+        Ok(Written {
+            name,
+            revision,
+            warnings: Vec::new(),
+        })
     }
 
-    /// Writes an earlier version again: the one with the revision `to`, else the one before the
-    /// current one, or the one that was deleted. `expected` is `None` if there is no such file now.
-    /// What is wrong with the text is in the warnings, unless the caller has a prefix.
+    /// Writes the text of an earlier version again: of the version with the revision `to` or,
+    /// without one, of the version before the current one. If the prompt was deleted, that is its
+    /// last version.
+    ///
+    /// `expected` is the prompt's revision; `None` if it was deleted. If the text is broken, the
+    /// warnings say so, and it is written; but for a caller with a prefix that is an error.
     ///
     /// # Errors
     /// There is no such version, the prompt has changed, or the file cannot be written.
@@ -179,71 +187,66 @@ impl Editor<'_> {
     ) -> Result<Written, Diagnostic> {
         let name = self.resolve(name)?;
         let text = match to {
-            Some(to) => self.version(&name, to)?,
+            Some(revision) => self.version(&name, revision)?,
             None => {
-                self.version_before(
-                    &name,
-                    expected.or_else(|| self.in_store(&name)?.info().revision),
-                )?
-                .1
+                let current = expected.or_else(|| self.in_store(&name)?.info().revision);
+                self.version_before(&name, current)?.text
             }
         };
         let warnings = match self.check(&name, &text) {
-            // With a prefix, it may be invalid because of what it would reach.
-            Err(why) if self.caller.prefix.is_none() => vec![why],
-            checked => checked?,
+            Ok(warnings) => warnings,
+            Err(error) if self.caller.prefix.is_none() => vec![error],
+            // The text may be broken because it reaches files that are not the caller's.
+            Err(error) => return Err(error),
         };
-        self.write(
-            &name,
-            expected,
-            WriteAction::SetText(&text),
-            by,
-            true,
-            warnings,
-        )
+        self.write_text(&name, expected, WriteAction::Restore(&text), by, warnings)
     }
 
-    /// A prompt's file, in any layer.
+    /// Returns a prompt's file, in any layer.
     ///
     /// # Errors
     /// There is no such prompt, or its file cannot be read.
     pub fn current(&self, name: &str) -> Result<Current, Diagnostic> {
-        let found = self
-            .view
-            .find_exactly(name)
-            .map_or_else(|| Err(self.unknown(name)), Ok)?;
+        let Some(found) = self.view.find_exactly(name) else {
+            return Err(self.no_such_prompt(name));
+        };
         let file = found.text()?;
-        let revision = Revision::of(file.as_bytes());
         Ok(Current {
             name: found.name.clone(),
-            revision,
+            revision: Revision::of(file.as_bytes()),
             file,
             layer: found.layer,
         })
     }
 
-    /// Returns the prompt of this name in the store that is written to.
+    /// Returns the prompt of this name, if the store has one.
     pub fn in_store(&self, name: &Name) -> Option<Found> {
-        let is_own = |found: &Found| {
-            found.layer == self.layer
-                && found
-                    .place()
-                    .file
-                    .is_none_or(|file| file.starts_with(self.store.folder()))
-        };
-        self.view.all(name).into_iter().find(is_own)
+        let mut prompts = self.view.all(name).into_iter();
+        prompts.find(|found| self.is_in_store(found))
     }
 
-    /// The versions of a prompt, which may have been deleted; the newest first, which is the
-    /// current one unless it was.
+    /// Returns whether a prompt is one that this editor writes: the same layer may have several
+    /// folders, and only one is written to.
+    fn is_in_store(&self, found: &Found) -> bool {
+        if found.layer != self.layer {
+            return false;
+        }
+        match found.place().file {
+            Some(file) => file.starts_with(self.store.folder()),
+            None => true,
+        }
+    }
+
+    /// Returns the versions of a prompt, which may have been deleted. The newest comes first; it is
+    /// the current one, unless the prompt was deleted.
     ///
     /// # Errors
-    /// There is no such prompt in the folder and in its history, or they cannot be read.
+    /// Neither the store nor its history has such a prompt, or they cannot be read.
     pub fn history(&self, name: &str) -> Result<Vec<Version>, Diagnostic> {
         self.store.history(&self.resolve(name)?)
     }
 
-    /// The text of a version, which may be the current one.
+    /// Returns the text of a version, which may be the current one.
     ///
     /// # Errors
     /// There is no such version, or it cannot be read.
@@ -255,70 +258,63 @@ impl Editor<'_> {
         })
     }
 
-    /// The newest version with another text than the current one; with `None`, the one that was
-    /// deleted. A version whose text was changed in the history is skipped.
+    /// Returns the newest version with another text than the `current` one. Without a current
+    /// revision, that is the version that was deleted.
+    ///
+    /// A version whose text was changed in the history is skipped.
     ///
     /// # Errors
-    /// There is no such prompt, or no such version, or they cannot be read.
+    /// There is no such prompt or no such version, or they cannot be read.
     pub fn version_before(
         &self,
         name: &str,
         current: Option<Revision>,
-    ) -> Result<(Revision, String), Diagnostic> {
+    ) -> Result<VersionText, Diagnostic> {
         let name = self.resolve(name)?;
         for version in self.store.history(&name)? {
-            let is_other =
-                version.operation != Operation::Delete && Some(version.revision) != current;
-            if is_other && let Ok(Some(text)) = self.store.version(&name, version.revision) {
-                return Ok((version.revision, text));
+            let revision = version.revision;
+            if version.operation == Operation::Delete || Some(revision) == current {
+                continue;
+            }
+            if let Ok(Some(text)) = self.store.version(&name, revision) {
+                return Ok(VersionText { revision, text });
             }
         }
-        let kept = "one is kept when an agent, the web page, `edit` or `restore` changes it";
-        let message = format!("{} has no earlier version: {kept}", named(&name));
-        Err(Diagnostic::new(
-            Kind::NoVersion,
-            message,
-            "look for the text in git or in a backup",
-        ))
+        let message = format!(
+            "{} has no earlier version: one is kept when an agent, the web page, `edit` or `restore` changes it",
+            named(&name)
+        );
+        let fix = "look for the text in git or in a backup";
+        Err(Diagnostic::new(Kind::NoVersion, message, fix))
     }
 
-    /// Adds what a prompt holds to its history, before a person changes it.
+    /// Adds the text of a prompt to its history, before a person changes the file.
     ///
     /// # Errors
     /// It cannot be read, or the history cannot be written.
     pub fn record_current(&self, found: &Found) -> Result<(), Diagnostic> {
         let text = found.text()?;
         let revision = Revision::of(text.as_bytes());
-        self.write(
-            &found.name,
-            Some(revision),
-            WriteAction::SetText(&text),
-            &Authorship::default(),
-            false,
-            Vec::new(),
-        )
-        .map(|_| ())
+        // A store that gets the text that it has only adds it to the history.
+        let action = WriteAction::SetText(&text);
+        self.write(&found.name, Some(revision), action, &Authorship::default())?;
+        Ok(())
     }
 
-    /// Renames a prompt, with its versions and its test file, and returns it. The versions of a
-    /// prompt of the team stay with the old name, which `restore` brings back.
+    /// Renames a prompt, with its versions and its test file, and returns it.
+    ///
+    /// The versions of a prompt of the team stay with the old name, which `restore` brings back.
     ///
     /// # Errors
-    /// There is a prompt of that name, or it cannot be renamed.
+    /// There is a prompt of that name, or the prompt cannot be renamed.
     pub fn rename(&self, from: &Found, to: &Name) -> Result<Found, Diagnostic> {
         let by = Authorship {
+            author: None,
             note: Some(format!("renamed from {} to {to}", from.name)),
-            ..Authorship::default()
         };
-        self.write(
-            &from.name,
-            from.info().revision,
-            WriteAction::Rename(to),
-            &by,
-            false,
-            Vec::new(),
-        )?;
-        self.in_store(to).ok_or_else(|| self.unknown(to))
+        let revision = from.info().revision;
+        self.write(&from.name, revision, WriteAction::Rename(to), &by)?;
+        self.in_store(to).ok_or_else(|| self.no_such_prompt(to))
     }
 
     /// Deletes the test file of a prompt that was deleted.
@@ -326,74 +322,45 @@ impl Editor<'_> {
     /// # Errors
     /// It cannot be deleted.
     pub fn delete_tests(&self, name: &Name, tests: &TestFile) -> Result<(), Diagnostic> {
-        self.write(
-            name,
-            None,
-            WriteAction::DeleteTests(tests),
-            &Authorship::default(),
-            false,
-            Vec::new(),
-        )
-        .map(drop)
+        let action = WriteAction::DeleteTests(tests);
+        self.write(name, None, action, &Authorship::default())?;
+        Ok(())
     }
 
-    /// The warnings of a text that is to be the file of this name.
+    /// Checks that a text may become the file of this name, and returns its warnings.
+    ///
+    /// # Errors
+    /// The text is not a prompt; or the caller has a prefix, and a file that the text attaches
+    /// cannot be read by them.
     fn check(&self, name: &Name, text: &str) -> Result<Vec<Diagnostic>, Diagnostic> {
         let draft = self.store.draft(name, text, &self.caller);
         draft.prompt()?;
         let problems = draft.check();
-        // With a prefix, it may be the file of somebody else that cannot be attached.
-        let is_refused = |problem: &&Diagnostic| {
-            self.caller.prefix.is_some() && problem.severity() == Severity::Error
-        };
-        match problems.iter().find(is_refused) {
-            Some(refused) => Err(refused.clone()),
-            None => Ok(problems),
+        if self.caller.prefix.is_some() {
+            let mut errors = problems.iter();
+            if let Some(error) = errors.find(|problem| problem.severity() == Severity::Error) {
+                return Err(error.clone());
+            }
         }
+        Ok(problems)
     }
 
-    fn write(
+    /// Writes the text of a prompt. `warnings` are those of the text.
+    fn write_text(
         &self,
         name: &Name,
         expected: Option<Revision>,
         action: WriteAction<'_>,
         by: &Authorship,
-        is_restored: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> Result<Written, Diagnostic> {
-        let (text, caller, versions) = (action.text(), &self.caller, self.library.versions);
-        let write = WriteRequest {
-            name,
-            expected,
-            action,
-            by,
-            is_restored,
-            caller,
-            versions,
-        };
-        let written = self.store.write(&write);
-        self.library
-            .changed(&Change::of_prompts(BTreeSet::from([name.clone()])));
-        let revision = written.map_err(|error| match (error.kind, expected) {
-            (
-                Kind::Conflict {
-                    current: Some(_), ..
-                },
-                None,
-            ) => exists(name),
-            (Kind::Conflict { current, .. }, Some(expected)) => {
-                self.conflict(name, expected, current, text)
-            }
-            (kind, _) => Diagnostic { kind, ..error },
-        })?;
-        tracing::debug!(%name, %revision, "wrote a prompt");
+        let revision = self.write(name, expected, action, by)?;
+        let prompt = self.in_store(name);
         if self.layer == Layer::TEAM {
-            warnings = text
-                .and_then(|_| self.in_store(name))
-                .map(|own| own.check())
-                .unwrap_or_default();
+            // Only the team's server can check it, and has done so now.
+            warnings = prompt.as_ref().map_or(Vec::new(), |prompt| prompt.check());
         }
-        warnings.extend(text.and_then(|_| self.overridden(name)));
+        warnings.extend(prompt.and_then(|prompt| self.overridden_warning(&prompt)));
         Ok(Written {
             name: name.clone(),
             revision,
@@ -401,32 +368,62 @@ impl Editor<'_> {
         })
     }
 
-    fn check_prefix(&self, name: &Name) -> Result<(), Diagnostic> {
-        match &self.caller.prefix {
-            Some(prefix) if !prefix.contains(name) => {
-                let prefix = named(&prefix.to_string());
-                let message = format!("you can only write prompts whose names begin with {prefix}");
-                Err(Diagnostic::new(
-                    Kind::NotWritable,
-                    message,
-                    "choose such a name",
-                ))
-            }
-            _ => Ok(()),
-        }
+    /// Writes a prompt, tells the watchers, and returns the revision that the prompt has now or,
+    /// after a deletion, had.
+    fn write(
+        &self,
+        name: &Name,
+        expected: Option<Revision>,
+        action: WriteAction<'_>,
+        by: &Authorship,
+    ) -> Result<Revision, Diagnostic> {
+        let request = WriteRequest {
+            name,
+            expected,
+            action,
+            by,
+            caller: &self.caller,
+            versions: self.library.versions,
+        };
+        let outcome = self.store.write(&request);
+        let change = Change::of_prompts(BTreeSet::from([name.clone()]));
+        self.library.changed(&change);
+        let revision = outcome.map_err(|error| self.explain_conflict(&request, error))?;
+        tracing::debug!(%name, %revision, "wrote a prompt");
+        Ok(revision)
     }
 
-    /// The name of a prompt that may be written, or that was deleted, from what was typed.
+    /// Refuses a name that does not exist for the caller, who sees only those with their prefix.
+    fn check_prefix(&self, name: &Name) -> Result<(), Diagnostic> {
+        let Some(prefix) = &self.caller.prefix else {
+            return Ok(());
+        };
+        if prefix.contains(name) {
+            return Ok(());
+        }
+        let prefix = named(&prefix.to_string());
+        let message = format!("you can only write prompts whose names begin with {prefix}");
+        Err(Diagnostic::new(
+            Kind::NotWritable,
+            message,
+            "choose such a name",
+        ))
+    }
+
+    /// Returns the name, as the store spells it, of the prompt that a user has typed. The prompt
+    /// may have been deleted.
     ///
     /// # Errors
-    /// There is no such prompt in the folder and in its history.
+    /// Neither the store nor its history has such a prompt.
     pub fn resolve(&self, typed: &str) -> Result<Name, Diagnostic> {
-        let names = spellings(typed)
-            .into_iter()
-            .filter_map(|name| Name::new(&name).ok());
-        let names: Vec<Name> = names
-            .filter(|name| self.check_prefix(name).is_ok())
-            .collect();
+        let mut names = Vec::new();
+        for spelling in spellings(typed) {
+            if let Ok(name) = Name::new(&spelling)
+                && self.check_prefix(&name).is_ok()
+            {
+                names.push(name);
+            }
+        }
         if let Some(name) = names.iter().find(|name| self.in_store(name).is_some()) {
             return Ok(name.clone());
         }
@@ -436,145 +433,148 @@ impl Editor<'_> {
             }
         }
         match names.iter().find_map(|name| self.view.get(name)) {
-            Some(found) => Err(not_yours(&found)),
-            None => Err(self.unknown(typed)),
+            Some(found) => Err(not_writable(&found)),
+            None => Err(self.no_such_prompt(typed)),
         }
     }
 
-    fn unknown(&self, typed: &str) -> Diagnostic {
-        match self.view.find(typed) {
-            Err(unknown) => unknown,
-            Ok(found) => {
-                let message = format!("no prompt is named exactly {}", quoted(typed));
-                let fix = format!("did you mean {}?", named(&found.name));
-                Diagnostic::new(
-                    Kind::NoSuchPrompt {
-                        closest: vec![found.name.clone()],
-                    },
-                    message,
-                    fix,
-                )
-            }
+    /// Returns the error for a name that no prompt has exactly as it was typed.
+    fn no_such_prompt(&self, typed: &str) -> Diagnostic {
+        let similar = match self.view.find(typed) {
+            Ok(found) => found.name.clone(),
+            Err(error) => return error,
+        };
+        let message = format!("no prompt is named exactly {}", quoted(typed));
+        let fix = format!("did you mean {}?", named(&similar));
+        let closest = vec![similar];
+        Diagnostic::new(Kind::NoSuchPrompt { closest }, message, fix)
+    }
+
+    /// Returns the error of a store, in which a conflict says what the caller can do about it.
+    fn explain_conflict(&self, request: &WriteRequest<'_>, error: Diagnostic) -> Diagnostic {
+        let Kind::Conflict { current, .. } = error.kind else {
+            return error;
+        };
+        match (request.expected, current) {
+            (Some(expected), Some(current)) => self.changed_meanwhile(request, expected, current),
+            (Some(_), None) => deleted_meanwhile(request.name),
+            (None, Some(_)) => name_is_taken(request.name),
+            (None, None) => error,
         }
     }
 
-    /// The error for a prompt that is not as expected, with what has changed since; or, if that is
-    /// not known, with what the write would change now.
-    fn conflict(
+    /// Returns the error for a prompt that has the revision `current`, and not the expected one.
+    fn changed_meanwhile(
         &self,
-        name: &Name,
+        request: &WriteRequest<'_>,
         expected: Revision,
-        now: Option<Revision>,
-        text: Option<&str>,
+        current: Revision,
     ) -> Diagnostic {
-        let shown = named(name);
-        let Some(revision) = &now else {
-            let kind = Kind::Conflict {
-                current: None,
-                diff: String::new(),
-            };
-            return Diagnostic::new(
-                kind,
-                format!("{shown} was deleted; nothing is written"),
-                "restore it, or create it again",
-            );
-        };
-        let current = self
-            .in_store(name)
-            .and_then(|found| found.text().ok())
-            .unwrap_or_default();
-        let diff = match (self.store.version(name, expected), text) {
-            (Ok(Some(then)), _) => {
-                difference(("as you read it", &then), ("as it is now", &current))
-            }
-            (_, Some(text)) => {
-                difference(("as it is now", &current), ("as you would write it", text))
-            }
-            _ => String::new(),
-        };
-        let diff = shortened(diff);
+        let diff = shortened(self.conflict_diff(request, expected));
         let message = format!(
-            "{shown} has changed since you read it, and nothing is written; its revision is now {revision}"
+            "{} has changed since you read it, and nothing is written; its revision is now {current}",
+            named(request.name)
         );
-        let of_diff = if diff.is_empty() {
-            String::new()
-        } else {
-            format!(":\n{}", diff.trim_end())
+        let mut fix = "read it again, and make your change to the text as it is now".to_owned();
+        if !diff.is_empty() {
+            fix = format!("{fix}:\n{}", diff.trim_end());
+        }
+        let kind = Kind::Conflict {
+            current: Some(current),
+            diff,
         };
-        let fix = format!("read it again, and make your change to the text as it is now{of_diff}");
-        Diagnostic::new(Kind::Conflict { current: now, diff }, message, fix)
+        Diagnostic::new(kind, message, fix)
     }
 
-    /// A warning if another prompt of the name is used.
-    fn overridden(&self, name: &Name) -> Option<Diagnostic> {
-        let own = self.in_store(name)?;
-        let winner = self
-            .view
-            .get(name)
-            .filter(|winner| winner.place() != own.place())?;
-        let whose = if winner.layer.is_project() {
-            "the project's"
+    /// Returns a diff of what has changed since the caller read the prompt. If that text is no
+    /// longer known, the diff shows what the write would change now.
+    fn conflict_diff(&self, request: &WriteRequest<'_>, expected: Revision) -> String {
+        let prompt = self.in_store(request.name);
+        let current = prompt.and_then(|found| found.text().ok());
+        let current = current.unwrap_or_default();
+        if let Ok(Some(read)) = self.store.version(request.name, expected) {
+            return difference(("as you read it", &read), ("as it is now", &current));
+        }
+        match request.action.text() {
+            Some(text) => difference(("as it is now", &current), ("as you would write it", text)),
+            None => String::new(),
+        }
+    }
+
+    /// Returns a warning if another prompt of the same name is used instead of this one.
+    fn overridden_warning(&self, prompt: &Found) -> Option<Diagnostic> {
+        let place = prompt.place();
+        let winner = self.view.get(&prompt.name)?;
+        if winner.place() == place {
+            return None;
+        }
+        let message = if winner.layer.is_project() {
+            "the project's prompt of this name overrides this one"
         } else {
-            "another"
+            "another prompt of this name overrides this one"
         };
-        let message = format!("{whose} prompt of this name overrides this one");
-        let warning = Diagnostic::new(
-            Kind::Warning,
-            message,
-            "choose another name, or delete that prompt",
-        );
-        Some(
-            own.place()
-                .file
-                .map_or(warning.clone(), |file| warning.in_file(file)),
-        )
+        let fix = "choose another name, or delete that prompt";
+        let warning = Diagnostic::new(Kind::Warning, message, fix);
+        Some(match place.file {
+            Some(file) => warning.in_file(file),
+            None => warning,
+        })
     }
 }
 
-fn exists(name: &Name) -> Diagnostic {
+/// Returns the error for a new prompt whose name another one has.
+fn name_is_taken(name: &Name) -> Diagnostic {
     let message = format!("there is already a prompt named {}", named(name));
-    Diagnostic::new(
-        Kind::Exists,
-        message,
-        "choose another name, or read that prompt and update it",
-    )
+    let fix = "choose another name, or read that prompt and update it";
+    Diagnostic::new(Kind::Exists, message, fix)
 }
 
-fn not_yours(found: &Found) -> Diagnostic {
+/// Returns the error for a prompt that was deleted after the caller had read it.
+fn deleted_meanwhile(name: &Name) -> Diagnostic {
+    let kind = Kind::Conflict {
+        current: None,
+        diff: String::new(),
+    };
+    let message = format!("{} was deleted; nothing is written", named(name));
+    Diagnostic::new(kind, message, "restore it, or create it again")
+}
+
+/// Returns the error for a prompt that is not in the store of the editor.
+fn not_writable(found: &Found) -> Diagnostic {
     let name = named(&found.name);
     let message = match found.place().file {
-        None if found.layer == Layer::TEAM => format!("{name} is a prompt of the team"),
         Some(file) => format!(
             "{name} is in {}, where nothing is written",
             named_path(&file)
         ),
+        None if found.layer == Layer::TEAM => format!("{name} is a prompt of the team"),
         None => format!(
             "{name} is a {} prompt, which cannot be changed, and has no history",
             found.layer.name
         ),
     };
-    let fix = match found.layer.is_project() || found.pack_version().is_some() {
-        true => "change it in its repository, or create a prompt with another name".to_owned(),
-        false if found.layer == Layer::TEAM => {
-            format!(
-                "`prompt-expander edit {}` changes it on the team's server",
-                found.name
-            )
-        }
-        false => format!("create a prompt named {name}, which overrides it"),
+    let fix = if found.layer.is_project() || found.pack_version().is_some() {
+        "change it in its repository, or create a prompt with another name".to_owned()
+    } else if found.layer == Layer::TEAM {
+        format!(
+            "`prompt-expander edit {}` changes it on the team's server",
+            found.name
+        )
+    } else {
+        format!("create a prompt named {name}, which overrides it")
     };
     Diagnostic::new(Kind::NotWritable, message, fix)
 }
 
-/// The first lines of a diff.
+/// Returns the first lines of a diff, with the number of lines that are left out.
 fn shortened(diff: String) -> String {
-    let Some((end, _)) = diff.match_indices('\n').nth(MAX_DIFF_LINES - 1) else {
+    let left_out = diff.lines().count().saturating_sub(MAX_DIFF_LINES);
+    if left_out == 0 {
         return diff;
-    };
-    match diff[end + 1..].lines().count() {
-        0 => diff,
-        more => format!("{}… {more} more lines\n", &diff[..=end]),
     }
+    let mut shown: String = diff.split_inclusive('\n').take(MAX_DIFF_LINES).collect();
+    shown += &format!("… {left_out} more lines\n");
+    shown
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl FileStore {
         let is_own = |path: &PathBuf| matches!(self.files.root.name_of(path), Some(Ok((of, _))) if of == *write.name);
         match (file, last.filter(is_own)) {
             (Some(file), _) => Ok(file.path.to_path_buf()),
-            (None, Some(last)) if write.is_restored => Ok(last),
+            (None, Some(last)) if write.action.is_restore() => Ok(last),
             (None, _) => self.files.root.path_for_new(write.name),
         }
     }
@@ -199,7 +199,7 @@ impl FileStore {
         if file.is_some() {
             target = fs::canonicalize(&path).map_err(|error| failed(&path, &error))?;
             like = Some(fs::metadata(&target).map_err(|error| failed(&path, &error))?);
-        } else if write.is_restored {
+        } else if write.action.is_restore() {
             // It is as private as it was.
             let mut versions = before.versions.iter();
             let restored = versions.find(|version| version.after() == after);
@@ -277,7 +277,7 @@ impl FileStore {
     ) -> Version {
         let operation = match (write.action.text(), write.expected) {
             (None, _) => Operation::Delete,
-            (Some(_), _) if write.is_restored => Operation::Restore,
+            (Some(_), _) if write.action.is_restore() => Operation::Restore,
             (Some(_), None) => Operation::Create,
             (Some(_), Some(_)) => Operation::Update,
         };
@@ -378,7 +378,9 @@ impl Store for FileStore {
     fn write(&self, write: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         self.finish_rename()?;
         match write.action {
-            WriteAction::SetText(_) | WriteAction::Delete => return self.change(write),
+            WriteAction::SetText(_) | WriteAction::Restore(_) | WriteAction::Delete => {
+                return self.change(write);
+            }
             WriteAction::Rename(to) => self.rename(write.name, to)?,
             WriteAction::DeleteTests(tests) => {
                 fs::remove_file(&tests.path).map_err(|error| failed(&tests.path, &error))?
@@ -500,7 +502,6 @@ mod tests {
             expected,
             action,
             by: &ADA,
-            is_restored: false,
             caller,
             versions,
         }

@@ -8,8 +8,9 @@ use std::path::Path;
 
 impl Editor<'_> {
     /// Returns what a rename of a prompt would break: paths in the prompt itself, which are
-    /// relative to its file, and paths in other prompts that lead to its file. Nothing is known of
-    /// a prompt of the team.
+    /// relative to its file, and paths in other prompts that lead to its file.
+    ///
+    /// For a prompt of the team nothing is returned, as only its server knows the other prompts.
     pub fn broken_by_rename(&self, from: &Found, to: &Name) -> Vec<Diagnostic> {
         if self.layer == Layer::TEAM {
             return Vec::new();
@@ -39,19 +40,20 @@ impl Editor<'_> {
         let is_markdown = file
             .extension()
             .is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
-        let Ok(text) = from.text() else {
-            return Vec::new();
-        };
         if !is_markdown {
             return Vec::new(); // other formats name no files
         }
+        let Ok(text) = from.text() else {
+            return Vec::new();
+        };
         let draft = self.store.draft(to, &text, &self.caller);
         Editor::new_errors(&from.check(), draft.check())
     }
 
-    /// Returns the errors among the problems of a prompt that it did not have before.
-    pub fn new_errors(before: &[Diagnostic], now: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        let mut errors = now;
+    /// Returns the errors that are among the problems of a prompt after a change, and were not
+    /// before.
+    pub fn new_errors(before: &[Diagnostic], after: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let mut errors = after;
         errors.retain(|problem| {
             let is_known = before.iter().any(|other| other.message == problem.message);
             problem.severity() == Severity::Error && !is_known
@@ -60,28 +62,40 @@ impl Editor<'_> {
     }
 }
 
-/// Returns what would be broken in a prompt if a file had another name.
-fn broken_in_other(prompt: &Prompt, path: &Path, file: &Path) -> Option<Diagnostic> {
-    let folder = path.parent()?;
-    let includes = prompt
-        .included()
-        .iter()
-        .any(|included| is_same_file(&included.file.path, file));
-    let attaches = prompt
-        .attachments
-        .iter()
-        .any(|attachment| is_same_file(&folder.join(&attachment.path), file));
-    let verb = match (includes, attaches) {
-        (true, _) => "includes",
-        (_, true) => "attaches",
-        _ => return None,
+/// Returns the warning that a prompt, whose path is `path`, includes or attaches a file that gets
+/// another name.
+fn broken_in_other(prompt: &Prompt, path: &Path, renamed: &Path) -> Option<Diagnostic> {
+    let verb = if includes(prompt, renamed) {
+        "includes"
+    } else if attaches(prompt, path, renamed) {
+        "attaches"
+    } else {
+        return None;
     };
     let message = format!("it {verb} the renamed prompt by its old path");
     Some(Diagnostic::new(Kind::Missing, message, "correct the path"))
 }
 
+/// Returns whether a prompt includes a file.
+fn includes(prompt: &Prompt, file: &Path) -> bool {
+    let mut included = prompt.included().iter();
+    included.any(|included| is_same_file(&included.file.path, file))
+}
+
+/// Returns whether a prompt, whose path is `path`, attaches a file.
+fn attaches(prompt: &Prompt, path: &Path, file: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    let mut attachments = prompt.attachments.iter();
+    attachments.any(|attachment| is_same_file(&folder.join(&attachment.path), file))
+}
+
+/// Returns whether two paths lead to the same file.
 fn is_same_file(path: &Path, other: &Path) -> bool {
-    path == other
-        || fs::canonicalize(path)
-            .is_ok_and(|path| fs::canonicalize(other).is_ok_and(|other| path == other))
+    if path == other {
+        return true;
+    }
+    match (fs::canonicalize(path), fs::canonicalize(other)) {
+        (Ok(path), Ok(other)) => path == other,
+        _ => false,
+    }
 }

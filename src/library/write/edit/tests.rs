@@ -12,7 +12,12 @@ use std::path::Path;
 use std::thread;
 use tempfile::TempDir;
 
-/// A folder of prompts with these files, and the library of it.
+const NOBODY: Authorship = Authorship {
+    author: None,
+    note: None,
+};
+
+/// Returns a folder with these files, and the library of its prompts.
 fn folder(files: &[(&str, &str)]) -> (TempDir, Library) {
     let folder = tempfile::tempdir().unwrap();
     for (file, text) in files {
@@ -22,6 +27,12 @@ fn folder(files: &[(&str, &str)]) -> (TempDir, Library) {
     (folder, library)
 }
 
+/// Returns an editor for the user of this machine.
+fn local_editor(library: &Library) -> Editor<'_> {
+    library.editor(&Caller::local()).unwrap()
+}
+
+/// Writes a file, and creates its folder.
 fn put(folder: &Path, file: &str, text: &str) {
     let path = folder.join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -32,42 +43,53 @@ fn of(text: &str) -> Revision {
     Revision::of(text.as_bytes())
 }
 
-/// Somebody else who may write, only in this folder if there is one.
+/// Returns somebody else who may write, only in this folder if there is one.
 fn stranger(prefix: Option<&str>) -> Caller {
     let token = Token {
         id: [0; 16],
         name: "t".into(),
     };
-    let prefix = prefix.map(|prefix| Prefix::new(prefix).unwrap());
     Caller {
         token: Some(token),
         role: Role::Write,
-        prefix,
+        prefix: prefix.map(|prefix| Prefix::new(prefix).unwrap()),
         sees_team: false,
     }
 }
 
-/// Why something was refused.
+/// Returns why something was refused.
 #[track_caller]
 fn kind<T: Debug>(refused: Result<T, Diagnostic>) -> Kind {
     refused.unwrap_err().kind
 }
 
-fn operations(editor: &Editor<'_>, name: &str) -> Vec<Operation> {
-    editor
-        .history(name)
-        .unwrap()
-        .iter()
-        .map(|version| version.operation)
-        .collect()
+#[track_caller]
+fn assert_conflict<T: Debug>(refused: Result<T, Diagnostic>) {
+    let kind = kind(refused);
+    assert!(matches!(kind, Kind::Conflict { .. }), "{kind:?}");
 }
 
-/// The names of the files in a folder that end like this, sorted.
+#[track_caller]
+fn assert_no_such_prompt<T: Debug>(refused: Result<T, Diagnostic>) {
+    let kind = kind(refused);
+    assert!(matches!(kind, Kind::NoSuchPrompt { .. }), "{kind:?}");
+}
+
+/// Returns what was done to a prompt, the newest first.
+fn operations(editor: &Editor<'_>, name: &str) -> Vec<Operation> {
+    let versions = editor.history(name).unwrap().into_iter();
+    versions.map(|version| version.operation).collect()
+}
+
+/// Returns the names of the files in a folder that end like this, sorted.
 fn names(folder: &Path, end: &str) -> Vec<String> {
-    let names = fs::read_dir(folder)
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(end)).collect();
+    let mut names = Vec::new();
+    for file in fs::read_dir(folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(end) {
+            names.push(name);
+        }
+    }
     names.sort();
     names
 }
@@ -75,120 +97,115 @@ fn names(folder: &Path, end: &str) -> Vec<String> {
 #[test]
 fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_version() {
     let (folder, library) = folder(&[]);
-    let editor = library.editor(&Caller::local()).unwrap();
-    let by = Authorship::default();
+    let editor = local_editor(&library);
     let path = folder.path().join("git/a.md");
-    let first = editor.create("git/a", "One.\n", &by).unwrap();
-    assert_eq!(
-        (first.name.as_str(), first.revision),
-        ("git/a", of("One.\n"))
-    );
-    let by = Authorship::new(Some("ada".into()), Some("shorter".to_owned())).unwrap();
+    let first = editor.create("git/a", "One.\n", &NOBODY).unwrap();
+    assert_eq!(first.name.as_str(), "git/a");
+    assert_eq!(first.revision, of("One.\n"));
+    let ada = Authorship::new(Some("ada".into()), Some("shorter".to_owned())).unwrap();
     let second = editor
-        .update("git/a", first.revision, "Two.\n", &by)
+        .update("git/a", first.revision, "Two.\n", &ada)
         .unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"Two.\n");
-    let refused = kind(editor.update("git/a", first.revision, "Three.\n", &by));
-    assert!(
-        matches!(&refused, Kind::Conflict { diff, .. } if diff.contains("-One.\n+Two.\n")),
-        "{refused:?}"
-    );
-    fs::write(&path, "Authorship hand.\n").unwrap();
-    let third = of("Authorship hand.\n");
-    assert!(matches!(
-        kind(editor.delete("git/a", second.revision, &by)),
-        Kind::Conflict { .. }
-    ));
-    editor.delete("git/a", third, &by).unwrap();
+    fs::write(&path, "By hand.\n").unwrap();
+    let third = of("By hand.\n");
+    editor.delete("git/a", third, &NOBODY).unwrap();
     assert!(!path.exists());
-    let refused = kind(editor.delete("git/a", second.revision, &by));
-    assert!(
-        matches!(refused, Kind::Conflict { current: None, .. }),
-        "{refused:?}"
-    );
-    let restored = editor.restore("git/a", None, None, &by).unwrap();
-    assert_eq!(
-        (restored.revision, fs::read(&path).unwrap()),
-        (third, b"Authorship hand.\n".to_vec())
-    );
-    let history = editor.history("git/a").unwrap();
+    let restored = editor.restore("git/a", None, None, &NOBODY).unwrap();
+    assert_eq!(restored.revision, third);
+    assert_eq!(fs::read(&path).unwrap(), b"By hand.\n");
     assert_eq!(
         operations(&editor, "git/a"),
         [Restore, Delete, ByHand, Update, Create]
     );
+    let history = editor.history("git/a").unwrap();
     assert!(history.is_sorted_by_key(|version| std::cmp::Reverse(version.at)));
-    assert!(history[0].is_current && history.iter().skip(1).all(|version| !version.is_current));
-    assert_eq!(
-        (history[3].author.as_deref(), history[3].note.as_deref()),
-        (Some("ada"), Some("shorter"))
-    );
-    for (version, text) in history.iter().zip([
-        "Authorship hand.\n",
-        "Authorship hand.\n",
-        "Authorship hand.\n",
-        "Two.\n",
-        "One.\n",
-    ]) {
+    assert!(history[0].is_current);
+    assert!(history.iter().skip(1).all(|version| !version.is_current));
+    assert_eq!(history[3].revision, second.revision);
+    assert_eq!(history[3].author.as_deref(), Some("ada"));
+    assert_eq!(history[3].note.as_deref(), Some("shorter"));
+    let texts = ["By hand.\n", "By hand.\n", "By hand.\n", "Two.\n", "One.\n"];
+    for (version, text) in history.iter().zip(texts) {
         assert_eq!(editor.version("git/a", version.revision).unwrap(), text);
     }
-    // A person finds the texts by their times.
-    let texts = names(&folder.path().join(".history/git/a"), ".md").into_iter();
-    let texts: Vec<String> = texts
-        .map(|name| fs::read_to_string(folder.path().join(".history/git/a").join(name)).unwrap())
-        .collect();
-    assert_eq!(
-        texts,
-        [
-            "One.\n",
-            "Two.\n",
-            "Authorship hand.\n",
-            "Authorship hand.\n"
-        ]
-    );
     assert_eq!(
         names(folder.path(), ""),
         [".history", "git"],
         "no temporary file is left"
     );
-    // The same text again is no change.
-    assert_eq!(
-        editor
-            .update("git/a", third, "Authorship hand.\n", &by)
-            .unwrap()
-            .revision,
-        third
+}
+
+#[test]
+fn a_write_of_a_prompt_that_has_changed_is_refused_with_a_diff() {
+    let (folder, library) = folder(&[]);
+    let editor = local_editor(&library);
+    let first = editor.create("a", "One.\n", &NOBODY).unwrap().revision;
+    let second = editor
+        .update("a", first, "Two.\n", &NOBODY)
+        .unwrap()
+        .revision;
+    let refused = kind(editor.update("a", first, "Three.\n", &NOBODY));
+    assert!(
+        matches!(&refused, Kind::Conflict { diff, .. } if diff.contains("-One.\n+Two.\n")),
+        "{refused:?}"
     );
-    assert_eq!(operations(&editor, "git/a").len(), 5);
+    fs::write(folder.path().join("a.md"), "By hand.\n").unwrap();
+    assert_conflict(editor.delete("a", second, &NOBODY));
+    editor.delete("a", of("By hand.\n"), &NOBODY).unwrap();
+    let refused = kind(editor.delete("a", second, &NOBODY));
+    assert!(
+        matches!(refused, Kind::Conflict { current: None, .. }),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_person_finds_the_texts_of_the_history_by_their_times() {
+    let (folder, library) = folder(&[]);
+    let editor = local_editor(&library);
+    editor.create("git/a", "One.\n", &NOBODY).unwrap();
+    let revision = of("One.\n");
+    editor.update("git/a", revision, "Two.\n", &NOBODY).unwrap();
+    let history = folder.path().join(".history/git/a");
+    let mut texts = Vec::new();
+    for name in names(&history, ".md") {
+        texts.push(fs::read_to_string(history.join(name)).unwrap());
+    }
+    assert_eq!(texts, ["One.\n", "Two.\n"]);
+}
+
+#[test]
+fn the_same_text_again_is_no_change() {
+    let (_folder, library) = folder(&[]);
+    let editor = local_editor(&library);
+    editor.create("a", "A", &NOBODY).unwrap();
+    let again = editor.update("a", of("A"), "A", &NOBODY).unwrap();
+    assert_eq!(again.revision, of("A"));
+    assert_eq!(operations(&editor, "a"), [Create]);
 }
 
 #[test]
 fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_replaced() {
-    let (folder, library) = folder(&[("a.md", "Authorship hand.")]);
-    let editor = library.editor(&Caller::local()).unwrap();
+    let (folder, library) = folder(&[("a.md", "By hand.")]);
+    let editor = local_editor(&library);
     assert_eq!(operations(&editor, "a"), [ByHand]);
     assert!(editor.history("a").unwrap()[0].is_current);
     assert!(
         !folder.path().join(".history").exists(),
         "reading writes nothing"
     );
-    editor
-        .update("a", of("Authorship hand."), "New.", &Authorship::default())
-        .unwrap();
+    editor.update("a", of("By hand."), "New.", &NOBODY).unwrap();
     fs::write(folder.path().join("a.md"), "Again.").unwrap();
     assert_eq!(operations(&editor, "a"), [ByHand, Update, ByHand]);
     assert_eq!(editor.version("a", of("Again.")).unwrap(), "Again.");
     let restored = editor
-        .restore("a", Some(of("Again.")), None, &Authorship::default())
+        .restore("a", Some(of("Again.")), None, &NOBODY)
         .unwrap();
     assert_eq!(restored.revision, of("New."));
     assert_eq!(operations(&editor, "a"), [Restore, ByHand, Update, ByHand]);
     assert_eq!(
-        kind(editor.restore(
-            "a",
-            Some(of("New.")),
-            Some(of("never")),
-            &Authorship::default()
-        )),
+        kind(editor.restore("a", Some(of("New.")), Some(of("never")), &NOBODY)),
         Kind::NoVersion
     );
 }
@@ -196,26 +213,19 @@ fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_repla
 #[test]
 fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() {
     let (folder, library) = folder(&[]);
-    let editor = library.editor(&Caller::local()).unwrap();
+    let editor = local_editor(&library);
     let path = folder.path().join("a.md");
-    editor.create("a", "A", &Authorship::default()).unwrap();
+    editor.create("a", "A", &NOBODY).unwrap();
     fs::remove_file(&path).unwrap();
     assert_eq!(operations(&editor, "a"), [Create]);
     assert!(!editor.history("a").unwrap()[0].is_current);
     assert_eq!(
-        editor
-            .restore("a", None, None, &Authorship::default())
-            .unwrap()
-            .revision,
+        editor.restore("a", None, None, &NOBODY).unwrap().revision,
         of("A")
     );
-    editor
-        .update("a", of("A"), "B", &Authorship::default())
-        .unwrap();
+    editor.update("a", of("A"), "B", &NOBODY).unwrap();
     fs::write(&path, "A").unwrap();
-    editor
-        .update("a", of("A"), "C", &Authorship::default())
-        .unwrap();
+    editor.update("a", of("A"), "C", &NOBODY).unwrap();
     assert_eq!(
         operations(&editor, "a"),
         [Update, ByHand, Update, Restore, Create]
@@ -226,24 +236,23 @@ fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() 
 #[test]
 fn prompts_named_like_files_of_the_history_disturb_no_other_and_can_be_edited() {
     let (folder, library) = folder(&[("a.md", "A")]);
-    let editor = library.editor(&Caller::local()).unwrap();
+    let editor = local_editor(&library);
     let below = library.editor(&stranger(Some("a/"))).unwrap();
-    let by = Authorship::default();
     below
         .create(
             &format!("a/20991122T191012.123456789Z-{}.json", of("x")),
             "Below.",
-            &by,
+            &NOBODY,
         )
         .unwrap();
-    editor.update("a", of("A"), "B", &by).unwrap();
+    editor.update("a", of("A"), "B", &NOBODY).unwrap();
     assert_eq!(operations(&editor, "a"), [Update, ByHand]);
     for name in ["lock", "lock/x", "history"] {
-        editor.create(name, "L", &by).unwrap();
-        editor.update(name, of("L"), "M", &by).unwrap();
+        editor.create(name, "L", &NOBODY).unwrap();
+        editor.update(name, of("L"), "M", &NOBODY).unwrap();
         assert_eq!(operations(&editor, name), [Update, Create], "{name}");
     }
-    editor.delete("a", of("B"), &by).unwrap();
+    editor.delete("a", of("B"), &NOBODY).unwrap();
     assert_eq!(names(folder.path(), ".md"), ["history.md", "lock.md"]);
 }
 
@@ -254,15 +263,13 @@ fn a_version_whose_record_is_damaged_or_too_long_is_still_there() {
         format!("{{\"x\": \"{}\"}}", "x".repeat(70_000)),
     ] {
         let (folder, library) = folder(&[]);
-        let editor = library.editor(&Caller::local()).unwrap();
-        editor.create("a", "A", &Authorship::default()).unwrap();
+        let editor = local_editor(&library);
+        editor.create("a", "A", &NOBODY).unwrap();
         let history = folder.path().join(".history/a");
         fs::write(history.join(&names(&history, ".json")[0]), damaged).unwrap();
         let versions = editor.history("a").unwrap();
         assert_eq!((versions.len(), versions[0].revision), (1, of("A")));
-        editor
-            .update("a", of("A"), "B", &Authorship::default())
-            .unwrap();
+        editor.update("a", of("A"), "B", &NOBODY).unwrap();
         assert_eq!(editor.version("a", of("A")).unwrap(), "A");
     }
 }
@@ -270,11 +277,9 @@ fn a_version_whose_record_is_damaged_or_too_long_is_still_there() {
 #[test]
 fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
     let (folder, library) = folder(&[]);
-    let editor = library.editor(&Caller::local()).unwrap();
-    editor.create("a", "A", &Authorship::default()).unwrap();
-    editor
-        .update("a", of("A"), "B", &Authorship::default())
-        .unwrap();
+    let editor = local_editor(&library);
+    editor.create("a", "A", &NOBODY).unwrap();
+    editor.update("a", of("A"), "B", &NOBODY).unwrap();
     let history = folder.path().join(".history/a");
     fs::write(
         history.join(&names(&history, ".md")[0]),
@@ -287,14 +292,11 @@ fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
 #[test]
 fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_default() {
     let (folder, library) = folder(&[]);
-    let editor = library.editor(&Caller::local()).unwrap();
-    let mut revision = editor
-        .create("a", "A", &Authorship::default())
-        .unwrap()
-        .revision;
+    let editor = local_editor(&library);
+    let mut revision = editor.create("a", "A", &NOBODY).unwrap().revision;
     for text in ["B", "C"] {
         revision = editor
-            .update("a", revision, text, &Authorship::default())
+            .update("a", revision, text, &NOBODY)
             .unwrap()
             .revision;
     }
@@ -303,7 +305,7 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
     for refused in [
         editor.version("a", of("B")).map(|_| ()),
         editor
-            .restore("a", Some(revision), Some(of("B")), &Authorship::default())
+            .restore("a", Some(revision), Some(of("B")), &NOBODY)
             .map(|_| ()),
     ] {
         let refused = refused.unwrap_err();
@@ -313,13 +315,11 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
             "{refused}"
         );
     }
-    assert_eq!(
-        editor.version_before("a", Some(revision)).unwrap(),
-        (of("A"), "A".to_owned())
-    );
+    let before = editor.version_before("a", Some(revision)).unwrap();
+    assert_eq!((before.revision, before.text.as_str()), (of("A"), "A"));
     assert_eq!(
         editor
-            .restore("a", Some(revision), None, &Authorship::default())
+            .restore("a", Some(revision), None, &NOBODY)
             .unwrap()
             .revision,
         of("A")
@@ -328,27 +328,22 @@ fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_defau
 
 #[test]
 fn a_note_has_a_limit_and_a_blank_one_is_none() {
-    let by = |length: usize| Authorship::new(None, Some("x".repeat(length)));
-    by(2_000).unwrap();
-    assert_eq!(kind(by(2_001)), Kind::TooLong);
-    assert_eq!(
-        Authorship::new(None, Some(" \n".to_owned())).unwrap(),
-        Authorship::default()
-    );
+    Authorship::new(None, Some("x".repeat(2_000))).unwrap();
+    let refused = Authorship::new(None, Some("x".repeat(2_001)));
+    assert_eq!(kind(refused), Kind::TooLong);
+    let blank = Authorship::new(None, Some(" \n".to_owned())).unwrap();
+    assert_eq!(blank, NOBODY);
 }
 
 #[test]
-fn so_many_versions_are_kept_besides_the_current_one() {
+fn a_write_keeps_the_given_number_of_versions_besides_the_current_one() {
     let (folder, library) = folder(&[]);
     let library = library.with_history(NonZeroUsize::new(3).unwrap());
-    let editor = library.editor(&Caller::local()).unwrap();
-    let mut revision = editor
-        .create("a", "0", &Authorship::default())
-        .unwrap()
-        .revision;
+    let editor = local_editor(&library);
+    let mut revision = editor.create("a", "0", &NOBODY).unwrap().revision;
     for number in 1..10 {
         revision = editor
-            .update("a", revision, &number.to_string(), &Authorship::default())
+            .update("a", revision, &number.to_string(), &NOBODY)
             .unwrap()
             .revision;
     }
@@ -365,70 +360,56 @@ fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
     let (_folder, library) = folder(&[("a.md", "0")]);
     let mut expected = of("0");
     for round in 0..10 {
-        let write = |writer: usize| {
-            let editor = library.editor(&Caller::local()).unwrap();
-            editor.update(
-                "a",
-                expected,
-                &format!("{round} {writer}"),
-                &Authorship::default(),
-            )
-        };
-        let results: Vec<_> = thread::scope(|scope| {
-            let writers: Vec<_> = (0..4)
-                .map(|writer| scope.spawn(move || write(writer)))
-                .collect();
-            writers
-                .into_iter()
-                .map(|writer| writer.join().unwrap())
-                .collect()
-        });
+        let results = write_at_once(&library, expected, round);
         let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1, "{lost:?}");
         for refused in lost {
-            assert!(matches!(kind(refused), Kind::Conflict { .. }));
+            assert_conflict(refused);
         }
-        expected = library
-            .editor(&Caller::local())
-            .unwrap()
-            .current("a")
-            .unwrap()
-            .revision;
+        expected = local_editor(&library).current("a").unwrap().revision;
     }
-    assert_eq!(
-        operations(&library.editor(&Caller::local()).unwrap(), "a").len(),
-        11
-    );
+    assert_eq!(operations(&local_editor(&library), "a").len(), 11);
+}
+
+/// Lets four threads replace the same text, each with another one.
+fn write_at_once(
+    library: &Library,
+    expected: Revision,
+    round: usize,
+) -> Vec<Result<Written, Diagnostic>> {
+    thread::scope(|scope| {
+        let mut writers = Vec::new();
+        for writer in 0..4 {
+            writers.push(scope.spawn(move || {
+                let text = format!("{round} {writer}");
+                local_editor(library).update("a", expected, &text, &NOBODY)
+            }));
+        }
+        let results = writers.into_iter().map(|writer| writer.join().unwrap());
+        results.collect()
+    })
 }
 
 #[test]
 fn a_prompt_in_a_folder_is_restored_as_that() {
     let (folder, library) = folder(&[("x/SKILL.md", "Skill."), ("x/more.txt", "more")]);
-    let editor = library.editor(&Caller::local()).unwrap();
-    editor
-        .delete("x", of("Skill."), &Authorship::default())
-        .unwrap();
+    let editor = local_editor(&library);
+    editor.delete("x", of("Skill."), &NOBODY).unwrap();
     assert_eq!(names(&folder.path().join("x"), ""), ["more.txt"]);
-    editor
-        .restore("x", None, None, &Authorship::default())
-        .unwrap();
+    editor.restore("x", None, None, &NOBODY).unwrap();
     assert_eq!(
         names(&folder.path().join("x"), ""),
         ["SKILL.md", "more.txt"]
     );
     // A record that somebody has changed leads nowhere else.
-    editor
-        .delete("x", of("Skill."), &Authorship::default())
-        .unwrap();
+    editor.delete("x", of("Skill."), &NOBODY).unwrap();
     let history = folder.path().join(".history/x");
     for record in names(&history, ".json") {
         let record = history.join(record);
         let text = fs::read_to_string(&record).unwrap();
         fs::write(record, text.replace("x/SKILL.md", "../x.md")).unwrap();
     }
-    editor
-        .restore("x", None, None, &Authorship::default())
-        .unwrap();
+    editor.restore("x", None, None, &NOBODY).unwrap();
     assert_eq!(
         fs::read_to_string(folder.path().join("x.md")).unwrap(),
         "Skill."
@@ -438,40 +419,29 @@ fn a_prompt_in_a_folder_is_restored_as_that() {
 #[test]
 fn a_restored_text_may_be_broken_and_a_new_one_may_not() {
     let (_folder, library) = folder(&[("a.md", "---\ntitle: never closed")]);
-    let editor = library.editor(&Caller::local()).unwrap();
+    let editor = local_editor(&library);
     let now = editor.current("a").unwrap();
     assert_eq!(
         library.view().list().found[0].info().revision,
         Some(now.revision),
         "a broken file can be repaired"
     );
-    editor
-        .update("a", now.revision, "Good.", &Authorship::default())
-        .unwrap();
+    editor.update("a", now.revision, "Good.", &NOBODY).unwrap();
     let refused = editor
-        .update("a", of("Good."), "---\ntitle: x\n", &Authorship::default())
+        .update("a", of("Good."), "---\ntitle: x\n", &NOBODY)
         .unwrap_err();
     assert!(
         refused.kind == Kind::Invalid && refused.to_string().contains("a.md:1:1: "),
         "{refused}"
     );
     let restored = editor
-        .restore(
-            "a",
-            Some(of("Good.")),
-            Some(now.revision),
-            &Authorship::default(),
-        )
+        .restore("a", Some(of("Good.")), Some(now.revision), &NOBODY)
         .unwrap();
     assert_eq!(restored.warnings.len(), 1);
-    let large = editor.create(
-        "large",
-        &"x".repeat(crate::prompt::MAX_FILE + 1),
-        &Authorship::default(),
-    );
+    let large = editor.create("large", &"x".repeat(crate::prompt::MAX_FILE + 1), &NOBODY);
     assert!(large.is_err(), "{large:?}");
     let warned = editor
-        .create("b", "---\ntitel: T\n---\nB", &Authorship::default())
+        .create("b", "---\ntitel: T\n---\nB", &NOBODY)
         .unwrap();
     assert_eq!(warned.warnings.len(), 1, "{warned:?}");
 }
@@ -487,16 +457,12 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
     let library = Library::named([claude, first.clone(), second])
         .with_builtin()
         .with_project(project.path(), None, None);
-    let editor = library.editor(&Caller::local()).unwrap();
+    let editor = local_editor(&library);
     for name in ["plan", "command", "second", "review"] {
         let revision = editor.current(name).unwrap().revision;
         for refused in [
-            editor
-                .update(name, revision, "x", &Authorship::default())
-                .map(|_| ()),
-            editor
-                .delete(name, revision, &Authorship::default())
-                .map(|_| ()),
+            editor.update(name, revision, "x", &NOBODY).map(|_| ()),
+            editor.delete(name, revision, &NOBODY).map(|_| ()),
             editor.history(name).map(|_| ()),
             editor.version(name, revision).map(|_| ()),
         ] {
@@ -506,9 +472,7 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
                 "{name}: {refused}"
             );
         }
-        let created = editor
-            .create(name, "Mine.", &Authorship::default())
-            .unwrap();
+        let created = editor.create(name, "Mine.", &NOBODY).unwrap();
         let is_overridden = matches!(name, "plan" | "command");
         assert_eq!(
             created.warnings.len(),
@@ -528,19 +492,14 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
         ("con", "Windows"),
         ("", "empty"),
     ] {
-        let refused = editor
-            .create(name, "x", &Authorship::default())
-            .unwrap_err();
+        let refused = editor.create(name, "x", &NOBODY).unwrap_err();
         assert!(
             refused.kind == Kind::BadName && refused.message.contains(end),
             "{refused}"
         );
     }
-    assert_eq!(
-        kind(editor.create("plan", "x", &Authorship::default())),
-        Kind::Exists
-    );
-    let refused = kind(editor.delete("revew", of("x"), &Authorship::default()));
+    assert_eq!(kind(editor.create("plan", "x", &NOBODY)), Kind::Exists);
+    let refused = kind(editor.delete("revew", of("x"), &NOBODY));
     assert!(
         matches!(&refused, Kind::NoSuchPrompt { closest } if closest[0].as_str() == "review"),
         "{refused:?}"
@@ -549,6 +508,16 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
         kind(Library::default().with_builtin().editor(&Caller::local())),
         Kind::NotWritable
     );
+}
+
+/// Returns the text of a prompt that includes a file.
+fn including(path: &str) -> String {
+    format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n")
+}
+
+/// Returns the text of a prompt that attaches a file.
+fn attaching(path: &str) -> String {
+    format!("---\nattachments: [{path}]\n---\nLook.\n")
 }
 
 #[test]
@@ -560,39 +529,27 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
         ("team/pic.png", "x"),
     ]);
     let editor = library.editor(&stranger(Some("team/"))).unwrap();
-    let by = Authorship::default();
     for name in ["other/b", "secret", "review", "none"] {
-        assert!(
-            matches!(
-                kind(editor.update(name, of("B"), "x", &by)),
-                Kind::NoSuchPrompt { .. }
-            ),
-            "{name}"
-        );
-        assert!(
-            matches!(kind(editor.current(name)), Kind::NoSuchPrompt { .. }),
-            "{name}"
-        );
+        assert_no_such_prompt(editor.update(name, of("B"), "x", &NOBODY));
+        assert_no_such_prompt(editor.current(name));
         assert_eq!(
-            kind(editor.create(name, "x", &by)),
+            kind(editor.create(name, "x", &NOBODY)),
             Kind::NotWritable,
             "{name}"
         );
     }
     assert_eq!(
-        kind(editor.create("team/../secret2", "x", &by)),
+        kind(editor.create("team/../secret2", "x", &NOBODY)),
         Kind::BadName
     );
-    let include = |path: &str| format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n");
     for path in ["/secret", "../secret", "/other/b", "../nowhere"] {
         assert_eq!(
-            kind(editor.create("team/c", &include(path), &by)),
+            kind(editor.create("team/c", &including(path), &NOBODY)),
             Kind::Missing,
             "{path}"
         );
     }
-    editor.create("team/c", &include("a"), &by).unwrap();
-    let attach = |path: &str| format!("---\nattachments: [{path}]\n---\nLook.\n");
+    editor.create("team/c", &including("a"), &NOBODY).unwrap();
     let absolute = folder.path().join("secret.md");
     for path in [
         "../secret.md",
@@ -601,12 +558,14 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
         "../nowhere.md",
     ] {
         assert_eq!(
-            kind(editor.create("team/d", &attach(path), &by)),
+            kind(editor.create("team/d", &attaching(path), &NOBODY)),
             Kind::Missing,
             "{path}"
         );
     }
-    editor.create("team/d", &attach("a.md"), &by).unwrap();
+    editor
+        .create("team/d", &attaching("a.md"), &NOBODY)
+        .unwrap();
     // What the owner of the folder has written, and removed again, is not brought back by somebody
     // who could not write it.
     put(
@@ -615,34 +574,29 @@ fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
         "---\nattachments: [../secret.md]\n---\nA",
     );
     let now = editor.current("team/a").unwrap().revision;
-    editor.update("team/a", now, "B", &by).unwrap();
+    editor.update("team/a", now, "B", &NOBODY).unwrap();
     assert_eq!(
-        kind(editor.restore("team/a", Some(of("B")), Some(now), &by)),
+        kind(editor.restore("team/a", Some(of("B")), Some(now), &NOBODY)),
         Kind::Missing
     );
     // For somebody without a prefix it is a matter of the prompt.
     let all = library.editor(&stranger(None)).unwrap();
-    all.create("e", &attach("secret.md"), &by).unwrap();
+    all.create("e", &attaching("secret.md"), &NOBODY).unwrap();
 }
 
 #[test]
 fn the_history_is_no_prompt_no_include_and_no_attachment() {
     let (folder, library) = folder(&[("a.md", "A")]);
-    let editor = library.editor(&Caller::local()).unwrap();
-    editor
-        .update("a", of("A"), "B", &Authorship::default())
-        .unwrap();
+    let editor = local_editor(&library);
+    editor.update("a", of("A"), "B", &NOBODY).unwrap();
     let version = names(&folder.path().join(".history/a"), ".md").remove(0);
     let view = library.view();
     assert_eq!(view.list().names()[0].as_str(), "a");
     assert_eq!(view.check(None).problems, []);
-    let include = format!("---\ninclude: true\n---\n{{{{> .history/a/{version}}}}}\n");
-    assert_eq!(
-        kind(editor.create("b", &include, &Authorship::default())),
-        Kind::Invalid
-    );
-    let attach = format!("---\nattachments: [.history/a/{version}]\n---\nB\n");
-    let warned = editor.create("b", &attach, &Authorship::default()).unwrap();
+    let version = format!(".history/a/{version}");
+    let refused = editor.create("b", &including(&version), &NOBODY);
+    assert_eq!(kind(refused), Kind::Invalid);
+    let warned = editor.create("b", &attaching(&version), &NOBODY).unwrap();
     assert!(
         warned.warnings[0].to_string().contains(".history"),
         "{warned:?}"
@@ -663,24 +617,18 @@ mod unix {
         let (folder, library) = folder(&[("a.md", "A")]);
         let path = folder.path().join("a.md");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let editor = library.editor(&Caller::local()).unwrap();
-        editor
-            .update("a", of("A"), "B", &Authorship::default())
-            .unwrap();
+        let editor = local_editor(&library);
+        editor.update("a", of("A"), "B", &NOBODY).unwrap();
         assert_eq!(mode(&path), 0o640);
         let history = folder.path().join(".history/a");
         for version in names(&history, "") {
             assert_eq!(mode(&history.join(version)), 0o640);
         }
-        editor.delete("a", of("B"), &Authorship::default()).unwrap();
-        editor
-            .restore("a", None, None, &Authorship::default())
-            .unwrap();
+        editor.delete("a", of("B"), &NOBODY).unwrap();
+        editor.restore("a", None, None, &NOBODY).unwrap();
         assert_eq!(mode(&path), 0o640);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-        let refused = editor
-            .update("a", of("B"), "C", &Authorship::default())
-            .unwrap_err();
+        let refused = editor.update("a", of("B"), "C", &NOBODY).unwrap_err();
         assert!(
             refused.kind == Kind::Unreadable && refused.to_string().contains("read-only"),
             "{refused}"
@@ -701,26 +649,30 @@ mod unix {
         symlink("in.md", folder.path().join("team/link.md")).unwrap();
         symlink("../other/x.md", folder.path().join("team/x.md")).unwrap();
         symlink(outside.path(), folder.path().join("team/away")).unwrap();
-        let by = Authorship::default();
-        let local = library.editor(&Caller::local()).unwrap();
+        let local = local_editor(&library);
         for caller in [stranger(None), stranger(Some("team/"))] {
             let editor = library.editor(&caller).unwrap();
             assert_eq!(
-                kind(editor.update("team/out", of("Out."), "No.", &by)),
+                kind(editor.update("team/out", of("Out."), "No.", &NOBODY)),
                 Kind::Escapes
             );
             assert_eq!(
-                kind(editor.create("team/away/new", "No.", &by)),
+                kind(editor.create("team/away/new", "No.", &NOBODY)),
                 Kind::Escapes
             );
             let link = editor.current("team/link").unwrap();
             editor
-                .update("team/link", link.revision, &format!("{}+", link.file), &by)
+                .update(
+                    "team/link",
+                    link.revision,
+                    &format!("{}+", link.file),
+                    &NOBODY,
+                )
                 .unwrap();
         }
         let team = library.editor(&stranger(Some("team/"))).unwrap();
         assert_eq!(
-            kind(team.update("team/x", of("X."), "No.", &by)),
+            kind(team.update("team/x", of("X."), "No.", &NOBODY)),
             Kind::Escapes
         );
         assert_eq!(
@@ -728,7 +680,7 @@ mod unix {
             "In.++"
         );
         local
-            .update("team/out", of("Out."), "Written.", &by)
+            .update("team/out", of("Out."), "Written.", &NOBODY)
             .unwrap();
         assert_eq!(
             fs::read_to_string(outside.path().join("out.md")).unwrap(),
@@ -751,10 +703,8 @@ mod unix {
         let outside = tempfile::tempdir().unwrap();
         put(outside.path(), "secret", "A");
         let (folder, library) = folder(&[("a.md", "A")]);
-        let editor = library.editor(&Caller::local()).unwrap();
-        editor
-            .update("a", of("A"), "B", &Authorship::default())
-            .unwrap();
+        let editor = local_editor(&library);
+        editor.update("a", of("A"), "B", &NOBODY).unwrap();
         let history = folder.path().join(".history/a");
         let version = history.join(&names(&history, ".md")[0]);
         fs::remove_file(&version).unwrap();
@@ -762,7 +712,7 @@ mod unix {
         assert_eq!(operations(&editor, "a"), [Update]);
         assert_eq!(kind(editor.version("a", of("A"))), Kind::NoVersion);
         assert_eq!(
-            kind(editor.restore("a", Some(of("B")), Some(of("A")), &Authorship::default())),
+            kind(editor.restore("a", Some(of("B")), Some(of("A")), &NOBODY)),
             Kind::NoVersion
         );
     }
@@ -773,7 +723,7 @@ mod unix {
         for is_below in [false, true] {
             for is_link in [false, true] {
                 let (folder, library) = folder(&[("a.md", "A")]);
-                let editor = library.editor(&Caller::local()).unwrap();
+                let editor = local_editor(&library);
                 let obstacle = folder
                     .path()
                     .join(if is_below { ".history/a" } else { ".history" });
@@ -783,9 +733,7 @@ mod unix {
                 } else {
                     fs::write(&obstacle, "").unwrap()
                 }
-                let refused = editor
-                    .update("a", of("A"), "B", &Authorship::default())
-                    .unwrap_err();
+                let refused = editor.update("a", of("A"), "B", &NOBODY).unwrap_err();
                 assert!(
                     refused.message.contains(obstacle.to_str().unwrap()),
                     "{refused}"
