@@ -1,7 +1,7 @@
 //! Who may use the server over HTTP: tokens, roles and prefixes; names of the server and origins of
 //! web pages; rate limits.
 
-use crate::client::Client;
+use crate::client::{Client, set_mode};
 use crate::http_client::{Answer, HttpServer, USUAL, request};
 use crate::postgres::{folder_and_store, save};
 use prompt_expander::jsonrpc::Message;
@@ -32,15 +32,10 @@ fn home() -> Client {
 }
 
 fn write_tokens(home: &Client, text: &str) {
-    let (path, new) = (home.root().join("tokens"), home.root().join("tokens.new"));
+    let (path, new) = (home.path("tokens"), home.path("tokens.new"));
     fs::write(&new, text).unwrap();
     set_mode(&new, 0o600);
     fs::rename(new, path).unwrap();
-}
-
-fn set_mode(path: &std::path::Path, mode: u32) {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 fn server() -> HttpServer {
@@ -143,7 +138,7 @@ fn a_request_without_a_valid_token_is_told_what_to_do() {
 #[test]
 fn a_token_file_that_cannot_be_used_is_refused_with_the_line_and_what_to_do() {
     let home = home();
-    let path = home.root().join("tokens");
+    let path = home.path("tokens");
     let serve = || {
         home.run(
             ["serve", "--http", "127.0.0.1:0", "--token-file", "tokens"],
@@ -191,7 +186,7 @@ fn what_token_add_prints_lets_its_owner_in() {
         ],
         "",
     );
-    let added: Value = serde_json::from_str(&added.stdout).unwrap();
+    let added = added.json();
     let (token, line) = (
         added["token"].as_str().unwrap(),
         added["line"].as_str().unwrap(),
@@ -204,8 +199,8 @@ fn what_token_add_prints_lets_its_owner_in() {
         token.starts_with("pex_") && !line.contains(token),
         "{token}"
     );
-    fs::write(home.root().join("tokens"), format!("{line}\n")).unwrap();
-    set_mode(&home.root().join("tokens"), 0o644); // others may read hashes
+    home.put("tokens", format!("{line}\n"));
+    set_mode(home.path("tokens"), 0o644); // others may read hashes
     let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
     assert!(
         server
@@ -242,7 +237,7 @@ fn what_token_add_prints_lets_its_owner_in() {
 #[test]
 fn tokens_are_added_to_a_file_listed_and_removed_while_a_server_uses_it() {
     let home = Client::new().arguments([]);
-    let file = home.root().join("tokens");
+    let file = home.path("tokens");
     let text = || fs::read_to_string(&file).unwrap();
     let token = |line: &str| {
         home.run(
@@ -302,7 +297,7 @@ fn tokens_are_added_to_a_file_listed_and_removed_while_a_server_uses_it() {
         listed,
         format!("ana\twrite\t\t\n{unnamed}\tread\tteam-a/\t2001-01-01\nbo\tread\t\t\n")
     );
-    let listed: Value = serde_json::from_str(&token("list --json").stdout).unwrap();
+    let listed = token("list --json").json();
     assert_eq!(listed["tokens"][0], json!({"name": "ana", "role": "write"}));
     assert_eq!(listed["tokens"][1]["expires"], "2001-01-01");
     token("remove nobody").failed(
@@ -993,7 +988,7 @@ fn a_token_is_never_logged() {
     write_tokens(&server.home, &format!("{ANA} role=root"));
     server.stderr_line();
     let home = server.stop();
-    let log = fs::read_to_string(home.root().join("log")).unwrap();
+    let log = home.text("log");
     assert!(
         log.contains("ping") && log.contains("refused a bearer token"),
         "{log}"

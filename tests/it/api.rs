@@ -28,7 +28,7 @@ fn with_tokens() -> HttpServer {
         .prompt("team-b/secret.md", hidden);
     let home = home.prompt("team-b/broken-secret.md", "---\n");
     write_secret(
-        home.root().join("tokens"),
+        home.path("tokens"),
         &format!("{ANA} role=admin\n{TEAM_A} prefix=team-a/\n"),
     );
     HttpServer::start_with(home, &["--token-file", "tokens"])
@@ -436,7 +436,7 @@ fn for_writers(home: Client) -> HttpServer {
     let tokens = format!(
         "{ANA} role=write name=ana\n{WRITER_A} role=write name=anton prefix=team-a/\n{TEAM_A} name=reader\n"
     );
-    write_secret(home.root().join("tokens"), &tokens);
+    write_secret(home.path("tokens"), &tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
@@ -582,7 +582,7 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
         .prompt("notes.txt", "The secret.")
         .prompt("team-a/own.md", "Own text.")
         .prompt("team-a/own.txt", "Own file.");
-    std::os::unix::fs::symlink("../secret.md", home.root().join("prompts/team-a/link.md")).unwrap();
+    home.link("../secret.md", "prompts/team-a/link.md");
     let server = for_writers(home);
     let check = |token: &str, file: String| {
         ask(
@@ -708,7 +708,7 @@ fn each_write_answers_the_revision_and_the_history_has_every_version() {
 #[test]
 fn what_has_changed_since_it_was_read_is_not_overwritten() {
     let server = for_writers(Client::new().prompt("a.md", "One\n"));
-    let file = server.home.root().join("prompts/a.md");
+    let file = server.home.path("prompts/a.md");
     let read = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
     fs::write(&file, "By hand\n").unwrap();
     for (method, body) in [
@@ -832,7 +832,7 @@ fn what_cannot_be_a_prompt_is_not_written() {
         refused.text()
     );
     assert_eq!(
-        fs::read_dir(server.home.root().join("prompts")).map_or(0, Iterator::count),
+        fs::read_dir(server.home.path("prompts")).map_or(0, Iterator::count),
         0
     );
 }
@@ -878,7 +878,7 @@ fn only_those_who_may_edit_write_or_see_the_history() {
                 (text_of(&home, "a.md").as_deref(), text_of(&home, "new.md")),
                 (Some("A"), None)
             );
-            assert!(!home.prompts().join(".history").exists());
+            assert!(!home.path("prompts/.history").exists());
         }
     }
 }

@@ -40,7 +40,7 @@ fn text_form(client: &Client) -> String {
 fn hook(client: &Client, message: &str) -> String {
     let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": message, "cwd": "/"});
     let ran = client.run(["hook", "codex"], event.to_string());
-    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let answer = ran.json();
     answer["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap()
@@ -194,7 +194,7 @@ fn attachments_are_read_at_each_request() {
     client.expand("p", "").text("P\n\na.txt:\n```\none\n```");
     client.write("a.txt", "two");
     client.expand("p", "").text("P\n\na.txt:\n```\ntwo\n```");
-    fs::remove_file(client.prompts().join("a.txt")).unwrap();
+    fs::remove_file(client.path("prompts/a.txt")).unwrap();
     assert!(
         client
             .expand("p", "")
@@ -213,11 +213,10 @@ fn a_file_outside_is_neither_attached_nor_included_while_its_folder_is_swapped_w
     let mut client = Client::new()
         .prompt("attaches.md", "---\nattachments: [d/s.md]\n---\nP\n")
         .prompt("includes.md", "---\ninclude: true\n---\n{{> d/s}}\n");
-    let (folder, link) = (client.prompts().join("d"), client.root().join("link"));
+    let (folder, link) = (client.path("prompts/d"), client.path("link"));
     client.save("d/s.md", "public");
-    fs::create_dir(client.root().join("outside")).unwrap();
-    fs::write(client.root().join("outside/s.md"), "secret").unwrap();
-    symlink(client.root().join("outside"), &link).unwrap();
+    client.put("outside/s.md", "secret");
+    symlink(client.path("outside"), &link).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -251,7 +250,7 @@ const OUTSIDE: &str = "cannot be attached: it is outside the prompts folder";
 
 /// Every way in which a file cannot be attached: what is written, and what the error says.
 fn broken(client: &Client) -> Vec<(String, &'static str)> {
-    let (prompts, outside) = (client.prompts(), client.root().join("outside"));
+    let (prompts, outside) = (client.prompts(), client.path("outside"));
     fs::create_dir(&outside).unwrap();
     fs::create_dir(prompts.join("folder.txt")).unwrap();
     fs::write(outside.join("secret.txt"), "secret").unwrap();
@@ -331,7 +330,7 @@ fn a_file_that_cannot_be_attached_is_an_error_that_names_it_through_every_interf
         );
         assert!(hook(&client, ":p x").contains(&want), "{path}");
         let ran = client.run(["check", "--json"], "");
-        let problems: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let problems = ran.json();
         let mut errors = problems["problems"].as_array().unwrap().iter();
         let problem = errors
             .find(|problem| problem["severity"] == "error")
@@ -417,18 +416,12 @@ fn a_project_attaches_and_includes_files_of_its_folder_of_prompts_only() {
 #[test]
 fn a_file_outside_of_the_library_attaches_files_of_its_folder() {
     let client = Client::new().prompt("style.txt", "library");
-    fs::create_dir(client.root().join("drafts")).unwrap();
-    fs::write(
-        client.root().join("drafts/draft.md"),
-        "---\nattachments: [style.txt]\n---\nP\n",
-    )
-    .unwrap();
-    fs::write(
-        client.root().join("drafts/far.md"),
+    client.put("drafts/draft.md", "---\nattachments: [style.txt]\n---\nP\n");
+    client.put(
+        "drafts/far.md",
         "---\nattachments: [../prompts/style.txt]\n---\nP\n",
-    )
-    .unwrap();
-    fs::write(client.root().join("drafts/style.txt"), "draft").unwrap();
+    );
+    client.put("drafts/style.txt", "draft");
     client
         .run(["expand", "./drafts/draft.md"], "")
         .printed("P\n\nstyle.txt:\n```\ndraft\n```\n");
@@ -466,12 +459,9 @@ fn explain_and_check_show_what_is_attached_and_what_is_wrong_with_the_list() {
     let ran = client.run(["explain", "ui/review", "x"], "");
     let want = "\n  attached  wireframe.png, ../style.md, https://example.com/spec, a.mp3\n";
     assert!(ran.stdout.contains(want), "{}", ran.stdout);
-    let json: Value = serde_json::from_str(
-        &client
-            .run(["explain", "--json", "ui/review", "x"], "")
-            .stdout,
-    )
-    .unwrap();
+    let json = client
+        .run(["explain", "--json", "ui/review", "x"], "")
+        .json();
     assert_eq!(
         json["attachments"],
         json!([

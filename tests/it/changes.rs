@@ -1,6 +1,8 @@
 //! Which notifications are sent when files change: of each change that a client could see, rather
 //! once too often than late.
 
+#[cfg(unix)]
+use crate::client::set_mode;
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -92,13 +94,8 @@ fn each_kind_of_change_is_announced_to_all_lists() {
     put(client.root(), "elsewhere/folder/x.md", "X");
     #[cfg(unix)]
     {
-        use std::os::unix::fs::symlink;
-        symlink("../elsewhere/one.md", client.prompts().join("link.md")).unwrap();
-        symlink(
-            client.root().join("elsewhere/folder"),
-            client.prompts().join("folder"),
-        )
-        .unwrap();
+        client.link("../elsewhere/one.md", "prompts/link.md");
+        client.link(client.path("elsewhere/folder"), "prompts/folder");
     }
     let mut client = listening(client).stderr(None);
     let changes: [Step; 14] = [
@@ -436,13 +433,12 @@ fn the_end_of_input_is_the_end_whatever_is_open() {
 #[cfg(unix)]
 #[test]
 fn a_folder_that_can_be_read_again_is_watched_again() {
-    use std::os::unix::fs::PermissionsExt;
     let client = Client::new()
         .unprivileged()
         .prompt("a.md", "A")
         .prompt("locked/x.md", "X");
-    let locked = client.prompts().join("locked");
-    let set = |mode: u32| fs::set_permissions(&locked, fs::Permissions::from_mode(mode)).unwrap();
+    let locked = client.path("prompts/locked");
+    let set = |mode: u32| set_mode(&locked, mode);
     set(0o000);
     let mut client = listening(client);
     set(0o755);

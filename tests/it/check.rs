@@ -2,7 +2,6 @@
 //! are named.
 
 use crate::client::{Client, golden};
-use serde_json::Value;
 
 /// A directory with every kind of damage that can be written on any system.
 fn damaged() -> Client {
@@ -128,14 +127,13 @@ fn damaged() -> Client {
     for (file, bytes) in files {
         client.write(file, bytes);
     }
-    let large = std::fs::File::create(client.prompts().join("too-large.md")).unwrap();
+    let large = std::fs::File::create(client.path("prompts/too-large.md")).unwrap();
     large.set_len(64 * 1024 * 1024).unwrap();
     #[cfg(unix)]
     {
-        use std::os::unix::fs::symlink;
-        symlink("nowhere.md", client.prompts().join("link-to-nowhere.md")).unwrap();
-        symlink(".", client.prompts().join("link-to-itself")).unwrap();
-        crate::client::make_fifo(&client.prompts().join("fifo.md"));
+        client.link("nowhere.md", "prompts/link-to-nowhere.md");
+        client.link(".", "prompts/link-to-itself");
+        crate::client::make_fifo(&client.path("prompts/fifo.md"));
     }
     client
 }
@@ -191,7 +189,7 @@ fn check_json_has_the_same_findings() {
     let people = client.words("check");
     let ran = client.words("check --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
-    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let report = ran.json();
     let problems = report["problems"].as_array().unwrap();
     assert_eq!(problems.len(), people.stdout.matches("\n    fix: ").count());
     let colon = problems
@@ -260,8 +258,8 @@ fn check_names_the_folders_of_other_programs_at_the_root_of_a_repository() {
     let client = Client::new()
         .arguments(["--no-builtin", "--prompts", "~/prompts"])
         .prompt("a.md", "A {{input}}");
-    client.write("../repo/.claude/commands/x.md", "X @src/main.rs");
-    client.write("../repo/README.md", "R");
+    client.put("repo/.claude/commands/x.md", "X @src/main.rs");
+    client.put("repo/README.md", "R");
     let hint = "commands: hint: the folder has files of Claude Code, which are not checked with this one\n    fix: check them \
                 with `prompt-expander check ";
     client
@@ -271,7 +269,7 @@ fn check_names_the_folders_of_other_programs_at_the_root_of_a_repository() {
     client
         .words("check")
         .says(0, &["1 file checked: 0 errors, 0 warnings\n"]);
-    client.write("../repo/.git/HEAD", "");
+    client.put("repo/.git/HEAD", "");
     client.words("check").says(0, &[hint]);
     assert!(
         !client
@@ -286,7 +284,7 @@ fn check_reads_files_that_another_layer_hides() {
     let client =
         Client::new().arguments(["--no-builtin", "--prompts", "prompts", "--prompts", "other"]);
     client.write("a.md", "A {{input}}");
-    client.write("../other/a.md", "A {{inputs}}");
+    client.put("other/a.md", "A {{inputs}}");
     let warning = "a.md:1:3: warning: `{{inputs}}` is not a placeholder";
     client
         .words("check")
@@ -312,11 +310,11 @@ fn without_files_check_says_how_to_create_one() {
         "note: there are no prompt files in `/nowhere/prompt-expander/prompts`; `prompt-expander new NAME` creates one\n\
          0 files checked: 0 errors, 0 warnings\n",
     );
-    std::fs::create_dir_all(client.root().join(".prompts")).unwrap();
+    client.make_folder(".prompts");
     client
         .words("check --project")
         .says(0, &["/.prompts` and `/nowhere/prompt-expander/prompts`; "]);
-    std::fs::create_dir(client.root().join("empty")).unwrap();
+    client.make_folder("empty");
     client.words("check empty").says(
         0,
         &["/empty`; `prompt-expander new NAME` creates one\n0 files checked"],
@@ -333,7 +331,7 @@ fn a_prompt_is_checked_by_its_name_with_its_tests_unless_there_is_a_file_or_a_fo
     let client = client.prompt("v1.2.md", "V").prompt("plain.md", "P");
     let warning = format!(
         "{}:1:3: warning: ",
-        client.prompts().join("git/b.md").display()
+        client.path("prompts/git/b.md").display()
     );
     for name in ["git/b", ":git:b", "GIT/b"] {
         client.run(["check", name], "").says(
@@ -362,7 +360,7 @@ fn a_prompt_is_checked_by_its_name_with_its_tests_unless_there_is_a_file_or_a_fo
     client
         .words("check ./plain")
         .says(1, &["/plain: error: there is no such file\n"]);
-    client.write("../plain/x.md", "---\n");
+    client.put("plain/x.md", "---\n");
     client
         .words("check plain")
         .says(1, &["/plain/x.md:1:1: error: "]);
@@ -373,8 +371,8 @@ fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
     let client = Client::new()
         .prompt("a.md", "A {{inputs}}")
         .prompt("git/b.md", "B {{inputs}}");
-    client.write("../elsewhere/.hidden/c.md", "C {{inputs}}");
-    client.write("../elsewhere/d.md", "---\n");
+    client.put("elsewhere/.hidden/c.md", "C {{inputs}}");
+    client.put("elsewhere/d.md", "---\n");
     for (named, file) in [
         ("prompts/a.md", "prompts/a.md"),
         ("~/prompts/git", "prompts/git/b.md"),
@@ -383,7 +381,7 @@ fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
             "elsewhere/.hidden/c.md",
         ),
     ] {
-        let warning = format!("{}:1:3: warning: ", client.root().join(file).display());
+        let warning = format!("{}:1:3: warning: ", client.path(file).display());
         client
             .run(["check", named], "")
             .says(0, &[&warning, "\n1 file checked: 0 errors, 1 warning\n"]);
@@ -413,7 +411,7 @@ fn a_named_file_that_cannot_be_checked_says_why() {
         ),
     ] {
         let ran = client.run(["check", written, "prompts/a.md"], "");
-        let path = client.root().join(written);
+        let path = client.path(written);
         let want = format!(
             "{}: error: {message}\n    fix: {fix}\n2 files checked: 1 error, 0 warnings\n",
             path.display()

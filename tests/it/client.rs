@@ -101,6 +101,41 @@ impl Client {
         self.dir.path()
     }
 
+    /// The path of a file in that directory.
+    pub(crate) fn path(&self, file: impl AsRef<Path>) -> PathBuf {
+        self.root().join(file)
+    }
+
+    /// The text of a file in that directory.
+    #[track_caller]
+    pub(crate) fn text(&self, file: impl AsRef<Path>) -> String {
+        let path = self.path(file);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Writes a file in that directory, and creates its folders. Returns its path.
+    pub(crate) fn put(&self, file: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Creates a folder in that directory, with those above it. Returns its path.
+    pub(crate) fn make_folder(&self, folder: impl AsRef<Path>) -> PathBuf {
+        let path = self.path(folder);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// Creates a symlink in that directory, and the folders above it.
+    #[cfg(unix)]
+    pub(crate) fn link(&self, target: impl AsRef<Path>, link: impl AsRef<Path>) {
+        let link = self.path(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, link).unwrap();
+    }
+
     /// Puts a file into the prompts directory, at any time.
     pub(crate) fn prompt(self, file: &str, text: impl AsRef<[u8]>) -> Client {
         self.write(file, text);
@@ -109,17 +144,14 @@ impl Client {
 
     /// The same, while the server runs.
     pub(crate) fn write(&self, file: &str, text: impl AsRef<[u8]>) {
-        let path = self.prompts().join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        self.put(Path::new("prompts").join(file), text);
     }
 
     /// The same in one step, as most editors save: whoever looks sees the old file or the new one.
     pub(crate) fn save(&self, file: &str, text: impl AsRef<[u8]>) {
-        let (path, draft) = (self.prompts().join(file), self.root().join("draft"));
+        let path = self.prompts().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&draft, text).unwrap();
-        fs::rename(draft, path).unwrap();
+        fs::rename(self.put("draft", text), path).unwrap();
     }
 
     /// These arguments instead of `--no-builtin --prompts prompts`.
@@ -130,7 +162,7 @@ impl Client {
 
     /// The program works in this folder below its directory, which is made if it is not there.
     pub(crate) fn working_in(mut self, folder: &str) -> Client {
-        fs::create_dir_all(self.root().join(folder)).unwrap();
+        self.make_folder(folder);
         folder.clone_into(&mut self.folder);
         self
     }
@@ -156,7 +188,6 @@ impl Client {
     /// Runs the program as this user, if the tests run as root.
     #[cfg(unix)]
     pub(crate) fn run_by(mut self, user: u32) -> Client {
-        use std::os::unix::fs::PermissionsExt;
         if self.is_root() {
             // What cargo built may be in a folder that only root can read.
             let program = self.root().join("prompt-expander");
@@ -168,7 +199,7 @@ impl Client {
                 .status()
                 .unwrap();
             assert!(copied.success());
-            fs::set_permissions(self.root(), fs::Permissions::from_mode(0o755)).unwrap();
+            set_mode(self.root(), 0o755);
             self.other_user = Some((program, user));
         }
         self
@@ -178,16 +209,11 @@ impl Client {
     /// not run as root: the program would find the home directory of whoever runs them.
     #[cfg(unix)]
     pub(crate) fn without_home(self) -> Option<Client> {
-        use std::os::unix::fs::PermissionsExt;
         if !self.is_root() {
             return None;
         }
         let client = self.run_by(1_234_567).after("unset HOME XDG_CONFIG_HOME");
-        fs::set_permissions(
-            client.root().join(&client.folder),
-            fs::Permissions::from_mode(0o777),
-        )
-        .unwrap();
+        set_mode(client.path(&client.folder), 0o777);
         Some(client)
     }
 
@@ -637,6 +663,12 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// What it printed, as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
     /// It succeeded, and printed exactly this.
     #[track_caller]
     pub(crate) fn printed(self, want: &str) {
@@ -718,6 +750,13 @@ pub(crate) fn search_path() -> String {
         .parent()
         .unwrap();
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
+/// Changes the permissions of a file or folder.
+#[cfg(unix)]
+pub(crate) fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 #[cfg(unix)]

@@ -38,7 +38,7 @@ fn list_json_is_one_object_with_all_fields() {
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
     let prompts = std::path::absolute(client.prompts()).unwrap();
     let revision = |text: &str| Revision::of(text.as_bytes()).to_string();
-    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let list = ran.json();
     assert_eq!(
         list["prompts"],
         json!([
@@ -67,7 +67,7 @@ fn list_json_is_one_object_with_all_fields() {
     );
 
     let shipped = Client::new().arguments([]).words("list --json");
-    let list: Value = serde_json::from_str(&shipped.stdout).unwrap();
+    let list = shipped.json();
     assert!(list.get("problems").is_none());
     assert_eq!(
         (&list["prompts"][0]["source"], &list["prompts"][0]["layer"]),
@@ -252,7 +252,7 @@ fn with_json_everything_that_goes_wrong_is_one_object_on_standard_error() {
 fn the_version_has_the_commit_and_its_date_and_says_how_the_program_was_installed() {
     let client = Client::new().arguments([]);
     let line = client.words("--version").stdout;
-    let json: Value = serde_json::from_str(&client.words("--version --json").stdout).unwrap();
+    let json = client.words("--version --json").json();
     assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
     let built = match (json["commit"].as_str(), json["date"].as_str()) {
         (Some(commit), Some(date)) => format!(" ({commit} {date})"),
@@ -328,7 +328,7 @@ fn json_output_escapes_all_control_characters() {
         "{:?}",
         ran.stdout
     );
-    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let list = ran.json();
     assert_eq!(
         (
             &list["prompts"][0]["title"],
@@ -467,9 +467,8 @@ fn options_may_be_before_and_after_the_command() {
     client
         .words("list --no-builtin --prompts prompts")
         .printed("p\t[{{input}}]\tuser\t\t\n");
-    fs::create_dir(client.root().join("later")).unwrap();
-    fs::write(client.root().join("later/q.md"), "Q").unwrap();
-    fs::write(client.root().join("later/p.md"), "hidden").unwrap();
+    client.put("later/q.md", "Q");
+    client.put("later/p.md", "hidden");
     let before_and_after = [
         "--prompts",
         "prompts",

@@ -34,7 +34,7 @@ fn library() -> Client {
             "---\narguments: [{name: text}, {name: level, choices: [low, high, very high]}]\n---\n{{level}}",
         )
         .prompt("zebra.md", "---\ntags: [work, wo rk]\n---\nZ.");
-    std::fs::rename(client.prompts(), client.root().join("my prompts")).unwrap();
+    std::fs::rename(client.prompts(), client.path("my prompts")).unwrap();
     client
 }
 
@@ -101,7 +101,7 @@ fn completes(client: &Client, start: &str) {
         if typed(client, 200, start, &keys).is_none() {
             return;
         }
-        let shown = std::fs::read_to_string(client.root().join("shown")).unwrap();
+        let shown = client.text("shown");
         let joined = want.join("|");
         let want = joined
             .strip_suffix('+')
@@ -109,9 +109,9 @@ fn completes(client: &Client, start: &str) {
                 format!("prompt-expander|{all}+|")
             });
         assert_eq!(shown, want, "{line}");
-        std::fs::remove_file(client.root().join("shown")).unwrap();
+        std::fs::remove_file(client.path("shown")).unwrap();
     }
-    assert!(!client.root().join("evil").exists());
+    assert!(!client.path("evil").exists());
 }
 
 #[cfg(target_os = "linux")]
@@ -121,7 +121,7 @@ fn bash_completes_names_of_prompts() {
         return;
     }
     let client = library();
-    std::fs::write(client.root().join("rc"), BASH).unwrap();
+    client.put("rc", BASH);
     completes(&client, "bash --noprofile --rcfile rc -i");
 }
 
@@ -136,12 +136,12 @@ fn the_name_of_a_folder_is_never_run_as_a_command_after_completion() {
         ("u", "'\"*\\ &x"),
     ] {
         let name = format!("{begin}{rest}");
-        std::fs::create_dir(client.root().join(&name)).unwrap();
+        client.make_folder(&name);
         if is_installed("bash") {
-            std::fs::write(client.root().join("rc"), BASH).unwrap();
+            client.put("rc", BASH);
             let keys = format!("prompt-expander list --prompts {begin}\t\x01show \nexit\n");
             if typed(&client, 200, "bash --noprofile --rcfile rc -i", &keys).is_some() {
-                let shown = std::fs::read_to_string(client.root().join("shown")).unwrap();
+                let shown = client.text("shown");
                 assert_eq!(shown, format!("prompt-expander|list|--prompts|{name}/|"));
             }
         }
@@ -156,7 +156,7 @@ fn the_name_of_a_folder_is_never_run_as_a_command_after_completion() {
         answer.starts_with("completions\tPrint a script"),
         "{answer}"
     );
-    assert!(!client.root().join("evil").exists());
+    assert!(!client.path("evil").exists());
 }
 
 #[cfg(target_os = "linux")]
@@ -168,7 +168,7 @@ fn zsh_completes_names_of_prompts() {
     let client = library();
     let rc = "autoload -Uz compinit && compinit -u -D\neval \"$(prompt-expander completions zsh)\"\n\
               show() { printf '%s|' \"$@\" > shown }\n";
-    std::fs::write(client.root().join(".zshrc"), rc).unwrap();
+    client.put(".zshrc", rc);
     completes(&client, "zsh -i");
 }
 

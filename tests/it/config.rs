@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// A client whose settings file has this text, and which gets no options.
 fn with_settings(text: &str) -> (Client, PathBuf) {
     let client = Client::new().arguments([]);
-    let file = client.root().join(".config/prompt-expander/config.toml");
+    let file = client.path(".config/prompt-expander/config.toml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, text).unwrap();
     (client, file)
@@ -18,8 +18,7 @@ fn with_settings(text: &str) -> (Client, PathBuf) {
 fn server_hook_and_commands_read_the_settings_file_and_an_option_replaces_the_key_of_its_name() {
     let (client, _) = with_settings("prompts = ['~/prompts']\nbuiltin = false\n");
     let mut client = client.prompt("greet.md", "Hello");
-    fs::create_dir(client.root().join("other")).unwrap();
-    fs::write(client.root().join("other/bye.md"), "Bye").unwrap();
+    client.put("other/bye.md", "Bye");
     client.expand("greet", "").text("Hello");
     let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":greet"}"#;
     assert!(
@@ -150,7 +149,7 @@ fn the_settings_file_says_which_layers_there_are_and_what_the_server_does() {
     );
     for file in ["log", "tap"] {
         assert!(
-            fs::metadata(client.root().join(file)).map_or(0, |it| it.len()) > 0,
+            fs::metadata(client.path(file)).map_or(0, |it| it.len()) > 0,
             "{file}"
         );
     }
@@ -223,8 +222,8 @@ fn a_file_in_a_project_grants_nothing() {
     let client = Client::new()
         .working_in("repository/.git")
         .working_in("repository");
-    let file = client.root().join("repository/c.toml");
-    let root = fs::canonicalize(client.root().join("repository")).unwrap();
+    let file = client.path("repository/c.toml");
+    let root = fs::canonicalize(client.path("repository")).unwrap();
     fs::write(
         &file,
         format!(
@@ -262,13 +261,13 @@ fn a_trusted_repository_is_served_to_agent_hook_and_command_line_without_an_opti
         .prompt("x.md", "mine")
         .working_in("my repository/.git")
         .working_in("my repository/below");
-    let root = fs::canonicalize(client.root().join("my repository")).unwrap();
+    let root = fs::canonicalize(client.path("my repository")).unwrap();
     let shown = root.display().to_string();
     for (name, text) in [("deploy.md", "Deploy"), ("own.md", "theirs")] {
         fs::create_dir_all(root.join(".prompts")).unwrap();
         fs::write(root.join(".prompts").join(name), text).unwrap();
     }
-    let own = client.root().join(".config/prompt-expander/prompts");
+    let own = client.path(".config/prompt-expander/prompts");
     fs::create_dir(&own).unwrap();
     fs::write(own.join("own.md"), "ours").unwrap();
     let hint = format!("`prompt-expander trust '{shown}'`");
@@ -345,7 +344,7 @@ fn a_fifo_in_the_place_of_a_file_of_settings_never_blocks() {
     let make = |file: &str| {
         let (client, settings) =
             with_settings("team = 'http://127.0.0.1:9'\nfrom-agents = ['claude']");
-        let path = client.root().join(file);
+        let path = client.path(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         if path == settings {
             fs::remove_file(&settings).unwrap();
@@ -416,13 +415,13 @@ fn in_clone(repository: bool) -> Client {
     ] {
         client.write(&format!("../clone/{file}"), text);
     }
-    client.write(
-        "../.config/prompt-expander/config.toml",
+    client.put(
+        ".config/prompt-expander/config.toml",
         "from-agents = true\n",
     );
-    client.write("../.config/prompt-expander/prompts/mine.md", "Mine.");
+    client.put(".config/prompt-expander/prompts/mine.md", "Mine.");
     if repository {
-        fs::create_dir(client.root().join("clone/.git")).unwrap();
+        client.make_folder("clone/.git");
     }
     client
 }
@@ -449,7 +448,7 @@ fn a_folder_that_a_variable_names_in_a_clone_needs_trust() {
                 "{variable}: {listed:?}"
             );
             client.names();
-            assert!(!client.root().join(".bashrc").exists());
+            assert!(!client.path(".bashrc").exists());
             if variable == "HOME" {
                 let listed = client.words("--from-agents list");
                 assert!(!listed.stdout.contains("theirs"), "{value}: {listed:?}");
@@ -479,7 +478,7 @@ fn a_settings_file_in_a_trusted_clone_names_no_file_to_write() {
     assert!(client.names().contains("theirs"));
     client.finish();
     for file in [".bashrc", ".profile"] {
-        assert!(!client.root().join(file).exists(), "{file}");
+        assert!(!client.path(file).exists(), "{file}");
     }
     let checked = client.words("doctor");
     for key in ["tap", "log-file"] {
@@ -491,7 +490,7 @@ fn a_settings_file_in_a_trusted_clone_names_no_file_to_write() {
 #[test]
 fn a_settings_file_whose_path_only_begins_at_home_names_no_file_to_write() {
     let client = in_clone(true);
-    client.write("../.config/x", "");
+    client.put(".config/x", "");
     let config = "~/.config/../clone/.cfg/prompt-expander/config.toml";
     let checked = client.words(&format!("--config {config} doctor"));
     let problem = "`tap` is not taken from a file inside a project";
@@ -506,8 +505,8 @@ fn a_folder_that_a_variable_names_elsewhere_or_at_home_counts() {
         ("XDG_CONFIG_HOME", ".config", "mine"),
     ] {
         let client = in_clone(true);
-        client.write("../elsewhere/x.md", "X");
-        let folder = client.root().join(folder);
+        client.put("elsewhere/x.md", "X");
+        let folder = client.path(folder);
         let client = client.variable(variable, folder.to_str().unwrap());
         let listed = client.words("list");
         assert!(

@@ -2,31 +2,24 @@
 
 use crate::client::Client;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// A user with `clone`, a repository, and `archive`, a folder without one.
 fn client_with_foreign_folders() -> Client {
     let client = Client::new().variable("SECRET", "of the environment");
     for folder in ["clone/.git", "clone/prompts", "archive", "private"] {
-        fs::create_dir_all(client.root().join(folder)).unwrap();
+        client.make_folder(folder);
     }
-    fs::write(client.root().join("private/p.md"), "SECRET").unwrap();
-    fs::write(client.root().join("clone/prompts/good.md"), "Good.").unwrap();
+    client.put("private/p.md", "SECRET");
+    client.put("clone/prompts/good.md", "Good.");
     client
-}
-
-fn link(client: &Client, target: impl AsRef<Path>, link: &str) {
-    let link = client.root().join(link);
-    fs::create_dir_all(link.parent().unwrap()).unwrap();
-    symlink(target, link).unwrap();
 }
 
 #[test]
 fn nothing_outside_of_a_foreign_folder_is_read() {
     let client = client_with_foreign_folders();
     let environ = Path::new("/proc/self/environ");
-    let private = fs::canonicalize(client.root().join("private")).unwrap();
+    let private = fs::canonicalize(client.path("private")).unwrap();
     for path in [
         "clone/prompts/leak.md",
         "clone/prompts/leak.toml",
@@ -34,25 +27,18 @@ fn nothing_outside_of_a_foreign_folder_is_read() {
         "clone/.claude/commands/leak.md",
         "clone/hexai/prompts/user.jsonl",
     ] {
-        link(&client, environ, path);
+        client.link(environ, path);
     }
-    link(&client, private.join("p.md"), "archive/p.md");
-    link(&client, &private, "archive/.claude/commands");
-    link(&client, &private, "clone/linked");
+    client.link(private.join("p.md"), "archive/p.md");
+    client.link(&private, "archive/.claude/commands");
+    client.link(&private, "clone/linked");
     let plugins = format!(
         r#"{{"plugins": {{"x@y": [{{"installPath": "{}"}}]}}}}"#,
         private.display()
     );
-    fs::create_dir_all(client.root().join("clone/.claude/plugins")).unwrap();
     fs::create_dir_all(private.join("commands")).unwrap();
     fs::write(private.join("commands/c.md"), "SECRET").unwrap();
-    fs::write(
-        client
-            .root()
-            .join("clone/.claude/plugins/installed_plugins.json"),
-        plugins,
-    )
-    .unwrap();
+    client.put("clone/.claude/plugins/installed_plugins.json", plugins);
     for command in [
         "check clone/prompts",
         "check clone/prompts/leak.md",
@@ -79,19 +65,19 @@ fn nothing_outside_of_a_foreign_folder_is_read() {
             "{command}: {printed}"
         );
         assert!(!printed.contains("SECRET"), "{command}: {printed}");
-        assert!(!client.root().join("imported").exists(), "{command}");
+        assert!(!client.path("imported").exists(), "{command}");
     }
 }
 
 #[test]
 fn links_within_the_repository_and_in_ones_own_folders_are_followed() {
     let client = client_with_foreign_folders();
-    fs::write(client.root().join("clone/AGENTS.md"), "SECRET").unwrap();
-    link(&client, "../AGENTS.md", "clone/prompts/agents.md");
-    let private = client.root().join("private/p.md");
-    link(&client, &private, ".claude/commands/mine.md");
-    link(&client, &private, ".config/prompt-expander/prompts/mine.md");
-    link(&client, client.root().join("private"), "linked");
+    client.put("clone/AGENTS.md", "SECRET");
+    client.link("../AGENTS.md", "clone/prompts/agents.md");
+    let private = client.path("private/p.md");
+    client.link(&private, ".claude/commands/mine.md");
+    client.link(&private, ".config/prompt-expander/prompts/mine.md");
+    client.link(client.path("private"), "linked");
     client
         .words("check clone/prompts")
         .printed("2 files checked: 0 errors, 0 warnings\n");

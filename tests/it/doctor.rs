@@ -4,6 +4,8 @@
 //! writes, or as their documentation has them; the servers are the real program, or a script for
 //! `sh` in its place.
 
+#[cfg(unix)]
+use crate::client::set_mode;
 use crate::client::{Client, Ran};
 use serde_json::{Value, json};
 use std::fs;
@@ -15,7 +17,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_prompt-expander");
 /// A home with one prompt, and a project in it, where nothing else is.
 pub(crate) fn home() -> Client {
     let client = Client::new().arguments([]);
-    fs::create_dir_all(client.root().join("project")).unwrap();
+    client.make_folder("project");
     // Gemini CLI trusts all folders.
     let client = client
         .variable("PATH", "/usr/bin:/bin")
@@ -26,26 +28,19 @@ pub(crate) fn home() -> Client {
 /// What to do if a server named `prompts` is not this program, or is started by another one.
 const TAKEN: &str = "run `prompt-expander install codex --replace`";
 
-pub(crate) fn write(client: &Client, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
-    let path = client.root().join(file);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-    path
-}
-
 /// A registration with Codex, with these further lines.
 fn codex(client: &Client, command: &str, more: &str) -> PathBuf {
     let text = format!(
         "# mine\n[mcp_servers.prompts]\ncommand = {}\n{more}\n",
         json!(command)
     );
-    write(client, ".codex/config.toml", text)
+    client.put(".codex/config.toml", text)
 }
 
 /// A server that is a script for `sh`.
 #[cfg(unix)]
 fn script(client: &Client, text: &str) -> PathBuf {
-    let path = write(client, "server.sh", text);
+    let path = client.put("server.sh", text);
     codex(client, "sh", &format!("args = [{}]", json!(path)))
 }
 
@@ -58,7 +53,7 @@ fn doctor(client: &Client, arguments: &[&str]) -> Ran {
 pub(crate) fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
     let ran = doctor(client, &[&["--json"], arguments].concat());
     assert_eq!(ran.stderr, "");
-    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let found = ran.json();
     let findings = found["findings"].as_array().unwrap().clone();
     let broken = findings
         .iter()
@@ -120,8 +115,8 @@ fn an_agent_without_a_registration_is_a_warning_and_the_status_is_1_if_there_is_
             .starts_with("broken: no agent was found on this machine; looked for `codex`, "),
         "{none:?}"
     );
-    fs::create_dir(client.root().join(".codex")).unwrap();
-    fs::create_dir(client.root().join(".gemini")).unwrap();
+    client.make_folder(".codex");
+    client.make_folder(".gemini");
     let ran = doctor(&client, &[]);
     let want = "warning: this program is not registered with `codex` and `gemini` yet; run `prompt-expander install codex gemini`\n";
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), want));
@@ -198,9 +193,9 @@ fn an_agent_is_reported_if_it_is_found_or_this_program_is_registered_with_it() {
     assert_eq!(reported(), json!(["codex"]));
     // VS Code is not on this machine.
     let server = |program: &str| json!({"servers": {"prompts": {"command": program}}}).to_string();
-    write(&client, ".vscode/mcp.json", server("another-program"));
+    client.put(".vscode/mcp.json", server("another-program"));
     assert_eq!(reported(), json!(["codex"]));
-    write(&client, ".vscode/mcp.json", server(PROGRAM));
+    client.put(".vscode/mcp.json", server(PROGRAM));
     assert_eq!(reported(), json!(["codex", "vscode"]));
 }
 
@@ -223,7 +218,7 @@ fn nothing_is_written_to_the_files_that_a_server_records_to() {
         unwanted["remedy"],
         "write their keys into config.toml, then run `prompt-expander install codex`"
     );
-    assert!(!client.root().join("tap").exists() && !client.root().join("log").exists());
+    assert!(!client.path("tap").exists() && !client.path("log").exists());
     for option in ["--tap", "--log-file"] {
         codex(
             &client,
@@ -245,11 +240,7 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
         (&json!(file), Some(4)),
         "{broken}"
     );
-    let file = write(
-        &client,
-        ".gemini/settings.json",
-        "{\n  \"mcpServers\": []\n}",
-    );
+    let file = client.put(".gemini/settings.json", "{\n  \"mcpServers\": []\n}");
     let broken = found(
         &client,
         &["gemini"],
@@ -260,10 +251,9 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
         (&broken["file"], &broken["line"]),
         (&json!(file), &json!(2))
     );
-    write(&client, ".claude/settings.json", "{");
+    client.put(".claude/settings.json", "{");
     found(&client, &["claude-code"], "broken", "unterminated object");
-    write(
-        &client,
+    client.put(
         ".gemini/settings.json",
         "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}",
     );
@@ -278,7 +268,7 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
 #[test]
 fn a_command_that_cannot_be_started_says_why() {
     let client = home();
-    let plain = write(&client, "plain", "text");
+    let plain = client.put("plain", "text");
     for (command, why) in [
         ("/nowhere/prompt-expander", "does not exist"),
         ("prompt-expander", "is in no folder of PATH"),
@@ -314,19 +304,19 @@ fn a_command_that_cannot_be_started_says_why() {
 #[test]
 fn a_relative_command_is_found_from_its_folder_only() {
     let client = home();
-    std::os::unix::fs::symlink(PROGRAM, client.root().join("here")).unwrap();
+    client.link(PROGRAM, "here");
     codex(&client, "./here", "");
     found(&client, &["codex"], "fine", "answers in");
     // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may
     // not.
-    let bin = client.root().join("bin");
+    let bin = client.path("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
     let client = client.variable("PATH", &format!("{}:/bin", bin.display()));
     codex(&client, "prompt-expander", "");
     is_fine(&client, "codex");
     let text = json!({"servers": {"prompts": {"command": "prompt-expander"}}});
-    write(&client, ".config/Code/User/mcp.json", text.to_string());
+    client.put(".config/Code/User/mcp.json", text.to_string());
     #[cfg(target_os = "linux")]
     found(
         &client,
@@ -340,8 +330,8 @@ fn a_relative_command_is_found_from_its_folder_only() {
 #[test]
 fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
     let client = home();
-    let evil = write(&client, "prompt-expander", "#!/bin/sh\ntouch started\n");
-    fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let evil = client.put("prompt-expander", "#!/bin/sh\ntouch started\n");
+    set_mode(&evil, 0o755);
     codex(&client, "./prompt-expander", "");
     found(
         &client,
@@ -357,7 +347,7 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
         "warning",
         "and not this program, so it was not started",
     );
-    assert!(!client.root().join("started").exists());
+    assert!(!client.path("started").exists());
 }
 
 #[cfg(unix)]
@@ -411,7 +401,7 @@ fn a_server_is_killed_with_all_that_it_started() {
         ),
     ] {
         let client = home();
-        let pipe = client.root().join("pipe");
+        let pipe = client.path("pipe");
         crate::client::make_fifo(&pipe);
         let mut options = fs::OpenOptions::new();
         let mut pipe = options
@@ -500,14 +490,14 @@ fn gemini(client: &Client, more: Value, rest: Value) -> PathBuf {
         .extend(more.as_object().unwrap().clone());
     let mut settings = rest;
     settings["mcpServers"] = json!({ "prompts": entry });
-    write(client, ".gemini/settings.json", format!("{settings:#}"))
+    client.put(".gemini/settings.json", format!("{settings:#}"))
 }
 
 /// A registration with Claude Code, and these settings.
 fn claude(client: &Client, settings: Value) -> PathBuf {
     let servers = json!({"mcpServers": {"prompts": {"type": "stdio", "command": PROGRAM}}});
-    write(client, ".claude.json", servers.to_string());
-    write(client, ".claude/settings.json", format!("{settings:#}"))
+    client.put(".claude.json", servers.to_string());
+    client.put(".claude/settings.json", format!("{settings:#}"))
 }
 
 fn allowed() -> Value {
@@ -518,8 +508,7 @@ fn allowed() -> Value {
 fn another_name_and_a_second_registration_are_reported() {
     let client = home();
     let server = format!("command = {}\n", json!(PROGRAM));
-    write(
-        &client,
+    client.put(
         ".codex/config.toml",
         format!("[mcp_servers.mine]\n{server}"),
     );
@@ -535,8 +524,7 @@ fn another_name_and_a_second_registration_are_reported() {
     );
     assert_eq!(other["line"], 1);
     found(&client, &["codex"], "fine", "`mine` answers in");
-    write(
-        &client,
+    client.put(
         ".codex/config.toml",
         format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"),
     );
@@ -637,8 +625,7 @@ fn settings_of_gemini_that_keep_the_prompts_from_the_model_are_reported() {
         "broken",
         "the hook is in the list `hooksConfig.disabled`",
     );
-    write(
-        &client,
+    client.put(
         ".gemini/mcp-server-enablement.json",
         "{\"prompts\": {\"enabled\": false}}",
     );
@@ -662,7 +649,7 @@ fn a_folder_that_gemini_does_not_trust_is_reported() {
     let trust = |folder: &str, rule: &str, other: &str| {
         let rules =
             json!({root.join(folder).to_str().unwrap(): rule, root.to_str().unwrap(): other});
-        write(&client, ".gemini/trustedFolders.json", rules.to_string());
+        client.put(".gemini/trustedFolders.json", rules.to_string());
     };
     for (folder, rule) in [
         ("project", "TRUST_FOLDER"),
@@ -724,8 +711,7 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     let folder = client.root().canonicalize().unwrap();
     let servers = json!({"prompts": {"command": PROGRAM}});
     let projects = json!({folder.to_str().unwrap(): {"disabledMcpServers": ["prompts"]}});
-    let file = write(
-        &client,
+    let file = client.put(
         ".claude.json",
         json!({"mcpServers": servers, "projects": projects}).to_string(),
     );
@@ -737,8 +723,7 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     );
     // One that comes with the project must be accepted.
     fs::remove_file(&file).unwrap();
-    write(
-        &client,
+    client.put(
         ".mcp.json",
         json!({"mcpServers": {"prompts": {"command": PROGRAM}}}).to_string(),
     );
@@ -751,17 +736,9 @@ fn settings_of_claude_code_that_keep_the_prompts_from_the_model_are_reported() {
     let settings = |key: &str| {
         json!({"permissions": {"allow": ["mcp__prompts"]}, key: ["prompts"]}).to_string()
     };
-    write(
-        &client,
-        ".claude/settings.json",
-        settings("enabledMcpjsonServers"),
-    );
+    client.put(".claude/settings.json", settings("enabledMcpjsonServers"));
     is_fine(&client, "claude-code");
-    write(
-        &client,
-        ".claude/settings.json",
-        settings("disabledMcpjsonServers"),
-    );
+    client.put(".claude/settings.json", settings("disabledMcpjsonServers"));
     found(
         &client,
         &["claude-code"],
@@ -802,7 +779,7 @@ fn a_server_is_started_as_its_agent_does() {
     let args = json!(["-c", script, PROGRAM]);
     let seen = |name: &str| {
         is_fine(&client, name);
-        fs::read_to_string(client.root().join("seen")).unwrap()
+        client.text("seen")
     };
     codex(
         &client,
@@ -812,7 +789,7 @@ fn a_server_is_started_as_its_agent_does() {
     assert_eq!(seen("codex"), "EXTRA\n");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": "sh", "args": args}}});
-    write(&client, ".claude.json", servers.to_string());
+    client.put(".claude.json", servers.to_string());
     assert_eq!(seen("claude-code"), "MY_TOKEN\nXDG_DATA_HOME\n");
 }
 
@@ -822,7 +799,7 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
     let client = home().variable("GEMINI_CLI_HOME", "elsewhere");
     let project = |entry: Value| {
         let text = json!({"mcpServers": {"prompts": entry}}).to_string();
-        write(&client, ".gemini/settings.json", text);
+        client.put(".gemini/settings.json", text);
     };
     for entry in [
         json!({"command": "sh", "args": ["-c", "touch started"], "trust": true}),
@@ -836,14 +813,13 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
             "warning",
             "comes with the project and is not exactly this program",
         );
-        assert!(!client.root().join("started").exists());
+        assert!(!client.path("started").exists());
     }
     project(json!({"command": PROGRAM, "trust": true}));
     is_fine(&client, "gemini");
     let hook = |line: &str| {
         let hooks = json!({"BeforeAgent": [{"hooks": [{"type": "command", "command": line}]}]});
-        write(
-            &client,
+        client.put(
             ".gemini/settings.json",
             json!({ "hooks": hooks }).to_string(),
         );
@@ -855,7 +831,7 @@ fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
         "warning",
         "the hook comes with the project and is not exactly this program",
     );
-    assert!(!client.root().join("started").exists());
+    assert!(!client.path("started").exists());
     hook(&format!("{PROGRAM} hook gemini; exit 0"));
     found(&client, &["gemini"], "fine", "the hook expands");
 }
@@ -889,9 +865,8 @@ fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
     } else {
         ".config"
     };
-    write(
-        &client,
-        &format!("{folder}/prompt-expander/prompts/broken.md"),
+    client.put(
+        format!("{folder}/prompt-expander/prompts/broken.md"),
         "---\n",
     );
     codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"");
@@ -917,7 +892,7 @@ fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
 pub(crate) fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
     let hooks =
         json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
-    let file = write(client, ".codex/hooks.json", format!("{hooks:#}"));
+    let file = client.put(".codex/hooks.json", format!("{hooks:#}"));
     let trust = format!(
         "[hooks.state.{}]\ntrusted_hash = \"x\"",
         json!(format!("{}:user_prompt_submit:0:0", file.display()))
@@ -958,7 +933,7 @@ fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
     // Hooks that do not run this program are neither reported nor run.
     codex_hook(&client, "touch ran", true);
     is_fine(&client, "codex");
-    assert!(!client.root().join("ran").exists());
+    assert!(!client.path("ran").exists());
 }
 
 #[cfg(unix)]
@@ -966,7 +941,7 @@ fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
 fn a_hook_that_does_something_else_is_reported() {
     let client = home();
     // Another program of this name.
-    let program = client.root().join("prompt-expander");
+    let program = client.path("prompt-expander");
     let line = format!("{} hook codex", program.display());
     for (script, why) in [
         ("echo hello", "which is a prompt; it prints `hello`"),
@@ -975,7 +950,7 @@ fn a_hook_that_does_something_else_is_reported() {
             "the hook ended with status 2; standard error: bad",
         ),
     ] {
-        let text = write(&client, "script", format!("#!/bin/sh\n{script}\n"));
+        let text = client.put("script", format!("#!/bin/sh\n{script}\n"));
         // By another process: a file that this one wrote may still be open for writing in a child
         // of another test.
         let installed = std::process::Command::new("install")
@@ -996,16 +971,15 @@ fn a_hook_that_does_something_else_is_reported() {
 #[test]
 fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
     let client = home();
-    let bin = client.root().join("bin");
+    let bin = client.path("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
     let client = client
         .variable("PATH", &format!("{}:/usr/bin:/bin", bin.display()))
         .variable("CODEX_HOME", "mine");
-    let evil = write(&client, "evil.sh", "#!/bin/sh\ntouch ran\n");
-    std::fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    fs::create_dir(client.root().join("own")).unwrap();
-    std::os::unix::fs::symlink("../evil.sh", client.root().join("own/prompt-expander")).unwrap();
+    let evil = client.put("evil.sh", "#!/bin/sh\ntouch ran\n");
+    set_mode(&evil, 0o755);
+    client.link("../evil.sh", "own/prompt-expander");
     for (file, line, said) in [
         (
             ".codex/hooks.json",
@@ -1029,14 +1003,14 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
         ),
     ] {
         let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
-        let file = write(&client, file, hooks.to_string());
+        let file = client.put(file, hooks.to_string());
         found(
             &client,
             &["codex"],
             "warning",
             &format!("{said}, so it was not run"),
         );
-        assert!(!client.root().join("ran").exists(), "{line}");
+        assert!(!client.path("ran").exists(), "{line}");
         fs::remove_file(file).unwrap();
     }
 }
@@ -1045,7 +1019,7 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
 #[test]
 fn a_hook_whose_path_has_characters_of_a_shell_is_run() {
     let client = home();
-    let folder = client.root().join("it's $HOME (x) & `y`; z");
+    let folder = client.path("it's $HOME (x) & `y`; z");
     fs::create_dir(&folder).unwrap();
     let program = folder.join("prompt-expander");
     std::os::unix::fs::symlink(PROGRAM, &program).unwrap();
@@ -1077,8 +1051,7 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
         "the hook does not expand `:",
     );
     let twice = json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
-    write(
-        &client,
+    client.put(
         ".codex/hooks.json",
         json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string(),
     );
@@ -1093,12 +1066,8 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
 /// A program named as this one, and its folder first in PATH.
 #[cfg(unix)]
 fn first_in_path(client: Client, text: &str) -> Client {
-    let program = write(&client, "other/prompt-expander", text);
-    fs::set_permissions(
-        &program,
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    let program = client.put("other/prompt-expander", text);
+    set_mode(&program, 0o755);
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     client.variable("PATH", &path)
 }
@@ -1136,14 +1105,13 @@ fn another_version_that_is_first_in_path_is_named_with_this_one() {
 #[test]
 fn a_plugin_of_this_program_is_fine_if_it_can_be_started_and_nothing_else_is_registered() {
     let client = home();
-    write(
-        &client,
+    client.put(
         ".claude/settings.json",
         r#"{"enabledPlugins": {"prompt-expander@ours": true}}"#,
     );
     let installed =
         r#"{"version": 2, "plugins": {"prompt-expander@ours": [{"installPath": "/p"}]}}"#;
-    write(&client, ".claude/plugins/installed_plugins.json", installed);
+    client.put(".claude/plugins/installed_plugins.json", installed);
     let missing =
         "the plugin `prompt-expander@ours` starts `prompt-expander`, which is in no folder of PATH";
     found(&client, &["claude-code"], "broken", missing);
@@ -1193,7 +1161,7 @@ fn what_install_writes_is_fine() {
 fn a_config_without_permission_to_read_it_is_reported() {
     let client = home().unprivileged();
     let file = codex(&client, PROGRAM, "");
-    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    set_mode(&file, 0o000);
     let unread = found(
         &client,
         &["codex"],
@@ -1220,9 +1188,9 @@ fn a_finding_is_one_line_whatever_is_in_a_path() {
 fn problems_of_the_settings_file_and_prompts_that_are_not_trusted_are_reported() {
     let client = home().working_in("project");
     codex(&client, PROGRAM, "");
-    fs::create_dir_all(client.root().join("project/.git")).unwrap();
-    write(&client, "project/.prompts/deploy.md", "Deploy.");
-    let config = write(&client, "my.toml", "promts = []\n");
+    client.make_folder("project/.git");
+    client.put("project/.prompts/deploy.md", "Deploy.");
+    let config = client.put("my.toml", "promts = []\n");
     let said = doctor(&client, &["--config", config.to_str().unwrap()]).stdout;
     assert!(
         said.contains(&format!(
@@ -1254,8 +1222,8 @@ fn the_plugin_of_opencode_is_tried_and_the_package_that_it_needs_is_looked_for()
             && said.contains(waits),
         "{said}"
     );
-    client.write(
-        "../.config/opencode/node_modules/@opencode-ai/plugin/package.json",
+    client.put(
+        ".config/opencode/node_modules/@opencode-ai/plugin/package.json",
         "{}",
     );
     let said = client.words("doctor opencode -v").stdout;

@@ -1,7 +1,7 @@
 //! Editing by clients: the tools and the methods that create, change, delete and restore prompts;
 //! who may call them; what must be seen before it is changed.
 
-use crate::client::{Client, LEGACY, golden, modern};
+use crate::client::{Client, LEGACY, golden, modern, set_mode};
 use crate::http_client::{HttpServer, request, write_secret};
 use crate::postgres::{folder_and_store, save, text_of};
 use crate::websocket::WebSocket;
@@ -219,7 +219,7 @@ fn edits_that_wait_for_another_process_hold_up_no_other_request() {
         ("Content-Type", "application/json"),
         ("Authorization", &*bearer),
     ];
-    let history = server.home.prompts().join(".history");
+    let history = server.home.path("prompts/.history");
     fs::create_dir(&history).unwrap();
     let lock = fs::File::create(history.join(".lock")).unwrap();
     lock.lock().unwrap();
@@ -569,7 +569,7 @@ fn with_tokens(home: Client, arguments: &[&str]) -> HttpServer {
     let tokens = format!(
         "{WRITER} name=wim role=write\n{READER} name=rea role=read\n{TEAM_A} name=team-a role=write prefix=team-a/\n"
     );
-    write_secret(home.root().join("tokens"), &tokens);
+    write_secret(home.path("tokens"), &tokens);
     HttpServer::start_with(home, &[&["--token-file", "tokens"], arguments].concat())
 }
 
@@ -896,10 +896,10 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
     let mut client = Client::new()
         .arguments(["--prompts", "prompts", "--project", "--edit"])
         .working_in("work");
-    let folder = client.root().join("work/.prompts");
+    let folder = client.path("work/.prompts");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("deploy.md"), "Deploy").unwrap();
-    fs::create_dir(client.root().join("work/prompts")).unwrap();
+    client.make_folder("work/prompts");
     client.initialize(LEGACY);
     for (command, wanted) in [
         (
@@ -1094,7 +1094,7 @@ fn neither_the_log_nor_a_warning_has_the_text_of_a_prompt() {
         .structured();
     client.ignore_notifications();
     client.finish();
-    let log = fs::read_to_string(client.root().join("log")).unwrap();
+    let log = client.text("log");
     assert!(
         log.contains("wrote a prompt") && !log.contains("Confidential"),
         "{log}"
@@ -1160,10 +1160,8 @@ fn the_history_has_as_many_versions_as_the_option_says() {
 
 #[test]
 fn in_a_folder_that_is_read_only_nothing_changes() {
-    use std::os::unix::fs::PermissionsExt;
     let mut client = editing().prompt("a.md", "A").unprivileged();
-    let mode =
-        |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
+    let mode = |mode| set_mode(client.prompts(), mode);
     mode(0o555);
     client.initialize(LEGACY);
     let expected = Revision::of(b"A");

@@ -1,8 +1,10 @@
 //! `expand`: words, piped text and files. (`command_line` has the rest, and `explain` shows the
 //! same.)
 
+#[cfg(unix)]
+use crate::client::set_mode;
 use crate::client::{Client, Ran};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Output, Stdio};
@@ -132,8 +134,8 @@ fn piped_text_for_which_the_prompt_has_no_placeholder_is_an_error() {
 #[test]
 fn an_empty_or_closed_standard_input_adds_nothing_and_a_file_is_read_like_a_pipe() {
     let client = client();
-    fs::write(client.root().join("diff"), "DIFF\n").unwrap();
-    let file = File::open(client.root().join("diff")).unwrap();
+    client.put("diff", "DIFF\n");
+    let file = File::open(client.path("diff")).unwrap();
     with_file(&client, &["expand", "review", "focus"], file)
         .printed("Review this.\n\nfocus\n\nDIFF\n");
     client
@@ -244,7 +246,7 @@ fn json_is_what_the_tool_answers() {
     let mut client = client();
     let ran = client.run(["expand", "--json", "review", "a\nb"], "");
     assert_eq!(ran.stdout, "{\"prompt\":\"Review this.\\n\\na\\nb\"}\n");
-    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let printed = ran.json();
     assert_eq!(printed, client.expand("review", "a\nb").structured());
 }
 
@@ -261,8 +263,7 @@ fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
         (ran.stdout.as_str(), ran.stderr),
         ("paranoid\n", format!("warning: {warning}\n"))
     );
-    let explained: Value =
-        serde_json::from_str(&client.words("explain --json p paranoid").stdout).unwrap();
+    let explained = client.words("explain --json p paranoid").json();
     assert_eq!(explained["warnings"], json!([warning]));
     client.words("expand strict paranoid").failed(
         1,
@@ -274,13 +275,13 @@ fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
 #[test]
 fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
     let client = client().working_in("repo");
-    let repo = client.root().join("repo");
+    let repo = client.path("repo");
     fs::write(
         repo.join("draft.md"),
         "---\narguments: [topic]\n---\nDraft of {{topic}}.\n",
     )
     .unwrap();
-    fs::write(client.root().join("home.MD"), "Home {{input}}").unwrap();
+    client.put("home.MD", "Home {{input}}");
     let absolute = repo.join("draft.md").display().to_string();
     for (name, want) in [
         ("./draft.md", "Draft of x.\n"),
@@ -291,8 +292,7 @@ fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
         client.run(["expand", name, "x"], "").printed(want);
     }
     let path = std::path::absolute(&absolute).unwrap();
-    let explained: Value =
-        serde_json::from_str(&client.words("explain --json ./draft.md x").stdout).unwrap();
+    let explained = client.words("explain --json ./draft.md x").json();
     assert_eq!(
         (
             &explained["name"],
@@ -311,7 +311,7 @@ fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
         ("binary.md", b"one\ntwo \xe9"),
         (".hidden.md", b"x"),
     ] {
-        fs::write(client.root().join(file), text).unwrap();
+        client.put(file, text);
     }
     for (file, why) in [
         ("open.md", ":1:1: the frontmatter"),
@@ -331,7 +331,7 @@ fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
 fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
     let client = client();
     for file in ["draft.md", "draft.txt"] {
-        fs::write(client.root().join(file), "Draft").unwrap();
+        client.put(file, "Draft");
     }
     let error = "error: no prompt named `draft.md`; for the file in the working directory, write `./draft.md`\n";
     client.words("expand draft.md x").failed(1, error);
@@ -344,17 +344,16 @@ fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
 #[cfg(unix)]
 mod copy {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     /// A client on whose `PATH` are only these commands, shell scripts; and neither a display nor a
     /// connection.
     fn with_commands(commands: &[(&str, &str)]) -> Client {
         let client = client();
-        let folder = client.root().join("bin");
+        let folder = client.path("bin");
         fs::create_dir(&folder).unwrap();
         for (name, script) in commands {
             fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
-            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            set_mode(folder.join(name), 0o755);
         }
         let variables = [
             "DISPLAY",
@@ -375,7 +374,7 @@ mod copy {
     const COPY: &str = "echo \"$0 $*\" | sed 's:.*/::' > copied-by; exec cat > copied";
 
     fn copied(client: &Client) -> (String, String) {
-        let read = |name: &str| fs::read_to_string(client.root().join(name)).unwrap();
+        let read = |name: &str| client.text(name);
         (read("copied"), read("copied-by"))
     }
 
@@ -438,7 +437,7 @@ mod copy {
         )]);
         let client = client.variable("DISPLAY", "x");
         client.words("copy body").printed("copied 4 characters\n");
-        let pid = fs::read_to_string(client.root().join("pid")).unwrap();
+        let pid = client.text("pid");
         assert!(
             std::process::Command::new("kill")
                 .arg(pid.trim())

@@ -267,10 +267,10 @@ fn a_name_never_becomes_a_path() {
     let mut client = Client::new()
         .prompt("inside.md", "I")
         .prompt("folder/inside.md", "FI");
-    std::fs::write(client.root().join("secret.md"), "SECRET").unwrap();
+    client.put("secret.md", "SECRET");
     client.write(".hidden.md", "SECRET");
     client.write(".hidden/x.md", "SECRET");
-    let absolute = client.root().join("secret").display().to_string();
+    let absolute = client.path("secret").display().to_string();
     let long = "x".repeat(100_000);
     for name in [
         "../secret",
@@ -363,7 +363,7 @@ fn a_broken_file_says_file_line_column_and_fix() {
     let mut client = Client::new()
         .prompt("git/broken.md", "---\ndescription: D\n")
         .prompt("bytes.md", b"ok\nab\xff");
-    let path = client.prompts().join("git").join("broken.md");
+    let path = client.path("prompts/git").join("broken.md");
     assert_eq!(
         client.expand("git/broken", "x").error(),
         format!(

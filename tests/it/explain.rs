@@ -19,7 +19,7 @@ fn explained(client: &Client, arguments: &[&str], stdin: &str) -> Value {
         (Some(0), ""),
         "{arguments:?}"
     );
-    serde_json::from_str(&ran.stdout).unwrap()
+    ran.json()
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn it_shows_which_layer_wins_and_what_it_overrides() {
         .prompt("research.md", "Mine")
         .working_in("repo/src");
     let prompts = client.prompts().to_str().unwrap().to_owned();
-    let repo = fs::canonicalize(client.root().join("repo")).unwrap();
+    let repo = fs::canonicalize(client.path("repo")).unwrap();
     fs::create_dir_all(repo.join(".prompts")).unwrap();
     fs::create_dir(repo.join(".git")).unwrap();
     fs::write(repo.join(".prompts/research.md"), "Ours").unwrap();
     let (project, user) = (
         repo.join(".prompts/research.md"),
-        client.prompts().join("research.md"),
+        client.path("prompts/research.md"),
     );
     let client = client.arguments(["--project", "--prompts", &prompts]);
     let all = explained(&client, &["research", "x"], "");

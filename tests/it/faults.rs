@@ -145,9 +145,9 @@ mod files {
     #[test]
     fn a_read_error_is_explained_and_affects_nothing_else() {
         let mut client = Client::new().prompt("good.md", "Good.");
-        symlink("/proc/self/mem", client.prompts().join("bad.md")).unwrap();
+        client.link("/proc/self/mem", "prompts/bad.md");
         let reason = "the file cannot be read: Input/output error (os error 5); check that it exists and is readable";
-        let path = client.prompts().join("bad.md").display().to_string();
+        let path = client.path("prompts/bad.md").display().to_string();
         assert_eq!(
             client.expand("bad", "x").error(),
             format!(

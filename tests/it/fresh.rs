@@ -58,8 +58,8 @@ fn begin(client: &Client) {
 
 /// Begins with a file `x.md` that is a symlink to one outside.
 fn begin_with_link(client: &Client) {
-    fs::write(client.root().join("target.md"), file("AAAA")).unwrap();
-    symlink("../target.md", client.prompts().join("x.md")).unwrap();
+    client.put("target.md", file("AAAA"));
+    client.link("../target.md", "prompts/x.md");
 }
 
 fn begin_in_a_folder(client: &Client) {
@@ -109,18 +109,18 @@ const CHANGES: &[Change] = &[
         |client| {
             begin_with_include(client);
             fs::rename(
-                client.prompts().join("_part.md"),
-                client.prompts().join("_AAAA.md"),
+                client.path("prompts/_part.md"),
+                client.path("prompts/_AAAA.md"),
             )
             .unwrap();
-            symlink("_AAAA.md", client.prompts().join("_part.md")).unwrap();
+            client.link("_AAAA.md", "prompts/_part.md");
             for text in ["BBBB", "CCCC", "DDDD"] {
                 client.write(&format!("_{text}.md"), text);
             }
         },
         |client, text| {
-            fs::remove_file(client.prompts().join("_part.md")).unwrap();
-            symlink(format!("_{text}.md"), client.prompts().join("_part.md")).unwrap();
+            fs::remove_file(client.path("prompts/_part.md")).unwrap();
+            client.link(format!("_{text}.md"), "prompts/_part.md");
         },
     ),
     change(
@@ -158,7 +158,7 @@ const CHANGES: &[Change] = &[
         Ask::Expand,
         begin,
         |client, text| {
-            let path = client.prompts().join("x.md");
+            let path = client.path("prompts/x.md");
             let modified = fs::metadata(&path).unwrap().modified().unwrap();
             client.write("x.md", file(text));
             File::options()
@@ -174,16 +174,16 @@ const CHANGES: &[Change] = &[
         Ask::Expand,
         begin,
         |client, text| {
-            let path = client.prompts().join("x.md");
+            let path = client.path("prompts/x.md");
             let modified = fs::metadata(&path).unwrap().modified().unwrap();
-            fs::write(client.root().join("draft"), file(text)).unwrap();
+            client.put("draft", file(text));
             File::options()
                 .write(true)
-                .open(client.root().join("draft"))
+                .open(client.path("draft"))
                 .unwrap()
                 .set_modified(modified)
                 .unwrap();
-            fs::rename(client.root().join("draft"), path).unwrap();
+            fs::rename(client.path("draft"), path).unwrap();
         },
     ),
     change(
@@ -191,7 +191,7 @@ const CHANGES: &[Change] = &[
         Ask::Expand,
         begin_with_link,
         |client, text| {
-            fs::write(client.root().join("target.md"), file(text)).unwrap();
+            client.put("target.md", file(text));
         },
     ),
     change(
@@ -199,9 +199,9 @@ const CHANGES: &[Change] = &[
         Ask::Expand,
         begin_with_link,
         |client, text| {
-            fs::write(client.root().join(format!("{text}.md")), file(text)).unwrap();
-            symlink(format!("../{text}.md"), client.root().join("draft")).unwrap();
-            fs::rename(client.root().join("draft"), client.prompts().join("x.md")).unwrap();
+            client.put(format!("{text}.md"), file(text));
+            client.link(format!("../{text}.md"), "draft");
+            fs::rename(client.path("draft"), client.path("prompts/x.md")).unwrap();
         },
     ),
     change(
@@ -209,13 +209,11 @@ const CHANGES: &[Change] = &[
         Ask::Expand,
         |client| {
             begin(client);
-            fs::hard_link(
-                client.prompts().join("x.md"),
-                client.root().join("other.md"),
-            )
-            .unwrap();
+            fs::hard_link(client.path("prompts/x.md"), client.path("other.md")).unwrap();
         },
-        |client, text| fs::write(client.root().join("other.md"), file(text)).unwrap(),
+        |client, text| {
+            client.put("other.md", file(text));
+        },
     ),
     change(
         "a file that comes before another of its name",
@@ -230,7 +228,7 @@ const CHANGES: &[Change] = &[
         Ask::ExpandNested,
         begin_in_a_folder,
         |client, text| {
-            swap(&client.prompts().join("folder"), |new| {
+            swap(&client.path("prompts/folder"), |new| {
                 fs::write(new.join("x.md"), file(text)).unwrap()
             });
         },
@@ -266,7 +264,7 @@ const CHANGES: &[Change] = &[
         Ask::Expand,
         begin_with_skill,
         |client, text| {
-            swap(&client.prompts().join("x"), |new| {
+            swap(&client.path("prompts/x"), |new| {
                 fs::write(new.join("SKILL.md"), file(text)).unwrap()
             });
         },
@@ -323,19 +321,19 @@ const CHANGES: &[Change] = &[
         Ask::List,
         begin_with_link,
         |client, text| {
-            fs::write(client.root().join("target.md"), file(text)).unwrap();
+            client.put("target.md", file(text));
         },
     ),
     change(
         "list: a symlink to a file that becomes one to a folder",
         Ask::List,
         |client| {
-            fs::write(client.root().join("target"), "no prompt").unwrap();
-            symlink("../target", client.prompts().join("linked")).unwrap();
+            client.put("target", "no prompt");
+            client.link("../target", "prompts/linked");
             begin(client);
         },
         |client, text| {
-            let target = client.root().join("target");
+            let target = client.path("target");
             let _ = fs::remove_file(&target).or_else(|_| fs::remove_dir_all(&target));
             fs::create_dir(&target).unwrap();
             fs::write(target.join("y.md"), file(text)).unwrap();
@@ -345,12 +343,12 @@ const CHANGES: &[Change] = &[
         "a symlink to a folder, sorted before the file, that now points to a file",
         Ask::Expand,
         |client| {
-            fs::create_dir(client.root().join("target")).unwrap();
-            symlink("../target", client.prompts().join("x.MD")).unwrap();
+            client.make_folder("target");
+            client.link("../target", "prompts/x.MD");
             begin(client);
         },
         |client, text| {
-            let target = client.root().join("target");
+            let target = client.path("target");
             let _ = fs::remove_dir(&target);
             fs::write(target, file(text)).unwrap();
         },
@@ -359,11 +357,11 @@ const CHANGES: &[Change] = &[
         "list: a broken link that now points to a folder",
         Ask::List,
         |client| {
-            symlink("../nowhere/folder", client.prompts().join("linked")).unwrap();
+            client.link("../nowhere/folder", "prompts/linked");
             begin(client);
         },
         |client, text| {
-            let folder = client.root().join("nowhere/folder");
+            let folder = client.path("nowhere/folder");
             fs::create_dir_all(&folder).unwrap();
             fs::write(folder.join("y.md"), file(text)).unwrap();
         },
@@ -372,12 +370,12 @@ const CHANGES: &[Change] = &[
         "list: a cycle through a symlink elsewhere that is a cycle no more",
         Ask::List,
         |client| {
-            symlink("prompts", client.root().join("way")).unwrap();
-            symlink("../way", client.prompts().join("linked")).unwrap();
+            client.link("prompts", "way");
+            client.link("../way", "prompts/linked");
             begin(client);
         },
         |client, text| {
-            let (way, target) = (client.root().join("way"), client.root().join(text));
+            let (way, target) = (client.path("way"), client.path(text));
             fs::create_dir(&target).unwrap();
             fs::write(target.join("y.md"), file(text)).unwrap();
             fs::remove_file(&way).unwrap();
@@ -388,24 +386,24 @@ const CHANGES: &[Change] = &[
         "list: the folder that a symlink points to changed",
         Ask::List,
         |client| {
-            fs::create_dir(client.root().join("target")).unwrap();
-            symlink("../target", client.prompts().join("linked")).unwrap();
+            client.make_folder("target");
+            client.link("../target", "prompts/linked");
             begin(client);
         },
-        |client, text| fs::write(client.root().join("target/y.md"), file(text)).unwrap(),
+        |client, text| {
+            client.put("target/y.md", file(text));
+        },
     ),
     change(
         "list: a file edited through a hard link elsewhere",
         Ask::List,
         |client| {
             begin(client);
-            fs::hard_link(
-                client.prompts().join("x.md"),
-                client.root().join("other.md"),
-            )
-            .unwrap();
+            fs::hard_link(client.path("prompts/x.md"), client.path("other.md")).unwrap();
         },
-        |client, text| fs::write(client.root().join("other.md"), file(text)).unwrap(),
+        |client, text| {
+            client.put("other.md", file(text));
+        },
     ),
     change(
         "list: the whole directory swapped by rename",
@@ -474,7 +472,7 @@ fn a_file_that_makes_a_folder_a_prompt_changes_all_names_in_it_at_once_in_both_d
             client.expand("a/x", "").text("AAAA");
         }
         assert_eq!(client.names(), "a/b/x a/x");
-        let file = client.prompts().join("a").join(name);
+        let file = client.path("prompts/a").join(name);
         fs::write(&file, "---\ndescription: A\n---\nBBBB\n").unwrap();
         for gone in ["a/b/x", "a/x"] {
             assert!(
@@ -506,7 +504,7 @@ fn an_edit_through_a_memory_map_shows_once_it_is_unmapped() {
     begin(&client);
     settle(client.root());
     for text in ["AAAA", "BBBB", "CCCC"] {
-        let path = client.prompts().join("x.md");
+        let path = client.path("prompts/x.md");
         match Command::new("python3")
             .arg("-c")
             .arg(PROGRAM)
@@ -529,7 +527,7 @@ fn an_edit_through_a_memory_map_shows_once_it_is_unmapped() {
 #[test]
 fn a_prompt_whose_folder_becomes_a_cycle_is_gone() {
     let mut client = Client::new();
-    let at = |path: &str| client.root().join(path);
+    let at = |path: &str| client.path(path);
     for folder in ["one", "two"] {
         fs::create_dir(at(folder)).unwrap();
     }
@@ -557,16 +555,16 @@ fn a_prompt_whose_folder_becomes_a_cycle_is_gone() {
 fn a_new_file_in_an_earlier_folder_overrides_a_cached_one() {
     let mut client =
         Client::new().arguments(["--no-builtin", "--prompts", "first", "--prompts", "prompts"]);
-    fs::create_dir(client.root().join("first")).unwrap();
+    client.make_folder("first");
     begin(&client);
     settle(client.root());
     for _ in 0..3 {
         client.expand("x", "").text("AAAA");
     }
-    fs::write(client.root().join("first/x.md"), file("BBBB")).unwrap();
+    client.put("first/x.md", file("BBBB"));
     client.expand("x", "").text("BBBB");
     assert_eq!(client.list()["prompts"][0]["description"], "BBBB");
-    fs::remove_file(client.root().join("first/x.md")).unwrap();
+    fs::remove_file(client.path("first/x.md")).unwrap();
     client.expand("x", "").text("AAAA");
     assert_eq!(client.list()["prompts"][0]["description"], "AAAA");
 }

@@ -3,7 +3,7 @@
 
 use crate::client::{Client, LEGACY};
 use prompt_expander::prompt::Revision;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 #[cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
@@ -56,8 +56,7 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
             (&*revision("One.\n"), by_hand, "")
         ]
     );
-    let json: Value =
-        serde_json::from_str(&run(&client, &["history", "a", "--json"]).stdout).unwrap();
+    let json = run(&client, &["history", "a", "--json"]).json();
     assert_eq!(json["name"], "a");
     let mut first = json["versions"][0].clone();
     assert!(first["at"].as_str().unwrap().ends_with('Z'), "{first}");
@@ -91,7 +90,7 @@ fn diff_shows_what_has_changed_since_a_version() {
     run(&client, &["diff", "a"]).printed(&diff(&two, "Two."));
     run(&client, &["diff", "a", &one[..6]]).printed(&diff(&one, "One."));
     run(&client, &["diff", "a", &one.to_uppercase()]).printed(&diff(&one, "One."));
-    let json: Value = serde_json::from_str(&run(&client, &["diff", "a", "--json"]).stdout).unwrap();
+    let json = run(&client, &["diff", "a", "--json"]).json();
     assert_eq!(
         json,
         json!({"name": "a", "from": two, "to": three, "diff": diff(&two, "Two.")})
@@ -118,7 +117,7 @@ fn diff_shows_what_has_changed_since_a_version() {
 #[test]
 fn restore_undoes_a_change_a_restore_and_a_removal() {
     let client = changed();
-    let file = client.prompts().join("a.md");
+    let file = client.path("prompts/a.md");
     let restored = format!(
         "{}\n",
         fs::canonicalize(client.root())
@@ -145,8 +144,7 @@ fn restore_undoes_a_change_a_restore_and_a_removal() {
     run(&client, &["restore", "a", &two])
         .said("note: `a` has this text already; nothing is changed\n");
     fs::remove_file(&file).unwrap();
-    let json: Value =
-        serde_json::from_str(&run(&client, &["restore", "a", "--json"]).stdout).unwrap();
+    let json = run(&client, &["restore", "a", "--json"]).json();
     assert_eq!(json, json!({"path": restored.trim_end(), "revision": two}));
     assert_eq!(fs::read_to_string(&file).unwrap(), "Two.\n");
     run(&client, &["restore", "never"]).failed(1, "error: no prompt named `never`\n");
@@ -158,7 +156,7 @@ fn restore_undoes_a_change_a_restore_and_a_removal() {
 fn what_edit_and_rm_replace_is_kept_and_can_be_restored_also_in_a_project() {
     for (folder, option) in [("prompts", &[][..]), (".prompts", &["--project"][..])] {
         let client = Client::new().variable("EDITOR", "sh -c 'echo New. > \"$0\"'");
-        let file = client.root().join(folder).join("a.md");
+        let file = client.path(folder).join("a.md");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "Old.\n").unwrap();
         let done = |arguments: &[&str]| {
@@ -186,7 +184,7 @@ fn what_edit_and_rm_replace_is_kept_and_can_be_restored_also_in_a_project() {
                 .says(0, &[]);
             assert_eq!(fs::read_to_string(&file).unwrap(), text, "{note}");
         }
-        let ignored = fs::read_to_string(client.root().join(folder).join(".history/.gitignore"));
+        let ignored = fs::read_to_string(client.path(folder).join(".history/.gitignore"));
         assert_eq!(ignored.unwrap(), "*\n", "{folder}");
     }
 }
@@ -205,18 +203,15 @@ fn an_edit_that_ends_in_a_broken_prompt_asks_whether_to_edit_again() {
         said.contains("It is broken. Edit it again? [y/N]") && said.contains("status 0"),
         "{said}"
     );
-    assert_eq!(
-        fs::read_to_string(client.prompts().join("a.md")).unwrap(),
-        "good\n"
-    );
+    assert_eq!(client.text("prompts/a.md"), "good\n");
 }
 
 #[test]
 fn lists_and_show_have_the_revision() {
     let client = Client::new().prompt("a.md", "One.\n");
-    let list: Value = serde_json::from_str(&run(&client, &["list", "--json"]).stdout).unwrap();
+    let list = run(&client, &["list", "--json"]).json();
     assert_eq!(list["prompts"][0]["revision"], revision("One.\n"));
-    let show: Value = serde_json::from_str(&run(&client, &["show", "a", "--json"]).stdout).unwrap();
+    let show = run(&client, &["show", "a", "--json"]).json();
     assert_eq!(show["revision"], revision("One.\n"));
 }
 

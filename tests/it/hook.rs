@@ -119,7 +119,7 @@ fn the_text_is_that_of_the_tool_byte_for_byte() {
         ["hook", "codex"],
         event("UserPromptSubmit", &format!(":odd {input}")),
     );
-    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let answer = ran.json();
     let context = answer["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap();
@@ -311,9 +311,7 @@ fn a_slip_at_the_start_of_a_message_is_asked_about_in_one_line() {
         (":fix it", "`:a/fix` or `:b/fix`"),
         (":smlie", "`:smile`"),
     ] {
-        let answer: Value =
-            serde_json::from_str(&hook(&client, "codex", event("UserPromptSubmit", typed)).stdout)
-                .unwrap();
+        let answer = hook(&client, "codex", event("UserPromptSubmit", typed)).json();
         let name = typed
             .trim()
             .trim_start_matches(':')
@@ -370,12 +368,12 @@ fn the_last_part_of_a_name_is_enough_for_a_command_if_it_is_the_only_one_of_ones
         .prompt("a/xlsx.md", "Sheet: {{input}}")
         .prompt("a/doc.md", "A")
         .prompt("b/doc.md", "B");
-    client.write("../.claude/commands/team/pr.md", "Request: $ARGUMENTS");
-    client.write("../repo/.git/HEAD", "");
-    client.write("../repo/.prompts/ops/deploy.md", "Deploy.");
+    client.put(".claude/commands/team/pr.md", "Request: $ARGUMENTS");
+    client.put("repo/.git/HEAD", "");
+    client.put("repo/.prompts/ops/deploy.md", "Deploy.");
     let run = |typed: &str| {
         let line = "hook codex --no-builtin --from-agents --project --prompts prompts";
-        let cwd = client.root().join("repo");
+        let cwd = client.path("repo");
         let event =
             json!({"cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": typed}).to_string();
         client.run(line.split(' '), event).stdout
@@ -429,7 +427,7 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
         broken.ends_with(". Tell the user this; the command works once the file is saved."),
         "{broken}"
     );
-    std::fs::write(client.root().join("broken.toml"), "a = ").unwrap();
+    client.put("broken.toml", "a = ");
     let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":broken"}"#;
     let said = client
         .run(["hook", "codex", "--config", "broken.toml"], event)
@@ -599,7 +597,7 @@ fn closed_pipes_and_unreadable_folders_block_no_prompt() {
     hook(&client, "codex", &submitted).printed("");
     set_permissions(client.prompts(), Permissions::from_mode(0o755)).unwrap();
     set_permissions(
-        client.prompts().join("research.md"),
+        client.path("prompts/research.md"),
         Permissions::from_mode(0o000),
     )
     .unwrap();

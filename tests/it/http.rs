@@ -1,7 +1,7 @@
 //! MCP over HTTP, as any client sees it: what is answered to which request, sessions and streams,
 //! and what broken or hostile clients cannot do.
 
-use crate::client::{Client, modern};
+use crate::client::{Client, modern, set_mode};
 use crate::http_client::{Connection, HttpServer, USUAL, request, write_secret};
 use serde_json::{Value, json};
 use std::fs;
@@ -521,12 +521,12 @@ fn a_session_survives_a_restart_and_a_deleted_one_is_unknown() {
 fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     let home = home();
     let old = "an old key of this test";
-    write_secret(home.root().join("old"), old);
+    write_secret(home.path("old"), old);
     write_secret(
-        home.root().join("both"),
+        home.path("both"),
         &format!("a new key of this test!\n{old}\n"),
     );
-    write_secret(home.root().join("short"), "short");
+    write_secret(home.path("short"), "short");
     let first = HttpServer::start_with(home, &["--key", "old"]);
     let ran = first
         .home
@@ -539,11 +539,7 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
         "{}",
         ran.stderr
     );
-    fs::set_permissions(
-        first.home.root().join("old"),
-        std::os::unix::fs::PermissionsExt::from_mode(0o644),
-    )
-    .unwrap();
+    set_mode(first.home.path("old"), 0o644);
     let ran = first.home.run(["serve", "--http", "0", "--key", "old"], "");
     ran.failed(
         1,
@@ -564,8 +560,7 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
 #[test]
 fn without_a_place_for_its_key_the_server_says_so_and_works() {
     let home = home();
-    fs::create_dir_all(home.root().join(".local")).unwrap();
-    fs::write(home.root().join(".local/state"), "a file").unwrap();
+    home.put(".local/state", "a file");
     let server = HttpServer::start(home);
     let line = server.stderr_line();
     assert!(
@@ -784,7 +779,7 @@ fn a_folder_that_vanishes_and_comes_back_is_served_as_it_is() {
     let session = server.initialize("2025-06-18");
     server.initialized(&session);
     let mut stream = server.stream(&session);
-    let (prompts, aside) = (server.home.prompts(), server.home.root().join("aside"));
+    let (prompts, aside) = (server.home.prompts(), server.home.path("aside"));
     let names = |server: &HttpServer| {
         server.post(request(1, "prompts/list", json!({}))).json()["result"]["prompts"]
             .as_array()

@@ -12,7 +12,7 @@
 //! assert_eq!((answer.status, answer.json()["result"].clone()), (200, json!({})));
 //! ```
 
-use crate::client::Client;
+use crate::client::{Client, set_mode};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -108,12 +108,7 @@ impl HttpServer {
 
     /// The token that it has made for edits.
     pub(crate) fn edit_token(&self) -> String {
-        let line = std::fs::read_to_string(
-            self.home
-                .root()
-                .join(".local/state/prompt-expander/edit-token"),
-        )
-        .unwrap();
+        let line = self.home.text(".local/state/prompt-expander/edit-token");
         line.split(' ').next().unwrap().to_owned()
     }
 
@@ -251,9 +246,8 @@ impl Drop for HttpServer {
 
 /// Writes a file that only its owner can read.
 pub(crate) fn write_secret(path: impl AsRef<std::path::Path>, text: &str) {
-    use std::os::unix::fs::PermissionsExt;
     std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    set_mode(path, 0o600);
 }
 
 /// The text of a request.

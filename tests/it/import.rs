@@ -25,10 +25,6 @@ fn with(client: &Client, arguments: &[&str]) -> Ran {
     }
 }
 
-fn read(client: &Client, file: &str) -> String {
-    fs::read_to_string(client.root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
-}
-
 /// A folder of each format that is read in place: its path, a file, and the text.
 const FOLDERS: [(&str, &str, &str); 8] = [
     (
@@ -101,7 +97,7 @@ fn an_imported_prompt_expands_as_the_one_that_is_read_in_place() {
                 expand("prompts"),
                 expand(folder),
                 "{folder} {input:?}: {}",
-                read(&client, "prompts/fix.md")
+                client.text("prompts/fix.md")
             );
         }
         // What it says about itself, except for the usage of a variable of fabric.
@@ -149,7 +145,7 @@ fn an_imported_file_has_placeholders_of_this_program_and_a_backslash_where_it_ne
     client.run(["import", folder], "").says(0, &[]);
     let want =
         "---\ndescription: D\n---\nSay {{input}}, not \\{{input}} or $ARGUMENTS or \\<<input>>.\n";
-    assert_eq!(read(&client, "prompts/fix.md"), want);
+    assert_eq!(client.text("prompts/fix.md"), want);
 }
 
 #[test]
@@ -197,7 +193,7 @@ fn a_file_of_this_program_is_copied_byte_for_byte() {
     let text = "\u{feff}---\r\ntitle: T # note\r\ntags: x\r\n---\r\nDo <<input>>";
     let client = client(&[("team/a.md", text)]);
     client.words("import team").says(0, &["1 prompt imported"]);
-    assert_eq!(read(&client, "prompts/a.md"), text);
+    assert_eq!(client.text("prompts/a.md"), text);
 }
 
 #[test]
@@ -208,7 +204,7 @@ fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
         ("prompts/a.md", "mine"),
     ];
     let client = client(&folder);
-    let path = client.prompts().join("a.md").display().to_string();
+    let path = client.path("prompts/a.md").display().to_string();
     let refused = format!(
         "a.md: error: `{path}` already exists, and is not changed: it has another text\n    fix: choose another folder with --to, or remove that file\n"
     );
@@ -222,8 +218,8 @@ fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
     );
     assert_eq!(
         (
-            read(&client, "prompts/a.md").as_str(),
-            read(&client, "prompts/git/b.md").as_str()
+            client.text("prompts/a.md").as_str(),
+            client.text("prompts/git/b.md").as_str()
         ),
         ("mine", "B\n")
     );
@@ -257,7 +253,7 @@ fn a_dry_run_says_the_same_and_writes_nothing() {
             "note: nothing was written",
         ],
     );
-    assert!(!client.root().join("new").exists());
+    assert!(!client.path("new").exists());
     let done = client.words("import .claude/commands --to new");
     assert_eq!(
         done.stdout,
@@ -295,11 +291,11 @@ fn what_is_different_is_reported_with_its_position_and_other_keys_stay() {
         .words("import .claude/commands")
         .says(0, &[&ran, "note: type `:a …` in a chat"]);
     let imported = "---\nallowed-tools: \"Bash(git:*)\"\nargument-hint: \"[a] [b]\"\n---\nStatus: !`git status`\n";
-    assert_eq!(read(&client, "prompts/a.md"), imported);
+    assert_eq!(client.text("prompts/a.md"), imported);
     let skills = ["warning: the text begins with the path of the skill's folder"];
     client.words("import .claude/skills").says(0, &skills);
     let text = format!("Base directory for this skill: {root}/.claude/skills/s\n\nRun x.py\n");
-    assert!(read(&client, "prompts/s.md").ends_with(&text));
+    assert!(client.text("prompts/s.md").ends_with(&text));
     client.words("import team").says(
         0,
         &["d.md: warning: the attachment `x.png` is not imported"],
@@ -337,7 +333,7 @@ fn a_toml_file_that_is_no_command_is_a_note() {
         "1 prompt imported, 0 unchanged, 0 errors, 0 warnings",
     ];
     client.words("import x").says(0, &note);
-    assert_eq!(read(&client, "prompts/say.md"), "Say {{input}}\n");
+    assert_eq!(client.text("prompts/say.md"), "Say {{input}}\n");
 }
 
 const LINE: &str = r#"{"name":"g","messages":[{"role":"user","content":{"text":"G {{input}}"}}],"created":"2025-01-02T03:04:05Z"}"#;
@@ -367,7 +363,7 @@ fn llm_continue_and_hexai_are_imported_from_files_folders_and_standard_input() {
                 .run(["import", source], "")
                 .says(0, &["1 prompt imported"]);
             assert!(
-                read(&client, &format!("prompts/{file}")).ends_with(want),
+                client.text(format!("prompts/{file}")).ends_with(want),
                 "{source}"
             );
         }
@@ -377,13 +373,13 @@ fn llm_continue_and_hexai_are_imported_from_files_folders_and_standard_input() {
         .run(["import", "-"], LINE)
         .says(0, &["1 prompt imported"]);
     assert_eq!(
-        read(&client, "prompts/g.md"),
+        client.text("prompts/g.md"),
         "---\ncreated: \"2025-01-02T03:04:05Z\"\n---\nG \\{{input}}\n"
     );
     client
         .run(["import", "claude:-", "--name", "fix"], "Fix $ARGUMENTS")
         .says(0, &[":fix"]);
-    assert_eq!(read(&client, "prompts/fix.md"), "Fix {{input}}\n");
+    assert_eq!(client.text("prompts/fix.md"), "Fix {{input}}\n");
     client.run(["import", "-"], "Text").says(
         1,
         &["the prompt has no name; write it as in `import - --name review`"],
@@ -396,10 +392,10 @@ fn import_prints_one_json_object_on_request() {
         (".claude/commands/a.md", "---\nmodel: x\n---\nA"),
         (".claude/commands/bad.md", "---\na: b\n"),
     ]);
-    fs::write(client.root().join(".claude/commands/bad.md"), b"\xff").unwrap();
+    client.put(".claude/commands/bad.md", b"\xff");
     let ran = client.words("import .claude/commands --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
-    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let report = ran.json();
     let root = fs::canonicalize(client.root()).unwrap();
     let original = root.join(".claude/commands/a.md");
     assert_eq!(
@@ -424,7 +420,7 @@ fn an_invalid_source_or_target_is_refused_with_what_to_do() {
         ("prompts/own.md", "O"),
         ("notes.txt", "N"),
     ]);
-    fs::create_dir_all(client.root().join(".codex/prompts")).unwrap();
+    client.make_folder(".codex/prompts");
     for (arguments, said) in [
         (&["nope"][..], "cannot be read: "),
         (&["empty"], "there are no prompts in "),
@@ -474,7 +470,7 @@ fn a_template_is_imported_as_it_is() {
     let judge = "---\nengine: jinja\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
     let client = client(&[("from/judge.md", judge)]);
     client.words("import from").says(0, &["judge"]);
-    assert_eq!(read(&client, "prompts/judge.md"), judge);
+    assert_eq!(client.text("prompts/judge.md"), judge);
 }
 
 #[test]
@@ -502,5 +498,5 @@ fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
         client.words("expand ask it").stdout,
         "Answer it\nBe brief.\n"
     );
-    assert!(!client.root().join("prompts/judge.md").exists());
+    assert!(!client.path("prompts/judge.md").exists());
 }

@@ -1,7 +1,7 @@
 //! `include: true`: a prompt of several files.
 
 use crate::client::{Client, LEGACY};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 
 /// A prompt that includes the file at a path.
@@ -67,8 +67,8 @@ fn partials_are_neither_listed_nor_prompts() {
 #[test]
 fn partials_of_other_programs_are_prompts_and_their_files_include_nothing() {
     let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
-    client.write("../.claude/commands/_a.md", "A.");
-    client.write("../.claude/commands/b.md", including("_a"));
+    client.put(".claude/commands/_a.md", "A.");
+    client.put(".claude/commands/b.md", including("_a"));
     assert_eq!(client.run(["expand", "_a"], "").stdout, "A.\n");
     assert_eq!(client.run(["expand", "b"], "").stdout, "Do it.\n{{> _a}}\n");
 }
@@ -139,7 +139,6 @@ fn what_is_missing_hidden_too_long_or_not_utf_8_is_an_error_at_its_place() {
 #[cfg(unix)]
 #[test]
 fn nothing_outside_the_folder_is_included_and_nothing_that_blocks() {
-    use std::os::unix::fs::symlink;
     let mut client = Client::new()
         .prompt("../secret.md", "secret")
         .prompt("_inside.md", "inside")
@@ -149,10 +148,10 @@ fn nothing_outside_the_folder_is_included_and_nothing_that_blocks() {
         .prompt("d.md", including("_linked/secret"))
         .prompt("e.md", including("/../secret"))
         .prompt("f.md", including("_fifo"));
-    symlink("../secret.md", client.prompts().join("_link.md")).unwrap();
-    symlink("_inside.md", client.prompts().join("_inside_link.md")).unwrap();
-    symlink("..", client.prompts().join("_linked")).unwrap();
-    crate::client::make_fifo(&client.prompts().join("_fifo.md"));
+    client.link("../secret.md", "prompts/_link.md");
+    client.link("_inside.md", "prompts/_inside_link.md");
+    client.link("..", "prompts/_linked");
+    crate::client::make_fifo(&client.path("prompts/_fifo.md"));
     for name in ["a", "b", "d", "e"] {
         refused(
             &mut client,
@@ -214,8 +213,8 @@ fn explain_lists_the_included_files_and_names_them_in_positions() {
         .prompt("_style.md", "Kind.\n {{inptu}}")
         .prompt("a.md", including("_style"));
     let ran = client.run(["explain", "--json", "a"], "");
-    let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let style = client.prompts().join("_style.md").display().to_string();
+    let explained = ran.json();
+    let style = client.path("prompts/_style.md").display().to_string();
     assert_eq!(explained["includes"], json!([style]));
     let unexpanded =
         json!([{"text": "{{inptu}}", "file": style, "line": 2, "column": 2, "reason": "unknown"}]);
@@ -253,7 +252,7 @@ fn clients_are_notified_when_an_included_file_changes() {
     {
         methods.push(client.notification().0);
     }
-    fs::remove_file(client.prompts().join("_style.md")).unwrap();
+    fs::remove_file(client.path("prompts/_style.md")).unwrap();
     client.ignore_notifications();
     refused(&mut client, "a", "there is no such file");
 }

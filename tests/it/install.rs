@@ -3,9 +3,10 @@
 //!
 //! The plans of `src/agents/install.rs` have tests of their own: text in, text out.
 
-use crate::client::{Client, Ran};
+use crate::client::{Client, Ran, set_mode};
 use serde_json::{Value, json};
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -44,36 +45,26 @@ pub(crate) struct User {
     pub(crate) program: PathBuf,
 }
 
+impl Deref for User {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
 impl User {
     pub(crate) fn new() -> User {
         User::of(Client::new().arguments([]))
     }
 
     pub(crate) fn of(client: Client) -> User {
-        let program = client.root().join("my tools/prompt-expander");
+        let program = client.path("my tools/prompt-expander");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::create_dir(client.root().join("project")).unwrap();
-        fs::create_dir(client.root().join("bin")).unwrap();
+        client.make_folder("project");
+        client.make_folder("bin");
         symlink(client.command().get_program(), &program).unwrap();
         User { client, program }
-    }
-
-    fn root(&self) -> &Path {
-        self.client.root()
-    }
-
-    pub(crate) fn path(&self, file: &str) -> PathBuf {
-        self.root().join(file)
-    }
-
-    pub(crate) fn write(&self, file: &str, text: impl AsRef<[u8]>) {
-        let path = self.path(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    pub(crate) fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
     /// All files below the home directory, except those of the test itself.
@@ -223,14 +214,14 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
                 "zed" => json!({"command": program, "args": [], "env": {}}),
                 _ => json!({"type": "stdio", "command": program, "args": []}),
             };
-            assert_eq!(entry(name, &user.read(&file)), want, "{name}");
+            assert_eq!(entry(name, &user.text(&file)), want, "{name}");
             if let Some((_, hooks)) = HOOKS.iter().find(|(known, _)| *known == name) {
                 let hooks = if option.is_some() {
                     format!("project/{hooks}")
                 } else {
                     (*hooks).to_owned()
                 };
-                let hooks: Value = serde_json::from_str(&user.read(&hooks)).unwrap();
+                let hooks: Value = serde_json::from_str(&user.text(&hooks)).unwrap();
                 let hook = &hooks["hooks"][event(name)][0]["hooks"][0]["command"];
                 assert_eq!(hook, &json!(format!("'{program}' hook {name}; exit 0")));
             }
@@ -257,15 +248,15 @@ fn options_of_a_registration_are_left_out_and_named_with_their_keys_and_no_other
     let user = User::new();
     let args = r#"["--no-builtin", "--prompts", "/theirs", "--openapi=o.yaml", "--project"]"#;
     let text = format!("[mcp_servers.prompts]\ncommand = \"prompt-expander\"\nargs = {args}\n");
-    user.write("project/.codex/config.toml", &text);
-    fs::create_dir(user.path("project/.git")).unwrap();
+    user.put("project/.codex/config.toml", &text);
+    user.make_folder("project/.git");
     let line = ["install", "codex", "--project", "--no-hook", "--yes"];
     let ran = user.run_in("project", &user.program, &line);
     let warning = "Codex: `--no-builtin --prompts /theirs --openapi=o.yaml --project` is left out of the registration; if you \
                    want it, write `builtin`, `prompts` and `[[openapi]] file` into config.toml";
     assert!(ran.stderr.contains(warning), "{ran:?}");
     assert_eq!(user.files(), ["project/.codex/config.toml"]);
-    let registered = entry("codex", &user.read("project/.codex/config.toml"));
+    let registered = entry("codex", &user.text("project/.codex/config.toml"));
     assert_eq!(registered, json!({"command": user.program}));
     for (line, key) in [
         (
@@ -290,7 +281,7 @@ fn options_of_a_registration_are_left_out_and_named_with_their_keys_and_no_other
 #[test]
 fn another_settings_file_is_the_one_argument_that_is_registered() {
     let user = User::new();
-    user.write("my.toml", "");
+    user.put("my.toml", "");
     let file = user.path("my.toml");
     user.done(&[
         "install",
@@ -300,11 +291,11 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
         "--yes",
     ]);
     assert_eq!(
-        entry("codex", &user.read(".codex/config.toml")),
+        entry("codex", &user.text(".codex/config.toml")),
         json!({"command": user.program, "args": ["--config", file]})
     );
     assert!(
-        user.read(".codex/hooks.json")
+        user.text(".codex/hooks.json")
             .contains(&format!("hook codex --config {}; exit 0", file.display()))
     );
     let user = User::of(
@@ -314,7 +305,7 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
     );
     user.done(&["install", "codex", "--yes", "--no-hook"]);
     assert!(
-        user.read(".codex/config.toml")
+        user.text(".codex/config.toml")
             .contains("args = [\"--config\", \"")
     );
     assert_eq!(user.files(), [".codex/config.toml"]);
@@ -324,12 +315,12 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
 #[test]
 fn from_a_build_folder_a_copy_is_registered_and_uninstall_all_removes_it() {
     let user = User::new();
-    user.write(
+    user.put(
         "build/CACHEDIR.TAG",
         "Signature: 8a477f597d28d172789f06886806bc55",
     );
     let program = user.path("build/debug/prompt-expander");
-    fs::create_dir(user.path("build/debug")).unwrap();
+    user.make_folder("build/debug");
     symlink(user.client.command().get_program(), &program).unwrap();
     let run = |line: &[&str]| user.run_in("project", &program, line);
     let copy = ".local/bin/prompt-expander";
@@ -340,7 +331,7 @@ fn from_a_build_folder_a_copy_is_registered_and_uninstall_all_removes_it() {
     );
     assert_eq!(run(&["install", "codex", "--yes"]).status.code(), Some(0));
     assert_eq!(
-        entry("codex", &user.read(".codex/config.toml")),
+        entry("codex", &user.text(".codex/config.toml")),
         json!({"command": user.path(copy)})
     );
     assert_ne!(
@@ -366,7 +357,7 @@ fn a_hook_whose_program_is_gone_ends_with_0() {
         let user = User::new();
         user.done(&["install", name, "--yes"]);
         fs::remove_file(&user.program).unwrap();
-        let hooks: Value = serde_json::from_str(&user.read(file)).unwrap();
+        let hooks: Value = serde_json::from_str(&user.text(file)).unwrap();
         let line = hooks["hooks"][event(name)][0]["hooks"][0]["command"]
             .as_str()
             .unwrap();
@@ -385,7 +376,7 @@ fn a_hook_whose_program_is_gone_ends_with_0() {
 #[test]
 fn several_agents_are_registered_at_once_and_one_that_fails_does_not_stop_the_others() {
     let user = User::new();
-    user.write(".claude.json", "[");
+    user.put(".claude.json", "[");
     let ran = user.run(&["install", "codex", "claude-code", "gemini", "--yes"]);
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     let why = format!(
@@ -401,9 +392,9 @@ fn several_agents_are_registered_at_once_and_one_that_fails_does_not_stop_the_ot
     let alone = user.run(&["install", "claude-code", "--yes"]).stderr;
     assert_eq!(alone.matches("unterminated array").count(), 1, "{alone}");
     for file in [".codex/config.toml", ".gemini/settings.json"] {
-        assert!(user.read(file).contains("prompt-expander"));
+        assert!(user.text(file).contains("prompt-expander"));
     }
-    assert_eq!(user.read(".claude.json"), "[");
+    assert_eq!(user.text(".claude.json"), "[");
 }
 
 #[test]
@@ -413,9 +404,9 @@ fn all_are_the_agents_on_this_machine_and_for_uninstall_those_that_are_registere
         user.refused(&["install", "--all", "--yes"])
             .starts_with("no agent was found on this machine; looked for ")
     );
-    fs::create_dir(user.path(".cursor")).unwrap();
-    fs::write(user.path("bin/codex"), "").unwrap();
-    fs::set_permissions(user.path("bin/codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    user.make_folder(".cursor");
+    user.put("bin/codex", "");
+    set_mode(user.path("bin/codex"), 0o755);
     user.done(&["install", "--all", "--yes"]);
     assert_eq!(
         user.files(),
@@ -437,7 +428,7 @@ fn all_are_the_agents_on_this_machine_and_for_uninstall_those_that_are_registere
 #[test]
 fn json_says_what_would_be_written_and_what_was() {
     let user = User::new();
-    user.write(".codex/config.toml", "a = 1\n");
+    user.put(".codex/config.toml", "a = 1\n");
     let parsed = |line: &[&str]| -> Value { serde_json::from_str(&user.done(line)).unwrap() };
     let [config, hooks] = [".codex/config.toml", ".codex/hooks.json"]
         .map(|file| user.path(file).display().to_string());
@@ -480,7 +471,7 @@ fn json_says_what_would_be_written_and_what_was() {
 #[test]
 fn two_installations_at_once_leave_one_entry_and_one_backup() {
     let user = User::new();
-    user.write(".codex/config.toml", "a = 1\n");
+    user.put(".codex/config.toml", "a = 1\n");
     let mut command = user.command_in("project", &user.program, &["install", "codex", "--yes"]);
     let mut children = [(); 4].map(|()| command.spawn().unwrap());
     let succeeded = children
@@ -488,13 +479,13 @@ fn two_installations_at_once_leave_one_entry_and_one_backup() {
         .map(|child| child.wait().unwrap().success());
     assert!(succeeded.contains(&true));
     assert_eq!(
-        user.read(".codex/config.toml")
+        user.text(".codex/config.toml")
             .matches("[mcp_servers.prompts]")
             .count(),
         1
     );
     assert_eq!(
-        user.read(".codex/config.toml.before-prompt-expander"),
+        user.text(".codex/config.toml.before-prompt-expander"),
         "a = 1\n"
     );
 }
@@ -502,11 +493,10 @@ fn two_installations_at_once_leave_one_entry_and_one_backup() {
 #[test]
 fn a_link_stays_a_link_and_its_target_keeps_its_mode() {
     let user = User::new();
-    user.write("dotfiles/codex.toml", "a = 1\n");
+    user.put("dotfiles/codex.toml", "a = 1\n");
     let target = user.path("dotfiles/codex.toml");
-    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-    fs::create_dir(user.path(".codex")).unwrap();
-    symlink(&target, user.path(".codex/config.toml")).unwrap();
+    set_mode(&target, 0o640);
+    user.link(&target, ".codex/config.toml");
     user.done(&["install", "codex", "--yes", "--no-hook"]);
     assert!(
         fs::symlink_metadata(user.path(".codex/config.toml"))
@@ -514,11 +504,11 @@ fn a_link_stays_a_link_and_its_target_keeps_its_mode() {
             .is_symlink()
     );
     assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o640);
-    assert!(user.read("dotfiles/codex.toml").contains("prompt-expander"));
+    assert!(user.text("dotfiles/codex.toml").contains("prompt-expander"));
     user.done(&["uninstall", "codex", "--yes"]);
     assert_eq!(
         (
-            user.read("dotfiles/codex.toml").as_str(),
+            user.text("dotfiles/codex.toml").as_str(),
             user.files().len()
         ),
         ("a = 1\n", 2)
@@ -528,12 +518,8 @@ fn a_link_stays_a_link_and_its_target_keeps_its_mode() {
 #[test]
 fn a_read_only_config_is_reported_before_the_question() {
     let user = User::new();
-    user.write(".codex/config.toml", "a = 1\n");
-    fs::set_permissions(
-        user.path(".codex/config.toml"),
-        fs::Permissions::from_mode(0o444),
-    )
-    .unwrap();
+    user.put(".codex/config.toml", "a = 1\n");
+    set_mode(user.path(".codex/config.toml"), 0o444);
     let why = user.refused(&["install", "codex", "--yes"]);
     assert!(
         why.contains("it is read-only; make it writable, or change it where it is generated"),
@@ -548,7 +534,7 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
     symlink(&user.program, &stable).unwrap();
     user.done(&["install", "codex", "--yes"]);
     assert_eq!(
-        entry("codex", &user.read(".codex/config.toml")),
+        entry("codex", &user.text(".codex/config.toml")),
         json!({"command": stable})
     );
     // Under another name, `uninstall` would not know it.
@@ -589,14 +575,14 @@ fn nothing_is_written_without_consent() {
 #[test]
 fn the_list_has_every_agent_on_the_machine_with_its_state() {
     let user = User::new();
-    fs::create_dir(user.path(".cursor")).unwrap();
+    user.make_folder(".cursor");
     user.done(&["install", "codex", "--yes"]);
-    user.write(".mcp.json", "");
-    user.write(
+    user.put(".mcp.json", "");
+    user.put(
         "project/.mcp.json",
         r#"{"mcpServers": {"prompts": {"command": "npx"}}}"#,
     );
-    user.write(".gemini/settings.json", "{");
+    user.put(".gemini/settings.json", "{");
     let ran = user.run(&["install"]);
     let path = |file: &str| user.path(file).display().to_string();
     let rows: Vec<&str> = ran.stdout.lines().collect();
@@ -642,7 +628,7 @@ mod at_a_terminal {
     fn the_answer_decides() {
         for (answer, is_written) in [("y\n", true), ("\n", false)] {
             let user = User::new();
-            user.write(".codex/config.toml", "a = 1\n");
+            user.put(".codex/config.toml", "a = 1\n");
             let Some(mut child) = started(&user, "install codex") else {
                 return;
             };
@@ -661,7 +647,7 @@ mod at_a_terminal {
                 .unwrap();
             let status = child.wait().unwrap().code();
             assert_eq!(
-                user.read(".codex/config.toml") != "a = 1\n",
+                user.text(".codex/config.toml") != "a = 1\n",
                 is_written,
                 "{answer:?}: {said}"
             );

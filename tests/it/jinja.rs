@@ -51,7 +51,7 @@ fn a_project_and_other_programs_have_no_templates() {
     let client = Client::new()
         .working_in("repo")
         .arguments(["--no-builtin", "--project"]);
-    client.write("../repo/.prompts/a.md", template(REVIEW));
+    client.put("repo/.prompts/a.md", template(REVIEW));
     let ran = client.run(["expand", "a"], "");
     assert!(
         ran.stderr
@@ -60,7 +60,7 @@ fn a_project_and_other_programs_have_no_templates() {
         ran.stderr
     );
     let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
-    client.write("../.claude/commands/a.md", template(REVIEW));
+    client.put(".claude/commands/a.md", template(REVIEW));
     let ran = client.run(["expand", "a"], "");
     let want = "a.md:2:1: `engine: jinja` is only for Markdown prompts in a folder of your own";
     assert!(ran.stderr.contains(want), "{}", ran.stderr);
@@ -70,7 +70,7 @@ fn a_project_and_other_programs_have_no_templates() {
 fn explain_shows_which_values_a_template_uses() {
     let client = Client::new().prompt("a.md", template(REVIEW));
     let ran = client.run(["explain", "--json", "a", "x"], "");
-    let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let explained = ran.json();
     let names: Vec<&Value> = explained["placeholders"]
         .as_array()
         .unwrap()

@@ -29,7 +29,7 @@ fn slow_service() -> (Service, std::sync::mpsc::Sender<()>, Client) {
         "paths": {"/slow": {"get": {"operationId": "slow", "responses": {}, "x-mcp-prompt": {}}}},
     });
     let client = Client::new().prompt("fast.md", "Fast.");
-    fs::write(client.root().join("desk.json"), document.to_string()).unwrap();
+    client.put("desk.json", document.to_string());
     let (base, prompts) = (
         service.url(),
         [
@@ -121,7 +121,7 @@ fn a_write_that_waits_for_another_process_holds_up_no_other_request() {
         "prompts",
         "--edit",
     ]);
-    let history = client.prompts().join(".history");
+    let history = client.path("prompts/.history");
     fs::create_dir(&history).unwrap();
     let lock = fs::File::create(history.join(".lock")).unwrap();
     lock.lock().unwrap();

@@ -1,10 +1,10 @@
 //! The program is killed whenever it is about to store or rename something on the disk: nothing is
 //! readable by others that should not be, and the next run removes or finishes what is left.
 
-use crate::client::{Client, Ran};
+use crate::client::{Client, Ran, set_mode};
 use crate::pack::Repository;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -102,21 +102,21 @@ fn install_that_is_killed_shows_no_key_to_others_and_the_next_run_cleans_up() {
     let make = || {
         let client = Client::new().arguments([]);
         // Through a link on PATH, so that the program is not copied.
-        let bin = client.root().join("bin");
+        let bin = client.path("bin");
         fs::create_dir(&bin).unwrap();
         let program = env!("CARGO_BIN_EXE_prompt-expander");
         std::os::unix::fs::symlink(program, bin.join("prompt-expander")).unwrap();
         let client = client.variable("PATH", bin.to_str().unwrap());
-        let config = client.root().join(".codex/config.toml");
-        fs::create_dir(client.root().join(".codex")).unwrap();
+        let config = client.path(".codex/config.toml");
+        client.make_folder(".codex");
         fs::write(&config, format!("key = \"{SECRET}\"\n")).unwrap();
-        fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
+        set_mode(&config, 0o600);
         client
     };
     let kills = at_each_moment(make, "install codex --yes", |client| {
         let again = client.words("install codex --yes");
         nothing_is_left(client, &again);
-        let config = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
+        let config = client.text(".codex/config.toml");
         assert!(
             config.contains(SECRET) && config.contains("mcp_servers"),
             "{config}"
@@ -130,15 +130,15 @@ fn install_that_is_killed_shows_no_key_to_others_and_the_next_run_cleans_up() {
 fn token_add_that_is_killed_shows_no_token_to_others_and_the_next_run_cleans_up() {
     let make = || {
         let client = Client::new().arguments([]);
-        let tokens = client.root().join("tokens");
+        let tokens = client.path("tokens");
         fs::write(&tokens, format!("{SECRET}-12345 name=old\n")).unwrap();
-        fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
+        set_mode(&tokens, 0o600);
         client
     };
     let kills = at_each_moment(make, "token add new --token-file tokens", |client| {
         let again = client.words("token add other --token-file tokens");
         nothing_is_left(client, &again);
-        let tokens = fs::read_to_string(client.root().join("tokens")).unwrap();
+        let tokens = client.text("tokens");
         assert!(
             tokens.contains(SECRET) && tokens.contains("name=other"),
             "{tokens}"
@@ -179,7 +179,7 @@ fn a_write_that_is_killed_loses_no_text_and_the_next_one_goes_on() {
         let again = client.words("restore git/a");
         assert_eq!(again.status.code(), Some(0), "{again:?}");
         nothing_is_left(client, &again);
-        let kept: Vec<String> = files(&client.prompts().join(".history/git/a"))
+        let kept: Vec<String> = files(&client.path("prompts/.history/git/a"))
             .iter()
             .map(|file| fs::read_to_string(file).unwrap())
             .collect();
@@ -202,7 +202,7 @@ fn a_disk_that_refuses_a_step_leaves_the_prompt_as_it_was_or_the_error_says_that
         client.write("a.md", "by hand");
         let fault = format!("fsync:error=EIO:when={count}");
         let output = with_fault(&client, "restore a", &fault);
-        let calls = fs::read_to_string(client.root().join("strace")).unwrap();
+        let calls = client.text("strace");
         if !calls.contains("INJECTED") {
             break;
         }
@@ -212,7 +212,7 @@ fn a_disk_that_refuses_a_step_leaves_the_prompt_as_it_was_or_the_error_says_that
             stderr: String::from_utf8(output.stderr).unwrap(),
         };
         nothing_is_left(&client, &ran);
-        let is_written = fs::read(client.prompts().join("a.md")).unwrap() == b"first";
+        let is_written = fs::read(client.path("prompts/a.md")).unwrap() == b"first";
         let says_so = ran.stderr.contains("the text may have been written");
         outcomes.push((ran.status.success(), is_written, says_so));
     }
@@ -240,12 +240,12 @@ fn mv_that_is_killed_keeps_tests_and_history_with_the_prompt() {
         let kills = at_each_moment(make, "mv old team/new", |client| {
             let again = client.words("mv old team/new");
             nothing_is_left(client, &again);
-            let tests = client.prompts().join("team/new.test.txt");
+            let tests = client.path("prompts/team/new.test.txt");
             assert_eq!(fs::read(tests).unwrap(), b"=== a\nText.\n", "{again:?}");
             let versions = client.words("history team/new").stdout;
             let count = if has_history { 3 } else { 1 };
             assert_eq!(versions.lines().count(), count, "{versions} {again:?}");
-            assert!(!client.prompts().join("old.test.txt").exists());
+            assert!(!client.path("prompts/old.test.txt").exists());
         });
         assert!(kills > 3, "{kills}");
     }
@@ -256,7 +256,7 @@ fn pack_update_that_is_killed_leaves_a_whole_pack_and_the_next_run_cleans_up() {
     let commits = std::cell::RefCell::new(String::new());
     let make = || {
         let client = Client::new().variable("PAGER", "cat");
-        let repository = Repository::new(client.root().join("server/acme/prompts.git"));
+        let repository = Repository::new(client.path("server/acme/prompts.git"));
         let old = repository.put(&[("review.md", "Old.\n")]);
         let address = repository.address();
         let added = client.words(&format!("pack add {address} --yes --ref {old}"));

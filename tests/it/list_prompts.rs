@@ -100,7 +100,7 @@ fn what_is_on_disk_is_in_the_very_next_answer() {
     assert_eq!(client.list()["prompts"][0]["description"], "Other.");
     client.write("new/deep/b.md", "B");
     assert_eq!(client.names(), "a new/deep/b");
-    std::fs::remove_dir_all(client.prompts().join("new")).unwrap();
+    std::fs::remove_dir_all(client.path("prompts/new")).unwrap();
     assert_eq!(client.names(), "a");
 }
 
@@ -299,7 +299,7 @@ fn a_template_of_new_is_not_offered_to_models_until_it_is_changed_and_expands_by
     );
     assert!(client.run(["list"], "").stdout.contains("standup\t"));
 
-    let file = std::fs::read_to_string(client.prompts().join("standup.md")).unwrap();
+    let file = client.text("prompts/standup.md");
     client.write(
         "standup.md",
         file.replace("Say here what the agent is to do with", "Summarize"),

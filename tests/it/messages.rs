@@ -51,7 +51,7 @@ fn expanded(client: &Client, file: &str, input: &str) -> String {
 fn warnings(client: &Client, file: &str) -> Vec<String> {
     client.write("p.md", file);
     let ran = client.run(["check", "--json"], "");
-    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let answer = ran.json();
     let problem = |problem: &Value| {
         format!(
             "{}: {}",
@@ -291,9 +291,7 @@ fn explain_names_the_roles() {
         "{}",
         ran.stdout
     );
-    let json = |name: &str| -> Value {
-        serde_json::from_str(&client.run(["explain", "--json", name], "").stdout).unwrap()
-    };
+    let json = |name: &str| -> Value { client.run(["explain", "--json", name], "").json() };
     assert_eq!(
         json("shots")["messages"],
         json!(["user", "user", "assistant", "user"])

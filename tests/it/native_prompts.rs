@@ -130,7 +130,7 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
         .prompt("compare.md", COMPARE)
         .prompt("broken.md", "---\n")
         .prompt("p.md", "P");
-    let path = client.prompts().join("broken.md");
+    let path = client.path("prompts/broken.md");
     let mut client = client.prompt("audit.md", AUDIT);
     for (params, message) in [
         (

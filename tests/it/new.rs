@@ -1,6 +1,8 @@
 //! `new` and `edit`: files that a person creates and opens. The editors are small scripts.
 
 use crate::client::Client;
+#[cfg(unix)]
+use crate::client::set_mode;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,7 +16,7 @@ fn home() -> Client {
 
 /// A file in the user's own folder of prompts.
 fn own(client: &Client, file: &str) -> PathBuf {
-    client.root().join(OWN).join(file)
+    client.path(OWN).join(file)
 }
 
 #[test]
@@ -153,7 +155,7 @@ fn what_cannot_be_a_prompt_is_refused_before_a_file_is_created() {
     client
         .run(["new", "a", "--description", ""], "")
         .says(2, &[]);
-    assert!(!client.root().join(".config").exists());
+    assert!(!client.path(".config").exists());
     let slip = [
         "warning: ",
         "a.md:4:4: `{{inptu}}` is not a placeholder",
@@ -239,16 +241,15 @@ fn new_does_not_change_a_broken_link() {
 #[cfg(unix)]
 #[test]
 fn new_explains_a_missing_permission() {
-    use std::os::unix::fs::PermissionsExt;
     let client = home().unprivileged();
     fs::create_dir_all(own(&client, "")).unwrap();
-    fs::set_permissions(own(&client, ""), fs::Permissions::from_mode(0o555)).unwrap();
+    set_mode(own(&client, ""), 0o555);
     let said = ["Permission denied (os error 13); correct that, or the permissions"];
     client.words("new a").says(1, &said);
     client.words("new git/a").says(1, &said);
     let edited = client.variable("EDITOR", "true");
     edited.words("edit research").says(1, &said);
-    fs::set_permissions(own(&edited, ""), fs::Permissions::from_mode(0o755)).unwrap();
+    set_mode(own(&edited, ""), 0o755);
 }
 
 #[cfg(target_os = "linux")]
@@ -277,7 +278,7 @@ fn new_writes_into_the_first_named_folder() {
         ),
         (&listed, &["new", "a"], "listed/a.md"),
     ] {
-        let path = client.root().join(file);
+        let path = client.path(file);
         client
             .run(arguments.iter().copied(), "")
             .says(0, &[&format!("{}\n", path.display())]);
@@ -287,7 +288,7 @@ fn new_writes_into_the_first_named_folder() {
 #[test]
 fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
-    let path = |file: &str| client.root().join(file).display().to_string();
+    let path = |file: &str| client.path(file).display().to_string();
     client.words("new x --dir two").says(0, &[]);
     let overrides =
         "the new file overrides the built-in prompt; delete the new file to restore that prompt\n"
@@ -329,30 +330,25 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
 fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
     let client = home();
     for folder in [".prompts/inside", "elsewhere"] {
-        fs::create_dir_all(client.root().join(folder)).unwrap();
+        client.make_folder(folder);
     }
     for (target, link) in [
         ("../elsewhere", ".prompts/out"),
         ("inside", ".prompts/in"),
         ("../elsewhere", "prompts/out"),
     ] {
-        std::os::unix::fs::symlink(target, client.root().join(link)).unwrap();
+        client.link(target, link);
     }
     for option in [&["--dir", ".prompts"][..], &["--project"]] {
         let ran = client.run([&["new", "out/a"], option].concat(), "");
         ran.says(1, &["points outside the project"]);
     }
-    assert_eq!(
-        fs::read_dir(client.root().join("elsewhere"))
-            .unwrap()
-            .count(),
-        0
-    );
+    assert_eq!(fs::read_dir(client.path("elsewhere")).unwrap().count(), 0);
     client.words("new in/a --dir .prompts");
-    assert!(client.root().join(".prompts/inside/a.md").is_file());
+    assert!(client.path(".prompts/inside/a.md").is_file());
     // In the user's own folder the same symlink is followed.
     client.words("new out/a --dir prompts");
-    assert!(client.root().join("elsewhere/a.md").is_file());
+    assert!(client.path("elsewhere/a.md").is_file());
 }
 
 #[test]
@@ -361,7 +357,7 @@ fn a_template_with_the_name_of_another_prompt_is_refused_unless_empty_is_given()
     client
         .run(["new", "x", "--dir", "two"], "Text.")
         .says(0, &[]);
-    let two = client.root().join("two/x.md").display().to_string();
+    let two = client.path("two/x.md").display().to_string();
     for (line, whose, name, option) in [
         ("new research", "the built-in prompt", "research", ""),
         (
@@ -379,22 +375,21 @@ fn a_template_with_the_name_of_another_prompt_is_refused_unless_empty_is_given()
         );
         client.words(line).failed(1, &error);
     }
-    assert!(!client.root().join("one").exists());
+    assert!(!client.path("one").exists());
     client
         .words("new research --empty")
         .says(0, &["the new file overrides the built-in prompt"]);
-    assert!(client.root().join("one/research.md").exists());
+    assert!(client.path("one/research.md").exists());
 }
 
 /// Editors that are scripts.
 #[cfg(unix)]
 mod editors {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     /// An editor that does this; `$1` is the file, or its first argument.
     fn editor(client: Client, name: &str, script: &str) -> Client {
-        let path = client.root().join(name);
+        let path = client.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // By another process: a child started meanwhile would hold the script open, and it could
         // not be run.
@@ -404,7 +399,7 @@ mod editors {
             .arg(&path)
             .arg(script);
         assert!(write.status().unwrap().success());
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        set_mode(&path, 0o755);
         client
     }
 
@@ -421,10 +416,7 @@ mod editors {
             .variable("EDITOR", "false");
         let client = client.prompt("git/a.md", "Text.\n");
         client.words("edit :git:a").printed("");
-        assert_eq!(
-            fs::read_to_string(client.prompts().join("git/a.md")).unwrap(),
-            "Text.\nmore\n"
-        );
+        assert_eq!(client.text("prompts/git/a.md"), "Text.\nmore\n");
     }
 
     #[test]
@@ -433,19 +425,19 @@ mod editors {
             .variable("EDITOR", "./ed")
             .prompt("a.md", "Text.");
         let client = client.prompt("other.md", "{{inptu}}");
-        fs::write(client.root().join("draft"), "{{inptu}}").unwrap();
+        client.put("draft", "{{inptu}}");
         let ran = client.words("edit a");
         ran.says(
             0,
             &["a.md:1:1: `{{inptu}}` is not a placeholder, and is left as it is; write"],
         );
         assert!(!ran.stderr.contains("other.md"), "{ran:?}");
-        fs::write(client.root().join("draft"), "---\nbroken").unwrap();
+        client.put("draft", "---\nbroken");
         client
             .words("edit a")
             .says(1, &["error: ", "a.md:1:1: the frontmatter"]);
         // A broken file needs an editor most.
-        fs::write(client.root().join("draft"), "Mended.").unwrap();
+        client.put("draft", "Mended.");
         client.words("edit a").printed("");
         client.words("expand a").printed("Mended.\n");
     }
@@ -624,7 +616,7 @@ mod editors {
             let Some(said) = typed(&client, 80, line, "typed\n") else {
                 return;
             };
-            let text = fs::read_to_string(client.prompts().join("a.md")).unwrap();
+            let text = client.text("prompts/a.md");
             assert_eq!(text, "Text.\ninterrupted\ntyped\n", "{said}");
             assert!(said.contains("status 0"), "{said}");
         }
@@ -649,12 +641,9 @@ mod editors {
                     .ends_with(note),
                 "{said}"
             );
-            assert_eq!(
-                fs::read_to_string(client.prompts().join("a.md")).unwrap(),
-                "Text.\nnano\n"
-            );
+            assert_eq!(client.text("prompts/a.md"), "Text.\nnano\n");
 
-            fs::remove_file(client.root().join("bin/nano")).unwrap();
+            fs::remove_file(client.path("bin/nano")).unwrap();
             let said = typed(&client, 400, &line, "").unwrap();
             assert!(
                 said.contains(

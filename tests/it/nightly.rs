@@ -84,10 +84,10 @@ impl Edited {
             }
             (3, Some(text)) => {
                 let (target, link) = (
-                    home.root().join(format!("target{file}-{}", number % 2)),
-                    home.root().join("link"),
+                    home.path(format!("target{file}-{}", number % 2)),
+                    home.path("link"),
                 );
-                let draft = home.root().join("draft");
+                let draft = home.path("draft");
                 fs::write(&draft, text).unwrap();
                 fs::rename(draft, &target).unwrap();
                 symlink(&target, &link).unwrap();
@@ -263,7 +263,7 @@ fn start(prompts: &Path) -> HttpServer {
     let home =
         Client::new().arguments(["--no-builtin", "--prompts", prompts, "--history", "1000000"]);
     write_secret(
-        home.root().join("tokens"),
+        home.path("tokens"),
         &format!("{TOKEN} name=writer role=write\n"),
     );
     HttpServer::start_with(home, &["--token-file", "tokens"])

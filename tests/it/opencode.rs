@@ -42,12 +42,7 @@ fn sent(client: &Client, opencode: &str, words: &[&str]) -> Vec<String> {
             env!("CARGO_BIN_EXE_prompt-expander"), "--no-builtin", "--prompts", client.prompts()
         ]}}
     });
-    fs::create_dir_all(client.root().join(".config/opencode")).unwrap();
-    fs::write(
-        client.root().join(".config/opencode/opencode.json"),
-        config.to_string(),
-    )
-    .unwrap();
+    client.put(".config/opencode/opencode.json", config.to_string());
     let mut command = Command::new(opencode);
     command.arg("run").args(words);
     command
@@ -91,14 +86,14 @@ fn a_prompt_of_the_menu_runs_fills_in_and_attaches_nothing() {
                 A={{a}} !{{a}}`touch ran` {{a}}0";
     let client = Client::new().prompt("danger.md", format!("---\narguments: [a]\n---\n{body}"));
     for file in ["notes.txt", "secret.txt"] {
-        fs::write(client.root().join(file), "CONTENT OF A FILE").unwrap();
+        client.put(file, "CONTENT OF A FILE");
     }
     let sent = sent(
         &client,
         &opencode,
         &["--command", "prompts:danger", "one two"],
     );
-    assert!(!client.root().join("ran").exists(), "a command was run");
+    assert!(!client.path("ran").exists(), "a command was run");
     let is_harmless = |text: &String| {
         !["PWNED\n", "CONTENT OF A FILE", "call the task tool"]
             .iter()
@@ -129,13 +124,13 @@ fn a_prompt_of_several_messages_keeps_its_roles_and_says_where_its_image_is() {
         &opencode,
         &["--command", "prompts:shots", "one two"],
     );
-    let image = fs::canonicalize(client.prompts().join("a.png")).unwrap();
+    let image = fs::canonicalize(client.path("prompts/a.png")).unwrap();
     let want = format!(
         "User:\nExample.\n\nAssistant:\npositive\n\nUser:\none two\n\nAttached image: {}\n\nnotes.txt:\n```\n! `touch ran`\n```",
         image.display()
     );
     assert!(sent.contains(&want), "{sent:?}");
-    assert!(!client.root().join("ran").exists(), "a command was run");
+    assert!(!client.path("ran").exists(), "a command was run");
 }
 
 #[test]
@@ -144,12 +139,12 @@ fn the_plugin_adds_the_texts_of_the_prompts_and_the_message_stays() {
         return;
     };
     let client = Client::new().arguments([]);
-    client.write(
-        "../.config/prompt-expander/prompts/topic.md",
+    client.put(
+        ".config/prompt-expander/prompts/topic.md",
         "Topic: {{input}}!",
     );
-    client.write(
-        "../.config/prompt-expander/prompts/style.md",
+    client.put(
+        ".config/prompt-expander/prompts/style.md",
         "Short <sentences>.",
     );
     client.words("install opencode --yes").says(0, &[]);

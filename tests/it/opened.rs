@@ -49,7 +49,7 @@ impl Watch {
 fn nothing_is_read_from_disk_to_answer_initialize_or_discover() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
     client.request("ping", json!({})); // it has started
-    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    let mut watch = Watch::new(&[&client.prompts(), &client.path("prompts/git")]);
     client.shake_hands(LEGACY);
     client.request("server/discover", modern(json!({})));
     client.request("ping", json!({}));
@@ -65,7 +65,7 @@ fn an_exact_name_is_found_without_a_scan() {
         .prompt("other.md", "O")
         .prompt("git/b.md", "B");
     client.request("ping", json!({}));
-    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    let mut watch = Watch::new(&[&client.prompts(), &client.path("prompts/git")]);
     for (command, file) in [
         ("a", "a.md"),
         (":a", "a.md"),
@@ -87,7 +87,7 @@ fn files_and_folders_that_have_not_changed_for_a_while_are_not_opened_again() {
         .prompt("git/b.md", "B")
         .prompt("broken.md", b"\xff");
     settle(client.root());
-    let folder = client.prompts().join("git");
+    let folder = client.path("prompts/git");
     let ask = |client: &mut Client| {
         client.expand("a", "").text("A");
         client.expand("git/b", "").text("B");
@@ -114,7 +114,7 @@ fn files_and_folders_that_have_not_changed_for_a_while_are_not_opened_again() {
 fn tools_list_reads_folders_and_no_files() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
     client.request("ping", json!({}));
-    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    let mut watch = Watch::new(&[&client.prompts(), &client.path("prompts/git")]);
     client.request("tools/list", json!({}));
     assert_eq!(watch.seen(), ["/"]);
 }
@@ -125,15 +125,12 @@ fn a_hook_opens_only_the_files_of_the_prompts_and_reads_folders_only_for_an_unkn
         .prompt("a.md", "A")
         .prompt("other.md", "O")
         .prompt("git/b.md", "B");
-    client.write(
-        "../.gemini/extensions/flow/commands/plan.toml",
+    client.put(
+        ".gemini/extensions/flow/commands/plan.toml",
         "prompt = 'Plan'",
     );
-    let extensions = client.root().join(".gemini/extensions");
-    let [git, commands] = [
-        client.prompts().join("git"),
-        extensions.join("flow/commands"),
-    ];
+    let extensions = client.path(".gemini/extensions");
+    let [git, commands] = [client.path("prompts/git"), extensions.join("flow/commands")];
     let mut watch = Watch::new(&[&client.prompts(), &git, &extensions, &commands]);
     for (prompt, files) in [
         ("at 10:30, std::vec and :unknown", vec![]),

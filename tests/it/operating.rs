@@ -40,14 +40,14 @@ fn the_server_is_ready_if_its_folders_can_be_read_and_the_reason_names_no_path()
         ready().json()
     };
     assert_eq!(until(200), json!({"status": "ok"}));
-    fs::rename(server.home.prompts(), server.home.root().join("away")).unwrap();
+    fs::rename(server.home.prompts(), server.home.path("away")).unwrap();
     let reason = "1 of the prompts folders cannot be read; the log says which";
     assert_eq!(
         until(503),
         json!({"status": "unavailable", "reason": reason})
     );
     assert_eq!(server.send("GET", "/health", &[], "").status, 200);
-    fs::rename(server.home.root().join("away"), server.home.prompts()).unwrap();
+    fs::rename(server.home.path("away"), server.home.prompts()).unwrap();
     until(200);
 }
 
@@ -164,7 +164,7 @@ fn the_log_has_the_connection_and_the_id_of_each_request() {
     }
     server.send("GET", "/nowhere", &[("X-Request-Id", "three")], "");
     let home = server.stop();
-    let log = fs::read_to_string(home.root().join("server.log")).unwrap();
+    let log = home.text("server.log");
     assert!(
         log.lines()
             .any(|line| line.contains("\"status\":404") && line.contains("\"id\":\"three\"")),
@@ -198,7 +198,7 @@ fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
     server.home.save("new.md", "New.");
     let changed = events.next().unwrap();
     let home = server.stop();
-    let record = fs::read_to_string(home.root().join("conversation.log")).unwrap();
+    let record = home.text("conversation.log");
     assert!(!record.contains("hunter2"), "{record}");
     let entries: Vec<Vec<&str>> = record
         .lines()
@@ -230,7 +230,7 @@ fn with_tokens_metrics_are_for_admins_and_health_and_readiness_for_everyone() {
     ];
     let home = home();
     let tokens = format!("{reader} name=ana\n{admin} name=prometheus role=admin\n");
-    write_secret(home.root().join("tokens"), &tokens);
+    write_secret(home.path("tokens"), &tokens);
     let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
     let status = |path: &str, token: &str| {
         let value = format!("Bearer {token}");
@@ -257,10 +257,7 @@ fn every_request_of_the_page_is_answered() {
     let home = || Client::new().prompt("research.md", "Research {{input}}.");
     let token = "a-token-of-a-writer-of-forty-characters";
     let with_tokens = home();
-    write_secret(
-        with_tokens.root().join("tokens"),
-        &format!("{token} role=write"),
-    );
+    write_secret(with_tokens.path("tokens"), &format!("{token} role=write"));
     let with_tokens = HttpServer::start_with(with_tokens, &["--token-file", "tokens"]);
     let without = HttpServer::start(home());
     let with_tls = crate::tls::self_signed(home());

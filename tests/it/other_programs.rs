@@ -2,7 +2,7 @@
 //! names, and that nothing is written to them.
 
 use crate::client::{Client, LEGACY};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 
 /// A client of these `--prompts`, with the files in its root.
@@ -45,14 +45,10 @@ const SKILL: &str = "---\nname: anything\ndescription: Fill a form\n---\nRun scr
 #[test]
 fn the_folder_of_an_agent_in_the_home_directory_is_the_users_and_not_a_projects() {
     let client = Client::new().arguments(["--project", "--from-agents", "--no-builtin"]);
-    client.write("../.claude/commands/a.md", "A $ARGUMENTS");
-    client.write("../dot/d.md", "Dot $ARGUMENTS");
-    std::os::unix::fs::symlink(
-        "../../dot/d.md",
-        client.root().join(".claude/commands/dot.md"),
-    )
-    .unwrap();
-    let list: Value = serde_json::from_str(&client.words("list --json").stdout).unwrap();
+    client.put(".claude/commands/a.md", "A $ARGUMENTS");
+    client.put("dot/d.md", "Dot $ARGUMENTS");
+    client.link("../../dot/d.md", ".claude/commands/dot.md");
+    let list = client.words("list --json").json();
     let layers: Vec<_> = list["prompts"]
         .as_array()
         .unwrap()
@@ -167,7 +163,7 @@ fn in_a_folder_of_its_own_format_folders_and_files_of_other_formats_are_prompts_
         ("c", "C\n\nx".to_owned()),
         ("wisdom", "W\nx".to_owned()),
         ("pdf", {
-            let folder = client.prompts().join("pdf");
+            let folder = client.path("prompts/pdf");
             format!(
                 "Base directory for this skill: {}\n\nRun scripts/fill.py.\n\nx",
                 folder.display()
@@ -326,9 +322,7 @@ fn the_prompts_of_installed_plugins_and_extensions_are_known_by_the_name_of_the_
     let mut client = Client::new().arguments(["--no-builtin", "--from-agents"]);
     let of_claude = |path: &str| format!("../.claude/plugins/cache/market/documents/{path}");
     let list = |version: &str| {
-        let path = client
-            .root()
-            .join(format!(".claude/plugins/cache/market/documents/{version}"));
+        let path = client.path(format!(".claude/plugins/cache/market/documents/{version}"));
         json!({ "version": 2, "plugins": { "documents@market": [{ "scope": "user", "installPath": path }] } })
             .to_string()
     };
@@ -397,12 +391,12 @@ fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
         ],
     );
     let client = client.working_in("project");
-    let skills = client.root().join("project/.claude/skills");
+    let skills = client.path("project/.claude/skills");
     fs::create_dir_all(skills.join("file")).unwrap();
     symlink("../../../../secret/SKILL.md", skills.join("file/SKILL.md")).unwrap();
     symlink("../../../secret", skills.join("folder")).unwrap();
     // The folder above the prompts is a symlink, and they are outside.
-    symlink("../secret", client.root().join("project/.cursor")).unwrap();
+    client.link("../secret", "project/.cursor");
     let options = ["--from-agents", "--project"];
     let ran = client.run([&options[..], &["list"]].concat(), "");
     assert_eq!(ran.stdout, "");
@@ -440,7 +434,7 @@ fn nothing_is_written_to_the_folder_of_another_program() {
     ] {
         client.run(line.split(' '), "Text").says(1, &[want]);
     }
-    let files: Vec<_> = fs::read_dir(client.root().join(".claude/commands"))
+    let files: Vec<_> = fs::read_dir(client.path(".claude/commands"))
         .unwrap()
         .flatten()
         .collect();
@@ -536,8 +530,7 @@ fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
             "{file}"
         );
     }
-    let explained: Value =
-        serde_json::from_str(&client.words("explain --json ./own/c/a.md q").stdout).unwrap();
+    let explained = client.words("explain --json ./own/c/a.md q").json();
     assert_eq!(explained["arguments"][0]["name"], "x", "{explained:#}");
 }
 

@@ -19,7 +19,7 @@ fn get(server: &HttpServer, path: &str) -> Answer {
 fn each_address_has_the_page_which_loads_nothing_from_elsewhere_and_needs_no_token() {
     let home = Client::new().prompt("review.md", "Review");
     write_secret(
-        home.root().join("tokens"),
+        home.path("tokens"),
         "the-token-of-ana-who-sees-everything name=ana\n",
     );
     let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
@@ -153,8 +153,8 @@ fn head_is_get_without_the_body_and_other_methods_and_names_are_refused() {
 #[test]
 fn the_page_reads_the_settings_file_like_the_commands() {
     let client = Client::new().arguments([]).prompt("greet.md", "Hello");
-    client.write(
-        "../.config/prompt-expander/config.toml",
+    client.put(
+        ".config/prompt-expander/config.toml",
         "prompts = ['~/prompts']\nbuiltin = false\n",
     );
     let server = HttpServer::start(client);

@@ -16,15 +16,15 @@ fn path_prints_the_folder_of_new_prompts_or_the_file_of_a_prompt() {
     let client = Client::new()
         .arguments(["--prompts", "prompts", "--prompts", "other"])
         .prompt("git/a.md", "---\n");
-    fs::create_dir(client.root().join("other")).unwrap();
-    let line = |file: &str| format!("{}\n", client.root().join(file).display());
+    client.make_folder("other");
+    let line = |file: &str| format!("{}\n", client.path(file).display());
     client.run(["path"], "").printed(&line("prompts"));
     for name in ["git/a", ":git:a", "GIT/a"] {
         client
             .run(["path", name], "")
             .printed(&line("prompts/git/a.md")); // a broken one has a path, too
     }
-    let path = client.root().join("prompts/git/a.md").display().to_string();
+    let path = client.path("prompts/git/a.md").display().to_string();
     client
         .run(["path", "git/a", "--json"], "")
         .printed(&format!("{}\n", json!({ "path": path })));
@@ -38,7 +38,7 @@ fn path_prints_the_folder_of_new_prompts_or_the_file_of_a_prompt() {
 fn path_of_a_folder_that_is_not_there_yet_says_so() {
     let client = Client::new().arguments([]);
     let ran = client.run(["path"], "");
-    let folder = client.root().join(".config/prompt-expander/prompts");
+    let folder = client.path(".config/prompt-expander/prompts");
     assert_eq!(ran.stdout, format!("{}\n", folder.display()));
     assert_eq!(
         ran.stderr,
@@ -92,7 +92,7 @@ fn show_prints_json_on_request() {
     let client = Client::new()
         .arguments(["--prompts", "prompts"])
         .prompt("a.md", "A\r\n");
-    let path = client.root().join("prompts/a.md").display().to_string();
+    let path = client.path("prompts/a.md").display().to_string();
     let shown = json!({"name": "a", "layer": "user", "path": path, "revision": Revision::of(b"A\r\n"), "text": "A\r\n"});
     client
         .run(["show", "a", "--json"], "")
@@ -113,7 +113,7 @@ fn show_prints_json_on_request() {
 #[test]
 fn show_waits_for_nothing() {
     let client = Client::new();
-    crate::client::make_fifo(&client.prompts().join("fifo.md"));
+    crate::client::make_fifo(&client.path("prompts/fifo.md"));
     client
         .words("show fifo")
         .says(1, &["it is not a regular file"]);

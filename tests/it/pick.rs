@@ -26,7 +26,7 @@ fn typed(client: &Client, line: &str, keys: &[(&str, &str)]) -> Option<(String, 
         typing.keys(keys);
     }
     let end = typing.end();
-    Some((fs::read_to_string(client.root().join("out")).unwrap(), end))
+    Some((client.text("out"), end))
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn the_terminal_is_restored_as_it_was_found_whatever_ends_the_picker() {
             return;
         };
         typing.until("compare");
-        let read = |file: &str| fs::read_to_string(client.root().join(file)).unwrap();
+        let read = |file: &str| client.text(file);
         match signal {
             Some(signal) => {
                 assert!(
@@ -134,7 +134,7 @@ fn the_terminal_is_restored_as_it_was_found_whatever_ends_the_picker() {
 fn without_arguments_a_terminal_gets_the_picker_and_a_smaller_one_a_smaller_frame() {
     let client = client().prompt("要約.md", "長い文章を短くまとめる");
     let line = "tty > out; ${PROGRAM%% *}";
-    let user = client.root().join(".config/prompt-expander/prompts");
+    let user = client.path(".config/prompt-expander/prompts");
     fs::create_dir_all(user.parent().unwrap()).unwrap();
     fs::rename(client.prompts(), user).unwrap();
     let Some(mut typing) = Typing::started(&client, 40, line) else {
@@ -143,7 +143,7 @@ fn without_arguments_a_terminal_gets_the_picker_and_a_smaller_one_a_smaller_fram
     let shown = typing.until("/14"); // with those that are built in
     assert!(shown.contains("\x1b[1;1H"), "{shown:?}");
     typing.until("Enter choose");
-    let terminal = fs::read_to_string(client.root().join("out")).unwrap();
+    let terminal = client.text("out");
     for (size, last) in [
         (["cols", "10", "rows", "3"], ":review"),
         (["cols", "80", "rows", "24"], "Enter choose"),
@@ -211,7 +211,7 @@ fn composed(
     line: &str,
     keys: &[(&str, &str)],
 ) -> Option<(String, String)> {
-    let path = client.root().join(file);
+    let path = client.path(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, draft).unwrap();
     let line = format!("FILE='{}'; {line}; echo status $?", path.display());
@@ -362,7 +362,7 @@ fn a_draft_that_cannot_be_used_stays_as_it_was_and_the_screen_says_why() {
         (None, "the draft cannot be written"),
         (Some("newer"), "another program has changed the draft"),
     ] {
-        let path = client.root().join(DRAFTS[3]);
+        let path = client.path(DRAFTS[3]);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "draft").unwrap();
         let Some(mut typing) = Typing::started(
@@ -399,7 +399,7 @@ fn another_file_than_a_draft_is_opened_in_the_editor_at_once() {
         "{now} {end:?}"
     );
     // Neither `compose` in EDITOR nor one that is missing loops.
-    let vi = client.root().join("vi");
+    let vi = client.path("vi");
     fs::write(&vi, "#!/bin/sh\nprintf vi > $1\n").unwrap();
     let line = "chmod +x vi; PATH=.:$PATH $PROGRAM compose $FILE";
     let Some((now, _)) = composed(&client, "COMMIT_EDITMSG", "commit", line, &[]) else {
@@ -420,7 +420,7 @@ fn a_killed_compose_leaves_the_old_draft_or_the_new_one() {
     let Some(_) = composed(&client, DRAFTS[2], "", line, &[]) else {
         return;
     };
-    let drafts = fs::read_to_string(client.root().join("drafts")).unwrap();
+    let drafts = client.text("drafts");
     let drafts: Vec<&str> = drafts.split_terminator("#\n").collect();
     assert_eq!(drafts.len(), 20);
     for draft in drafts {

@@ -1,5 +1,7 @@
 //! `--project`: the prompts of the current repository, and what a repository must not do.
 
+#[cfg(unix)]
+use crate::client::set_mode;
 use crate::client::{Client, LEGACY};
 use serde_json::{Value, json};
 use std::fs;
@@ -14,23 +16,16 @@ fn project<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Client {
     let client = client.working_in("repo/src/deep");
     let prompts = client.prompts().to_str().unwrap().to_owned();
     let client = client.arguments(["--no-builtin", "--project", "--prompts", &prompts]);
-    fs::create_dir(client.root().join("repo/.git")).unwrap();
+    client.make_folder("repo/.git");
     for (file, text) in files {
-        put(&client, file, text);
+        client.put(Path::new("repo").join(file), text);
     }
     client
 }
 
-/// Writes a file into the repository.
-fn put(client: &Client, file: &str, text: &str) {
-    let path = client.root().join("repo").join(file);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
 /// The root of the repository, as the system names it.
 fn repo(client: &Client) -> PathBuf {
-    fs::canonicalize(client.root().join("repo")).unwrap()
+    fs::canonicalize(client.path("repo")).unwrap()
 }
 
 /// What `expand` prints for a prompt, on standard output or standard error.
@@ -57,8 +52,7 @@ fn a_projects_prompts_override_the_users_and_are_served_only_on_request() {
 
     let prompts = client.prompts().to_str().unwrap().to_owned();
     let unasked = Client::new().working_in("x");
-    fs::create_dir(unasked.root().join("x/.prompts")).unwrap();
-    fs::write(unasked.root().join("x/.prompts/theirs.md"), "theirs").unwrap();
+    unasked.put("x/.prompts/theirs.md", "theirs");
     let mut unasked = unasked.arguments(["--no-builtin", "--prompts", &prompts]);
     assert_eq!(unasked.names(), "own research");
     unasked
@@ -69,7 +63,7 @@ fn a_projects_prompts_override_the_users_and_are_served_only_on_request() {
 #[test]
 fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
     let client = project([(".prompts/research.md", "theirs")]);
-    let own = client.root().join(".config/prompt-expander/prompts");
+    let own = client.path(".config/prompt-expander/prompts");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("research.md"), "own").unwrap();
     let mut client = client.arguments([]);
@@ -91,17 +85,11 @@ fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
 #[test]
 fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
     let client = project([]);
-    fs::create_dir(client.root().join(".prompts")).unwrap();
-    fs::write(
-        client.root().join(".prompts/research.md"),
-        "above the repository",
-    )
-    .unwrap();
+    client.put(".prompts/research.md", "above the repository");
     let at = |place: &str| {
-        put(
-            &client,
-            &format!("{place}.prompts/research.md"),
-            &format!("in repo/{place}"),
+        client.put(
+            format!("repo/{place}.prompts/research.md"),
+            format!("in repo/{place}"),
         )
     };
     assert_eq!(
@@ -116,12 +104,8 @@ fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
         );
     }
     // A worktree and a submodule have a file.
-    fs::remove_dir_all(client.root().join("repo/src/deep/.prompts")).unwrap();
-    fs::write(
-        client.root().join("repo/src/deep/.git"),
-        "gitdir: elsewhere",
-    )
-    .unwrap();
+    fs::remove_dir_all(client.path("repo/src/deep/.prompts")).unwrap();
+    client.put("repo/src/deep/.git", "gitdir: elsewhere");
     assert_eq!(
         client.run(["expand", "research", "x"], "").stdout,
         "mine\n\nx\n"
@@ -131,24 +115,24 @@ fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
 #[test]
 fn without_a_repository_only_the_working_directory_is_searched_and_nothing_above_home() {
     let client = project([("src/.prompts/research.md", "above")]);
-    fs::remove_dir(client.root().join("repo/.git")).unwrap();
+    fs::remove_dir(client.path("repo/.git")).unwrap();
     assert_eq!(
         client.run(["expand", "research", "x"], "").stdout,
         "mine\n\nx\n"
     );
-    put(&client, "src/deep/.prompts/research.md", "here");
+    client.put("repo/src/deep/.prompts/research.md", "here");
     assert_eq!(expanded(&client, "research"), "here\n\nx\n");
 
     // A repository that contains the home directory does not count for folders in it.
     let client = project([(".prompts/research.md", "above home")]);
-    let home = client.root().join("repo/src");
+    let home = client.path("repo/src");
     let client = client.variable("HOME", home.to_str().unwrap());
     assert_eq!(
         client.run(["expand", "research", "x"], "").stdout,
         "mine\n\nx\n"
     );
-    put(&client, "src/.prompts/research.md", "at home");
-    put(&client, "src/.git", "");
+    client.put("repo/src/.prompts/research.md", "at home");
+    client.put("repo/src/.git", "");
     assert_eq!(
         expanded(&client, "research"),
         "at home\n\nx\n",
@@ -162,14 +146,14 @@ fn a_folder_that_everybody_may_write_to_is_not_a_project() {
     use std::os::unix::fs::PermissionsExt;
     let client = project([(".prompts/research.md", "theirs")]);
     let everybody = fs::Permissions::from_mode(0o1777);
-    fs::set_permissions(client.root().join("repo/src"), everybody.clone()).unwrap();
+    fs::set_permissions(client.path("repo/src"), everybody.clone()).unwrap();
     assert_eq!(
         client.run(["expand", "research", "x"], "").stdout,
         "mine\n\nx\n"
     );
-    put(&client, "src/deep/.prompts/research.md", "here");
+    client.put("repo/src/deep/.prompts/research.md", "here");
     assert_eq!(expanded(&client, "research"), "here\n\nx\n");
-    fs::set_permissions(client.root().join("repo/src/deep"), everybody).unwrap();
+    fs::set_permissions(client.path("repo/src/deep"), everybody).unwrap();
     let ran = client.run(["expand", "research", "x"], "");
     assert_eq!(ran.stdout, "mine\n\nx\n");
     let deep = repo(&client).join("src/deep");
@@ -224,7 +208,7 @@ fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_reposit
         new("git/a"),
         format!("{}\n", repo(&client).join(".prompts/git/a.md").display())
     );
-    put(&client, "src/.prompts/x.md", "X");
+    client.put("repo/src/.prompts/x.md", "X");
     assert_eq!(
         new("b"),
         format!("{}\n", repo(&client).join("src/.prompts/b.md").display()),
@@ -239,7 +223,7 @@ fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_reposit
 
     // Without a repository, in the working directory.
     let client = project([]);
-    fs::remove_dir(client.root().join("repo/.git")).unwrap();
+    fs::remove_dir(client.path("repo/.git")).unwrap();
     let ran = client.run(["new", "a"], "Text.");
     assert_eq!(
         ran.stdout,
@@ -275,14 +259,9 @@ fn the_commands_that_new_and_import_propose_are_for_the_project_too() {
 
 #[test]
 fn new_and_edit_write_nothing_where_there_is_no_project() {
-    use std::os::unix::fs::PermissionsExt;
     let client = project([]).variable("EDITOR", "true");
     let commands = [&["new", "a"][..], &["edit", "own"], &["path"]];
-    fs::set_permissions(
-        client.root().join("repo/src/deep"),
-        fs::Permissions::from_mode(0o1777),
-    )
-    .unwrap();
+    set_mode(client.path("repo/src/deep"), 0o1777);
     for command in commands {
         let ran = client.run(command.iter().copied(), "");
         assert!(
@@ -306,7 +285,7 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     let client = client.arguments(["--project", "--prompts", &prompts]);
     let prompts_of_project = repo(&client).join(".prompts");
     let copy = |name: &str| prompts_of_project.join(format!("{name}.md"));
-    let mine = client.prompts().join("research.md");
+    let mine = client.path("prompts/research.md");
     for (name, original) in [
         ("research", mine.display().to_string()),
         ("plan", "the built-in `plan`".to_owned()),
@@ -336,7 +315,7 @@ fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_chang
     );
     assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
     // A broken file of the user is not copied; it is named.
-    fs::write(client.prompts().join("latin.md"), b"caf\xe9").unwrap();
+    client.put("prompts/latin.md", b"caf\xe9");
     let ran = client.run(["edit", "latin"], "");
     assert!(
         !ran.status.success() && ran.stderr.contains("latin.md:1:4: "),
@@ -384,20 +363,20 @@ fn lists_mark_the_prompts_of_the_project() {
 fn every_change_of_the_project_s_folder_shows_in_the_next_answer() {
     let mut client = project([]);
     client.expand("research", "").text("mine");
-    put(&client, ".prompts/research.md", "root");
+    client.put("repo/.prompts/research.md", "root");
     client.expand("research", "").text("root");
-    put(&client, "src/.prompts/research.md", "src");
+    client.put("repo/src/.prompts/research.md", "src");
     client.expand("research", "").text("src");
-    put(&client, "src/.prompts/research.md", "src, saved");
+    client.put("repo/src/.prompts/research.md", "src, saved");
     client.expand("research", "").text("src, saved");
-    put(&client, "src/.prompts/new.md", "New.");
+    client.put("repo/src/.prompts/new.md", "New.");
     assert_eq!(client.names(), "new own research");
-    fs::remove_dir_all(client.root().join("repo/src/.prompts")).unwrap();
+    fs::remove_dir_all(client.path("repo/src/.prompts")).unwrap();
     assert_eq!(client.names(), "own research");
     client.expand("research", "").text("root");
-    fs::remove_dir(client.root().join("repo/.git")).unwrap();
+    fs::remove_dir(client.path("repo/.git")).unwrap();
     client.expand("research", "").text("mine");
-    fs::create_dir(client.root().join("repo/.git")).unwrap();
+    client.make_folder("repo/.git");
     client.expand("research", "").text("root");
 }
 
@@ -407,29 +386,25 @@ fn a_client_is_notified_when_a_project_appears_or_disappears() {
     client.initialize(LEGACY);
     client.request("prompts/list", json!({}));
     client.request("tools/list", json!({}));
-    put(&client, ".prompts/deploy.md", "Deploy.");
+    client.put("repo/.prompts/deploy.md", "Deploy.");
     let all = [
         "prompts/list_changed",
         "resources/list_changed",
         "tools/list_changed",
     ];
     assert_eq!(client.notifications(3), all);
-    put(&client, "src/.prompts/ship.md", "Ship.");
+    client.put("repo/src/.prompts/ship.md", "Ship.");
     assert_eq!(client.notifications(3), all, "a nearer folder");
     assert_eq!(client.names(), "own research ship");
     fs::rename(
-        client.root().join("repo/src/.prompts"),
-        client.root().join("repo/src/.gone"),
+        client.path("repo/src/.prompts"),
+        client.path("repo/src/.gone"),
     )
     .unwrap();
     assert_eq!(client.notifications(3), all);
-    put(&client, ".prompts/own.md", "Own.");
+    client.put("repo/.prompts/own.md", "Own.");
     assert_eq!(client.notifications(3), all);
-    fs::rename(
-        client.root().join("repo/.git"),
-        client.root().join("repo/.gone"),
-    )
-    .unwrap();
+    fs::rename(client.path("repo/.git"), client.path("repo/.gone")).unwrap();
     assert_eq!(client.notifications(3), all, "no repository any longer");
 }
 
@@ -508,31 +483,24 @@ mod links {
     use crate::client::settle;
     use std::os::unix::fs::symlink;
 
-    fn link(client: &Client, target: impl AsRef<Path>, link: &str) {
-        let link = client.root().join("repo").join(link);
-        fs::create_dir_all(link.parent().unwrap()).unwrap();
-        symlink(target, link).unwrap();
-    }
-
     /// A project with a file next to its prompts, and one outside the repository.
     fn with_secrets() -> Client {
         let client = project([
             (".prompts/git/x.md", "X"),
             ("secret.md", "secret in the repository"),
         ]);
-        fs::create_dir(client.root().join("home")).unwrap();
-        fs::write(client.root().join("home/secret.md"), "secret at home").unwrap();
+        client.put("home/secret.md", "secret at home");
         client
     }
 
     #[test]
     fn a_symlink_to_a_file_outside_is_neither_read_nor_written_by_any_method_or_command() {
         let mut client = with_secrets();
-        let home = fs::canonicalize(client.root().join("home/secret.md")).unwrap();
-        link(&client, &home, ".prompts/research.md");
-        link(&client, "../secret.md", ".prompts/sideways.md");
-        link(&client, "git/x.md", ".prompts/within.md");
-        link(&client, "research.md", ".prompts/again.md");
+        let home = fs::canonicalize(client.path("home/secret.md")).unwrap();
+        client.link(&home, "repo/.prompts/research.md");
+        client.link("../secret.md", "repo/.prompts/sideways.md");
+        client.link("git/x.md", "repo/.prompts/within.md");
+        client.link("research.md", "repo/.prompts/again.md");
         let refused = |file: &str, target: &Path| {
             let place = repo(&client).join(".prompts").join(file);
             let target = target.display();
@@ -603,7 +571,7 @@ mod links {
         );
         assert!(!checked.stdout.contains("secret at home"));
 
-        link(&client, "../../secret.md", ".prompts/git/x.test.txt");
+        client.link("../../secret.md", "repo/.prompts/git/x.test.txt");
         let client = client.variable("EDITOR", "rm");
         for line in [
             "show research",
@@ -615,7 +583,7 @@ mod links {
             let why = "the symlink points outside the project's prompts";
             client.words(line).says(1, &[why]);
         }
-        let read = |file: &str| fs::read_to_string(client.root().join(file)).unwrap();
+        let read = |file: &str| client.text(file);
         assert_eq!(read("home/secret.md"), "secret at home");
         assert_eq!(read("repo/secret.md"), "secret in the repository");
         assert!(repo(&client).join(".prompts/research.md").is_symlink());
@@ -625,11 +593,11 @@ mod links {
     #[test]
     fn a_symlink_to_a_folder_outside_is_not_followed() {
         let mut client = with_secrets();
-        let home = fs::canonicalize(client.root().join("home")).unwrap();
-        link(&client, &home, ".prompts/linked");
-        link(&client, "git", ".prompts/within");
-        link(&client, "..", ".prompts/up");
-        link(&client, "/", ".prompts/all");
+        let home = fs::canonicalize(client.path("home")).unwrap();
+        client.link(&home, "repo/.prompts/linked");
+        client.link("git", "repo/.prompts/within");
+        client.link("..", "repo/.prompts/up");
+        client.link("/", "repo/.prompts/all");
         for name in ["linked/secret", "up/secret", "linked/nothing", "all/etc/x"] {
             let why = client.expand(name, "").error();
             assert!(
@@ -666,8 +634,8 @@ mod links {
             checked.stdout
         );
         // In the user's own folder the same symlink is followed.
-        fs::write(client.prompts().join("deep.md"), "").unwrap();
-        symlink(&home, client.prompts().join("linked")).unwrap();
+        client.put("prompts/deep.md", "");
+        client.link(&home, "prompts/linked");
         client.expand("linked/secret", "").text("secret at home");
     }
 
@@ -681,9 +649,9 @@ mod links {
             (".prompts/in.md", "inside"),
             (".prompts/sub/x.md", "inside"),
         ]);
-        let folder = client.root().join("repo/.prompts");
-        link(&client, "in.md", ".prompts/x.md");
-        link(&client, "sub", ".prompts/folder");
+        let folder = client.path("repo/.prompts");
+        client.link("in.md", "repo/.prompts/x.md");
+        client.link("sub", "repo/.prompts/folder");
         let mut swapping = std::process::Command::new("sh");
         let script = "while test -e in.md; do
             ln -sfT ../elsewhere folder; ln -sfT sub folder; ln -sfT ../elsewhere/x.md x.md; ln -sfT in.md x.md
@@ -710,8 +678,8 @@ mod links {
     #[test]
     fn a_folder_of_prompts_that_is_swapped_while_it_is_read_is_not_followed_outside() {
         let mut client = project([(".inside/x.md", "inside")]).stderr(None);
-        link(&client, ".inside", ".prompts");
-        let outside = client.root().join("outside");
+        client.link(".inside", "repo/.prompts");
+        let outside = client.path("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("x.md"), "SECRET").unwrap();
         let mut swapping = std::process::Command::new("sh");
@@ -719,7 +687,7 @@ mod links {
             "while test -e .inside; do ln -sfT ../outside .prompts; ln -sfT .inside .prompts; done";
         let mut swapping = swapping
             .args(["-c", script])
-            .current_dir(client.root().join("repo"))
+            .current_dir(client.path("repo"))
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
@@ -735,13 +703,13 @@ mod links {
     #[test]
     fn the_folder_itself_may_be_a_symlink_within_the_repository_only() {
         let client = project([("docs/prompts/research.md", "theirs")]);
-        link(&client, "docs/prompts", ".prompts");
+        client.link("docs/prompts", "repo/.prompts");
         assert_eq!(expanded(&client, "research"), "theirs\n\nx\n");
-        link(&client, "../../x.md", "docs/prompts/out.md");
-        put(&client, "x.md", "X");
+        client.link("../../x.md", "repo/docs/prompts/out.md");
+        client.put("repo/x.md", "X");
         assert!(expanded(&client, "out").contains("points outside the project's prompts"));
 
-        let place = client.root().join("repo/.prompts");
+        let place = client.path("repo/.prompts");
         let home = fs::canonicalize(client.prompts()).unwrap();
         for (target, why) in [
             (
@@ -784,8 +752,8 @@ mod links {
             );
         }
         // Without a repository, it must not point outside the working directory.
-        fs::remove_dir(client.root().join("repo/.git")).unwrap();
-        link(&client, "../../docs/prompts", "src/deep/.prompts");
+        fs::remove_dir(client.path("repo/.git")).unwrap();
+        client.link("../../docs/prompts", "repo/src/deep/.prompts");
         let ran = client.run(["expand", "research", "x"], "");
         assert!(
             ran.stdout == "mine\n\nx\n" && ran.stderr.contains("points outside the project"),
@@ -796,8 +764,8 @@ mod links {
     #[test]
     fn a_cached_file_that_becomes_a_symlink_to_outside_is_refused() {
         let mut client = project([(".prompts/a/b/x.md", "X"), (".prompts/y.md", "Y")]);
-        settle(&client.root().join("repo"));
-        let root = client.root().join("repo");
+        settle(&client.path("repo"));
+        let root = client.path("repo");
         client.expand("a/b/x", "").text("X");
         client.expand("y", "").text("Y");
         client.list();

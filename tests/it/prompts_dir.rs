@@ -2,18 +2,14 @@
 //! limits.
 
 use crate::client::Client;
+#[cfg(unix)]
+use crate::client::set_mode;
 use serde_json::json;
 use std::fs;
-use std::path::Path;
 
 /// A client without `--prompts`, whose working directory is its home.
 fn bare() -> Client {
     Client::new().arguments(["--no-builtin"])
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 #[test]
@@ -25,9 +21,9 @@ fn the_first_of_several_directories_that_has_a_name_wins() {
         ("two/b.md", "two b"),
         ("two/review.md", "mine"),
     ];
-    files
-        .iter()
-        .for_each(|(file, text)| write(&client.root().join(file), text));
+    for (file, text) in files {
+        client.put(file, text);
+    }
     for (name, text) in [("a", "one a"), ("b", "two b"), ("review", "mine")] {
         client.expand(name, "").text(text);
     }
@@ -56,7 +52,7 @@ fn the_environment_variable_is_a_path_list() {
         ("two/a.md", "two a"),
         ("two/b.md", "two b"),
     ] {
-        write(&client.root().join(file), text);
+        client.put(file, text);
     }
     assert_eq!(client.names(), "a b");
     client.expand("a", "").text("one a");
@@ -69,19 +65,13 @@ fn the_environment_variable_is_a_path_list() {
 fn without_either_the_user_s_own_folder_is_served_and_may_be_missing() {
     let mut client = bare();
     assert_eq!(client.list(), json!({"prompts": []}));
-    write(
-        &client.root().join(".config/prompt-expander/prompts/own.md"),
-        "Own.",
-    );
+    client.put(".config/prompt-expander/prompts/own.md", "Own.");
     client.expand("own", "").text("Own.");
 
     let client = bare();
-    let config = client.root().join("config").display().to_string();
+    let config = client.path("config").display().to_string();
     let mut client = client.variable("XDG_CONFIG_HOME", &config);
-    write(
-        &client.root().join("config/prompt-expander/prompts/own.md"),
-        "Own.",
-    );
+    client.put("config/prompt-expander/prompts/own.md", "Own.");
     assert_eq!(client.names(), "own");
 }
 
@@ -124,7 +114,7 @@ fn a_named_folder_that_is_missing_is_a_problem_and_is_served_when_it_appears() {
     assert_eq!(client.list(), missing);
     assert_eq!(client.list(), missing);
     client.expand("a", "").error();
-    write(&client.root().join("later/a.md"), "A");
+    client.put("later/a.md", "A");
     assert_eq!(
         client.list(),
         json!({"prompts": [{"name": "a", "description": "A"}]})
@@ -206,32 +196,32 @@ mod links {
     use super::*;
     use crate::client::make_fifo;
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn symlinks_to_files_and_folders_are_followed_and_the_prompts_folder_may_be_one() {
         let mut client = Client::new().arguments(["--no-builtin", "--prompts", "link"]);
-        symlink("prompts", client.root().join("link")).unwrap();
-        write(&client.root().join("elsewhere/target.txt"), "T {{input}}");
-        write(&client.root().join("elsewhere/folder/inner.md"), "I");
-        symlink("../elsewhere/target.txt", client.prompts().join("link.md")).unwrap();
-        symlink("../elsewhere/folder", client.prompts().join("linked")).unwrap();
+        client.link("prompts", "link");
+        client.put("elsewhere/target.txt", "T {{input}}");
+        client.put("elsewhere/folder/inner.md", "I");
+        client.link("../elsewhere/target.txt", "prompts/link.md");
+        client.link("../elsewhere/folder", "prompts/linked");
         assert_eq!(client.names(), "link linked/inner");
         client.expand("link", "x").text("T x");
         client.expand("linked/inner", "").text("I");
-        write(&client.root().join("elsewhere/target.txt"), "U {{input}}");
+        client.put("elsewhere/target.txt", "U {{input}}");
         client.expand("link", "x").text("U x");
     }
 
     #[test]
     fn cycles_end_and_no_name_goes_through_them() {
         let mut client = Client::new().prompt("a/x.md", "X");
-        symlink(".", client.prompts().join("self")).unwrap();
-        symlink("..", client.prompts().join("a/up")).unwrap();
-        symlink("loop2", client.prompts().join("loop1")).unwrap();
-        symlink("loop1", client.prompts().join("loop2")).unwrap();
-        symlink("me.md", client.prompts().join("me.md")).unwrap();
-        symlink("user@host.123", client.prompts().join(".#lost.md")).unwrap(); // a lock of Emacs
+        client.link(".", "prompts/self");
+        client.link("..", "prompts/a/up");
+        client.link("loop2", "prompts/loop1");
+        client.link("loop1", "prompts/loop2");
+        client.link("me.md", "prompts/me.md");
+        client.link("user@host.123", "prompts/.#lost.md"); // a lock of Emacs
         assert_eq!(client.names(), "a/x");
         client.expand("a/x", "").text("X");
         for name in ["self/a/x", "a/up/a/x", "self/self/a/x", "loop1/a/x"] {
@@ -277,9 +267,9 @@ mod links {
     #[test]
     fn nothing_but_a_regular_file_is_ever_opened() {
         let mut client = Client::new().prompt("good.md", "G");
-        make_fifo(&client.prompts().join("fifo.md"));
-        symlink("/dev/zero", client.prompts().join("device.md")).unwrap();
-        let socket = std::os::unix::net::UnixListener::bind(client.prompts().join("socket.md"));
+        make_fifo(&client.path("prompts/fifo.md"));
+        client.link("/dev/zero", "prompts/device.md");
+        let socket = std::os::unix::net::UnixListener::bind(client.path("prompts/socket.md"));
         let list = client.list();
         assert_eq!(
             list["prompts"],
@@ -336,7 +326,7 @@ mod links {
             .prompt("good.md", "G");
         let prompts = client.prompts();
         let set = |file: &str, mode: u32| {
-            fs::set_permissions(prompts.join(file), fs::Permissions::from_mode(mode)).unwrap();
+            set_mode(prompts.join(file), mode);
         };
         symlink("locked/x.md", prompts.join("through.MD")).unwrap();
         client.write("through.md", "overridden by the file sorted before it");
@@ -437,7 +427,7 @@ fn hostile_yaml_takes_nothing_else_down() {
         .prompt("dashes.md", header(format!("\n  {}", "- ".repeat(20_000))))
         .prompt("keys.md", header(format!("\n  {}", "? ".repeat(20_000))))
         .prompt("good.md", "Good.");
-    fs::File::create(client.prompts().join("large.md"))
+    fs::File::create(client.path("prompts/large.md"))
         .unwrap()
         .set_len(64 * 1024 * 1024)
         .unwrap();

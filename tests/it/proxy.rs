@@ -3,7 +3,6 @@
 use crate::client::Client;
 use crate::http_client::{Answer, HttpServer, write_secret};
 use serde_json::Value;
-use std::fs;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const TOKEN: &str = "a-token-of-ana-20";
@@ -12,7 +11,7 @@ const TOKEN: &str = "a-token-of-ana-20";
 /// come from.
 fn start(arguments: &[&str]) -> HttpServer {
     let home = Client::new().prompt("review.md", "Review this.");
-    write_secret(home.root().join("tokens"), &format!("{TOKEN}\n"));
+    write_secret(home.path("tokens"), &format!("{TOKEN}\n"));
     HttpServer::start_with(home, arguments)
 }
 
@@ -154,7 +153,7 @@ fn wrong_tokens_are_counted_and_logged_for_the_client() {
         (429, 200)
     );
     let home = server.stop();
-    let log = fs::read_to_string(home.root().join("server.log")).unwrap();
+    let log = home.text("server.log");
     let events = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());

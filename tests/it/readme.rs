@@ -9,7 +9,6 @@
 
 use crate::client::Client as Harness;
 use prompt_expander::agents::AGENTS;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -120,14 +119,14 @@ fn run_commands(text: &str) -> usize {
             .split('`')
             .find_map(|text| text.strip_prefix("~/"))
             .unwrap();
-        let path = home.root().join(path);
+        let path = home.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, file).unwrap();
     }
     // Codex was here before.
-    fs::create_dir(home.root().join(".codex")).unwrap();
+    home.make_folder(".codex");
     // A repository with a change, for `git diff`.
-    let work = home.root().join("work");
+    let work = home.path("work");
     fs::create_dir(&work).unwrap();
     let prepare = "git init -q . && git config user.email a@b.c && git config user.name n && echo old > f && git add f \
                    && git commit -q -m m && echo a new line >> f";
@@ -184,9 +183,8 @@ fn run_commands(text: &str) -> usize {
 /// Makes the repositories that the page about packs fetches from, at addresses that git replaces.
 #[cfg(target_os = "linux")]
 fn prepare_repositories(home: &Harness) {
-    fs::create_dir_all(home.root().join("acme")).unwrap();
     let review = "---\ndescription: Review a change\n---\nReview this change:\n\n{{input}}\n";
-    fs::write(home.root().join("acme/review.md"), review).unwrap();
+    home.put("acme/review.md", review);
     let lines = "git config --global user.email a@b.c && git config --global user.name n && git config --global init.defaultBranch main \
          && git config --global url.$HOME/acme.insteadOf https://github.com/acme/prompts \
          && git config --global url.$HOME/mine.git.insteadOf git@git.example.com:me/prompts.git \
@@ -235,13 +233,10 @@ pub(crate) fn table(text: &str, header: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn the_table_of_shipped_prompts_is_what_list_says() {
-    let list: Value = serde_json::from_str(
-        &Harness::new()
-            .arguments([])
-            .run(["list", "--json"], "")
-            .stdout,
-    )
-    .unwrap();
+    let list = Harness::new()
+        .arguments([])
+        .run(["list", "--json"], "")
+        .json();
     let shipped: Vec<Vec<String>> = list["prompts"]
         .as_array()
         .unwrap()

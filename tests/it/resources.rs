@@ -23,7 +23,7 @@ fn each_prompt_is_a_resource_with_size_and_time() {
         .prompt("broken.md", "---\n");
     let file = std::fs::File::options()
         .write(true)
-        .open(client.prompts().join("git/commit.md"))
+        .open(client.path("prompts/git/commit.md"))
         .unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(1_736_694_058_900))
         .unwrap();
@@ -122,7 +122,7 @@ fn the_uri_of_any_file_name_reads_that_file() {
             "{name}: {text}"
         );
     }
-    std::fs::remove_file(client.prompts().join("a b.md")).unwrap();
+    std::fs::remove_file(client.path("prompts/a b.md")).unwrap();
     assert_eq!(
         read(&mut client, "prompt://a%20b")["result"]["contents"][0]["text"],
         "I am a%20b"
@@ -132,7 +132,7 @@ fn the_uri_of_any_file_name_reads_that_file() {
 #[test]
 fn an_unknown_uri_has_the_code_of_its_era() {
     let mut client = Client::new().prompt("inside.md", "I");
-    std::fs::write(client.root().join("secret.md"), "SECRET").unwrap();
+    client.put("secret.md", "SECRET");
     let long = format!("prompt://{}", "x".repeat(100_000));
     for uri in [
         "prompt://nope",

@@ -1,5 +1,7 @@
 //! `rm` and `mv`: files that a person removes and renames. Nothing else is lost.
 
+#[cfg(unix)]
+use crate::client::set_mode;
 use crate::client::{Client, Ran};
 use serde_json::{Value, json};
 use std::fs;
@@ -8,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The library of `prompts`, `other` and the built-in prompts.
 fn two_folders() -> Client {
     let client = Client::new().arguments(["--prompts", "prompts", "--prompts", "other"]);
-    fs::create_dir(client.root().join("other")).unwrap();
+    client.make_folder("other");
     client
 }
 
@@ -17,8 +19,8 @@ fn project() -> Client {
     let client = Client::new()
         .arguments(["--project", "--prompts", "../prompts"])
         .working_in("repo");
-    fs::create_dir_all(client.root().join("repo/.git")).unwrap();
-    fs::create_dir_all(client.root().join("repo/.prompts")).unwrap();
+    client.make_folder("repo/.git");
+    client.make_folder("repo/.prompts");
     client
 }
 
@@ -107,7 +109,7 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
         .prompt("research.md", "mine")
         .prompt("git/a.md", "A")
         .prompt("b.md", "---\nbroken");
-    fs::write(client.root().join("other/research.md"), "other").unwrap();
+    client.put("other/research.md", "other");
     let both = kept("git/a") + &kept("b");
     printed(
         &client,
@@ -115,8 +117,8 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
         &["prompts/git/a.md", "prompts/b.md"],
         &both,
     );
-    assert!(client.prompts().join("git").is_dir(), "empty folders stay");
-    let other = client.root().join("other/research.md");
+    assert!(client.path("prompts/git").is_dir(), "empty folders stay");
+    let other = client.path("other/research.md");
     let now = kept("research") + &format!("note: `research` now refers to {}\n", other.display());
     printed(
         &client,
@@ -130,7 +132,7 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
 #[test]
 fn a_prompt_that_cannot_be_kept_is_not_removed() {
     let client = two_folders().prompt("a.md", "A");
-    std::os::unix::fs::symlink("elsewhere", client.prompts().join(".history")).unwrap();
+    client.link("elsewhere", "prompts/.history");
     refused(
         &client,
         &["rm", "--yes", "a"],
@@ -164,7 +166,7 @@ fn mv_takes_the_history_along() {
     assert!(client.words("history a").stderr.starts_with("error: "));
     client.words("restore team/b");
     assert_eq!(
-        fs::read(client.prompts().join("team/b.md")).unwrap(),
+        fs::read(client.path("prompts/team/b.md")).unwrap(),
         b"second"
     );
     // A name that had versions has both.
@@ -175,7 +177,7 @@ fn mv_takes_the_history_along() {
     // Without a history, none is begun.
     let other = two_folders().prompt("a.md", "A");
     printed(&other, &other.words("mv a b"), &["prompts/b.md"], "");
-    assert!(!other.prompts().join(".history").exists());
+    assert!(!other.path("prompts/.history").exists());
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn rm_and_mv_take_exact_names_only_and_change_nothing_if_one_is_wrong() {
         .prompt("a.md", "A")
         .prompt("git/commit.md", "C")
         .prompt("Upper.md", "U");
-    fs::write(client.root().join("other/other.md"), "O").unwrap();
+    client.put("other/other.md", "O");
     for (name, said) in [
         (
             "comit",
@@ -248,7 +250,7 @@ fn mv_renames_a_file_byte_for_byte_and_creates_folders() {
         .says(0, &["prompts/x.md\n", "x.md:1:1: the frontmatter"]);
     let files: Vec<_> = files(&client).into_iter().map(|(_, text)| text).collect();
     assert_eq!(files, [text.into(), b"---\n".to_vec()]);
-    assert!(client.prompts().join("git").is_dir(), "empty folders stay");
+    assert!(client.path("prompts/git").is_dir(), "empty folders stay");
 }
 
 #[test]
@@ -323,7 +325,7 @@ fn mv_overwrites_nothing() {
 #[test]
 fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
     let client = project().prompt("a.md", "mine").prompt("b.md", "B");
-    let path = |file: &str| client.root().join(file);
+    let path = |file: &str| client.path(file);
     for file in ["a.md", "c.md"] {
         fs::write(path("repo/.prompts").join(file), "theirs").unwrap();
     }
@@ -398,7 +400,7 @@ mod at_a_terminal {
                 "{said}"
             );
             assert_eq!(
-                !client.prompts().join("a.md").exists(),
+                !client.path("prompts/a.md").exists(),
                 is_removed,
                 "{keys:?}"
             );
@@ -502,7 +504,7 @@ mod symlinks {
     #[test]
     fn of_a_symlink_the_symlink_is_removed_and_it_is_not_renamed() {
         let client = two_folders().prompt("real/target.md", "T");
-        let link = client.prompts().join("link.md");
+        let link = client.path("prompts/link.md");
         symlink("real/target.md", &link).unwrap();
         refused(
             &client,
@@ -517,7 +519,7 @@ mod symlinks {
         );
         assert_eq!(
             files(&client),
-            [(client.prompts().join("real/target.md"), b"T".to_vec())]
+            [(client.path("prompts/real/target.md"), b"T".to_vec())]
         );
         symlink("nowhere", &link).unwrap();
         refused(
@@ -530,9 +532,8 @@ mod symlinks {
     #[test]
     fn a_file_in_a_linked_folder_can_be_renamed() {
         let client = two_folders();
-        fs::create_dir(client.root().join("team")).unwrap();
-        fs::write(client.root().join("team/a.md"), "A").unwrap();
-        symlink("../team", client.prompts().join("linked")).unwrap();
+        client.put("team/a.md", "A");
+        client.link("../team", "prompts/linked");
         printed(
             &client,
             &client.words("mv linked/a a"),
@@ -544,10 +545,7 @@ mod symlinks {
     #[test]
     fn nothing_outside_a_project_is_removed_or_renamed_or_receives_a_file() {
         let client = project();
-        let (prompts, outside) = (
-            client.root().join("repo/.prompts"),
-            client.root().join("outside"),
-        );
+        let (prompts, outside) = (client.path("repo/.prompts"), client.path("outside"));
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("a.md"), "A").unwrap();
         fs::write(prompts.join("b.md"), "B").unwrap();
@@ -564,7 +562,7 @@ mod symlinks {
             &["points outside the project"],
         );
 
-        fs::rename(&prompts, client.root().join("elsewhere")).unwrap();
+        fs::rename(&prompts, client.path("elsewhere")).unwrap();
         for (target, said) in [
             ("../outside", "points outside the project"),
             ("nowhere", "the link is broken"),
@@ -584,17 +582,12 @@ mod symlinks {
 
     #[test]
     fn in_a_read_only_folder_nothing_changes_and_the_reason_is_given() {
-        use std::os::unix::fs::PermissionsExt;
         let client = two_folders()
             .prompt("a/x.md", "X")
             .prompt("b.md", "B")
             .unprivileged();
         let mode = |folder: &str, mode| {
-            fs::set_permissions(
-                client.prompts().join(folder),
-                fs::Permissions::from_mode(mode),
-            )
-            .unwrap();
+            set_mode(client.prompts().join(folder), mode);
         };
         mode("", 0o777);
         mode("a", 0o555);
@@ -611,14 +604,14 @@ mod symlinks {
         );
         // What was removed before the failure is printed.
         let ran = client.words("rm --yes b a/x");
-        let root = client.root().join("prompts/b.md").display().to_string();
+        let root = client.path("prompts/b.md").display().to_string();
         assert_eq!(
             (ran.status.code(), ran.stdout),
             (Some(1), format!("{root}\n"))
         );
         assert!(
             ran.stderr.starts_with(&(kept("b") + "error: "))
-                && client.prompts().join("a/x.md").exists(),
+                && client.path("prompts/a/x.md").exists(),
             "{}",
             ran.stderr
         );

@@ -4,7 +4,7 @@ use crate::certificates::Authority;
 use crate::client::{Client, LEGACY};
 use crate::http_client::{Endpoint, HttpServer, write_secret};
 use crate::postgres::{Postgres, database, save, sql, text_of};
-use crate::store_sync::{paths, store, write};
+use crate::store_sync::{paths, store};
 use prompt_expander::prompt::Revision;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -166,10 +166,10 @@ fn the_commands_do_on_a_store_what_they_do_in_a_folder() {
 fn mv_takes_the_versions_and_the_tests_along_and_rm_removes_the_tests() {
     let Some(client) = client() else { return };
     let place = |file: &str| format!("{}/{file}\n", address(&url(&client)));
-    write(&client, "in/a.md", prompt("A\n"));
-    write(&client, "in/a.test.txt", "=== A\n--- text\nA\n");
-    write(&client, "in/c.md", prompt("C\n"));
-    write(&client, "in/b.test.txt", "");
+    client.put("in/a.md", prompt("A\n"));
+    client.put("in/a.test.txt", "=== A\n--- text\nA\n");
+    client.put("in/c.md", prompt("C\n"));
+    client.put("in/b.test.txt", "");
     store(&client, "push in --yes").says(0, &["written"]);
     client
         .words("mv a c")
@@ -284,7 +284,7 @@ fn a_password_in_an_argument_is_refused_and_never_printed() {
     let secret = "postgres://ada:s3cret@127.0.0.1:1/prompts";
     let refused = client.run(["list", "--store", secret], "");
     assert_eq!(refused.status.code(), Some(2));
-    write_secret(client.root().join("address"), secret);
+    write_secret(client.path("address"), secret);
     let from_file = client.words("list --store-file address");
     let from_variable = client
         .variable("PROMPT_EXPANDER_STORE", secret)
@@ -386,7 +386,7 @@ const ADMIN: &str = "0123456789abcdef0123456789abcdef";
 fn writable(url: &str) -> HttpServer {
     let home = on(url);
     write_secret(
-        home.root().join("tokens"),
+        home.path("tokens"),
         &format!("{ADMIN} name=ada role=admin\n"),
     );
     HttpServer::start_with(home, &["--token-file", "tokens"])
@@ -695,7 +695,7 @@ fn a_connection_with_tls_checks_the_certificate_and_the_password_is_that_of_the_
     postgres.use_tls(&authority, "hostssl all all all scram-sha-256\n");
     let client = Client::new().arguments([]);
     let [trusted, passwords] =
-        ["ca.pem", "passwords"].map(|file| client.root().join(file).display().to_string());
+        ["ca.pem", "passwords"].map(|file| client.path(file).display().to_string());
     write_secret(&trusted, &authority.pem());
     let password = |text: &str| {
         write_secret(
@@ -800,7 +800,7 @@ fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed
     let replica = || {
         let home = on(&url(&client));
         write_secret(
-            home.root().join("tokens"),
+            home.path("tokens"),
             &format!("{ADMIN} name=ada role=admin\n"),
         );
         HttpServer::start_with(
@@ -817,8 +817,8 @@ fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed
     });
     let root = client.root();
     let (certificate, key) = Authority::new().issue(|_| {});
-    write(&client, "prompts.pem", certificate);
-    write(&client, "prompts.key", key);
+    client.put("prompts.pem", certificate);
+    client.put("prompts.key", key);
     let mut site =
         include_str!("../../docs/team/nginx.conf").replace("/etc/ssl", &root.display().to_string());
     for (port, replica) in [":3331 ", ":3332 ", ":3333 "].into_iter().zip(&replicas) {
@@ -830,14 +830,10 @@ fn behind_nginx_as_the_page_configures_it_nothing_fails_when_a_replica_is_killed
     );
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|of| format!("{of}_temp_path temp-{of};"));
-    write(
-        &client,
-        "nginx.conf",
-        format!(
+    client.put("nginx.conf", format!(
             "daemon off; master_process off; pid nginx.pid; events {{}} http {{ access_log off; {} {site} }}",
             temporary.concat()
-        ),
-    );
+        ));
     let mut command = std::process::Command::new("/usr/sbin/nginx");
     command
         .arg("-p")

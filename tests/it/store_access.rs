@@ -106,7 +106,7 @@ fn each_login_of_postgresql_works_with_tls_and_only_scram_without() {
     );
     for (role, works_without_tls) in [("scram", true), ("clear", false), ("md5", false)] {
         let client = Client::new().arguments([]);
-        let trusted = client.root().join("ca.pem").display().to_string();
+        let trusted = client.path("ca.pem").display().to_string();
         write_secret(&trusted, &authority.pem());
         let client = client.variable("SSL_CERT_FILE", &trusted);
         for mode in ["require", "disable"] {
@@ -114,7 +114,7 @@ fn each_login_of_postgresql_works_with_tls_and_only_scram_without() {
                 "postgres://{role}:pw@localhost:{}/postgres?sslmode={mode}",
                 postgres.port
             );
-            write_secret(client.root().join("store"), &address);
+            write_secret(client.path("store"), &address);
             let is_let_in = mode == "require" || works_without_tls;
             let says = if is_let_in {
                 "prepare the database with `prompt-expander store init`"

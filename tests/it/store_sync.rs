@@ -9,7 +9,7 @@ use crate::terminal::typed;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,13 +30,6 @@ pub(crate) fn store(client: &Client, line: &str) -> Ran {
         stdout: text(output.stdout),
         stderr: text(output.stderr),
     }
-}
-
-/// Writes a file of a client, and the folders in its path.
-pub(crate) fn write(client: &Client, path: &str, bytes: impl AsRef<[u8]>) {
-    let file = client.root().join(path);
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, bytes).unwrap();
 }
 
 /// The paths in the store of a client.
@@ -72,9 +65,9 @@ fn push_and_then_pull_gives_the_same_bytes() {
         ("skill/SKILL.md", "---\ndescription: D\n---\nA\n\n"),
     ];
     for (path, text) in files {
-        write(&client, &format!("in/{path}"), text);
+        client.put(format!("in/{path}"), text);
     }
-    write(&client, "in/.history/plain.md", "hidden");
+    client.put("in/.history/plain.md", "hidden");
     let dry = store(&client, "push in --dry-run");
     dry.says(0, &["create git/crlf.md\n"]);
     assert_eq!(
@@ -90,9 +83,9 @@ fn push_and_then_pull_gives_the_same_bytes() {
     store(&client, "pull out").says(1, &["create git/crlf.md\n", "add --yes to write 10 files"]);
     store(&client, "pull out --yes").says(0, &["written"]);
     store(&client, "pull out").says(0, &["the folder is already up to date"]);
-    fs::remove_dir_all(client.root().join("in/.history")).unwrap();
+    fs::remove_dir_all(client.path("in/.history")).unwrap();
     let below = |folder: &str| {
-        let root = client.root().join(folder);
+        let root = client.path(folder);
         bytes_below(&root)
             .into_iter()
             .map(|(path, bytes)| (path.strip_prefix(&root).unwrap().to_owned(), bytes))
@@ -130,7 +123,7 @@ fn what_the_store_cannot_take_is_listed_and_nothing_is_written_without_skip() {
         ("nul.md", b"a\0b", "in/nul.md: the file has a NUL character"),
     ];
     for (path, bytes, _) in refused {
-        write(&client, &format!("in/{path}"), bytes);
+        client.put(format!("in/{path}"), bytes);
     }
     let reasons: Vec<&str> = refused.iter().map(|(.., why)| *why).collect();
     store(&client, "push in --yes").says(1, &[&reasons[..], &["6 files cannot be taken"]].concat());
@@ -146,10 +139,10 @@ fn push_with_prune_deletes_what_the_folder_does_not_have_but_not_everything() {
         client.run(["new", name], prompt("One.\n")).says(0, &[]);
     }
     store(&client, "pull in --yes").says(0, &[]);
-    write(&client, "in/a.md", prompt("Two.\n"));
-    write(&client, "in/b.md", "\0");
-    fs::remove_file(client.root().join("in/c.md")).unwrap();
-    fs::create_dir(client.root().join("empty")).unwrap();
+    client.put("in/a.md", prompt("Two.\n"));
+    client.put("in/b.md", "\0");
+    fs::remove_file(client.path("in/c.md")).unwrap();
+    client.make_folder("empty");
     store(&client, "push empty --prune --yes").says(1, &["--force deletes everything"]);
     store(&client, "push gone --prune --yes --skip")
         .says(1, &["warning: gone: ", "--force deletes everything"]);
@@ -174,8 +167,8 @@ fn push_with_prune_deletes_what_the_folder_does_not_have_but_not_everything() {
 fn a_path_that_differs_from_one_of_the_store_only_in_letter_case_is_refused() {
     let Some(client) = client() else { return };
     client.run(["new", "a"], prompt("One.\n")).says(0, &[]);
-    write(&client, "in/A.md", "A");
-    write(&client, "in/b.md", "B");
+    client.put("in/A.md", "A");
+    client.put("in/b.md", "B");
     store(&client, "push in --yes").says(
         1,
         &["choose a name that differs from all others in more than letter case"],
@@ -208,7 +201,7 @@ fn push_replaces_only_what_this_folder_last_had() {
         ("same", "Same.\n"),
         ("new", "New."),
     ] {
-        write(&client, &format!("in/{name}.md"), mine);
+        client.put(format!("in/{name}.md"), mine);
     }
     for (name, theirs) in [
         ("theirs", "Theirs.\n"),
@@ -219,7 +212,7 @@ fn push_replaces_only_what_this_folder_last_had() {
     }
     client.words("rm --yes gone").says(0, &[]);
     save(&client, "later.md", "Later.\n");
-    fs::remove_file(client.root().join("in/old.md")).unwrap();
+    fs::remove_file(client.path("in/old.md")).unwrap();
 
     let conflicts = [
         "conflict both.md: changed in the store",
@@ -267,8 +260,8 @@ fn push_replaces_only_what_this_folder_last_had() {
         ]
     );
     // What was the same on both sides can be changed, and what was deleted can be created again.
-    write(&client, "in/same.md", "Again.");
-    write(&client, "in/old.md", "Again.");
+    client.put("in/same.md", "Again.");
+    client.put("in/old.md", "Again.");
     let again = store(&client, "push in --overwrite-all --yes");
     again.says(0, &["written"]);
     let all = [
@@ -299,10 +292,10 @@ fn git(client: &Client, line: &str) {
 #[test]
 fn an_earlier_commit_of_the_folder_may_be_replaced_and_a_later_one_not() {
     let Some(client) = client() else { return };
-    write(&client, "in/git/a.md", "One.\n");
+    client.put("in/git/a.md", "One.\n");
     git(&client, "init --quiet --initial-branch=main");
     let commit = |text: &str| {
-        write(&client, "in/git/a.md", text);
+        client.put("in/git/a.md", text);
         git(&client, "add in");
         git(&client, "commit --quiet --message=A");
     };
@@ -322,7 +315,7 @@ fn an_earlier_commit_of_the_folder_may_be_replaced_and_a_later_one_not() {
     }
     // A variable, maybe from the `.env` of a clone, changes no setting of git, and writes no file.
     save(&client, "git/a.md", "One.\n");
-    let trace = client.root().join("trace");
+    let trace = client.path("trace");
     let ran = store_command(&client, "push in --dry-run")
         .env("GIT_CONFIG_COUNT", "no number")
         .env("GIT_TRACE", &trace)
@@ -337,7 +330,7 @@ fn an_earlier_commit_of_the_folder_may_be_replaced_and_a_later_one_not() {
         ("Two.\n", "change git/a.md"),
         ("Mine.\n", "conflict git/a.md: changed in the folder"),
     ] {
-        write(&client, "in/git/a.md", mine);
+        client.put("in/git/a.md", mine);
         let ran = store(&client, "pull in --dry-run");
         assert_eq!(outcomes(&ran), [outcome], "{mine} {}", ran.stderr);
     }
@@ -349,12 +342,12 @@ fn pull_replaces_only_what_this_folder_last_had() {
     for name in ["mine", "theirs", "gone"] {
         save(&client, &format!("{name}.md"), "One.\n");
     }
-    write(&client, "in/before.md", "Mine.\n");
+    client.put("in/before.md", "Mine.\n");
     save(&client, "before.md", "Theirs.\n");
     store(&client, "pull in --yes").says(1, &["written", "--- folder\n+++ store\n"]);
-    write(&client, "in/mine.md", "Mine.\n");
-    write(&client, "in/other.md", "Mine.\n");
-    fs::remove_file(client.root().join("in/gone.md")).unwrap();
+    client.put("in/mine.md", "Mine.\n");
+    client.put("in/other.md", "Mine.\n");
+    fs::remove_file(client.path("in/gone.md")).unwrap();
     save(&client, "theirs.md", "Theirs.\n");
     save(&client, "new.md", "Theirs.\n");
     let conflicts = [
@@ -368,7 +361,7 @@ fn pull_replaces_only_what_this_folder_last_had() {
         ran.says(1, &["3 files in the folder are in conflict"]);
         assert_eq!(outcomes(&ran), [&changes[..], &conflicts].concat());
     }
-    let read = |path: &str| fs::read_to_string(client.root().join("in").join(path)).unwrap();
+    let read = |path: &str| fs::read_to_string(client.path("in").join(path)).unwrap();
     assert_eq!([read("before.md"), read("mine.md")], ["Mine.\n", "Mine.\n"]);
     assert_eq!(
         [read("new.md"), read("theirs.md")],
@@ -384,7 +377,7 @@ fn a_write_of_somebody_else_while_a_push_waits_is_not_replaced() {
     let Some(client) = client() else { return };
     save(&client, "a.md", "One.\n");
     store(&client, "pull in --yes").says(0, &[]);
-    write(&client, "in/a.md", "Mine.\n");
+    client.put("in/a.md", "Mine.\n");
     let url = url(&client);
     let mut psql = Command::new("psql")
         .args(["-Xq", &url])
@@ -426,14 +419,14 @@ fn a_write_of_somebody_else_while_a_push_waits_is_not_replaced() {
 #[test]
 fn what_a_folder_last_had_is_kept_for_its_owner_and_without_a_password() {
     let Some(client) = client() else { return };
-    write(&client, "in/a.md", "A");
+    client.put("in/a.md", "A");
     let secret = url(&client).replace("postgres@", "postgres:s3cret@");
     let home = Client::new()
         .arguments([])
         .variable("PROMPT_EXPANDER_STORE", &secret);
-    write(&home, "in/a.md", "A");
+    home.put("in/a.md", "A");
     home.words("store push in --yes").says(0, &["written"]);
-    let state = home.root().join(".local/state/prompt-expander/store");
+    let state = home.path(".local/state/prompt-expander/store");
     let files = bytes_below(&state);
     assert_eq!(files.len(), 1);
     for (file, bytes) in files {
@@ -453,17 +446,17 @@ fn what_a_clone_says_that_a_folder_last_had_does_not_count() {
     let client = client
         .working_in("clone")
         .variable("XDG_STATE_HOME", "/proc/self/cwd/state");
-    write(&client, "clone/in/a.md", "Theirs.");
+    client.put("clone/in/a.md", "Theirs.");
     store(&client, "push in --yes").says(0, &["written"]);
-    assert!(!client.root().join("clone/state").exists());
-    assert!(client.root().join(".local/state/prompt-expander").exists());
+    assert!(!client.path("clone/state").exists());
+    assert!(client.path(".local/state/prompt-expander").exists());
 }
 
 #[test]
 fn pull_shows_what_it_changes_and_what_it_keeps_and_asks() {
     let Some(client) = client() else { return };
     client.run(["new", "a"], prompt("One.\n")).says(0, &[]);
-    write(&client, "out/other.md", "Other.");
+    client.put("out/other.md", "Other.");
     store(&client, "pull out").says(1, &["add --yes to write 1 file into the folder"]);
     let program = env!("CARGO_BIN_EXE_prompt-expander");
     let line = format!("{program} store pull out --store '{}'", url(&client));
@@ -472,16 +465,16 @@ fn pull_shows_what_it_changes_and_what_it_keeps_and_asks() {
     };
     let question = "keep other.md\ncreate a.md\nwrite 1 file into the folder? [y/N]";
     assert!(shown.contains(question), "{shown}");
-    assert!(!client.root().join("out/a.md").exists());
+    assert!(!client.path("out/a.md").exists());
 }
 
 #[test]
 fn push_follows_no_symlink_out_of_a_folder_that_is_not_ones_own() {
     let Some(client) = client() else { return };
-    write(&client, "in/a.md", "A.");
-    write(&client, "outside/secret.md", "Secret.");
-    symlink("../outside/secret.md", client.root().join("in/leak.md")).unwrap();
-    symlink("../outside", client.root().join("in/folder")).unwrap();
+    client.put("in/a.md", "A.");
+    client.put("outside/secret.md", "Secret.");
+    client.link("../outside/secret.md", "in/leak.md");
+    client.link("../outside", "in/folder");
     store(&client, "push in --yes").says(
         1,
         &["in/leak.md: ", "in/folder: ", "2 files cannot be taken"],
@@ -493,15 +486,11 @@ fn push_follows_no_symlink_out_of_a_folder_that_is_not_ones_own() {
 #[test]
 fn pull_writes_only_paths_that_push_takes_and_follows_no_symlink() {
     let Some(client) = client() else { return };
-    let outside = client.root().join("outside");
-    write(&client, "outside/target.md", "Outside.");
-    write(&client, "out/ok.md", "Mine.");
-    symlink(&outside, client.root().join("out/link")).unwrap();
-    symlink(
-        outside.join("target.md"),
-        client.root().join("out/linked.md"),
-    )
-    .unwrap();
+    let outside = client.path("outside");
+    client.put("outside/target.md", "Outside.");
+    client.put("out/ok.md", "Mine.");
+    client.link(&outside, "out/link");
+    client.link(outside.join("target.md"), "out/linked.md");
     let refused = [
         "../b.md",
         "/b.md",
@@ -546,10 +535,8 @@ fn pull_writes_only_paths_that_push_takes_and_follows_no_symlink() {
         fs::read_to_string(outside.join("target.md")).unwrap(),
         "Outside."
     );
-    let mut written: Vec<PathBuf> = bytes_below(&client.root().join("out"))
-        .into_keys()
-        .collect();
-    written.retain(|file| !file.starts_with(client.root().join("out/link")));
-    let names = ["linked.md", "ok.md", "x/new.md"].map(|name| client.root().join("out").join(name));
+    let mut written: Vec<PathBuf> = bytes_below(&client.path("out")).into_keys().collect();
+    written.retain(|file| !file.starts_with(client.path("out/link")));
+    let names = ["linked.md", "ok.md", "x/new.md"].map(|name| client.path("out").join(name));
     assert_eq!(written, names);
 }

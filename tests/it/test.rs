@@ -1,6 +1,8 @@
 //! `test`: prompts expand to what their test files say. `--update`, `new --test`, and test files in
 //! `check`, `rm` and `mv`.
 
+#[cfg(unix)]
+use crate::client::set_mode;
 use crate::client::{Client, Ran};
 use crate::readme::{blocks, page};
 use serde_json::{Value, json};
@@ -44,16 +46,12 @@ fn ran(client: &Client, arguments: &[&str]) -> (i32, String) {
     )
 }
 
-fn read(client: &Client, file: &str) -> String {
-    fs::read_to_string(client.prompts().join(file)).unwrap()
-}
-
 #[test]
 fn every_built_in_prompt_has_tests_that_pass() {
     let prompts = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
     let client = Client::new().arguments(["--no-builtin", "--prompts", prompts.to_str().unwrap()]);
     let tested = client.words("test --json");
-    let result: Value = serde_json::from_str(&tested.stdout).unwrap();
+    let result = tested.json();
     let failed: Vec<&Value> = result["cases"]
         .as_array()
         .unwrap()
@@ -64,7 +62,7 @@ fn every_built_in_prompt_has_tests_that_pass() {
         (tested.status.code(), failed, &result["problems"]),
         (Some(0), vec![], &json!([]))
     );
-    let listed: Value = serde_json::from_str(&client.words("list --json").stdout).unwrap();
+    let listed = client.words("list --json").json();
     for prompt in listed["prompts"].as_array().unwrap() {
         let cases = result["cases"]
             .as_array()
@@ -143,7 +141,7 @@ fn json_has_each_case_and_what_is_broken() {
         .prompt("a.test.txt", "=== T\n--- text\nB\n");
     let ran = client.words("test --json");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
-    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let result = ran.json();
     let path = |file: &str| client.prompts().join(file).display().to_string();
     let failure = json!({
         "check": "text",
@@ -235,8 +233,7 @@ fn tests_belong_to_the_prompt_next_to_them_even_if_another_folder_overrides_it()
         .arguments(["--prompts", "first", "--prompts", "prompts"])
         .prompt("git/a.md", "second");
     client.write("git/a.test.txt", "=== T\n--- text\nsecond\n");
-    fs::create_dir_all(client.root().join("first/git")).unwrap();
-    fs::write(client.root().join("first/git/a.md"), "first").unwrap();
+    client.put("first/git/a.md", "first");
     client
         .words("test")
         .printed("ok    git/a: T\n1 passed, 0 failed\n");
@@ -246,16 +243,8 @@ fn tests_belong_to_the_prompt_next_to_them_even_if_another_folder_overrides_it()
         "the first has none: {ran:?}"
     );
     // With tests in two folders, the whole path says which.
-    fs::write(
-        client.root().join("first/git/a.test.txt"),
-        "=== T\n--- lacks\nfirst\n",
-    )
-    .unwrap();
-    let path = client
-        .root()
-        .join("first/git/a.test.txt")
-        .display()
-        .to_string();
+    client.put("first/git/a.test.txt", "=== T\n--- lacks\nfirst\n");
+    let path = client.path("first/git/a.test.txt").display().to_string();
     assert!(
         client
             .words("test")
@@ -298,7 +287,7 @@ fn update_writes_the_expansions_and_changes_nothing_else() {
         "{printed}"
     );
     assert_eq!(
-        read(&client, "compare.test.txt"),
+        client.text("prompts/compare.test.txt"),
         file.replacen("old", "Weigh x by cost.", 1)
     );
     assert_eq!(
@@ -316,14 +305,14 @@ fn update_writes_nothing_that_is_right_or_not_a_text() {
         .prompt("b.test.txt", "x");
     let tests = || {
         (
-            read(&client, "a.test.txt"),
-            read(&client, "compare.test.txt"),
-            read(&client, "b.test.txt"),
+            client.text("prompts/a.test.txt"),
+            client.text("prompts/compare.test.txt"),
+            client.text("prompts/b.test.txt"),
         )
     };
     let (before, modified) = (
         tests(),
-        fs::metadata(client.prompts().join("compare.test.txt"))
+        fs::metadata(client.path("prompts/compare.test.txt"))
             .unwrap()
             .modified()
             .unwrap(),
@@ -331,7 +320,7 @@ fn update_writes_nothing_that_is_right_or_not_a_text() {
     assert_eq!(ran(&client, &["test", "--update"]).0, 1);
     assert_eq!(tests(), before);
     assert_eq!(
-        fs::metadata(client.prompts().join("compare.test.txt"))
+        fs::metadata(client.path("prompts/compare.test.txt"))
             .unwrap()
             .modified()
             .unwrap(),
@@ -343,7 +332,7 @@ fn update_writes_nothing_that_is_right_or_not_a_text() {
         ran(&client, &["test", "--update", "compare", "nowhere"]).0,
         1
     );
-    assert_eq!(read(&client, "compare.test.txt"), "=== T\ninput: x\n");
+    assert_eq!(client.text("prompts/compare.test.txt"), "=== T\ninput: x\n");
 }
 
 #[test]
@@ -356,7 +345,7 @@ fn a_text_and_another_block_of_one_case_are_independent() {
         "FAIL  a: T (prompts/a.test.txt:1)\n  lacks: `A` is in line 1: `A`\n0 passed, 1 failed\n";
     assert_eq!((status, printed.as_str()), (1, want));
     assert_eq!(
-        read(&client, "a.test.txt"),
+        client.text("prompts/a.test.txt"),
         "=== T\n--- text\nA\n--- lacks\nA\n"
     );
 }
@@ -384,7 +373,7 @@ fn an_expansion_that_is_too_long_for_a_test_file_is_not_written() {
         printed.ends_with("\n0 passed, 0 failed, 1 updated, 1 problem\n"),
         "{printed}"
     );
-    assert_eq!(read(&client, "a.test.txt"), tests);
+    assert_eq!(client.text("prompts/a.test.txt"), tests);
 }
 
 #[test]
@@ -435,7 +424,7 @@ fn new_test_creates_a_prompt_and_its_tests_or_only_the_tests() {
     client
         .words("new --test compare")
         .says(0, &[&format!("{tests}\n"), note]);
-    assert_eq!(read(&client, "compare.md"), COMPARE);
+    assert_eq!(client.text("prompts/compare.md"), COMPARE);
     let exists = format!(
         "`{tests}` already exists, and is not changed; `prompt-expander test compare` runs its tests\n"
     );
@@ -493,7 +482,7 @@ fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     client
         .words("mv compare git/choose")
         .says(0, &[&format!("{}\n", path("git/choose.md")), &note]);
-    assert_eq!(read(&client, "git/choose.test.txt"), TESTS);
+    assert_eq!(client.text("prompts/git/choose.test.txt"), TESTS);
     let json = json!({ "from": path("git/choose.md"), "to": path("choose.md"), "tests": path("choose.test.txt") });
     client
         .words("mv git/choose choose --json")
@@ -506,12 +495,12 @@ fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     client.words("mv choose b").failed(1, &taken);
     assert_eq!(
         (
-            read(&client, "choose.test.txt").as_str(),
-            read(&client, "b.test.txt").as_str()
+            client.text("prompts/choose.test.txt").as_str(),
+            client.text("prompts/b.test.txt").as_str()
         ),
         (TESTS, "kept")
     );
-    assert!(client.prompts().join("choose.md").exists());
+    assert!(client.path("prompts/choose.md").exists());
     client
         .words("mv a b")
         .says(0, &[&format!("{}\n", path("b.md"))]); // it has none
@@ -538,9 +527,9 @@ fn the_tests_stay_if_another_file_has_the_name_of_the_prompt() {
     let removed = client.words("rm compare --yes");
     assert_eq!(
         removed.stdout,
-        format!("{}\n", client.prompts().join("compare.MD").display())
+        format!("{}\n", client.path("prompts/compare.MD").display())
     );
-    let tests = client.prompts().join("compare.test.txt");
+    let tests = client.path("prompts/compare.test.txt");
     assert!(tests.exists(), "{removed:?}");
     assert_eq!(client.words("test").status.code(), Some(0));
     client.write("compare.MD", "upper");
@@ -560,14 +549,14 @@ mod hostile {
         for name in ["fifo", "large", "link", "loop", "folder"] {
             client.write(&format!("{name}.md"), "A {{input}}");
         }
-        make_fifo(&client.prompts().join("fifo.test.txt"));
-        fs::File::create(client.prompts().join("large.test.txt"))
+        make_fifo(&client.path("prompts/fifo.test.txt"));
+        fs::File::create(client.path("prompts/large.test.txt"))
             .unwrap()
             .set_len(1 << 40)
             .unwrap();
-        symlink("nowhere", client.prompts().join("link.test.txt")).unwrap();
-        symlink("loop.test.txt", client.prompts().join("loop.test.txt")).unwrap();
-        fs::create_dir(client.prompts().join("folder.test.txt")).unwrap();
+        client.link("nowhere", "prompts/link.test.txt");
+        client.link("loop.test.txt", "prompts/loop.test.txt");
+        client.make_folder("prompts/folder.test.txt");
         let (status, printed) = ran(&client, &["test"]);
         assert_eq!(status, 1);
         for said in [
@@ -582,10 +571,10 @@ mod hostile {
     #[test]
     fn an_update_replaces_the_target_of_a_symlink_and_keeps_its_permissions() {
         let client = Client::new().prompt("a.md", "A");
-        let target = client.root().join("elsewhere.txt");
+        let target = client.path("elsewhere.txt");
         fs::write(&target, "=== T\n").unwrap();
-        fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-        let link = client.prompts().join("a.test.txt");
+        set_mode(&target, 0o640);
+        let link = client.path("prompts/a.test.txt");
         symlink(&target, &link).unwrap();
         assert!(
             client
@@ -605,8 +594,8 @@ mod hostile {
 #[test]
 fn tests_of_another_program_s_prompt_are_run_but_never_written() {
     let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
-    client.write("../.claude/commands/git/fix.md", "Fix $ARGUMENTS");
-    let file = client.root().join(".claude/commands/git/fix.test.txt");
+    client.put(".claude/commands/git/fix.md", "Fix $ARGUMENTS");
+    let file = client.path(".claude/commands/git/fix.test.txt");
     assert_eq!(client.words("new --test git/fix").status.code(), Some(1));
     assert!(!file.exists());
 

@@ -1,7 +1,7 @@
 //! `serve --http` with `--tls-cert` and `--tls-key`.
 
 use crate::certificates::{Authority, pem};
-use crate::client::Client;
+use crate::client::{Client, set_mode};
 use crate::http_client::{Connection, Endpoint, HttpServer, write_secret};
 use crate::websocket::WebSocket;
 use rcgen::{CertificateParams, KeyPair};
@@ -9,7 +9,6 @@ use serde_json::json;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,11 +74,11 @@ pub(crate) fn self_signed(home: Client) -> HttpServer {
         .self_signed(&key)
         .unwrap();
     write_secret(
-        home.root().join("privkey.pem"),
+        home.path("privkey.pem"),
         &pem("PRIVATE KEY", &key.serialize_der()),
     );
     write_secret(
-        home.root().join("fullchain.pem"),
+        home.path("fullchain.pem"),
         &pem("CERTIFICATE", certificate.der()),
     );
     HttpServer::start_with(
@@ -268,17 +267,13 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
         );
     }
     write(home.root(), &good);
-    fs::set_permissions(
-        home.root().join("key.pem"),
-        fs::Permissions::from_mode(0o640),
-    )
-    .unwrap();
+    set_mode(home.path("key.pem"), 0o640);
     let ran = home.run([&["serve", "--http", "0"][..], &FILES].concat(), "");
     ran.failed(
         1,
         "error: others can read or change the key key.pem: run `chmod 600 key.pem`\n",
     );
-    fs::remove_file(home.root().join("cert.pem")).unwrap();
+    fs::remove_file(home.path("cert.pem")).unwrap();
     let ran = home.run([&["serve", "--http", "0"][..], &FILES].concat(), "");
     assert!(
         ran.stderr
@@ -302,19 +297,19 @@ fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let first = shown(&server, &authority);
     let mut open = connect(server.address, trusting(&authority, BOTH, &[])).unwrap();
     let renewed = authority.issue(|_| {});
-    fs::write(server.home.root().join("cert.pem"), &renewed.0).unwrap();
+    server.home.put("cert.pem", &renewed.0);
     assert_eq!(
         server.stderr_line(),
         "warning: the key in key.pem does not belong to the first certificate in cert.pem; give the key that does, and put this \
          server's own certificate first; until then, what was read before is used"
     );
     assert_eq!(shown(&server, &authority), first);
-    fs::write(server.home.root().join("key.pem"), &renewed.1).unwrap();
+    server.home.put("key.pem", &renewed.1);
     let second = (0..10_000)
         .map(|_| shown(&server, &authority))
         .find(|now| *now != first)
         .expect("the renewed one");
-    fs::remove_file(server.home.root().join("key.pem")).unwrap();
+    fs::remove_file(server.home.path("key.pem")).unwrap();
     assert!(
         server
             .stderr_line()
@@ -339,7 +334,7 @@ fn a_client_without_tls_does_not_stop_the_server() {
     while !neither.is_closed_within(Duration::from_secs(60)) {}
     shown(&server, &authority);
     let log = server.stop();
-    let log = fs::read_to_string(log.root().join("server.log")).unwrap();
+    let log = log.text("server.log");
     assert!(log.contains("the connection ended"), "{log}");
 }
 

@@ -39,7 +39,7 @@ fn a_tap_has_every_line_in_both_directions_unchanged() {
     client.send(format!("{call}\n"));
     let expanded = client.read_raw();
     client.finish();
-    let record = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    let record = client.text("conversation.log");
     let mut lines = conversation(&record);
     // Answers may be written together, later than the next line was read.
     let first: Vec<_> = lines.drain(..5).collect();
@@ -67,7 +67,7 @@ fn a_tap_has_the_json_of_a_frame_in_one_line() {
         ran.stdout,
         format!("Content-Length: {}\r\n\r\n{pong}", pong.len())
     );
-    let record = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    let record = client.text("conversation.log");
     let ping = r#"frame {"jsonrpc":"2.0", "id":1,"method":"ping"}"#;
     assert_eq!(
         conversation(&record),
@@ -78,18 +78,19 @@ fn a_tap_has_the_json_of_a_frame_in_one_line() {
 #[test]
 fn a_tap_is_appended_to_and_only_its_owner_can_read_it() {
     let mut client = client_with(&["--tap", "conversation.log"]);
-    fs::write(client.root().join("conversation.log"), "").unwrap();
+    client.put("conversation.log", "");
     client.list();
     client.finish();
-    let first = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    let first = client.text("conversation.log");
     let mut again = client_with(&[]);
-    again = again.arguments(WITH_PROMPTS.into_iter().chain([
-        "--tap",
-        client.root().join("conversation.log").to_str().unwrap(),
-    ]));
+    again = again.arguments(
+        WITH_PROMPTS
+            .into_iter()
+            .chain(["--tap", client.path("conversation.log").to_str().unwrap()]),
+    );
     again.list();
     again.finish();
-    let both = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    let both = client.text("conversation.log");
     assert!(
         both.starts_with(&first) && both.len() > first.len(),
         "{both}"
@@ -100,7 +101,7 @@ fn a_tap_is_appended_to_and_only_its_owner_can_read_it() {
         let mut fresh = client_with(&["--tap", "fresh.log"]);
         fresh.list();
         fresh.finish();
-        let mode = fs::metadata(fresh.root().join("fresh.log"))
+        let mode = fs::metadata(fresh.path("fresh.log"))
             .unwrap()
             .permissions()
             .mode();
@@ -125,7 +126,7 @@ fn a_tap_that_is_full_or_a_pipe_causes_one_warning_and_the_server_goes_on() {
         let said = "warning: `pipe` cannot be written to: it is a pipe, which may block; choose a file in a folder of \
                     yours\n";
         let mut client = client_with(&[option, "pipe"]).stderr(Some(said));
-        crate::client::make_fifo(&client.root().join("pipe"));
+        crate::client::make_fifo(&client.path("pipe"));
         client.expand("review", "x").text("Review this.\n\nx");
     }
     let long = "x".repeat(200_000);
@@ -195,7 +196,7 @@ fn an_event_is_one_line_without_control_characters_whatever_a_client_writes() {
         serde_json::json!({"protocolVersion": nasty, "clientInfo": {"name": nasty}}),
     );
     client.finish();
-    let log = fs::read_to_string(client.root().join("server.log")).unwrap();
+    let log = client.text("server.log");
     let is_control =
         |character: char| character.is_control() || "\u{2028}\u{2029}".contains(character);
     for line in log.lines() {
@@ -219,7 +220,7 @@ fn a_json_log_has_one_object_for_each_event_whatever_a_client_writes() {
     ]);
     client.expand("a\n\"}\u{1b}[31m", "x").error();
     client.finish();
-    let log = fs::read_to_string(client.root().join("server.log")).unwrap();
+    let log = client.text("server.log");
     let events: Vec<Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

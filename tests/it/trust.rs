@@ -13,7 +13,7 @@ fn in_repository(folder: &str) -> (Client, Repository) {
         .working_in("repo")
         .working_in(folder);
     let repository = Repository {
-        folder: client.root().join("repo"),
+        folder: client.path("repo"),
     };
     repository.git(&["init", "-q"], "");
     write(
@@ -54,7 +54,7 @@ fn hook_answer(client: &Client, folder: &Path, message: &str) -> String {
 #[test]
 fn every_text_is_shown_with_what_it_replaces_and_later_only_the_differences() {
     let (client, repository) = in_repository("repo");
-    client.write("../.config/prompt-expander/prompts/deploy.md", "Mine.");
+    client.put(".config/prompt-expander/prompts/deploy.md", "Mine.");
     let first = client.words("trust --yes");
     for part in [
         ":deploy  new, 5 lines",
@@ -128,7 +128,7 @@ fn every_attachment_is_shown_under_a_path_of_one_line_and_served_in_a_worktree()
 fn what_is_below_the_root_of_a_trusted_repository_needs_its_own_trust() {
     let (client, repository) = in_repository("repo/node_modules/x");
     client.words("trust --yes ../..").says(0, &[]);
-    client.write("../repo/node_modules/x/.prompts/deploy.md", "Theirs.");
+    client.put("repo/node_modules/x/.prompts/deploy.md", "Theirs.");
     let nested = fs::canonicalize(repository.folder.join("node_modules/x")).unwrap();
     let hint = format!("prompt-expander trust {}", nested.display());
     assert!(expanded(&client, "deploy").starts_with("Deploy it."));
@@ -148,7 +148,7 @@ fn what_is_below_the_root_of_a_trusted_repository_needs_its_own_trust() {
 fn a_linked_worktree_serves_the_texts_that_were_shown_and_others_after_trust_there() {
     let (client, repository) = in_repository("worktree");
     repository.git(&["worktree", "add", "-q", "-b", "other", "../worktree"], "");
-    let worktree = fs::canonicalize(client.root().join("worktree")).unwrap();
+    let worktree = fs::canonicalize(client.path("worktree")).unwrap();
     assert!(
         !expanded(&client, "deploy").starts_with("Deploy it."),
         "nothing is trusted yet"
@@ -156,9 +156,9 @@ fn a_linked_worktree_serves_the_texts_that_were_shown_and_others_after_trust_the
     client.words("trust --yes ../repo").says(0, &[]);
     assert!(expanded(&client, "deploy").starts_with("Deploy it."));
 
-    client.write("../worktree/.prompts/_steps.md", "Evil step.\n");
-    client.write("../worktree/.prompts/summarize.md", "Evil summary.\n");
-    client.write("../worktree/.prompts/fresh.md", "Evil and fresh.\n");
+    client.put("worktree/.prompts/_steps.md", "Evil step.\n");
+    client.put("worktree/.prompts/summarize.md", "Evil summary.\n");
+    client.put("worktree/.prompts/fresh.md", "Evil and fresh.\n");
     assert!(!expanded(&client, "deploy").contains("Evil"));
     assert!(
         !expanded(&client, "summarize").contains("Evil"),
@@ -195,16 +195,13 @@ fn a_folder_that_only_claims_to_be_a_worktree_serves_nothing() {
     let (client, repository) = in_repository("clone");
     repository.git(&["worktree", "add", "-q", "-b", "other", "../worktree"], "");
     client.words("trust --yes ../repo").says(0, &[]);
-    let link = fs::read_to_string(client.root().join("worktree/.git")).unwrap();
-    client.write("../clone/.git", &link);
-    client.write("../clone/.prompts/summarize.md", "Summarize it.\n");
+    let link = client.text("worktree/.git");
+    client.put("clone/.git", &link);
+    client.put("clone/.prompts/summarize.md", "Summarize it.\n");
     assert!(!expanded(&client, "summarize").starts_with("Summarize it."));
     // Files that a repository brings cannot pretend to be its folder `.git`.
-    client.write(
-        "../repo/fake/worktrees/x/gitdir",
-        "../../../../clone/.git\n",
-    );
-    client.write("../clone/.git", "gitdir: ../repo/fake/worktrees/x\n");
+    client.put("repo/fake/worktrees/x/gitdir", "../../../../clone/.git\n");
+    client.put("clone/.git", "gitdir: ../repo/fake/worktrees/x\n");
     assert!(!expanded(&client, "summarize").starts_with("Summarize it."));
 }
 
@@ -213,7 +210,7 @@ fn an_older_entry_counts_and_a_terminal_is_told_once() {
     let (client, repository) = in_repository("repo");
     let root = fs::canonicalize(&repository.folder).unwrap();
     let settings = format!("trusted = ['{}']\n", root.display());
-    client.write("../.config/prompt-expander/config.toml", settings);
+    client.put(".config/prompt-expander/config.toml", settings);
     assert!(expanded(&client, "deploy").starts_with("Deploy it."));
     let told = ["you were never shown the texts of"];
     client.words("list").says(0, &told);

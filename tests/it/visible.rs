@@ -70,10 +70,10 @@ fn hides_nothing(line: &str, shown: &str) {
 fn a_terminal_gets_no_character_that_it_acts_on_or_that_nobody_sees() {
     let client = hostile_library();
     let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":a"});
-    fs::write(client.root().join("event"), event.to_string()).unwrap();
-    fs::write(client.root().join("text"), HOSTILE).unwrap();
+    client.put("event", event.to_string());
+    client.put("text", HOSTILE);
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": HOSTILE});
-    fs::write(client.root().join("request"), format!("{request}\n")).unwrap();
+    client.put("request", format!("{request}\n"));
     for line in [
         "show a",
         "expand a x",
@@ -112,7 +112,7 @@ fn a_terminal_gets_no_character_that_it_acts_on_or_that_nobody_sees() {
 fn json_on_a_terminal_is_visible_and_valid() {
     let client = hostile_library();
     let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":a"});
-    fs::write(client.root().join("event"), event.to_string()).unwrap();
+    client.put("event", event.to_string());
     for line in [
         "show a --json",
         "list --json",
@@ -147,7 +147,7 @@ fn the_picker_and_messages_of_servers_and_settings_are_visible() {
     }
     let message = json!({"error": {"message": HOSTILE}}).to_string();
     let service = Service::answering(response("500 Oops", "application/json", &message));
-    let settings = client.root().join(".config/prompt-expander/config.toml");
+    let settings = client.path(".config/prompt-expander/config.toml");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     let team = format!(
         "team = \"http://{}\"\n\"{}\" = 1\n",
@@ -164,7 +164,7 @@ fn the_picker_and_messages_of_servers_and_settings_are_visible() {
 #[test]
 fn a_review_also_shows_the_characters_that_are_usual_and_a_pager_gets_them_visible() {
     let client = Client::new();
-    let repository = Repository::new(client.root().join("server/acme/prompts.git"));
+    let repository = Repository::new(client.path("server/acme/prompts.git"));
     repository.put(&[("a.md", HOSTILE)]);
     let line = format!(
         "PAGER='cat -' $PROGRAM pack add {} </dev/null",
@@ -230,7 +230,7 @@ fn no_address_is_printed_with_its_password_whatever_is_wrong_with_it() {
         let with_store = Client::new().variable("PROMPT_EXPANDER_STORE", &address);
         let ran = with_store.arguments([]).words("list");
         assert!(!ran.stderr.contains("s3"), "{address}: {}", ran.stderr);
-        let settings = client.root().join(".config/prompt-expander/config.toml");
+        let settings = client.path(".config/prompt-expander/config.toml");
         fs::create_dir_all(settings.parent().unwrap()).unwrap();
         for key in ["team", "openapi", "nope", "log-level"] {
             let address = format!("https://me:{password}@host.invalid/");
@@ -248,7 +248,7 @@ fn no_address_is_printed_with_its_password_whatever_is_wrong_with_it() {
 #[test]
 fn install_prints_no_password_of_an_address_in_a_config() {
     let client = Client::new().arguments([]);
-    let config = client.root().join(".codex/config.toml");
+    let config = client.path(".codex/config.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();
     let text = "[mcp_servers.prompts]\ncommand = \"prompt-expander\"\n\
         args = [\"serve\", \"--store\", \"postgres://app:s3cret@host/db\"]\n";

@@ -487,7 +487,7 @@ fn server_with_tokens(tokens: &str) -> HttpServer {
     let home = Client::new()
         .prompt("team-a/review.md", "Review this.")
         .prompt("team-b/secret.md", "Secret.");
-    write_secret(home.root().join("tokens"), tokens);
+    write_secret(home.path("tokens"), tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
@@ -518,11 +518,9 @@ fn with_tokens_an_upgrade_needs_one_and_the_conversation_sees_what_it_allows() {
         -32602
     );
     // Without its token, the conversation ends with the next message at the latest.
-    std::fs::write(
-        server.home.root().join("tokens"),
-        "another-token-of-forty-characters-for-it\n",
-    )
-    .unwrap();
+    server
+        .home
+        .put("tokens", "another-token-of-forty-characters-for-it\n");
     let closed = loop {
         socket.send_request("ping", json!({}));
         match socket.try_read().unwrap() {
