@@ -34,7 +34,7 @@
 //!
 //! - Each answer shows what is on disk. What is kept of a file has a trace, which is compared at
 //!   each use (`library/disk/cache.rs`); no event of the file system decides what is served.
-//! - The prompts that are served are read in `library/disk/read.rs` alone, and a name from a client
+//! - The prompts that are served are read in `library/disk/open.rs` alone, and a name from a client
 //!   becomes a path in `library/disk/root.rs` alone. Other code opens a prompt file only to write
 //!   it (`library/write/files.rs`), and for a command that names it (`import`, `store`). A
 //!   project's prompts are served only if the user trusts it, and no symlink in them may point

@@ -20,11 +20,11 @@ mod view;
 mod write;
 
 pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
-pub use disk::golden_files::is_test_file;
-pub use disk::read::is_prompt_file;
-pub(crate) use disk::read::{read_confined_text, read_whole};
+pub use disk::open::is_prompt_file;
+pub(crate) use disk::open::{read_confined_text, read_whole};
 pub use disk::root::MAX_ENTRIES;
-pub use disk::walk::MAX_LINKED_FOLDERS;
+pub use disk::scan::MAX_LINKED_FOLDERS;
+pub use disk::test_files::is_test_file;
 pub use disk::watch::{POLL, Watch};
 pub use disk::watched::Change;
 pub(crate) use find::{meant_by, with_last_part};
@@ -45,10 +45,10 @@ pub use write::history::{Operation, VERSIONS, Version};
 pub(crate) use builtin_texts::BUILTIN_TEXTS;
 pub(crate) use disk::cache::{Cache, SETTLING, Trace};
 pub(crate) use disk::folder::Folder;
+pub(crate) use disk::open::{BROKEN_LINK, read, read_confined, read_regular};
 pub(crate) use disk::reach::{
     REPOSITORY, Reach, below, is_for_everybody, leads_through, repository_of,
 };
-pub(crate) use disk::read::{BROKEN_LINK, read, read_confined, read_regular};
 #[cfg(any(feature = "store", feature = "openapi"))]
 pub(crate) use disk::root::PromptFile;
 pub(crate) use disk::root::{Root, TextGuard, is_hidden};

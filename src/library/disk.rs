@@ -4,14 +4,14 @@
 mod attach;
 pub(super) mod cache;
 pub(super) mod folder;
-pub(super) mod golden_files;
-pub(super) mod handle;
 mod include;
+pub(super) mod open;
+pub(super) mod prompt_file;
 pub(super) mod reach;
-pub(super) mod read;
 pub(super) mod root;
 pub(super) mod rows;
+pub(super) mod scan;
 pub(super) mod stamp;
-pub(super) mod walk;
+pub(super) mod test_files;
 pub(super) mod watch;
 pub(super) mod watched;

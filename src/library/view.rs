@@ -4,10 +4,10 @@ use super::caller::{Caller, Prefix};
 use super::project_prompts::{ChangedTexts, ProjectPrompts};
 use super::seen::seen_with;
 use super::source::{About, Found, Layer, Listing, Source, Store, TestFile};
-use crate::library::disk::handle::Files;
+use crate::library::disk::open::{read, read_confined};
+use crate::library::disk::prompt_file::Files;
 use crate::library::disk::reach::{Reach, below};
-use crate::library::disk::read::{read, read_confined};
-use crate::library::disk::stamp::is_remote;
+use crate::library::disk::stamp::is_on_network;
 use crate::library::disk::watch::{Changes, Watch};
 use crate::library::disk::watched::{Change, Watched};
 use crate::lock::lock;
@@ -166,7 +166,7 @@ impl Library {
         paths.any(|path| {
             path.ancestors()
                 .find(|path| path.exists())
-                .is_some_and(is_remote)
+                .is_some_and(is_on_network)
         })
     }
 }

@@ -1,11 +1,11 @@
 //! The source of a folder of prompt files.
 
 use super::cache::{Cache, SETTLING, Trace};
-use super::handle::Files;
+use super::prompt_file::Files;
 use super::reach::Reach;
 use super::root::Root;
 use super::rows::Rows;
-use super::walk::scan;
+use super::scan::scan;
 use super::watched::Watched;
 use crate::library::source::{About, Found, Layer, Listing, Source, Store};
 use crate::library::write::file_store::FileStore;

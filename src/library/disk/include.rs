@@ -2,8 +2,8 @@
 //! resolved, and the built-in prompts. `prompt/include.rs` says which lines include a file.
 
 use super::cache::Trace;
+use super::open;
 use super::reach::path_of_open_file;
-use super::read;
 use super::root::{Root, is_hidden};
 use super::rows::Rows;
 use crate::library::builtin_texts::builtin_text;
@@ -159,9 +159,9 @@ pub(crate) fn read_named(
     {
         return Err(missing(Some(prefix)));
     }
-    let target = target.map_err(|error| read::unreadable(path, &error))?;
+    let target = target.map_err(|error| open::unreadable(path, &error))?;
     let real_root =
-        fs::canonicalize(&root.path).map_err(|error| read::unreadable(&root.path, &error))?;
+        fs::canonicalize(&root.path).map_err(|error| open::unreadable(&root.path, &error))?;
     let outside = || {
         let fix = format!(
             "copy the file into {}",
@@ -188,7 +188,7 @@ pub(crate) fn read_named(
             _ => Ok(()),
         }
     };
-    let bytes = read::read(&target, max, check)?;
+    let bytes = open::read(&target, max, check)?;
     root.check_text(&path, &bytes)?;
     Ok((path, bytes))
 }

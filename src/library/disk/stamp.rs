@@ -109,12 +109,12 @@ fn is_local_type(number: u32) -> bool {
 /// Whether other machines may change the files of this folder without an event on this one: they
 /// may if the file system is not known.
 #[cfg(target_os = "linux")]
-pub(crate) fn is_remote(path: &Path) -> bool {
+pub(crate) fn is_on_network(path: &Path) -> bool {
     file_system(path).is_some_and(|number| !is_local_type(number))
 }
 
 /// Other systems are not asked.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn is_remote(_: &Path) -> bool {
+pub(crate) fn is_on_network(_: &Path) -> bool {
     false
 }

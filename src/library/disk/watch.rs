@@ -142,7 +142,7 @@ impl Watch {
     fn register(&mut self) {
         for _ in 0..MAX_ROUNDS {
             self.watched = Arc::new(self.look());
-            let watcher = match self.watched.is_remote {
+            let watcher = match self.watched.is_on_network {
                 true => {
                     Err("some are on a network file system, or on one that is not known".to_owned())
                 }

@@ -4,7 +4,7 @@
 
 use super::cache::Trace;
 use super::root::Root;
-use super::stamp::is_remote;
+use super::stamp::is_on_network;
 use crate::library::caller::Prefix;
 use crate::prompt::Name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,7 +102,7 @@ pub struct Watched {
     /// Other folders, of which only these entries matter; each with what it may change.
     entries: BTreeMap<PathBuf, BTreeMap<OsString, Change>>,
     /// Whether other machines may change some of it without an event on this one.
-    pub(crate) is_remote: bool,
+    pub(crate) is_on_network: bool,
 }
 
 impl Watched {
@@ -122,7 +122,7 @@ impl Watched {
             } else {
                 real.parent()
             };
-            self.is_remote |= folder.is_some_and(is_remote);
+            self.is_on_network |= folder.is_some_and(is_on_network);
             if is_folder {
                 self.folders
                     .entry(real)

@@ -15,8 +15,8 @@
 use super::history::{History, Operation, Version, failed};
 use crate::library::caller::Caller;
 use crate::library::disk::cache::Trace;
-use crate::library::disk::handle::Files;
-use crate::library::disk::read::read_regular;
+use crate::library::disk::open::read_regular;
+use crate::library::disk::prompt_file::Files;
 use crate::library::disk::root::PromptFile;
 use crate::library::source::{Found, Store, WriteAction, WriteRequest};
 use crate::prompt::{Diagnostic, FileName, Kind, MAX_FILE, Name, Revision, owned_text};

@@ -11,7 +11,7 @@
 //! wrote is ever lost; what it has written is added after it. After a crash between the two, the
 //! text in the prompt's file is one that was made by hand.
 
-use crate::library::disk::read::read_regular;
+use crate::library::disk::open::read_regular;
 use crate::library::disk::root::MAX_ENTRIES;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Revision};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};

@@ -7,8 +7,8 @@
 use super::file_store::{FileStore, exists};
 use super::history::failed;
 use crate::library::disk::cache::Trace;
-use crate::library::disk::golden_files::tests_next_to;
 use crate::library::disk::root::PromptFile;
+use crate::library::disk::test_files::tests_next_to;
 use crate::prompt::{Diagnostic, Kind, Name};
 use crate::whole_file::{self, FileAccess, PendingFile, create_folders};
 use crate::wording::{named, named_path};

@@ -1,7 +1,7 @@
 //! The test files next to prompts: `NAME.test.txt`.
 
+use super::open::read_confined;
 use super::reach::Reach;
-use super::read::read_confined;
 use super::root::{Root, is_hidden};
 use super::rows::Rows;
 use crate::library::source::{Found, Layer, TestFile};

@@ -1,11 +1,11 @@
 //! Scans a folder for prompt files.
 
 use super::cache::Trace;
-use super::golden_files::{is_test_file, test_file};
-use super::handle::Files;
-use super::read::{BROKEN_LINK, is_broken_link};
+use super::open::{BROKEN_LINK, is_broken_link};
+use super::prompt_file::Files;
 use super::root::{MAX_ENTRIES, PromptFile, Way, is_hidden};
 use super::rows::LIST;
+use super::test_files::{is_test_file, test_file};
 use crate::library::source::Listing;
 use crate::prompt::{Diagnostic, Kind, MAX_DEPTH, Name};
 use crate::wording::full_path;

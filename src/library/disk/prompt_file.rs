@@ -3,7 +3,7 @@
 use super::attach::{attached_files, attachments};
 use super::cache::{Cache, SETTLING, Trace};
 use super::include::Includes;
-use super::read::read_confined;
+use super::open::read_confined;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
 use super::rows::{LIST, Row, Rows};
 use crate::library::caller::Prefix;
