@@ -1,9 +1,15 @@
 //! What commands say of prompts, as data: made from a view of the library, printed by the command
 //! line, answered over HTTP, and shown by the web page.
 
-mod make;
+mod build;
+mod call;
+mod check;
+mod explain;
 mod tokens;
 mod types;
 
-pub use make::{BUILT_IN, check, expand, explain, file, list, list_json, listed, preview, show};
+pub use build::{BUILT_IN, file, list, list_json, listed, show};
+pub use call::expand;
+pub use check::check;
+pub use explain::{explain, preview};
 pub use types::*;

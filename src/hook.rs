@@ -20,8 +20,8 @@ mod prose;
 pub use invocations::{Form, Invocation, MAX_LOOKUPS};
 
 use crate::agents::Agent;
-use crate::library::{Found, Layer, Library, View, joined, meant_by, with_last_part};
-use crate::prompt::{Call, Diagnostic, Messages, Name, Prompt, fold, is_usual_after_colon};
+use crate::library::{Found, Layer, Library, View, meant_by, with_last_part};
+use crate::prompt::{Call, Diagnostic, Name, Prompt, fold, is_usual_after_colon};
 use crate::wording::{all_of, alternatives, named, quoted};
 use invocations::{Invoked, is_smiley};
 use serde::Deserialize;
@@ -373,17 +373,15 @@ fn context_for(
     if prompt.is_rendered_by_service() {
         return call_instead(invocation, true);
     }
-    match found
-        .expand(&prompt, Call::Text(invocation.input), &joined)
-        .map(Messages::into_text)
-    {
+    match found.expand(&prompt, Call::Text(invocation.input)) {
         Ok(expansion) => {
-            let warnings = prompt.bind(Call::Text(invocation.input)).warnings;
-            let warned = warnings
-                .iter()
-                .map(|warning| format!("\n\nTell the user first: {warning}"));
             let is_mention = invocation.form == Form::Mention;
-            framed(agent, &typed, is_mention, &expansion, found.layer) + &warned.collect::<String>()
+            let text = expansion.messages.into_text();
+            let mut context = framed(agent, &typed, is_mention, &text, found.layer);
+            for warning in expansion.warnings {
+                context += &format!("\n\nTell the user first: {warning}");
+            }
+            context
         }
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \

@@ -9,6 +9,7 @@
 //! [`Watch`] notices when files change.
 
 mod builtin_texts;
+mod call;
 mod caller;
 mod disk;
 mod find;
@@ -19,6 +20,7 @@ mod source;
 mod view;
 mod write;
 
+pub use call::{BoundCall, Expansion, Join, UnusedValue, joined};
 pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
 pub use disk::open::is_prompt_file;
 pub(crate) use disk::open::{read_confined_text, read_whole};
@@ -31,8 +33,7 @@ pub(crate) use find::{meant_by, with_last_part};
 pub(crate) use query::has_tag;
 pub use query::{Selection, matches, search_text};
 pub use source::{
-    Authorship, Found, Handle, Info, Join, Layer, Listing, Place, ServiceRequest, Source, TestFile,
-    joined,
+    Authorship, Found, Handle, Info, Layer, Listing, Place, ServiceRequest, Source, TestFile,
 };
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, difference, hunks};

@@ -23,7 +23,7 @@ pub struct Filter {
 /// A prompt's name, and what is passed to it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Call {
+pub struct CallRequest {
     pub command: String,
     /// Words that a shell has divided. A single one is read like text typed in a chat, and may be a
     /// JSON string instead of a list.
@@ -111,8 +111,9 @@ pub struct Shown {
     pub text: String,
 }
 
+/// The text that an agent gets.
 #[derive(Debug, Clone, Serialize)]
-pub struct Expansion {
+pub struct ExpandedPrompt {
     pub prompt: String,
     /// What works, but is probably not what the caller intends.
     #[serde(skip_serializing_if = "Vec::is_empty")]

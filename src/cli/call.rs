@@ -75,7 +75,7 @@ impl Call {
     /// Finds the prompt, and reads standard input, unless it is a terminal.
     ///
     /// # Errors
-    /// There is no prompt of this name, or its file is broken; [`api::Call::check`]; standard input
+    /// There is no prompt of this name, or its file is broken; [`api::CallRequest::check_names`]; standard input
     /// is not text.
     pub(super) fn prepare(self, library: &Library) -> anyhow::Result<Prepared> {
         self.warn_of_options();
@@ -95,7 +95,7 @@ impl Call {
             output::warnings(view.health(false));
         }
         let mut call = self.without_stdin()?;
-        call.check(&prompt)?;
+        call.check_names(&prompt)?;
         call.piped = piped()?;
         Ok(Prepared { view, found, call })
     }
@@ -104,7 +104,7 @@ impl Call {
     ///
     /// # Errors
     /// A value is given twice.
-    fn without_stdin(self) -> anyhow::Result<api::Call> {
+    fn without_stdin(self) -> anyhow::Result<api::CallRequest> {
         let mut arguments = BTreeMap::new();
         for (name, value) in self.arguments {
             if arguments.insert(name.clone(), value).is_some() {
@@ -121,7 +121,7 @@ impl Call {
         if let Some(at) = at {
             input.remove(at);
         }
-        Ok(api::Call {
+        Ok(api::CallRequest {
             command,
             input,
             arguments,
@@ -135,7 +135,7 @@ impl Call {
 pub(super) struct Prepared {
     pub(super) view: View,
     pub(super) found: Found,
-    pub(super) call: api::Call,
+    pub(super) call: api::CallRequest,
 }
 
 /// The text on standard input, unless it is a terminal.

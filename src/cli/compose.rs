@@ -81,7 +81,7 @@ impl Compose {
         let is_read_only = fs::symlink_metadata(&self.file)?.permissions().readonly();
         ensure!(!is_read_only, "the draft is read-only");
         let draft = str::from_utf8(&old).context("the draft is not UTF-8")?;
-        let expand = |found: &Found, call: &api::Call| {
+        let expand = |found: &Found, call: &api::CallRequest| {
             let (text, mut notes) = pick::expansion(found, call)?;
             notes.extend(taken_by_hook(&view, draft, &text));
             Ok((text, notes))
@@ -151,10 +151,10 @@ fn in_place(view: &View, draft: &str) -> anyhow::Result<Option<(String, Vec<Stri
         .filter(|it| it.form != Form::Mention)
     {
         let input = vec![invocation.input.to_owned()];
-        let call = api::Call {
+        let call = api::CallRequest {
             command: invocation.found.name.to_string(),
             input,
-            ..api::Call::default()
+            ..api::CallRequest::default()
         };
         let (expanded, warnings) =
             pick::expansion(&invocation.found, &call).map_err(anyhow::Error::msg)?;

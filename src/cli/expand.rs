@@ -3,7 +3,7 @@
 use super::call::{Call, Prepared};
 use super::output;
 use super::source::PromptSource;
-use crate::api::{self, Expansion};
+use crate::api::{self, ExpandedPrompt};
 use crate::library::Library;
 use crate::prompt::Severity;
 use crate::wording::count;
@@ -48,7 +48,7 @@ impl Expand {
 pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<(String, Option<String>)> {
     let path = call.file().map(|_| call.name().to_owned());
     let Prepared { view, found, call } = call.prepare(library)?;
-    let Expansion { prompt, warnings } =
+    let ExpandedPrompt { prompt, warnings } =
         api::expand(&found, &call).map_err(output::failure(&view, "expand"))?;
     output::warnings(warnings);
     let note = output::terminal_width().and_then(|_| {

@@ -33,7 +33,7 @@ pub(super) struct Explain {
 impl Explain {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<()> {
         let Prepared { view, found, call } = self.call.prepare(&source.library_with_warnings())?;
-        let (explanation, _) =
+        let explanation =
             api::explain(&view, &found, &call).map_err(output::failure(&view, "expand"))?;
         if self.json {
             return output::print_json(&explanation);

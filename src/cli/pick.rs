@@ -84,13 +84,16 @@ impl Pick {
 }
 
 /// What an agent would get.
-pub(super) fn expansion(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), String> {
+pub(super) fn expansion(
+    found: &Found,
+    call: &api::CallRequest,
+) -> Result<(String, Vec<String>), String> {
     let expansion = api::expand(found, call).map_err(|why| why.to_string())?;
     Ok((expansion.prompt, expansion.warnings))
 }
 
 /// What to type for it.
-fn command(found: &Found, call: &api::Call) -> Result<(String, Vec<String>), String> {
+fn command(found: &Found, call: &api::CallRequest) -> Result<(String, Vec<String>), String> {
     let prompt = found.prompt().map_err(|why| why.to_string())?;
     let input = call.input.join(" ");
     let line = prompt.typed(&prompt.bind(Call::Named {

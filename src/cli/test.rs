@@ -4,7 +4,7 @@ use super::output::{self, ADDED, ERROR, Styled, styled};
 use super::source::{PromptSource, absolute};
 use super::{completions, diff};
 use crate::agents::Agent;
-use crate::library::{TestFile, View, difference, is_test_file, joined, replace};
+use crate::library::{TestFile, View, difference, is_test_file, replace};
 use crate::prompt::{Diagnostic, Failure, MAX_FILE, Name, Outcome};
 use crate::wording::{count, named, printable, quoted, thousands};
 use anyhow::bail;
@@ -210,7 +210,7 @@ pub(super) fn run(file: &TestFile, update: bool) -> Result<Vec<Tested>, Diagnost
         let Outcome {
             expansion,
             mut failures,
-        } = case.run(&prompt, |call| found.expand(&prompt, call, &joined));
+        } = case.run(&prompt, |call| Ok(found.expand(&prompt, call)?.messages));
         let mut is_updated = false;
         if let Some(expansion) = expansion {
             failures.extend(

@@ -1,9 +1,10 @@
 //! A prompt as a caller with a prefix sees it: what is wrong in a file that they may not see says
 //! nothing of that file.
 
+use super::call::{BoundCall, Join};
 use super::caller::Prefix;
-use super::source::{Found, Handle, Info, Join, Place, ServiceRequest};
-use crate::prompt::{Call, Diagnostic, Messages, Prompt};
+use super::source::{Found, Handle, Info, Place, ServiceRequest};
+use crate::prompt::{Diagnostic, Messages, Prompt};
 use crate::wording::quoted;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,13 +69,8 @@ impl Handle for SeenWithPrefix {
         self.found.prompt().map_err(|error| self.shown(error))
     }
 
-    fn expand(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-        join: Join<'_>,
-    ) -> Result<Messages, Diagnostic> {
-        let messages = self.found.expand(prompt, call, join);
+    fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+        let messages = self.found.messages(bound, join);
         messages.map_err(|error| self.shown(error))
     }
 
@@ -82,12 +78,8 @@ impl Handle for SeenWithPrefix {
         self.found.attached_files(prompt)
     }
 
-    fn request(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-    ) -> Option<Result<ServiceRequest, Diagnostic>> {
-        self.found.request(prompt, call)
+    fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
+        self.found.request(bound)
     }
 
     fn check(&self) -> Vec<Diagnostic> {

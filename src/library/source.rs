@@ -1,14 +1,13 @@
 //! What a source of prompts is, and what it has: prompts that were found, each with the way back to
 //! its source.
 
+use super::call::{BoundCall, Expansion, Join, joined};
 use super::caller::Caller;
 use crate::library::disk::reach::Reach;
 use crate::library::disk::rows::{Row, Rows};
 use crate::library::disk::watched::Watched;
 use crate::library::write::history::Version;
-use crate::prompt::{
-    Call, Diagnostic, Format, Kind, Messages, Name, Piece, Prompt, Revision, Summary,
-};
+use crate::prompt::{Call, Diagnostic, Format, Kind, Messages, Name, Prompt, Revision, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -199,6 +198,30 @@ impl Found {
         self.pack_version.as_deref().map(str::to_owned)
     }
 
+    /// Returns what a call of the prompt comes to. `prompt` is the prompt that was read from it.
+    ///
+    /// # Errors
+    /// Those of [`Handle::messages`].
+    pub fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Expansion, Diagnostic> {
+        self.expand_bound(BoundCall::new(prompt, call), &joined)
+    }
+
+    /// Returns what a bound call of the prompt comes to. `join` makes the text of each message.
+    ///
+    /// # Errors
+    /// Those of [`Handle::messages`].
+    pub fn expand_bound(
+        &self,
+        bound: BoundCall<'_>,
+        join: Join<'_>,
+    ) -> Result<Expansion, Diagnostic> {
+        Ok(Expansion {
+            messages: self.messages(&bound, join)?,
+            unused: bound.unused_values(),
+            warnings: bound.binding.warnings,
+        })
+    }
+
     /// Whether it is in this file.
     pub fn is_in(&self, file: &Path) -> bool {
         self.place().file.is_some_and(|own| own == file)
@@ -248,20 +271,15 @@ pub trait Handle: Debug + Send + Sync {
     /// The file is broken.
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic>;
 
-    /// What a model gets for a call, with the attachments, which are read now. A service that
-    /// renders the prompt is called, which may take several seconds. `join` makes the text of a
-    /// message from its pieces.
+    /// Returns what a model gets for a bound call, with the attachments, which are read now. A
+    /// service that renders the prompt is called, which may take several seconds. `join` makes the
+    /// text of a message from its pieces.
     ///
     /// # Errors
     /// The prompt cannot be called like this; an attachment cannot be used; the service does not
     /// answer with a prompt.
-    fn expand(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-        join: Join<'_>,
-    ) -> Result<Messages, Diagnostic> {
-        prompt.expand_with(call, join)
+    fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+        bound.prompt.fill_in(&bound.binding, join)
     }
 
     /// The files that the prompt attaches and that can be read now: their paths and bytes.
@@ -269,13 +287,9 @@ pub trait Handle: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The request that [`expand`](Handle::expand) would send to a service; `None` if none renders
-    /// the prompt.
-    fn request(
-        &self,
-        _prompt: &Prompt,
-        _call: Call<'_>,
-    ) -> Option<Result<ServiceRequest, Diagnostic>> {
+    /// Returns the request that [`messages`](Handle::messages) would send to a service; `None` if no
+    /// service renders the prompt.
+    fn request(&self, _bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
         None
     }
 
@@ -284,14 +298,6 @@ pub trait Handle: Debug + Send + Sync {
         self.prompt()
             .map_or_else(Diagnostic::apart, |prompt| prompt.warnings())
     }
-}
-
-/// Makes the text of a message from its pieces, which it may change.
-pub type Join<'j> = &'j dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
-
-/// The pieces as they are.
-pub fn joined(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
-    pieces.map(Piece::as_str).collect()
 }
 
 /// Where a prompt is.

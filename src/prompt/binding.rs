@@ -105,7 +105,8 @@ impl Prompt {
             } => {
                 let mut binding = Binding::new(self, values_by_name(self, values, input));
                 if is_strict {
-                    binding.error = unknown_name_error(self, values)
+                    binding.error = self
+                        .unknown_name_error(values)
                         .or(binding.error)
                         .or_else(|| unused_input_error(self, values, input));
                 }
@@ -123,6 +124,21 @@ impl Prompt {
             _ => divide_words(self, &shell_parts(words, piped, at)),
         };
         Binding::new(self, values)
+    }
+
+    /// Returns the error about the first value whose name the prompt does not have.
+    pub fn unknown_name_error(&self, values: &BTreeMap<String, String>) -> Option<Diagnostic> {
+        let known = self.value_names();
+        let unknown = values.keys().find(|name| !known.contains(&name.as_str()))?;
+        let mut message = format!("it has no argument {}", quoted(unknown));
+        if let Some(closest) = similar::closest(unknown, known.iter().copied()) {
+            message += &format!(" (did you mean {}?)", named(closest));
+        }
+        Some(Diagnostic::new(
+            Kind::NoSuchArgument,
+            message,
+            format!("it takes {}", all_of(&known)),
+        ))
     }
 
     /// Returns how to call a prompt that declares arguments: `:compare options=… [criteria=…]`.
@@ -170,7 +186,7 @@ impl<'v> Binding<'v> {
     }
 
     /// Returns what replaces a placeholder. A default is text of the prompt.
-    pub(super) fn value(&self, name: &str) -> Piece<'_> {
+    pub fn value(&self, name: &str) -> Piece<'_> {
         let Some(bound) = self.arguments.iter().find(|bound| bound.name == name) else {
             return Piece::Value(self.input.as_deref().unwrap_or_default());
         };
@@ -350,21 +366,6 @@ fn values_by_name<'v>(
         }
     }
     given
-}
-
-/// Returns the error about a value whose name the prompt does not have.
-fn unknown_name_error(prompt: &Prompt, values: &BTreeMap<String, String>) -> Option<Diagnostic> {
-    let known = prompt.value_names();
-    let unknown = values.keys().find(|name| !known.contains(&name.as_str()))?;
-    let mut message = format!("it has no argument {}", quoted(unknown));
-    if let Some(closest) = similar::closest(unknown, known.iter().copied()) {
-        message += &format!(" (did you mean {}?)", named(closest));
-    }
-    Some(Diagnostic::new(
-        Kind::NoSuchArgument,
-        message,
-        format!("it takes {}", all_of(&known)),
-    ))
 }
 
 /// Returns the error about an input, beside values by name, that the expansion would not contain.

@@ -41,15 +41,26 @@ impl Prompt {
         call: Call<'_>,
         join: impl Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
     ) -> Result<Messages, Diagnostic> {
-        let binding = self.bind(call);
-        if let Some(error) = binding.error {
-            return Err(error);
+        self.fill_in(&self.bind(call), join)
+    }
+
+    /// Returns the messages for a call that was bound, as [`Prompt::expand_with`] does.
+    ///
+    /// # Errors
+    /// Those of [`Prompt::expand`].
+    pub fn fill_in(
+        &self,
+        binding: &Binding<'_>,
+        mut join: impl FnMut(&mut dyn Iterator<Item = Piece<'_>>) -> String,
+    ) -> Result<Messages, Diagnostic> {
+        if let Some(error) = &binding.error {
+            return Err(error.clone());
         }
         if self.is_rendered_by_service() {
             return Err(service_error());
         }
-        let rendered = self.render(&binding)?;
-        let mut unjoined = self.message_pieces(&binding, &rendered);
+        let rendered = self.render(binding)?;
+        let mut unjoined = self.message_pieces(binding, &rendered);
         if self.appends_input() {
             self.append_input(binding.input.as_deref().unwrap_or_default(), &mut unjoined);
         }

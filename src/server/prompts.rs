@@ -6,7 +6,7 @@ use super::opencode;
 use super::resources::{description, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::jsonrpc::Json;
-use crate::library::{Found, Info, View, has_tag, joined};
+use crate::library::{BoundCall, Found, Info, View, has_tag, joined};
 use crate::mcp;
 use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Metadata, Piece, Prompt,
@@ -175,10 +175,12 @@ fn messages(
         input: "",
         is_strict: false,
     };
-    let messages = found.expand(prompt, call, &join).map_err(|error| {
+    let bound = BoundCall::new(prompt, call);
+    let expansion = found.expand_bound(bound, &join).map_err(|error| {
         let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
         Failure::new(FailureKind::of_expansion(&error), text)
     })?;
+    let messages = expansion.messages;
     let attached =
         |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);

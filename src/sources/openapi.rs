@@ -21,13 +21,13 @@ mod schema;
 mod send;
 
 use crate::library::{
-    About, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Place, SETTLING,
+    About, BoundCall, Cache, Found, Handle, Info, Join, Layer, Library, Listing, Place, SETTLING,
     ServiceRequest, Source, Trace, Watched, read,
 };
 pub use operation::Options;
 pub(crate) use operation::{HeaderValue, SecretHeader, check_header_name};
 
-use crate::prompt::{Call, Diagnostic, Format, Kind, Message, Messages, Name, Piece, Prompt};
+use crate::prompt::{Binding, Diagnostic, Format, Kind, Message, Messages, Name, Piece, Prompt};
 use address::Base;
 pub(crate) use address::check_base;
 pub(super) use answer::Answer;
@@ -206,15 +206,13 @@ impl document::Found {
     /// The request that a call sends, without secret headers.
     fn request(
         &self,
-        prompt: &Prompt,
-        call: Call<'_>,
+        binding: &Binding<'_>,
         options: &Options,
     ) -> Result<ServiceRequest, Diagnostic> {
-        let binding = prompt.bind(call);
-        match binding.error {
-            Some(error) => Err(error),
-            None => request(&self.operation, &binding.arguments, options),
+        if let Some(error) = &binding.error {
+            return Err(error.clone());
         }
+        request(&self.operation, &binding.arguments, options)
     }
 }
 
@@ -239,13 +237,8 @@ impl Handle for Arc<Remote> {
         Ok(Arc::clone(&self.found.prompt))
     }
 
-    fn expand(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-        join: Join<'_>,
-    ) -> Result<Messages, Diagnostic> {
-        let request = self.found.request(prompt, call, &self.options)?;
+    fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+        let request = self.found.request(&bound.binding, &self.options)?;
         let Messages {
             messages,
             attachments,
@@ -261,14 +254,10 @@ impl Handle for Arc<Remote> {
         })
     }
 
-    fn request(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-    ) -> Option<Result<ServiceRequest, Diagnostic>> {
+    fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
         Some(
             self.found
-                .request(prompt, call, &self.options)
+                .request(&bound.binding, &self.options)
                 .map(|mut request| {
                     request.headers.extend(
                         self.options

@@ -10,8 +10,9 @@ mod cache;
 mod server;
 
 use crate::library::{
-    About, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place, PromptFile,
-    Row, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest, conflict,
+    About, BoundCall, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Place,
+    PromptFile, Row, Rows, ServiceRequest, Source, Store, Version, WriteAction, WriteRequest,
+    conflict,
 };
 use crate::prompt::{
     AttachmentPath, Call, Diagnostic, FileName, Format, Kind, Message, Messages, Name, Piece,
@@ -256,15 +257,11 @@ impl Handle for TeamPrompt {
         )))
     }
 
-    fn expand(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-        join: Join<'_>,
-    ) -> Result<Messages, Diagnostic> {
+    fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+        let prompt = bound.prompt;
         let is_here = |path: &AttachmentPath| matches!(path.is_address(), Ok(true));
         if !prompt.is_rendered_by_service() && prompt.attachments.iter().all(is_here) {
-            return self.file()?.expand(prompt, call, join);
+            return self.file()?.messages(bound, join);
         }
         let within = if prompt.is_rendered_by_service() {
             ANSWER_WITHIN
@@ -273,7 +270,7 @@ impl Handle for TeamPrompt {
         };
         let text: String = self
             .team
-            .ask(&self.request(call), within)?
+            .ask(&self.request(bound.call), within)?
             .member("prompt")?;
         // The text counts as a value, as that of a service does.
         let text = join(&mut [Piece::Value(&text)].into_iter());
@@ -286,14 +283,11 @@ impl Handle for TeamPrompt {
         })
     }
 
-    fn request(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-    ) -> Option<Result<ServiceRequest, Diagnostic>> {
-        prompt
+    fn request(&self, bound: &BoundCall<'_>) -> Option<Result<ServiceRequest, Diagnostic>> {
+        bound
+            .prompt
             .is_rendered_by_service()
-            .then(|| Ok(self.request(call)))
+            .then(|| Ok(self.request(bound.call)))
     }
 }
 

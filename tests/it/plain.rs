@@ -10,7 +10,6 @@ const MAX_FUNCTION: usize = 60;
 /// Functions that are longer, as `file:name`.
 const LONG_FUNCTIONS: &[&str] = &[
     "agents/drafts.rs:editor",
-    "api/make.rs:explain",
     "cli.rs:run_command",
     "cli/import.rs:find",
     "cli/import.rs:import_one",
@@ -38,7 +37,6 @@ const FILES_WITH_BOOL_ARMS: &[&str] = &[
     "agents/install.rs",
     "agents/limit.rs",
     "agents/zed.rs",
-    "api/make.rs",
     "cli.rs",
     "cli/call.rs",
     "cli/compose.rs",
@@ -80,7 +78,6 @@ const FILES_WITH_BOUND_CLOSURES: &[&str] = &[
     "agents/install.rs",
     "agents/limit.rs",
     "agents/registration.rs",
-    "api/make.rs",
     "api/tokens.rs",
     "cli.rs",
     "cli/agent.rs",

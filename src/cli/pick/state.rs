@@ -137,7 +137,7 @@ impl Form {
 
     /// The values by name; a text alone for a prompt that declares no arguments. Empty ones are
     /// left out, for their defaults.
-    pub(super) fn call(&self) -> api::Call {
+    pub(super) fn call(&self) -> api::CallRequest {
         let command = self.found.name.to_string();
         let given = self
             .fields
@@ -147,15 +147,15 @@ impl Form {
             .map(|field| (field.name.clone(), field.input.text.clone()))
             .collect();
         match self.prompt.arguments.is_empty() {
-            true => api::Call {
+            true => api::CallRequest {
                 command,
                 input: values.into_values().collect(),
-                ..api::Call::default()
+                ..api::CallRequest::default()
             },
-            false => api::Call {
+            false => api::CallRequest {
                 command,
                 arguments: values,
-                ..api::Call::default()
+                ..api::CallRequest::default()
             },
         }
     }
@@ -214,13 +214,13 @@ pub(crate) struct Purpose {
 pub(super) enum Action {
     None,
     /// The caller expands a call of this prompt, and tells [`State::expanded`].
-    Expand(Found, api::Call),
+    Expand(Found, api::CallRequest),
     End(Choice),
 }
 
 /// What a call gives: the text, and what to know of it; or why there is none.
 pub(crate) type Expand<'e> =
-    &'e dyn Fn(&Found, &api::Call) -> Result<(String, Vec<String>), String>;
+    &'e dyn Fn(&Found, &api::CallRequest) -> Result<(String, Vec<String>), String>;
 
 /// What a person has decided.
 #[derive(Debug)]
@@ -409,10 +409,10 @@ impl State {
         let Purpose { text, is_draft, .. } = &self.purpose;
         let is_complete = || *is_draft && form.prompt.bind(Call::Text(text)).error.is_none();
         if form.fields.is_empty() || is_direct && is_complete() {
-            let call = api::Call {
+            let call = api::CallRequest {
                 command: form.found.name.to_string(),
                 input: vec![text.clone()],
-                ..api::Call::default()
+                ..api::CallRequest::default()
             };
             let found = form.found.clone();
             self.form = Some(form);

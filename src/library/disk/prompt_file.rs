@@ -6,10 +6,11 @@ use super::include::Includes;
 use super::open::read_confined;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
 use super::rows::{LIST, Row, Rows};
+use crate::library::call::{BoundCall, Join};
 use crate::library::caller::Prefix;
-use crate::library::source::{About, Found, Handle, Info, Join, Layer, Place};
+use crate::library::source::{About, Found, Handle, Info, Layer, Place};
 use crate::prompt::{
-    Attachment, Call, Diagnostic, FileName, IncludeReader, Kind, Messages, Name, Prompt, owned_text,
+    Attachment, Diagnostic, FileName, IncludeReader, Kind, Messages, Name, Prompt, owned_text,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -329,17 +330,12 @@ impl Handle for FileHandle {
         }
     }
 
-    fn expand(
-        &self,
-        prompt: &Prompt,
-        call: Call<'_>,
-        join: Join<'_>,
-    ) -> Result<Messages, Diagnostic> {
-        let messages = prompt.expand_with(call, join)?;
-        if prompt.attachments.is_empty() {
+    fn messages(&self, bound: &BoundCall<'_>, join: Join<'_>) -> Result<Messages, Diagnostic> {
+        let messages = bound.prompt.fill_in(&bound.binding, join)?;
+        if bound.prompt.attachments.is_empty() {
             return Ok(messages);
         }
-        let attachments: Result<_, Diagnostic> = self.attachments(prompt).collect();
+        let attachments: Result<_, Diagnostic> = self.attachments(bound.prompt).collect();
         Ok(Messages {
             attachments: attachments.map_err(|why| why.in_file(Arc::clone(&self.file.path)))?,
             ..messages

@@ -4,7 +4,7 @@ use super::super::context::{Answer, Context, Failure};
 use super::parts::{Part, part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, Object, read};
-use crate::library::{Found, View, joined};
+use crate::library::{Found, View};
 use crate::prompt::{Call, Diagnostic, Kind, Name, strip};
 use crate::server::prompts::without_templates;
 use crate::wording::quoted;
@@ -81,30 +81,25 @@ fn expand(
             quoted(&found.name)
         ))
     })?;
-    let expansion = found
-        .expand(
-            &prompt,
-            Call::Named {
-                values,
-                input,
-                is_strict: true,
-            },
-            &joined,
-        )
-        .map_err(|error| {
-            let next = match error.kind {
-                Kind::NoSuchArgument => "Call expand_prompt again with only these.",
-                Kind::UnusedText if !values.is_empty() => {
-                    "Call expand_prompt again: with an empty `input`, or without `arguments`."
-                }
-                _ => "Tell the user this.",
-            };
-            Failure::for_model(format!(
-                "{} cannot be expanded: {error}. {next}",
-                quoted(&prompt.name)
-            ))
-        })?;
-    let text = expansion.into_text();
+    let call = Call::Named {
+        values,
+        input,
+        is_strict: true,
+    };
+    let expansion = found.expand(&prompt, call).map_err(|error| {
+        let next = match error.kind {
+            Kind::NoSuchArgument => "Call expand_prompt again with only these.",
+            Kind::UnusedText if !values.is_empty() => {
+                "Call expand_prompt again: with an empty `input`, or without `arguments`."
+            }
+            _ => "Tell the user this.",
+        };
+        Failure::for_model(format!(
+            "{} cannot be expanded: {error}. {next}",
+            quoted(&prompt.name)
+        ))
+    })?;
+    let text = expansion.messages.into_text();
     let Some(limit) = limit else {
         return Ok(Part {
             prompt: text.into(),

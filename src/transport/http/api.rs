@@ -7,7 +7,7 @@ use super::app::{App, Exchange};
 use super::auth::require;
 use super::headers;
 use super::refusal::{JSON, Refusal};
-use crate::api::{self, Call, History, Me};
+use crate::api::{self, CallRequest, History, Me};
 use crate::library::{Authorship, Editor, Role, View, Written, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use axum::body::{Body, Bytes};
@@ -244,7 +244,8 @@ async fn waits_for_server(
     let (server, caller, body) = (Arc::clone(&app.server), Arc::clone(caller), body.clone());
     let name = name.map(|Path(name)| name.clone());
     let find = move || {
-        let name = name.or_else(|| Some(serde_json::from_slice::<Call>(&body).ok()?.command))?;
+        let name =
+            name.or_else(|| Some(serde_json::from_slice::<CallRequest>(&body).ok()?.command))?;
         server.view(&caller).find(&name).ok()
     };
     let found = app.threads.files.run(exchange.key(), find).await?;
@@ -356,12 +357,12 @@ fn show(request: &Request<'_>) -> Answer {
 }
 
 fn expand(request: &Request<'_>) -> Answer {
-    let call: Call = request.body()?;
+    let call: CallRequest = request.body()?;
     to_json(&api::expand(&request.view().find(&call.command)?, &call)?)
 }
 
 fn explain(request: &Request<'_>) -> Answer {
-    let (view, call) = (request.view(), request.body::<Call>()?);
+    let (view, call) = (request.view(), request.body::<CallRequest>()?);
     to_json(&api::preview(&view, &view.find(&call.command)?, &call)?)
 }
 

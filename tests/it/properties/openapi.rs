@@ -1,7 +1,7 @@
 //! Any bytes are an OpenAPI document or a diagnostic, and no value of a call changes more of a
 //! request than its own place.
 
-use prompt_expander::library::{Found, Library, Listing, ServiceRequest};
+use prompt_expander::library::{BoundCall, Found, Library, Listing, ServiceRequest};
 use prompt_expander::prompt::{Call, MAX_ARGUMENTS};
 use prompt_expander::sources::OpenApiOptions;
 use std::fs;
@@ -41,14 +41,14 @@ pub(super) fn check(document: &[u8], value: &str) {
                 .iter()
                 .map(|argument| (argument.name.clone(), value.to_owned()))
                 .collect();
-            let request = found.request(
+            let request = found.request(&BoundCall::new(
                 &prompt,
                 Call::Named {
                     values: &values,
                     input: "",
                     is_strict: true,
                 },
-            );
+            ));
             (prompt, request.unwrap())
         };
         (found.iter().map(request_of).collect::<Vec<_>>(), problems)

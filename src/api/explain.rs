@@ -1,0 +1,437 @@
+//! What an expansion is made of, and the preview of the page.
+
+use super::build::{format, is_seen, units};
+use super::call::with_unused;
+use super::tokens::tokens;
+use super::types::{
+    CallRequest, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Preview, Range, Shadowed,
+};
+use crate::agents::{AGENTS, Agent};
+use crate::hook::{self, Form};
+use crate::library::{BoundCall, Found, Layer, Place, ServiceRequest, View, joined};
+use crate::prompt::{Binding, Bound, Diagnostic, Origin, Piece, Prompt, Role};
+use std::collections::HashSet;
+use std::ops;
+
+/// Explains a call of a prompt, and expands it, but calls no service. That it cannot be expanded is
+/// part of the explanation.
+///
+/// # Errors
+/// The prompt is broken, or the call has what no expansion would contain; see
+/// [`CallRequest::check_names`].
+pub fn explain(
+    view: &View,
+    found: &Found,
+    request: &CallRequest,
+) -> Result<Explanation, Diagnostic> {
+    let prompt = found.prompt()?;
+    let text = request.text();
+    let bound = request.bind(&prompt, &text)?;
+    let outcome = CallOutcome::of(found, &bound);
+    Ok(explanation(view, found, &bound, &text, &outcome))
+}
+
+/// Explains a call as [`explain`] does, and returns the text with the places of the values.
+///
+/// # Errors
+/// Those of [`explain`].
+pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Preview, Diagnostic> {
+    let prompt = found.prompt()?;
+    let text = request.text();
+    let bound = request.bind(&prompt, &text)?;
+    let outcome = CallOutcome::of(found, &bound);
+    let explanation = explanation(view, found, &bound, &text, &outcome);
+    let typed = prompt
+        .typed(&bound.binding)
+        .filter(|typed| !has_other_command(view, typed));
+    let mut filled = filled(&prompt, &bound.binding).unwrap_or_default();
+    let mut partial = None;
+    match &outcome.text {
+        // Attachments may follow the messages in an expansion.
+        Some(expansion) if !expansion.starts_with(&filled.text) => filled = FilledText::default(),
+        Some(_) => {}
+        None if filled.text.is_empty() => {}
+        None => partial = Some(filled.text),
+    }
+    Ok(Preview {
+        explanation,
+        typed,
+        text: outcome.text,
+        partial,
+        marks: filled.values,
+        gaps: filled.gaps,
+    })
+}
+
+/// What a call comes to, as far as that is known without a service.
+#[derive(Default)]
+struct CallOutcome {
+    /// The text that an agent gets, unless a service has it.
+    text: Option<String>,
+    /// What a service would be asked.
+    request: Option<ServiceRequest>,
+    /// Why there is neither.
+    error: Option<String>,
+}
+
+impl CallOutcome {
+    fn of(found: &Found, bound: &BoundCall<'_>) -> CallOutcome {
+        let mut outcome = CallOutcome::default();
+        match found.request(bound) {
+            Some(Ok(request)) => outcome.request = Some(request),
+            Some(Err(error)) => outcome.error = Some(error.to_string()),
+            None => match found.messages(bound, &joined) {
+                Ok(messages) => outcome.text = Some(messages.into_text()),
+                Err(error) => outcome.error = Some(error.to_string()),
+            },
+        }
+        outcome
+    }
+}
+
+/// Returns all facts about a bound call. `text` is what was given after the name.
+fn explanation(
+    view: &View,
+    found: &Found,
+    bound: &BoundCall<'_>,
+    text: &str,
+    outcome: &CallOutcome,
+) -> Explanation {
+    let prompt = bound.prompt;
+    let binding = &bound.binding;
+    let place = found.place();
+    let layers = layers_from(view, found, &place);
+    let placeholders = placeholders(prompt, binding);
+    let lengths = outcome.text.as_deref().map(|expansion| {
+        let layer = layers.own.unwrap_or(Layer::USER);
+        lengths(&prompt.name, text, layer, expansion)
+    });
+    Explanation {
+        name: prompt.name.to_string(),
+        title: prompt.title.clone(),
+        description: prompt.description.clone().unwrap_or_default(),
+        layer: layers.own,
+        pack: found.pack_version(),
+        format: format(found).filter(|_| layers.own.is_some()),
+        includes: seen_includes(view, prompt),
+        shadows: layers.shadowed,
+        tags: prompt.tags.clone(),
+        usage: prompt.usage(),
+        messages: role_names(prompt),
+        attachments: attachment_paths(prompt),
+        is_input_rest: takes_rest_of_text(prompt),
+        arguments: given_values(&binding.arguments),
+        input: binding.input.as_deref().map(str::to_owned),
+        input_place: input_place(prompt).filter(|_| placeholders.is_empty()),
+        placeholders,
+        unexpanded: prompt.unexpanded(),
+        request: outcome.request.clone(),
+        error: outcome.error.clone(),
+        expansion: lengths,
+        warnings: with_unused(binding.warnings.clone(), prompt, &bound.unused_values()),
+        problems: file_warnings(view, found, prompt, &place),
+        source: place.shown,
+    }
+}
+
+/// Where a prompt stands among those of its name.
+struct Layers {
+    /// Its own layer; `None` if it is a file in no folder of prompts.
+    own: Option<Layer>,
+    /// The prompts that it overrides.
+    shadowed: Vec<Shadowed>,
+}
+
+fn layers_from(view: &View, found: &Found, place: &Place) -> Layers {
+    let of_name = view.all(&found.name).into_iter();
+    let mut from_own = of_name.skip_while(|other| other.place() != *place);
+    let own = from_own.next().map(|own| own.layer);
+    let mut shadowed = Vec::new();
+    for other in from_own {
+        shadowed.push(Shadowed {
+            layer: other.layer,
+            source: other.place().shown,
+        });
+    }
+    Layers { own, shadowed }
+}
+
+/// Returns the paths of the included files that the caller may see.
+fn seen_includes(view: &View, prompt: &Prompt) -> Vec<String> {
+    let mut paths = Vec::new();
+    for included in prompt.included() {
+        if is_seen(view, included) {
+            paths.push(included.file.path.display().to_string());
+        }
+    }
+    paths
+}
+
+/// Returns the roles of the messages, if there are several messages.
+fn role_names(prompt: &Prompt) -> Vec<&'static str> {
+    let roles = prompt.roles();
+    if roles.len() <= 1 {
+        return Vec::new();
+    }
+    roles.into_iter().map(Role::name).collect()
+}
+
+fn attachment_paths(prompt: &Prompt) -> Vec<String> {
+    let attachments = prompt.attachments.iter();
+    attachments
+        .map(|attachment| attachment.path.clone())
+        .collect()
+}
+
+/// Returns whether an argument takes what the others leave of the text.
+fn takes_rest_of_text(prompt: &Prompt) -> bool {
+    !prompt.arguments.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words()
+}
+
+fn given_values(arguments: &[Bound<'_>]) -> Vec<Given> {
+    let mut values = Vec::with_capacity(arguments.len());
+    for bound in arguments {
+        values.push(Given {
+            name: bound.name.to_owned(),
+            value: bound.value.to_string(),
+            from: bound.origin,
+        });
+    }
+    values
+}
+
+/// Returns the warnings about the file of a prompt that the caller may see.
+fn file_warnings(view: &View, found: &Found, prompt: &Prompt, place: &Place) -> Vec<Diagnostic> {
+    let file = match &place.file {
+        Some(file) => file.clone(),
+        None => found.name.to_string().into(),
+    };
+    let mut visible = Vec::new();
+    for warning in prompt.warnings() {
+        let warning = warning.in_file(file.clone());
+        if view.is_visible(&warning) {
+            visible.push(warning);
+        }
+    }
+    visible
+}
+
+/// Returns in words where the input goes in a prompt that it is appended to.
+fn input_place(prompt: &Prompt) -> Option<&'static str> {
+    if !prompt.appends_input() {
+        return None;
+    }
+    Some(if prompt.roles().last() == Some(&Role::Assistant) {
+        "is a message of its own"
+    } else if prompt.separator() == "\n" {
+        "follows the body, in the next line"
+    } else {
+        "follows the body, after an empty line"
+    })
+}
+
+/// Returns the placeholders that are replaced, perhaps by an empty value, each name once.
+fn placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<Placeholder> {
+    let mut all: Vec<Placeholder> = Vec::new();
+    for message in &prompt.messages {
+        for placeholder in message.placeholders() {
+            let name = &placeholder.name;
+            if let Some(known) = all.iter_mut().find(|known| known.name == *name) {
+                known.count += 1;
+                continue;
+            }
+            all.push(Placeholder {
+                name: name.clone(),
+                count: 1,
+                is_empty: binding.value(name).as_str().is_empty(),
+                written: message.written(placeholder).to_owned(),
+            });
+        }
+    }
+    all
+}
+
+/// Returns the length of an expansion, and how much of it each agent shows. The limits were
+/// measured; `docs/clients` and `docs/hook.md` say how.
+fn lengths(name: &str, input: &str, layer: Layer, expansion: &str) -> Lengths {
+    let mut limits = Vec::new();
+    for agent in AGENTS {
+        limits.extend(tool_limit(agent, expansion));
+        if agent.hook.is_some() {
+            let context = hook::context_of_one(agent, name, input, expansion, layer);
+            limits.extend(hook_limit(agent, &context));
+        }
+    }
+    Lengths {
+        bytes: expansion.len(),
+        characters: expansion.chars().count(),
+        tokens: tokens(expansion),
+        limits,
+    }
+}
+
+/// Compares an expansion with what an agent shows of the result of a tool.
+fn tool_limit(agent: &'static Agent, expansion: &str) -> Option<MeasuredLimit> {
+    let part = agent.part?;
+    let length = part.length(expansion);
+    Some(MeasuredLimit {
+        agent: agent.name,
+        delivery: "tool",
+        length,
+        limit: part.max,
+        unit: format!("{} of the result", part.unit.name()),
+        is_whole: length <= part.max,
+        when_exceeded: "the model gets it in parts",
+    })
+}
+
+/// Compares the context that a hook would add with what an agent takes from a hook.
+fn hook_limit(agent: &'static Agent, context: &str) -> Option<MeasuredLimit> {
+    let (limit, unit) = agent.hook.as_ref()?.limit;
+    let length = unit.count(context);
+    Some(MeasuredLimit {
+        agent: agent.name,
+        delivery: "hook",
+        length,
+        limit,
+        unit: unit.name().to_owned(),
+        is_whole: length <= limit,
+        when_exceeded: "the hook asks the model to call the tool",
+    })
+}
+
+impl MeasuredLimit {
+    /// Returns whether the length is at least 80 % of the limit.
+    pub fn is_near(&self) -> bool {
+        self.length.saturating_mul(5) >= self.limit.saturating_mul(4)
+    }
+}
+
+/// Returns whether what follows the name begins with another command, or has a line that does. A
+/// chat takes that for a command of its own.
+fn has_other_command(view: &View, typed: &str) -> bool {
+    let Some((_, input)) = typed.split_once(' ') else {
+        return false;
+    };
+    hook::invocations(view, input)
+        .iter()
+        .any(|invocation| invocation.form == Form::Command)
+}
+
+/// A text with the values that are known. Where a value is missing, its placeholder stays.
+#[derive(Debug, Default, PartialEq)]
+struct FilledText {
+    text: String,
+    /// Where values are, defaults too.
+    values: Vec<Range>,
+    /// Where values are missing.
+    gaps: Vec<Range>,
+}
+
+/// Returns the text of a prompt with the values of a call, even if they are not all that it needs;
+/// `None` if there is no such text, as for a service.
+fn filled(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledText> {
+    let shown = with_placeholders_for_missing(prompt, binding);
+    let mut ranges_of_messages = Vec::new();
+    let messages = prompt.fill_in(&shown, |pieces| {
+        let message = join_with_ranges(pieces);
+        if !message.text.is_empty() {
+            ranges_of_messages.push(message.values);
+        }
+        message.text
+    });
+    let messages = messages.ok()?;
+    let starts = messages.starts();
+    let text = messages.into_text();
+    let missing: HashSet<&str> = binding
+        .arguments
+        .iter()
+        .zip(&shown.arguments)
+        .filter(|(bound, _)| bound.origin == Origin::Missing)
+        .map(|(_, shown)| &*shown.value)
+        .collect();
+    let mut values = Vec::new();
+    let mut gaps = Vec::new();
+    for (start, ranges) in starts.into_iter().zip(ranges_of_messages) {
+        for range in ranges {
+            let range = start + range.start..start + range.end;
+            if missing.contains(&text[range.clone()]) {
+                gaps.push(range);
+            } else {
+                values.push(range);
+            }
+        }
+    }
+    Some(FilledText {
+        values: units(&text, values),
+        gaps: units(&text, gaps),
+        text,
+    })
+}
+
+/// Returns a binding without an error, in which a missing value is the placeholder for it, and every
+/// value counts as one of the caller, so that defaults are marked, too.
+fn with_placeholders_for_missing<'b>(prompt: &Prompt, binding: &Binding<'b>) -> Binding<'b> {
+    let mut shown = binding.clone();
+    shown.error = None;
+    for bound in &mut shown.arguments {
+        if bound.origin == Origin::Missing {
+            bound.value = prompt.placeholder(bound.name).into();
+        }
+        bound.origin = Origin::Named;
+    }
+    shown
+}
+
+/// The text of a message, and where values are in it, in bytes.
+struct MessageText {
+    text: String,
+    values: Vec<ops::Range<usize>>,
+}
+
+fn join_with_ranges(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> MessageText {
+    let mut text = String::new();
+    let mut values = Vec::new();
+    for piece in pieces {
+        let start = text.len();
+        text += piece.as_str();
+        if matches!(piece, Piece::Value(value) if !value.is_empty()) {
+            values.push(start..text.len());
+        }
+    }
+    MessageText { text, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::{Call, Name};
+
+    fn filled_from(file: &str, text: &str) -> FilledText {
+        let prompt = Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+        filled(&prompt, &prompt.bind(Call::Text(text))).unwrap()
+    }
+
+    #[test]
+    fn marks_count_utf_16_units_as_scripts_do() {
+        let file = "---\narguments: [{name: a, required: true}, {name: b, default: '😀'}]\n---\né{{b}}{{a}}{{input}}";
+        let want = FilledText {
+            text: "é😀{{a}}".to_owned(),
+            values: vec![(1, 3)],
+            gaps: vec![(3, 8)],
+        };
+        assert_eq!(filled_from(file, ""), want);
+    }
+
+    #[test]
+    fn values_of_each_message_are_marked_even_those_that_are_no_choice() {
+        let file = "---\nmessages: true\narguments: [{name: a, choices: [x], strict: true, required: true}]\n---\n\
+                    {{a}}\n<!-- assistant -->\nYes {{a}}\n<!-- user -->\n";
+        let want = FilledText {
+            text: "User:\nzz\n\nAssistant:\nYes zz".to_owned(),
+            values: vec![(6, 8), (25, 27)],
+            gaps: vec![],
+        };
+        assert_eq!(filled_from(file, "zz"), want);
+    }
+}
